@@ -65,9 +65,15 @@ class Diagnostic:
 
 
 class AgentvError(Exception):
-    """An expected end of a command; `status` is its exit status."""
+    """An expected end of a command.
+
+    Attributes:
+        status: exit status of the command.
+        answered: the status and the code of a server's answer.
+    """
 
     status: ExitStatus = ExitStatus.WRONG
+    answered: tuple[int, str] = (422, "unreadable")
 
 
 class LoadError(AgentvError):
@@ -87,6 +93,8 @@ class LoadError(AgentvError):
 
 class UsageError(AgentvError):
     """The command line, or a call of the SDK, is invalid."""
+
+    answered = (422, "not-possible")
 
     def __init__(self, message: str, hint: str | None = None) -> None:
         super().__init__(message)

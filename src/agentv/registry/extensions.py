@@ -34,7 +34,15 @@ BESIDE_RUNS = "BESIDE_RUNS"
 extensions that are no settings, and whether to be quiet. It returns what makes a context manager around the run, out of
 what to call when the run's directory is open, and yields what to call in its place; or None."""
 
-KINDS = (BESIDE_RUNS, COMMANDS, EVAL_OPTIONS, EXECUTORS, SUITE_SCORES)
+ENDPOINTS = "ENDPOINTS"
+"""As above: a screen of the pages beside those of runs → a tuple of the `Endpoint`s of the API that it needs."""
+
+PAGES = "PAGES"
+"""As above: what a server shows of projects. `project` → a function of a `ProjectContext` and the address of the static
+files that returns the application; `static` → a function that returns the route of these files; `version` → one that
+returns the folder in their address."""
+
+KINDS = (BESIDE_RUNS, COMMANDS, ENDPOINTS, EVAL_OPTIONS, EXECUTORS, PAGES, SUITE_SCORES)
 """The names of the tables that an extension may have."""
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from agentv.web.context import Permission, ViewContext, Viewer
+from agentv.web.context import Permission, ProjectContext, Viewer
 
 Method = Literal["GET", "POST", "DELETE"]
 
@@ -63,11 +63,11 @@ class Endpoint:
     path: str
     summary: str
     answer: Any
-    handler: Callable[[ViewContext, Call], Any]
+    handler: Callable[[ProjectContext, Call], Any]
     query: type[Struct] = NoQuery
     method: Method = "GET"
     body: type[Struct] | None = None
-    state: Callable[[ViewContext, Call], str] | None = None
+    state: Callable[[ProjectContext, Call], str] | None = None
     kept: bool = False
     needs: Permission | None = None
 

@@ -19,6 +19,8 @@ _OPENED = (RUN, INDEX, JOURNAL, SUMMARY, HISTORY)
 class NoSuchRunError(AgentvError):
     """A run that is not there, or not any more."""
 
+    answered = (404, "no-such-run")
+
 
 @dataclass(frozen=True, slots=True)
 class Project:

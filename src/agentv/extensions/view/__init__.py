@@ -1,3 +1,14 @@
 """The pages: runs in a browser, live while they run, and as an HTML file that needs nothing else."""
 
 COMMANDS = {"view": "agentv.extensions.view.command:command"}
+
+ENDPOINTS = {
+    "label": "agentv.extensions.view.api.labels:LABELLING",
+    "judge": "agentv.extensions.view.api.labels:JUDGES",
+}
+
+PAGES = {
+    "project": "agentv.extensions.view.app:project_application",
+    "static": "agentv.extensions.view.static:static_route",
+    "version": "agentv.extensions.view.static:static_version",
+}

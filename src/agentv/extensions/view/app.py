@@ -12,12 +12,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Mount, Route
 
-from agentv.extensions.view.api import ENDPOINTS
+from agentv.extensions.view.answering import answer
+from agentv.extensions.view.api import endpoints
 from agentv.extensions.view.events import STREAMS, Events
-from agentv.extensions.view.pages import served
+from agentv.extensions.view.pages.page import ENTRY
 from agentv.extensions.view.static import static_route, static_version
-from agentv.web.answers import answer, encoded, error_response, failed
-from agentv.web.context import ViewContext
+from agentv.web.answers import encoded, error_response, failed
+from agentv.web.context import ProjectContext
+from agentv.web.documents import document as document_of
 from agentv.web.endpoints import Endpoint
 from agentv.web.openapi import description
 from agentv.web.security import Guard, Message, Receive, Send, loopback_addresses
@@ -25,7 +27,7 @@ from agentv.web.security import Guard, Message, Receive, Send, loopback_addresse
 Handler = Callable[[Request], Awaitable[Response]]
 
 
-def application(context: ViewContext, port: int) -> Guard:
+def application(context: ProjectContext, port: int) -> Guard:
     """The application of `agentv view`, on a port of this machine."""
     pages = project_application(context, "static")
 
@@ -42,32 +44,32 @@ def application(context: ViewContext, port: int) -> Guard:
     return Guard(starlette, loopback_addresses(port), context.token)
 
 
-def project_application(context: ViewContext, static: str) -> Starlette:
+def project_application(context: ProjectContext, static: str) -> Starlette:
     """The pages and the API of one project. Whoever calls it puts a `Viewer` into the scope as `viewer`.
 
     Args:
         context: of the project.
         static: address of the static files, relative to the document.
     """
-    events = Events(context)
+    events, declared = Events(context), endpoints()
 
     async def document(request: Request) -> Response:
-        text = served.document(f"{static}/{static_version()}", request.scope["viewer"].token)
+        text = document_of(f"{static}/{static_version()}", ENTRY, request.scope["viewer"].token)
         return Response(text, media_type="text/html; charset=utf-8")
 
     async def openapi(request: Request) -> Response:  # noqa: ARG001  # Starlette's signature
-        return Response(encoded(description("agentv view", ENDPOINTS, STREAMS)), media_type="application/json")
+        return Response(encoded(description("agentv view", declared, STREAMS)), media_type="application/json")
 
     routes = [
         Route(one.path.replace("{route}", "{route:path}"), _handler(context, one), methods=[one.method])
-        for one in ENDPOINTS
+        for one in declared
     ]
     routes += [Route(one.path, _bound(one.open, events)) for one in STREAMS]
     routes += [Route("/api/openapi.json", openapi), Route("/", document)]
     return Starlette(routes=routes, exception_handlers=dict(HANDLERS))
 
 
-def _handler(context: ViewContext, endpoint: Endpoint) -> Handler:
+def _handler(context: ProjectContext, endpoint: Endpoint) -> Handler:
     async def handler(request: Request) -> Response:
         return await answer(context, endpoint, request)
 

@@ -34,13 +34,13 @@ def command(named: tuple[str, ...], port: int | None, by: str | None, *, no_open
             raise UsageError(missing.message, missing.hint)
     from agentv.app.results.project import Project
     from agentv.extensions.view.serving import listening_socket, opened_in_browser, serve
-    from agentv.web.context import ViewContext, ViewOptions
+    from agentv.extensions.view.state import ViewOptions, own_project, view_of
 
     project = Project.of(named)
     options = ViewOptions(**allowed, person=_person(by) if allowed["label"] else "")
     listening = listening_socket(port)
-    context = ViewContext(project, options)
-    context.opened.tell = lambda text: click.echo(text, err=True)
+    context = own_project(project, options)
+    view_of(context).opened.tell = lambda text: click.echo(text, err=True)
     token = f"?token={context.token}" if context.token else ""
     address = f"http://127.0.0.1:{listening.getsockname()[1]}/{token}"
     click.echo(f"{project.name}: {address}\nPress Ctrl-C to stop.")

@@ -19,10 +19,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from agentv.errors import AgentvError
+from agentv.extensions.view.state import view_of
 from agentv.extensions.view.viewed.live import ListChanges, ResetEvent, RowsEvent, RunChanges, StateEvent
 from agentv.extensions.view.viewed.runs import ViewedRun
 from agentv.web.answers import RefusedError, encoded, error_response, failed
-from agentv.web.context import ViewContext
+from agentv.web.context import ProjectContext
 from agentv.web.endpoints import Stream
 
 POLL_S = 0.05
@@ -106,7 +107,7 @@ class _RunWatch:
 class _Admission:
     """Whoever watches, who may be signed out meanwhile."""
 
-    def __init__(self, context: ViewContext, request: Request) -> None:
+    def __init__(self, context: ProjectContext, request: Request) -> None:
         self._context = context
         self._request = request
         self._checked = time.monotonic()
@@ -130,17 +131,17 @@ class _Admission:
 class Events:
     """The event streams of a server."""
 
-    def __init__(self, context: ViewContext) -> None:
+    def __init__(self, context: ProjectContext) -> None:
         self._context = context
         self._runs: dict[str, _RunWatch] = {}
-        self._list = ListChanges(context.runs)
+        self._list = ListChanges(view_of(context).runs)
         self._list_watch = Watch(self._list.read, STATE_S)
         self._streams = 0
 
     async def of_run(self, request: Request) -> Response:
         """The events of one run."""
         try:
-            run = await run_in_threadpool(self._context.opened.run, request.path_params["id"])
+            run = await run_in_threadpool(view_of(self._context).opened.run, request.path_params["id"])
             key = str(run.path)
             shared = self._runs.get(key)
             if shared is None or not shared.watch.watched or shared.changes.run is not run:

@@ -22,7 +22,7 @@ from agentv.errors import UsageError
 from agentv.extensions.view.app import application
 from agentv.user_code.processes.memory import map_large_blocks
 from agentv.web.connections import LimitedConnection
-from agentv.web.context import ViewContext
+from agentv.web.context import ProjectContext
 
 DEFAULT_PORT = 4280
 _TRIED = 20
@@ -71,7 +71,7 @@ def _refusal(port: int, error: OSError) -> UsageError:
     return UsageError(f"cannot listen on port {port}: {error.strerror}", "give another one with --port")
 
 
-def serve(context: ViewContext, made: socket.socket, started: Callable[[], None] = lambda: None) -> None:
+def serve(context: ProjectContext, made: socket.socket, started: Callable[[], None] = lambda: None) -> None:
     """Serve until SIGINT or SIGTERM.
 
     Args:

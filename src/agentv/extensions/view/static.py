@@ -17,8 +17,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from agentv.extensions.view.pages.browser_modules import joined, module_sources
-from agentv.extensions.view.pages.served import PAGES
+from agentv.extensions.view.pages.page import ENTRY
 from agentv.web.answers import error_response, is_known
+
+ENTRIES = (ENTRY, "projects.js", "sign_in/sign_in.js")
+"""The modules that pages begin with: those of a project, a team's list of projects, and where people sign in."""
 
 _TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
 
@@ -36,7 +39,7 @@ def static_files() -> dict[str, bytes]:
                 waiting.append((f"{path}/", one))
             elif any(path.endswith(suffix) for suffix in _TYPES):
                 found[path] = one.read_bytes()
-    return found | {path: joined(path, module_sources()).encode() for path in PAGES}
+    return found | {path: joined(path, module_sources()).encode() for path in ENTRIES}
 
 
 @cache

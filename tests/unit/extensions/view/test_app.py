@@ -8,11 +8,10 @@ from urllib.parse import quote
 
 import pytest
 
-from agentv.extensions.view.api import ENDPOINTS
+from agentv.extensions.view.api import endpoints
 from agentv.extensions.view.events import STREAMS
-from agentv.extensions.view.pages.served import PAGES, SIGN_IN
-from agentv.extensions.view.static import static_files, static_version
-from agentv.web.context import ViewOptions
+from agentv.extensions.view.state import ViewOptions
+from agentv.extensions.view.static import ENTRIES, static_files, static_version
 from doubles.stored_runs import scoring
 from doubles.trials import finished, trial
 from doubles.viewed_project import add_run, viewed
@@ -214,9 +213,9 @@ def test_static_files_may_be_kept_and_the_document_may_not(client):
 
 
 def test_the_script_of_each_page_is_one_file():
-    for page in PAGES:
+    for page in ENTRIES:
         script = static_files()[page].decode()
-        assert "function element(" in script or page == SIGN_IN, page
+        assert "function element(" in script or page == "sign_in/sign_in.js", page
         assert [line for line in script.splitlines() if line.startswith(("import ", "export "))] == [], page
 
 
@@ -360,7 +359,7 @@ def test_runs_are_sorted_by_when_they_began_with_the_rates_before(root):
 def test_the_description_has_every_route_and_its_types(client):
     found = client.get("/api/openapi.json").json()
     described = {(path, method) for path, one in found["paths"].items() for method in one}
-    assert described == {(one.path, one.method.lower()) for one in ENDPOINTS} | {(one.path, "get") for one in STREAMS}
+    assert described == {(one.path, one.method.lower()) for one in endpoints()} | {(one.path, "get") for one in STREAMS}
     schemas = found["components"]["schemas"]
     for path, method in described:
         operation = found["paths"][path][method]

@@ -12,9 +12,9 @@ from starlette.requests import Request
 
 from agentv.app.results.project import Project
 from agentv.extensions.view.events import Events
+from agentv.extensions.view.state import ViewOptions, own_project
 from agentv.store.files.encoding import to_json
 from agentv.store.rows.rows import RelativePaths, row_of
-from agentv.web.context import ViewContext, ViewOptions
 from doubles.trials import ROOT, finished, trial
 from doubles.viewed_project import add_run, viewed
 
@@ -97,7 +97,7 @@ def test_half_of_a_run_and_a_newer_one_are_told_and_the_others_work(tmp_path, pa
 
 
 def test_a_client_that_takes_nothing_costs_one_event_and_gets_all_later(tmp_path, path):
-    context = ViewContext(Project(tmp_path, ()), ViewOptions())
+    context = own_project(Project(tmp_path, ()), ViewOptions())
     scope = {"type": "http", "method": "GET", "headers": [], "query_string": b"", "path_params": {"id": RUN}}
 
     async def watch():

@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from agentv.app.results.editing import DeletedRun, NamedRun, checked_name
 from agentv.app.results.project import NoSuchRunError
 from agentv.errors import UsageError
 from agentv.extensions.team.store.uploaded import RunName, UploadRefusedError, name_in
 from agentv.extensions.team.store.uploads import Uploads
-from agentv.extensions.view.viewed.editing import DeletedRun, NamedRun, checked_name
 from agentv.store.files.directory import RUN, is_being_written
 
 _WAIT_S = 2.0

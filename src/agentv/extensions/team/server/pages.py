@@ -6,7 +6,6 @@ from pathlib import Path
 from threading import Lock
 from urllib.parse import urlencode
 
-from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -19,13 +18,15 @@ from agentv.extensions.team.server.identity import checked_identity
 from agentv.extensions.team.server.sign_in import SIGN_IN
 from agentv.extensions.team.server.state import TeamState
 from agentv.extensions.team.store.labels import TeamLabels
-from agentv.extensions.view.app import project_application
-from agentv.extensions.view.pages import served
-from agentv.extensions.view.static import static_route, static_version
+from agentv.registry.extensions import PAGES, loaded
 from agentv.store.files.directory import results_directory
-from agentv.web.answers import SCOPE_OF, RefusedError
-from agentv.web.context import ViewContext, Viewer, ViewOptions
-from agentv.web.security import SAFE, Message, Receive, Send
+from agentv.web.answers import RefusedError
+from agentv.web.context import SCOPE_OF, ProjectContext, Viewer
+from agentv.web.documents import document, message_page
+from agentv.web.security import SAFE, Application, Message, Receive, Send
+
+PROJECTS = "projects.js"
+"""The module that the list of projects begins with."""
 
 
 class ProjectPages:
@@ -40,7 +41,7 @@ class ProjectPages:
         self._state = state
         self._data = data
         self._lock = Lock()
-        self._mounted: dict[str, tuple[ViewContext, Starlette]] = {}
+        self._mounted: dict[str, tuple[ProjectContext, Application]] = {}
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer a request about a project. Who may not read it does not learn whether it exists."""
@@ -68,26 +69,25 @@ class ProjectPages:
         allowed = frozenset(one for one, scope in SCOPE_OF.items() if found.allows(scope, project))
         return Viewer(found.actor, allowed, found.csrf, team=True)
 
-    def _application(self, project: str) -> tuple[ViewContext, Starlette]:
+    def _application(self, project: str) -> tuple[ProjectContext, Application]:
         with self._lock:
             if project not in self._mounted:
                 self._mounted[project] = self._mount(project)
             return self._mounted[project]
 
-    def _mount(self, project: str) -> tuple[ViewContext, Starlette]:
+    def _mount(self, project: str) -> tuple[ProjectContext, Application]:
         if project not in self._state.tokens.projects():
             raise RefusedError(404, "no-such-project", f"the server has no project '{project}'")
         root = self._data / project
         results_directory(root).mkdir(parents=True, exist_ok=True)  # it may be copied for the first time just now
-        context = ViewContext(
+        context = ProjectContext(
             Project(root),
-            ViewOptions(),
             lambda request: self._viewer(project, request),
-            DatabaseRuns(self._state.uploads, project, results_directory(root)),
+            editor=DatabaseRuns(self._state.uploads, project, results_directory(root)),
+            labels_of=lambda person: TeamLabels(self._state.database, project, person),
+            writers=self._state.writers,
         )
-        context.writers = self._state.writers
-        context.labels_of = lambda person: TeamLabels(self._state.database, project, person)
-        return context, project_application(context, "../../static")
+        return context, loaded(PAGES, "project")(context, "../../static")
 
 
 def page_routes(state: TeamState, pages: ProjectPages) -> list[BaseRoute]:
@@ -98,7 +98,7 @@ def page_routes(state: TeamState, pages: ProjectPages) -> list[BaseRoute]:
             found = await run_in_threadpool(checked_identity, state, request, None, None)
         except Exception as error:  # noqa: BLE001  # whatever it is, a person gets a sentence
             return refused_page(state, error, request, ".")
-        text = served.document(f"static/{static_version()}", found.csrf, served.PROJECTS)
+        text = document(f"static/{_version()}", PROJECTS, found.csrf)
         return Response(text, media_type="text/html; charset=utf-8")
 
     async def add_slash(request: Request) -> Response:
@@ -106,7 +106,7 @@ def page_routes(state: TeamState, pages: ProjectPages) -> list[BaseRoute]:
         return RedirectResponse(f"./{request.path_params['project']}/", 308)
 
     return [
-        static_route(),
+        loaded(PAGES, "static")(),
         Route("/", projects),
         Route("/projects/{project}", add_slash),
         Mount("/projects/{project}", app=pages),
@@ -126,6 +126,11 @@ def refused_page(state: TeamState, error: Exception, request: Request, root: str
     if answer.status_code == 401 and "authorization" not in request.headers:
         return RedirectResponse(f"{root}{SIGN_IN}?{urlencode({'to': request.url.path})}", 303)
     words = str(error) if isinstance(error, RefusedError) else "the server cannot answer now; try again later"
-    text = served.message_page(f"{root}/static/{static_version()}", "This page cannot be shown", words, f"{root}/")
+    text = message_page(f"{root}/static/{_version()}", "This page cannot be shown", words, f"{root}/")
     headers = {name: value for name, value in answer.headers.items() if name in ("retry-after", "www-authenticate")}
     return Response(text, answer.status_code, headers, media_type="text/html; charset=utf-8")
+
+
+def _version() -> str:
+    found: str = loaded(PAGES, "version")()
+    return found

@@ -7,10 +7,12 @@ from typing import Literal
 
 from msgspec import Struct
 
-from agentv.extensions.view.pages.page import META
-from agentv.extensions.view.pages.served import ICON, SIGN_IN
-from agentv.extensions.view.static import static_version
+from agentv.registry.extensions import PAGES, loaded
 from agentv.reports.text.escaping import safe
+from agentv.web.documents import module, page
+
+SIGN_IN = "sign_in/sign_in.js"
+"""The module that the page begins with."""
 
 LOGO = (
     '<svg class="logo" viewBox="0 0 24 24" aria-hidden="true"><rect width="24" height="24" rx="6"></rect>'
@@ -37,20 +39,9 @@ class SignInPage(Struct, frozen=True):
 
     def document(self) -> str:
         """The page."""
-        at = f"/static/{static_version()}"
+        static = f"/static/{loaded(PAGES, 'version')()}"
         title = "Signed in" if self.actor else "Sign in"
-        token = f'<meta name="agentv-token" content="{escape(self.csrf)}">\n' if self.csrf else ""
-        return f"""\
-<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-{META}
-{token}<title>{title} · agentv</title>
-<link rel="icon" href="{ICON}">
-<link rel="stylesheet" href="{at}/style.css">
-<script type="module" src="{at}/{SIGN_IN}"></script>
-</head>
+        body = f"""\
 <body class="signin" data-target="{escape(self.target)}">
 <main>
 <div class="panel">
@@ -61,8 +52,8 @@ class SignInPage(Struct, frozen=True):
 </div>
 </main>
 </body>
-</html>
 """
+        return page(static, f"{title} · agentv", body, module(static, SIGN_IN), self.csrf)
 
     def _signed_in(self) -> str:
         return f"""<p>You are signed in as <b><bdi>{escape(safe(self.actor))}</bdi></b>.</p>

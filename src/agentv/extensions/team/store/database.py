@@ -20,6 +20,8 @@ Values = Mapping[str, Any]
 class DatabaseUnavailableError(StoreError):
     """The database cannot be reached, or went away; the same request may succeed later."""
 
+    answered = (503, "database-unavailable")
+
 
 class Transaction(Protocol):
     """Statements that take effect together, or not at all."""

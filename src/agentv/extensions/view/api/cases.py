@@ -5,22 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 from agentv.extensions.view.api.runs import state_of_run
+from agentv.extensions.view.state import view_of
 from agentv.extensions.view.viewed.cases import CasePage, CaseQuery, ViewedCase, case_at, page_of_cases
 from agentv.extensions.view.viewed.trial import whole_trial
-from agentv.web.context import ViewContext
+from agentv.web.context import ProjectContext
 from agentv.web.endpoints import Call, Endpoint
 
 
-def _cases(context: ViewContext, call: Call) -> CasePage:
-    return page_of_cases(context.opened.run(call.names["id"]), call.query)
+def _cases(context: ProjectContext, call: Call) -> CasePage:
+    return page_of_cases(view_of(context).opened.run(call.names["id"]), call.query)
 
 
-def _case(context: ViewContext, call: Call) -> ViewedCase:
-    return case_at(context.opened.run(call.names["id"]), call.names["route"])
+def _case(context: ProjectContext, call: Call) -> ViewedCase:
+    return case_at(view_of(context).opened.run(call.names["id"]), call.names["route"])
 
 
-def _trial(context: ViewContext, call: Call) -> dict[str, Any]:
-    return whole_trial(context.opened.run(call.names["id"]), call.names["trial"])
+def _trial(context: ProjectContext, call: Call) -> dict[str, Any]:
+    return whole_trial(view_of(context).opened.run(call.names["id"]), call.names["trial"])
 
 
 _RUN = "/api/runs/{id}"

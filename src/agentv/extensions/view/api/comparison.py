@@ -5,9 +5,10 @@ from __future__ import annotations
 from msgspec import Struct
 
 from agentv.extensions.view.api.runs import state_of
+from agentv.extensions.view.state import view_of
 from agentv.extensions.view.viewed.comparison import ViewedComparison, viewed_comparison
 from agentv.extensions.view.viewed.moved_cases import MovedCases, moved_cases
-from agentv.web.context import ViewContext
+from agentv.web.context import ProjectContext
 from agentv.web.endpoints import Call, Endpoint
 
 
@@ -21,12 +22,12 @@ class RunsQuery(Struct, frozen=True, forbid_unknown_fields=True):
     run: tuple[str, ...] = ()
 
 
-def _compared(context: ViewContext, call: Call) -> ViewedComparison:
-    base, candidate = _both(call)
-    return viewed_comparison((base, candidate), context.opened.run(base), context.opened.run(candidate))
+def _compared(context: ProjectContext, call: Call) -> ViewedComparison:
+    ids, opened = _both(call), view_of(context).opened
+    return viewed_comparison(ids, *map(opened.run, ids))
 
 
-def _state(context: ViewContext, call: Call) -> str:
+def _state(context: ProjectContext, call: Call) -> str:
     return "\n".join(state_of(context, run_id) for run_id in _both(call))
 
 
@@ -50,12 +51,12 @@ class SeveralRunsQuery(Struct, frozen=True, forbid_unknown_fields=True):
     run: tuple[str, ...] = ()
 
 
-def _moved(context: ViewContext, call: Call) -> MovedCases:
+def _moved(context: ProjectContext, call: Call) -> MovedCases:
     ids = _several(call)
-    return moved_cases(ids, [context.opened.run(run_id) for run_id in ids])
+    return moved_cases(ids, [view_of(context).opened.run(run_id) for run_id in ids])
 
 
-def _state_of_several(context: ViewContext, call: Call) -> str:
+def _state_of_several(context: ProjectContext, call: Call) -> str:
     return "\n".join(state_of(context, run_id) for run_id in _several(call))
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from agentv.extensions.view.viewed.editing import DeletedRun, NamedRun
-from agentv.web.context import ViewContext
+from agentv.app.results.editing import DeletedRun, NamedRun
+from agentv.extensions.view.state import view_of
+from agentv.web.context import ProjectContext
 from agentv.web.endpoints import Call, Endpoint
 
 
@@ -15,12 +16,12 @@ class RunName(Struct, frozen=True, forbid_unknown_fields=True):
     name: str
 
 
-def _name(context: ViewContext, call: Call) -> NamedRun:
-    return context.editor.name(call.names["id"], call.body.name, call.person)
+def _name(context: ProjectContext, call: Call) -> NamedRun:
+    return view_of(context).editor.name(call.names["id"], call.body.name, call.person)
 
 
-def _delete(context: ViewContext, call: Call) -> DeletedRun:
-    return context.editor.delete(call.names["id"], call.person)
+def _delete(context: ProjectContext, call: Call) -> DeletedRun:
+    return view_of(context).editor.delete(call.names["id"], call.person)
 
 
 ENDPOINTS = (

@@ -8,11 +8,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from agentv.extensions.view.viewed.judges import checked_labels
+from agentv.app.labels.keeping import LabelFiles, LabelStore
+from agentv.extensions.view.viewed.judges import CheckedJudges, checked_labels
 from agentv.extensions.view.viewed.labelling import (
     DrawQuery,
     LabelAgreement,
     LabelQueue,
+    LabelQueues,
     LabelRefusedError,
     LabelSaved,
     Person,
@@ -22,7 +24,7 @@ from agentv.extensions.view.viewed.labelling import (
 )
 from agentv.reports.commands.judge_check import judge_check_content
 from agentv.web.answers import RefusedError
-from agentv.web.context import ViewContext
+from agentv.web.context import ProjectContext
 from agentv.web.endpoints import Call, Endpoint
 
 
@@ -38,25 +40,37 @@ class JudgesQuery(Struct, frozen=True, forbid_unknown_fields=True):
     assertion: str = ""
 
 
-def _person(context: ViewContext, call: Call) -> Person:
-    return Person(call.person, context.labels_of(call.person))
+def _person(context: ProjectContext, call: Call) -> Person:
+    return Person(call.person, _kept(context, call))
 
 
-def _queue(context: ViewContext, call: Call) -> LabelQueue:
+def _kept(context: ProjectContext, call: Call) -> LabelStore:
+    return LabelFiles(context.project.root) if context.labels_of is None else context.labels_of(call.person)
+
+
+def _queues(context: ProjectContext) -> LabelQueues:
+    return LabelQueues(context.project)
+
+
+def _checked_judges(context: ProjectContext) -> CheckedJudges:
+    return CheckedJudges(context.project)
+
+
+def _queue(context: ProjectContext, call: Call) -> LabelQueue:
     with _refusable():
-        return context.queues.queue(call.query, _person(context, call))
+        return context.shared(_queues).queue(call.query, _person(context, call))
 
 
-def _label(context: ViewContext, call: Call) -> LabelSaved:
+def _label(context: ProjectContext, call: Call) -> LabelSaved:
     said: SaidLabel = call.body
     check_said(said)
     with _refusable():
-        return context.queues.add(said, _person(context, call))
+        return context.shared(_queues).add(said, _person(context, call))
 
 
-def _agreement(context: ViewContext, call: Call) -> LabelAgreement:
+def _agreement(context: ProjectContext, call: Call) -> LabelAgreement:
     with _refusable():
-        return context.queues.agreement(call.body, _person(context, call))
+        return context.shared(_queues).agreement(call.body, _person(context, call))
 
 
 @contextmanager
@@ -67,19 +81,19 @@ def _refusable() -> Iterator[None]:
         raise RefusedError(404 if error.code == "no-such-answer" else 409, error.code, str(error)) from error
 
 
-def _judges(context: ViewContext, call: Call) -> dict[str, Any]:
+def _judges(context: ProjectContext, call: Call) -> dict[str, Any]:
     from agentv.app.labels.checking import NoLabelsError  # imports numpy
 
-    kept, query = context.labels_of(call.person), call.query
+    kept, query = _kept(context, call), call.query
     try:
         if query.run:
-            return dict(judge_check_content(context.judges.of_run(query.run, query.assertion, kept)))
+            return dict(judge_check_content(context.shared(_checked_judges).of_run(query.run, query.assertion, kept)))
         return dict(judge_check_content(checked_labels(query.assertion, kept)))
     except NoLabelsError as error:
         raise RefusedError(404, "no-labels", f"{error}; {error.hint}" if error.hint else str(error)) from error
 
 
-ENDPOINTS = (
+LABELLING = (
     Endpoint(
         "/api/labels/queue", "An answer to label, without its grade.", LabelQueue, _queue, QueueQuery, needs="label"
     ),
@@ -101,6 +115,9 @@ ENDPOINTS = (
         body=DrawQuery,
         needs="label",
     ),
+)
+
+JUDGES = (
     Endpoint(
         "/api/judges",
         "How well judges agree with people: what `agentv judge check --json` prints.",

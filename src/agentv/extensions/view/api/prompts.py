@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from agentv.extensions.view.viewed.prompts import PromptList, WholePrompt, prompt_list, whole_prompt
-from agentv.web.context import ViewContext
+from agentv.web.context import ProjectContext
 from agentv.web.endpoints import Call, Endpoint
 
 
-def _prompts(context: ViewContext, call: Call) -> PromptList:  # noqa: ARG001  # every handler has this signature
+def _prompts(context: ProjectContext, call: Call) -> PromptList:  # noqa: ARG001  # every handler has this signature
     return prompt_list(context.project)
 
 
-def _prompt(context: ViewContext, call: Call) -> WholePrompt:
+def _prompt(context: ProjectContext, call: Call) -> WholePrompt:
     return whole_prompt(context.project, call.names["name"], context.project.runs())
 
 

@@ -23,6 +23,7 @@ from agentv.extensions.view.pages.work import work_json
 from agentv.reports.run.failures import FailureGroups
 from agentv.reports.text.embedded import data_element, to_json
 from agentv.reports.text.escaping import one_line
+from agentv.web.documents import META
 
 CHUNK = 100
 """Trials whose data stand in one element: what is read together when one of them is opened."""
@@ -33,11 +34,10 @@ CHUNK_LENGTH = 1_000_000
 START = "start.js"
 """The module that the script of a file begins with."""
 
+ENTRY = "app.js"
+"""The module that the pages of a server begin with."""
 
-META = """\
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="referrer" content="no-referrer">
-<meta name="color-scheme" content="light dark">"""
+
 """What the documents of a file and of a server have in common."""
 
 

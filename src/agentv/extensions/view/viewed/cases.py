@@ -27,6 +27,8 @@ MOST = 500
 class NoSuchCaseError(AgentvError):
     """A case or a trial that a run does not have."""
 
+    answered = (404, "no-such-case")
+
 
 class StatusCounts(Struct, frozen=True):
     """How many cases ended how."""

@@ -44,6 +44,8 @@ MOST_TEXT = 2_000_000
 class NoSuchPromptError(AgentvError):
     """A prompt that is not there, or not any more."""
 
+    answered = (404, "no-such-prompt")
+
 
 class ViewedPrompt(Struct, frozen=True):
     """A prompt in the list.

@@ -12,9 +12,9 @@ import pytest
 from agentv.app.labels.checking import check_judges
 from agentv.app.labels.keeping import LabelFiles
 from agentv.app.labels.labelling import open_session
+from agentv.extensions.view.state import ViewOptions
 from agentv.reports.commands.judge_check import judge_check_json
 from agentv.store.labels.agreements import agreements_file
-from agentv.web.context import ViewOptions
 from doubles.judged_runs import ASKED, judged_run
 from doubles.read_files import bytes_read
 from doubles.stored_runs import write_rows

@@ -13,10 +13,10 @@ from time import monotonic, sleep
 import pytest
 
 from agentv.errors import UsageError
+from agentv.extensions.view.state import ViewOptions
 from agentv.extensions.view.viewed.growing import GrowingRun
 from agentv.extensions.view.viewed.rerun_check import check_rerun
 from agentv.extensions.view.viewed.trial import RerunCommand, rerun_command
-from agentv.web.context import ViewOptions
 from doubles.viewed_project import viewed
 
 HOSTILE = ["--out=/tmp/x", "-x", "a b; touch hacked", "$(touch hacked)'\"", "[a]*?", "--help"]

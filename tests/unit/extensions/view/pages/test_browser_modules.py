@@ -4,7 +4,7 @@ import pytest
 
 from agentv.extensions.view.pages.browser_modules import ModuleError, joined, module_sources
 from agentv.extensions.view.pages.page import START
-from agentv.extensions.view.pages.served import PAGES
+from agentv.extensions.view.static import ENTRIES
 
 ONE = "// One.\n\nexport const ONE = 1;\n\nexport function one() {\n  return ONE;\n}\n"
 START_OF_ONE = 'import {\n  ONE,\n  one,\n} from "./data/one.js";\n\nconst again = one;\nagain(ONE);\n'
@@ -82,6 +82,6 @@ def test_other_forms_of_imports_and_exports_are_refused(line):
 
 def test_all_modules_are_part_of_a_page():
     sources = module_sources()
-    pages = "".join(joined(entry, sources) for entry in (START, *PAGES))
+    pages = "".join(joined(entry, sources) for entry in (START, *ENTRIES))
     assert "export " not in pages
     assert [path for path, source in sources.items() if source.splitlines()[0] not in pages] == []

@@ -1,22 +1,14 @@
-"""The document of the pages of a server: it holds no data and no script, and loads both."""
+"""The documents of a server's pages: they hold no data, no script and no style, and load all of them."""
 
 from __future__ import annotations
 
 from html import escape
 from urllib.parse import quote
 
-from agentv.extensions.view.pages.page import META
-
-ENTRY = "app.js"
-"""The module that the pages of a server begin with."""
-
-PROJECTS = "projects.js"
-"""The module that a team's list of projects begins with."""
-
-SIGN_IN = "sign_in/sign_in.js"
-"""The module that the page begins with on which people sign in."""
-
-PAGES = (ENTRY, PROJECTS, SIGN_IN)
+META = """\
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<meta name="color-scheme" content="light dark">"""
 
 ICON = "data:image/svg+xml," + quote(
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><rect width="24" height="24" rx="6" fill="#3048c4"/>'
@@ -24,34 +16,44 @@ ICON = "data:image/svg+xml," + quote(
 )
 
 
-def document(static: str, token: str = "", entry: str = ENTRY) -> str:
-    """The document.
+def document(static: str, entry: str, token: str = "") -> str:
+    """The document of a page that its script makes.
 
     Args:
         static: address of the folder of modules, without a slash at its end, such as `static/ab12cd`.
         entry: path of the module that the page begins with.
         token: what requests that change something prove with that they come from this page; empty: none can.
     """
+    script = f'<script src="{escape(static)}/vendor/markdown-it.js" defer></script>\n'
+    body = """\
+<body>
+<noscript><p class="plain">This page needs JavaScript.</p></noscript>
+<div id="page"><p class="plain">Opening…</p></div>
+</body>
+"""
+    return page(static, "agentv", body, f"{script}{module(static, entry)}", token)
+
+
+def page(static: str, title: str, body: str, scripts: str = "", token: str = "") -> str:
+    """A document with its body. `scripts` are elements of its head; see `document` for the others."""
     told = f'<meta name="agentv-token" content="{escape(token)}">\n' if token else ""
-    at = escape(static)
     return f"""\
 <!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 {META}
-{told}<title>agentv</title>
+{told}<title>{escape(title)}</title>
 <link rel="icon" href="{ICON}">
-<link rel="stylesheet" href="{at}/style.css">
-<script src="{at}/vendor/markdown-it.js" defer></script>
-<script type="module" src="{at}/{entry}"></script>
-</head>
-<body>
-<noscript><p class="plain">This page needs JavaScript.</p></noscript>
-<div id="page"><p class="plain">Opening…</p></div>
-</body>
-</html>
+<link rel="stylesheet" href="{escape(static)}/style.css">
+{scripts}</head>
+{body}</html>
 """
+
+
+def module(static: str, entry: str) -> str:
+    """The element of the module that a page begins with."""
+    return f'<script type="module" src="{escape(static)}/{entry}"></script>\n'
 
 
 def message_page(static: str, title: str, message: str, home: str) -> str:
@@ -63,23 +65,13 @@ def message_page(static: str, title: str, message: str, home: str) -> str:
         message: a sentence without its capital and its full stop.
         home: address of the page to go on with.
     """
-    words = escape(message[:1].upper() + message[1:])
-    return f"""\
-<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-{META}
-<title>{escape(title)} · agentv</title>
-<link rel="icon" href="{ICON}">
-<link rel="stylesheet" href="{escape(static)}/style.css">
-</head>
+    body = f"""\
 <body>
 <main class="screen"><article>
 <h1>{escape(title)}</h1>
-<p class="panel">{words}.</p>
+<p class="panel">{escape(message[:1].upper() + message[1:])}.</p>
 <p><a href="{escape(home)}">Projects</a></p>
 </article></main>
 </body>
-</html>
 """
+    return page(static, f"{title} · agentv", body)

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from agentv.extensions.view.pages.served import document
+from agentv.web.documents import document
 
 
 def test_the_document_loads_everything_and_holds_nothing():
-    shown = document("/static/ab12")
+    shown = document("/static/ab12", "app.js")
     assert [line for line in shown.splitlines() if "/static/" in line] == [
         '<link rel="stylesheet" href="/static/ab12/style.css">',
         '<script src="/static/ab12/vendor/markdown-it.js" defer></script>',
@@ -15,4 +15,4 @@ def test_the_document_loads_everything_and_holds_nothing():
 
 
 def test_a_token_is_an_attribute_whatever_it_contains():
-    assert '<meta name="agentv-token" content="a&quot;&gt;&lt;b">' in document("/static/ab12", 'a"><b')
+    assert '<meta name="agentv-token" content="a&quot;&gt;&lt;b">' in document("/static/ab12", "app.js", 'a"><b')
