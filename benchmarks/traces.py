@@ -62,8 +62,8 @@ def peak() -> float:
 def measure(form: str, path: str) -> None:
     from agentv.extensions.agents.traces.acp import read_acp
     from agentv.extensions.agents.traces.atif import read_atif
-    from agentv.extensions.agents.traces.files import read, write
     from agentv.extensions.agents.traces.otlp import read_otlp
+    from agentv.store.files.traces import read, write
 
     data = Path(path).read_bytes()
     before = peak()

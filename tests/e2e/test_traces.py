@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from agentv.extensions.agents.traces.acp import read_acp
 from agentv.extensions.agents.traces.atif import atif_of
-from agentv.extensions.agents.traces.files import read
 from agentv.extensions.agents.traces.otlp_export import TraceOrigin, otlp_of
+from agentv.store.files.traces import read
 from doubles.traces import WORK
 
 SUITE = """

@@ -174,8 +174,8 @@ def _report(exported: Exported) -> HtmlReport:
     Raises:
         UsageError: nothing is in it.
     """
-    from agentv.extensions.agents.stored_traces.shown import shown_work
     from agentv.extensions.view.pages import HtmlReport
+    from agentv.extensions.view.viewed.shown_work import shown_work
 
     run = exported.run
     if next(exported.results(), None) is None:

@@ -62,7 +62,7 @@ class Artifacts:
 
     def _with_trace(self, trace: Trace, place: Path, stored: StoredWork) -> tuple[StoredWork, str | None]:
         """Write a trace; the hash of its file, None where a secret was taken out of it."""
-        from agentv.extensions.agents.traces.files import write  # few runs have traces
+        from agentv.store.files.traces import write  # few runs have traces
 
         self._make(place)
         clean = self._redacted(trace)

@@ -158,7 +158,7 @@ class KeptWorks:
         return AgentWork(found.sandbox, trace, changes, ignored=found.ignored, tool_state=found.tool_state)
 
     def _trace(self, found: _Document, place: Path) -> Trace | Failure | None:
-        from agentv.extensions.agents.traces.files import TRACE_FILE, parse
+        from agentv.model.values.trace_document import TRACE_FILE, parse
 
         if found.trace is None:
             return None

@@ -10,7 +10,6 @@ import os
 from array import array
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol
@@ -229,19 +228,20 @@ class Recordings:
         inline, named = row.get("trace"), row.get("trace_path")
         if inline is None and not isinstance(named, str):
             return None
-        files = import_module(
-            "agentv.extensions.agents.traces.files"
-        )  # by its name: packages beside each other do not import another
-        found: Trace | Failure
+        from agentv.model.values.trace_document import LARGEST_FILE, parse  # few recordings have traces
+
         if inline is not None:
-            found = files.parse(msgspec.json.encode(inline), "trace")
-            return found
+            return parse(msgspec.json.encode(inline), "trace")
         root = self._directory.resolve()
         path = (root / str(named)).resolve()
         if not path.is_relative_to(root):
             return Failure("bad-trace", f"'{named}' is outside the directory of the recording")
-        found = files.read(path)
-        return found
+        try:
+            if path.stat().st_size > LARGEST_FILE:
+                return Failure("bad-trace", f"{path.name} is larger than {LARGEST_FILE / 1_000_000:g} MB")
+            return parse(path.read_bytes(), path.name)
+        except OSError as error:
+            return Failure("bad-trace", f"cannot read {path.name}: {error.strerror}")
 
     def _row(self, begin: int) -> dict[str, Any] | None:
         try:

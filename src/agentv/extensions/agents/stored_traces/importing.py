@@ -13,11 +13,11 @@ from msgspec import structs
 from agentv.authoring.source.plaintext_secrets import mask_keys
 from agentv.errors import UsageError
 from agentv.extensions.agents.stored_traces.sessions import PROGRAMS, read_session
-from agentv.extensions.agents.traces.files import document
 from agentv.extensions.agents.traces.records import LARGEST
 from agentv.model.run.trace_summary import Spent, summary_of_trace
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import Trace
+from agentv.model.values.trace_document import document
 from agentv.model.values.trace_messages import messages_of
 
 

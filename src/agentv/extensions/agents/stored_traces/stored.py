@@ -11,9 +11,9 @@ from typing import Any
 from agentv.app.results.stored import StoredRun
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import UsageError
-from agentv.extensions.agents.stored_traces.artifact import artifact
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import Trace
+from agentv.store.files.artifact import artifact
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def trace_of_row(directory: Path, row: Mapping[str, Any]) -> Trace | Failure:
     named = row.get("trace_path")
     if not isinstance(named, str) or not named:
         return _of_row(row)
-    from agentv.extensions.agents.traces.files import read
+    from agentv.store.files.traces import read
 
     path = artifact(directory, named)
     return path if isinstance(path, Failure) else read(path)

@@ -11,7 +11,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from agentv.extensions.agents.traces.json_text import compact, parse
 from agentv.extensions.agents.traces.values import (
     Problems,
     arguments_of,
@@ -24,6 +23,7 @@ from agentv.extensions.agents.traces.values import (
     text_of,
     tokens_of,
 )
+from agentv.model.values.json_text import compact, parse
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.message import Role
 from agentv.model.values.response import Failure

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agentv.extensions.agents.traces.json_text import compact
+from agentv.model.values.json_text import compact
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import MessageStep, PermissionStep, Step, ToolCallStep, Trace, UsageStep
 from agentv.model.values.values import Json, JsonObject

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agentv.extensions.agents.traces.json_text import parse
 from agentv.extensions.agents.traces.otlp_spans import OtelSpan
 from agentv.extensions.agents.traces.values import arguments_of, first, items, mapping, string, text_of
+from agentv.model.values.json_text import parse
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.message import Role
 from agentv.model.values.values import JsonObject

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agentv.extensions.agents.traces.json_text import parse
 from agentv.extensions.agents.traces.otlp_spans import OtelSpan
 from agentv.extensions.agents.traces.values import arguments_of, first, mapping, string, text_of
+from agentv.model.values.json_text import parse
 from agentv.model.values.values import JsonObject
 
 

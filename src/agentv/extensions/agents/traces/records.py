@@ -6,8 +6,8 @@ import io
 from collections.abc import Iterator
 from typing import Any
 
-from agentv.extensions.agents.traces.json_text import parse
 from agentv.extensions.agents.traces.values import Problems
+from agentv.model.values.json_text import parse
 
 LARGEST = 256_000_000
 """Bytes of a file that is imported."""

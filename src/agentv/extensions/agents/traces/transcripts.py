@@ -7,7 +7,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from agentv.extensions.agents.traces.json_text import plain
 from agentv.extensions.agents.traces.values import (
     Problems,
     arguments_of,
@@ -19,6 +18,7 @@ from agentv.extensions.agents.traces.values import (
     text_of,
     tokens_of,
 )
+from agentv.model.values.json_text import plain
 from agentv.model.values.message import Role
 from agentv.model.values.response import Failure
 from agentv.model.values.tool_names import canonical_name

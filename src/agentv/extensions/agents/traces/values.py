@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from agentv.extensions.agents.traces.json_text import compact, parse
+from agentv.model.values.json_text import compact, parse
 from agentv.model.values.trace import Step, ToolCallStep
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json, JsonObject

@@ -121,7 +121,7 @@ def read_any_trace(path: str) -> Trace:
     Raises:
         UsageError: it cannot be read.
     """
-    from agentv.extensions.agents.traces.files import read
+    from agentv.store.files.traces import read
 
     found = read(path)
     if isinstance(found, Failure):

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from agentv.errors import UsageError
 from agentv.extensions.agents.stored_traces.importing import ImportedSession, import_files
 from agentv.extensions.agents.traces.atif import atif_of
-from agentv.extensions.agents.traces.files import write
 from agentv.extensions.agents.traces.otlp_export import TraceOrigin, otlp_of
 from agentv.model.values.response import Failure
+from agentv.store.files.traces import write
 from agentv.targets.replay.recordings import Recordings
 from doubles.traces import WORK
 

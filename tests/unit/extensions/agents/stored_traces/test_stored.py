@@ -13,9 +13,9 @@ from agentv.errors import UsageError
 from agentv.extensions.agents.stored_traces.exporting import check_trace_file, export_traces
 from agentv.extensions.agents.stored_traces.figures import figures_of
 from agentv.extensions.agents.stored_traces.stored import traced_trials, trials_of_case
-from agentv.extensions.agents.traces.files import write
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import MessageStep, ToolCallStep, Trace
+from agentv.store.files.traces import write
 from doubles.traces import WORK
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from agentv.extensions.agents.stored_traces.sessions import SessionFilter, list_sessions, read_session
-from agentv.extensions.agents.traces.files import document, parse
 from agentv.extensions.agents.traces.sessions.claude import read_claude
 from agentv.extensions.agents.traces.sessions.codex import read_codex
 from agentv.extensions.agents.traces.sessions.copilot import read_copilot
@@ -18,6 +17,7 @@ from agentv.extensions.agents.traces.sessions.pi import read_pi
 from agentv.extensions.agents.traces.sessions.recorder import UNFINISHED, SessionFile
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import MessageStep, UsageStep
+from agentv.model.values.trace_document import document, parse
 
 HOME = Path(__file__).parents[4] / "doubles" / "sessions"
 PLACES = {

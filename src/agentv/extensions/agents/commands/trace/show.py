@@ -41,7 +41,7 @@ def command(run: str, case: str, *, full: bool, partial: bool, as_json: bool, **
             click.echo(f"error: {one_line(trial.name)}: {one_line(trace.message)}", err=True)
             status = ExitStatus.ERRORED
         elif as_json:
-            from agentv.extensions.agents.traces.files import one_line_document
+            from agentv.model.values.trace_document import one_line_document
 
             click.echo(one_line_document(trace))
         else:

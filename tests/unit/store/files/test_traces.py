@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from agentv.extensions.agents.traces.files import document, parse, read, write
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import MessageStep, PermissionStep, ToolCallStep, Trace, UsageStep
+from agentv.model.values.trace_document import document, parse
 from agentv.model.values.usage import TokenUsage
+from agentv.store.files.traces import read, write
 
 TRACE = Trace(
     steps=(
@@ -153,7 +154,7 @@ def test_only_the_owner_can_read_it_and_no_link_is_followed(tmp_path):
 
 
 def test_the_documented_file_is_one():
-    page = Path(__file__).parents[5] / "docs" / "reference" / "traces.md"
+    page = Path(__file__).parents[4] / "docs" / "reference" / "traces.md"
     content = page.read_text(encoding="utf-8").split("trace.json\n{")[1].split("```")[0]
     trace = parse(b"{" + content.encode())
     assert isinstance(trace, Trace), trace

@@ -6,10 +6,10 @@ from itertools import islice
 from pathlib import Path
 
 from agentv.errors import StoreError
-from agentv.extensions.agents.stored_traces.artifact import artifact
 from agentv.extensions.view.pages.work import ShownDiff, ShownWork
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.response import Failure
+from agentv.store.files.artifact import artifact
 
 MOST_LINES = 5000
 """Lines of a diff that a page holds."""
@@ -28,7 +28,7 @@ def shown_work(directory: Path, result: TrialResult) -> ShownWork | None:
     stored = result.stored
     if stored is None or (stored.trace_path is None and stored.diff_path is None):
         return None
-    from agentv.extensions.agents.traces.files import read
+    from agentv.store.files.traces import read
 
     work, problems = ShownWork(), []
     if stored.trace_path is not None:

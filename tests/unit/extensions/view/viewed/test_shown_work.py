@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from agentv.extensions.agents.stored_traces.shown import MOST_BYTES, MOST_LINES, shown_work
-from agentv.extensions.agents.traces.files import write
+from agentv.extensions.view.viewed.shown_work import MOST_BYTES, MOST_LINES, shown_work
 from agentv.model.run.work import StoredWork
+from agentv.store.files.traces import write
 from doubles.traces import WORK
 from doubles.trials import finished
 

@@ -1,4 +1,4 @@
-"""The files of a trace: `trace.json`, and the native stream beside it as it came.
+"""The content of `trace.json`, written and read.
 
 `trace.json` is one object: `version`, then the attributes of `Trace`, `native` (the name of the file with the native
 stream), and `steps`, each an object with `type` and on a line of its own. `docs/reference/traces.md` describes it.
@@ -6,18 +6,14 @@ stream), and `steps`, each an object with `type` and on a line of its own. `docs
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
-from msgspec.structs import replace
 
-from agentv.extensions.agents.traces.json_text import TOO_DEEP, plain, text
+from agentv.model.values.json_text import TOO_DEEP, plain, text
 from agentv.model.values.message import Role
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import (
@@ -36,15 +32,6 @@ from agentv.model.values.usage import TokenUsage
 TRACE_FILE = "trace.json"
 LARGEST_FILE = 256_000_000
 """Bytes up to which a trace.json is read."""
-
-
-@dataclass(frozen=True, slots=True)
-class TraceFiles:
-    """Where a trace lies; `native_path` is None where it came without a native stream. `sha256`: of `trace.json`."""
-
-    trace_path: str
-    native_path: str | None = None
-    sha256: str = ""
 
 
 _Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -124,25 +111,6 @@ _decode_step: Any = msgspec.json.Decoder(_Step).decode
 _split = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
-def write(trace: Trace, directory: str | Path) -> TraceFiles:
-    """Write `trace.json` and the native stream into a directory, which is made. Older ones are replaced.
-
-    What UTF-8 or JSON cannot say is replaced: halves of surrogate pairs by U+FFFD, infinities by null.
-
-    Raises:
-        OSError: the system refuses.
-    """
-    folder = Path(directory)
-    folder.mkdir(parents=True, exist_ok=True)
-    native = _native_name(trace) if trace.native else ""
-    if native:
-        _replace_file(folder / native, trace.native)
-    content = document(trace)
-    _replace_file(folder / TRACE_FILE, content)
-    digest = sha256(content).hexdigest()
-    return TraceFiles(str(folder / TRACE_FILE), str(folder / native) if native else None, digest)
-
-
 def document(trace: Trace) -> bytes:
     """The content of `trace.json`."""
     head = {
@@ -157,7 +125,7 @@ def document(trace: Trace) -> bytes:
         "duration_ms": plain(trace.duration_ms),
         "partial": text(trace.partial),
         "metadata": plain(trace.metadata, cut=True),
-        "native": _native_name(trace),
+        "native": native_name(trace),
     }
     lines = b"".join(b'  "%s": %s,\n' % (name.encode(), _encode(value)) for name, value in head.items())
     rows = b",\n".join(b"    " + _encode(_plain_step(step)) for step in trace.steps)
@@ -167,25 +135,6 @@ def document(trace: Trace) -> bytes:
 def one_line_document(trace: Trace) -> str:
     """The content of `trace.json` on one line."""
     return _encode(msgspec.json.decode(document(trace))).decode()
-
-
-def read(path: str | Path, *, native: bool = False) -> Trace | Failure:
-    """The trace in a file; `bad-trace` with the line where it is wrong.
-
-    Args:
-        path: of a `trace.json`.
-        native: read the native stream beside it, too.
-    """
-    place = Path(path)
-    try:
-        if place.stat().st_size > LARGEST_FILE:
-            return Failure("bad-trace", f"{place.name} is larger than {LARGEST_FILE / 1_000_000:g} MB")
-        trace = parse(place.read_bytes(), place.name)
-        if native and isinstance(trace, Trace) and trace.native_name:
-            return replace(trace, native=place.with_name(trace.native_name).read_bytes())
-    except OSError as error:
-        return Failure("bad-trace", f"cannot read {Path(error.filename or place).name}: {error.strerror}")
-    return trace
 
 
 def parse(data: bytes, name: str = TRACE_FILE) -> Trace | Failure:
@@ -287,21 +236,9 @@ def _plain_value(value: Any) -> Any:
     return plain(value, cut=True)
 
 
-def _native_name(trace: Trace) -> str:
+def native_name(trace: Trace) -> str:
     """The name of the file with the native stream: never one in another directory, nor that of `trace.json`."""
     name = Path(text(trace.native_name)).name.replace("\0", "")
     if not trace.native and not name:
         return ""
     return f"native-{name}" if name in ("", TRACE_FILE) else name
-
-
-def _replace_file(path: Path, content: bytes) -> None:
-    """Write a file that only its owner can read, as a whole or not at all. A link in its place is not followed."""
-    new = path.with_name(f".{path.name}.{os.getpid()}.new")
-    new.unlink(missing_ok=True)
-    try:
-        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(content)
-        new.replace(path)
-    finally:
-        new.unlink(missing_ok=True)

@@ -1,0 +1,73 @@
+"""The files of a trace: `trace.json`, and the native stream beside it as it came."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from agentv.model.values.response import Failure
+from agentv.model.values.trace import Trace
+from agentv.model.values.trace_document import LARGEST_FILE, TRACE_FILE, document, native_name, parse
+
+
+@dataclass(frozen=True, slots=True)
+class TraceFiles:
+    """Where a trace lies; `native_path` is None where it came without a native stream. `sha256`: of `trace.json`."""
+
+    trace_path: str
+    native_path: str | None = None
+    sha256: str = ""
+
+
+def write(trace: Trace, directory: str | Path) -> TraceFiles:
+    """Write `trace.json` and the native stream into a directory, which is made. Older ones are replaced.
+
+    What UTF-8 or JSON cannot say is replaced: halves of surrogate pairs by U+FFFD, infinities by null.
+
+    Raises:
+        OSError: the system refuses.
+    """
+    folder = Path(directory)
+    folder.mkdir(parents=True, exist_ok=True)
+    native = native_name(trace) if trace.native else ""
+    if native:
+        _replace_file(folder / native, trace.native)
+    content = document(trace)
+    _replace_file(folder / TRACE_FILE, content)
+    digest = sha256(content).hexdigest()
+    return TraceFiles(str(folder / TRACE_FILE), str(folder / native) if native else None, digest)
+
+
+def read(path: str | Path, *, native: bool = False) -> Trace | Failure:
+    """The trace in a file; `bad-trace` with the line where it is wrong.
+
+    Args:
+        path: of a `trace.json`.
+        native: read the native stream beside it, too.
+    """
+    place = Path(path)
+    try:
+        if place.stat().st_size > LARGEST_FILE:
+            return Failure("bad-trace", f"{place.name} is larger than {LARGEST_FILE / 1_000_000:g} MB")
+        trace = parse(place.read_bytes(), place.name)
+        if native and isinstance(trace, Trace) and trace.native_name:
+            return replace(trace, native=place.with_name(trace.native_name).read_bytes())
+    except OSError as error:
+        return Failure("bad-trace", f"cannot read {Path(error.filename or place).name}: {error.strerror}")
+    return trace
+
+
+def _replace_file(path: Path, content: bytes) -> None:
+    """Write a file that only its owner can read, as a whole or not at all. A link in its place is not followed."""
+    new = path.with_name(f".{path.name}.{os.getpid()}.new")
+    new.unlink(missing_ok=True)
+    try:
+        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(content)
+        new.replace(path)
+    finally:
+        new.unlink(missing_ok=True)
