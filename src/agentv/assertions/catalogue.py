@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agentv.registry.extensions import ASSERTIONS, registered
 from agentv.registry.fields import DeclaredAssertion
 from agentv.registry.plugins import NO_PLUGINS, PluginCode, PluginSource
 from agentv.registry.table import Registry
@@ -43,14 +44,6 @@ TYPES: dict[str, str] = {
     "token-usage": "agentv.assertions.measured:TokenUsageWithin",
     "execution-metrics": "agentv.assertions.measured:ExecutionMetrics",
     "finish-reason": "agentv.assertions.measured:FinishReason",
-    "tool-trajectory": "agentv.extensions.agents.assertions.tool_calls:ToolTrajectory",
-    "tool-call-f1": "agentv.extensions.agents.assertions.tool_calls:ToolCallF1",
-    "trajectory:tool-used": "agentv.extensions.agents.assertions.trajectory:ToolUsed",
-    "trajectory:tool-sequence": "agentv.extensions.agents.assertions.trajectory:ToolSequence",
-    "trajectory:tool-args-match": "agentv.extensions.agents.assertions.trajectory:ToolArgsMatch",
-    "trajectory:step-count": "agentv.extensions.agents.assertions.trajectory:StepCount",
-    "skill-used": "agentv.extensions.agents.assertions.trajectory:SkillUsed",
-    "tool-state": "agentv.extensions.agents.assertions.tool_state:ToolState",
     "llm-rubric": "agentv.assertions.judged.rubric:LlmRubric",
     "factuality": "agentv.assertions.judged.questions:Factuality",
     "closed-qa": "agentv.assertions.judged.questions:ClosedQa",
@@ -65,17 +58,8 @@ TYPES: dict[str, str] = {
     "python": "agentv.assertions.user_code.script_and_python:PythonCode",
     "javascript": "agentv.assertions.user_code.javascript_code:JavaScriptCode",
     "webhook": "agentv.assertions.user_code.webhook:Webhook",
-    "command": "agentv.extensions.agents.assertions.command:CommandPasses",
-    "file-exists": "agentv.extensions.agents.assertions.files:FileExists",
-    "file-contains": "agentv.extensions.agents.assertions.files:FileContains",
-    "file-equals": "agentv.extensions.agents.assertions.files:FileEquals",
-    "file-json": "agentv.extensions.agents.assertions.files:FileJson",
-    "file-changes": "agentv.extensions.agents.assertions.changes:FileChanges",
-    "diff": "agentv.extensions.agents.assertions.changes:Diff",
-    "tool-errors": "agentv.extensions.agents.assertions.counts:ToolErrors",
-    "permission-denials": "agentv.extensions.agents.assertions.counts:PermissionDenials",
-    "turns": "agentv.extensions.agents.assertions.counts:Turns",
     "assert-set": "agentv.assertions.structure:AssertSet",
+    **registered(ASSERTIONS),
 }
 """Name → where its options are declared."""
 
@@ -90,7 +74,7 @@ NOT_YET: frozenset[str] = frozenset(
 
 def registry(plugins: PluginSource = NO_PLUGINS) -> Registry[AssertionType]:
     """The built-in assertion types, and those of plugins."""
-    return Registry("assertion type", TYPES, _assertion_type, not_yet=NOT_YET, plugins=plugins)
+    return Registry("assertion type", TYPES, _assertion_type, kind=ASSERTIONS, not_yet=NOT_YET, plugins=plugins)
 
 
 def _assertion_type(name: str, options: type, plugin: PluginCode | None = None) -> AssertionType:

@@ -42,8 +42,14 @@ PAGES = "PAGES"
 files that returns the application; `static` → a function that returns the route of these files; `version` → one that
 returns the folder in their address."""
 
-KINDS = (BESIDE_RUNS, COMMANDS, ENDPOINTS, EVAL_OPTIONS, EXECUTORS, PAGES, SUITE_SCORES)
-"""The names of the tables that an extension may have."""
+PROVIDERS = "PROVIDERS"
+"""As above: provider of targets → its settings, a frozen dataclass derived from `registry.types.ProviderSettings`."""
+
+ASSERTIONS = "ASSERTIONS"
+"""As above: assertion type → its options, a dataclass derived from `registry.fields.DeclaredAssertion` that grades."""
+
+HOW_TO_GET = "its folder was removed from agentv/extensions: install agentv again"
+"""What to do where an extension is lacking."""
 
 
 @cache
@@ -65,15 +71,16 @@ def loaded(kind: str, name: str) -> Any:
 
 def lacking(kind: str, name: str) -> str | None:
     """`needs extension NAME`, where a name is that of an extension whose folder is not here; None for others."""
-    owner = _owners()[kind].get(name)
+    owner = _owners().get(kind, {}).get(name)
     return None if owner is None or owner in extensions() else f"needs extension {owner}"
 
 
 def owners() -> dict[str, dict[str, str]]:
     """Kind → name → the extension that adds it: what `NAMES` holds where all of them are here."""
+    kinds = {kind for module in extensions().values() for kind in vars(module) if kind.isupper()}
     return {
         kind: {name: owner for owner, module in extensions().items() for name in getattr(module, kind, {})}
-        for kind in KINDS
+        for kind in kinds
     }
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pkgutil import resolve_name
 from typing import Generic, TypeVar
 
+from agentv.registry.extensions import HOW_TO_GET, lacking
 from agentv.registry.plugins import NO_PLUGINS, LoadedPlugin, Plugin, PluginSource, Problem
 
 T = TypeVar("T")
@@ -18,6 +19,7 @@ class Registry(Generic[T]):
         what: kind of object for messages: "assertion type", "provider".
         table: name → `package.module:Class`.
         make: converts the name and the loaded class, and the code of a plugin, into the value that `find` returns.
+        kind: of what extensions add to the table, so that it is known which names lack their extension.
         not_yet: names that are recognized but not supported yet.
         plugins: searched for names that the table lacks.
     """
@@ -28,10 +30,12 @@ class Registry(Generic[T]):
         table: Mapping[str, str],
         make: Callable[..., T],
         *,
+        kind: str = "",
         not_yet: frozenset[str] = frozenset(),
         plugins: PluginSource = NO_PLUGINS,
     ) -> None:
         self.what = what
+        self._kind = kind
         self.not_yet = not_yet
         self._table = table
         self._make = make
@@ -59,9 +63,11 @@ class Registry(Generic[T]):
         return self._found[name]
 
     def problem(self, name: str) -> Problem | None:
-        """Why a plugin of this name cannot be used."""
+        """Why this name, or a plugin of it, cannot be used."""
         if name in self._table or name in self.not_yet:
             return None
+        if needs := lacking(self._kind, name):
+            return Problem("missing-extra", f"the {self.what} '{name}' {needs}", HOW_TO_GET)
         found = self._plugins.find(name)
         return found if isinstance(found, Problem) else None
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import is_dataclass
 
+from agentv.registry.extensions import PROVIDERS as OF_EXTENSIONS
+from agentv.registry.extensions import registered
 from agentv.registry.plugins import NO_PLUGINS, PluginCode, PluginSource
 from agentv.registry.table import Registry
 from agentv.registry.types import Provider, ProviderSettings
@@ -40,42 +42,17 @@ PROVIDERS = {
         )
     },
     "local": "agentv.targets.local:Local",
-    "acp": "agentv.extensions.agents.adapters.acp.target:Acp",
-    "claude": "agentv.extensions.agents.adapters.native.claude:Claude",
-    "codex": "agentv.extensions.agents.adapters.native.codex:Codex",
-    "gemini-cli": "agentv.extensions.agents.adapters.native.gemini_cli:GeminiCli",
-    "copilot-cli": "agentv.extensions.agents.adapters.native.copilot_cli:CopilotCli",
-    "pi-cli": "agentv.extensions.agents.adapters.native.pi_cli:PiCli",
-    "opencode": "agentv.extensions.agents.adapters.native.opencode:OpenCode",
-    "mini-swe-agent": "agentv.extensions.agents.adapters.native.mini_swe_agent:MiniSweAgent",
+    **registered(OF_EXTENSIONS),
 }
 """Name → place of the settings, imported when the name is first looked up."""
 
-CODING_AGENTS = frozenset(
-    {
-        "acp",
-        "cc-mirror",
-        "claude",
-        "codex",
-        "copilot-cli",
-        "copilot-log",
-        "gemini-cli",
-        "mini-swe-agent",
-        "opencode",
-        "pi-cli",
-        "transcript",
-        "vscode",
-        "vscode-insiders",
-    }
-)
-"""Coding agents and readers of their logs, those of AgentV too (its `providers/types.ts`)."""
-
-NOT_YET = CODING_AGENTS - PROVIDERS.keys()
+NOT_YET = frozenset({"cc-mirror", "copilot-log", "transcript", "vscode", "vscode-insiders"})
+"""Coding agents and readers of their logs that AgentV has (its `providers/types.ts`)."""
 
 
 def registry(plugins: PluginSource = NO_PLUGINS) -> Registry[Provider]:
     """The built-in providers, and those of plugins."""
-    return Registry("provider", PROVIDERS, _provider, not_yet=NOT_YET, plugins=plugins)
+    return Registry("provider", PROVIDERS, _provider, kind=OF_EXTENSIONS, not_yet=NOT_YET, plugins=plugins)
 
 
 def _provider(name: str, settings: type, plugin: PluginCode | None = None) -> Provider:

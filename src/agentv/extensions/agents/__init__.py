@@ -7,3 +7,35 @@ COMMANDS = {
     "trace": "agentv.extensions.agents.commands.trace:group",
     "import": "agentv.extensions.agents.commands.importing:command",
 }
+
+PROVIDERS = {
+    "acp": "agentv.extensions.agents.adapters.acp.target:Acp",
+    "claude": "agentv.extensions.agents.adapters.native.claude:Claude",
+    "codex": "agentv.extensions.agents.adapters.native.codex:Codex",
+    "gemini-cli": "agentv.extensions.agents.adapters.native.gemini_cli:GeminiCli",
+    "copilot-cli": "agentv.extensions.agents.adapters.native.copilot_cli:CopilotCli",
+    "pi-cli": "agentv.extensions.agents.adapters.native.pi_cli:PiCli",
+    "opencode": "agentv.extensions.agents.adapters.native.opencode:OpenCode",
+    "mini-swe-agent": "agentv.extensions.agents.adapters.native.mini_swe_agent:MiniSweAgent",
+}
+
+ASSERTIONS = {
+    "tool-trajectory": "agentv.extensions.agents.assertions.tool_calls:ToolTrajectory",
+    "tool-call-f1": "agentv.extensions.agents.assertions.tool_calls:ToolCallF1",
+    "trajectory:tool-used": "agentv.extensions.agents.assertions.trajectory:ToolUsed",
+    "trajectory:tool-sequence": "agentv.extensions.agents.assertions.trajectory:ToolSequence",
+    "trajectory:tool-args-match": "agentv.extensions.agents.assertions.trajectory:ToolArgsMatch",
+    "trajectory:step-count": "agentv.extensions.agents.assertions.trajectory:StepCount",
+    "skill-used": "agentv.extensions.agents.assertions.trajectory:SkillUsed",
+    "tool-state": "agentv.extensions.agents.assertions.tool_state:ToolState",
+    "command": "agentv.extensions.agents.assertions.command:CommandPasses",
+    "file-exists": "agentv.extensions.agents.assertions.files:FileExists",
+    "file-contains": "agentv.extensions.agents.assertions.files:FileContains",
+    "file-equals": "agentv.extensions.agents.assertions.files:FileEquals",
+    "file-json": "agentv.extensions.agents.assertions.files:FileJson",
+    "file-changes": "agentv.extensions.agents.assertions.changes:FileChanges",
+    "diff": "agentv.extensions.agents.assertions.changes:Diff",
+    "tool-errors": "agentv.extensions.agents.assertions.counts:ToolErrors",
+    "permission-denials": "agentv.extensions.agents.assertions.counts:PermissionDenials",
+    "turns": "agentv.extensions.agents.assertions.counts:Turns",
+}
