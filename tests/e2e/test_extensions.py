@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import agentv
-from agentv.registry.extensions import COMMANDS, EVAL_OPTIONS, EXECUTORS, extensions
+from agentv.registry.extensions import COMMANDS, EVAL_OPTIONS, EXECUTORS, EXPORT_FORMATS, extensions
 
 SOURCE = Path(agentv.__file__).parent
 EXAMPLE = Path(__file__).parents[2] / "examples/quickstart"
@@ -51,6 +51,13 @@ def test_what_an_option_takes_says_what_it_needs(without):
     for executor in getattr(extensions()[name], EXECUTORS, {}):
         refused = run("eval", str(EXAMPLE), "--executor", executor)
         assert (refused.returncode, f"'{executor}' needs extension {name}" in refused.stderr) == (2, True)
+
+
+def test_what_it_exports_says_what_it_needs(without):
+    name, run = without
+    for suffix in getattr(extensions()[name], EXPORT_FORMATS, {}):
+        refused = run("eval", str(EXAMPLE), "--out", f"report{suffix}")
+        assert (refused.returncode, f"'{suffix}' needs extension {name}" in refused.stderr) == (2, True)
 
 
 def test_its_options_say_what_they_need(without):

@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentv.app.results.stored import StoredRun
-from agentv.errors import UsageError
 from agentv.model.run.summary import Summary
 from agentv.model.run.trial import TrialResult
+from agentv.registry.extensions import EXPORT_FORMATS, loaded, registered
 
 if TYPE_CHECKING:
-    from agentv.extensions.view.pages import HtmlReport
     from agentv.registry.types import ReportFormat
 
 Choice = Callable[[TrialResult], bool]
@@ -157,42 +156,6 @@ def _markdown(exported: Exported) -> Iterator[str]:
     yield render_markdown(view, exported.totals(), here=run.root, results=shown_from(str(run.path), run.root))
 
 
-def _html(exported: Exported) -> Iterator[str]:
-    from agentv.extensions.view.pages import render
-
-    report, against = _report(exported), exported.against
-    if against is None:
-        return render(report)
-    from agentv.extensions.view.shown_comparison import shown_comparison
-
-    return render(report, _report(Exported(against)), shown_comparison(against, exported.run))
-
-
-def _report(exported: Exported) -> HtmlReport:
-    """A run as the page wants it.
-
-    Raises:
-        UsageError: nothing is in it.
-    """
-    from agentv.extensions.view.pages import HtmlReport
-    from agentv.extensions.view.viewed.shown_work import shown_work
-
-    run = exported.run
-    if next(exported.results(), None) is None:
-        raise UsageError(f"nothing to report: the run {run.run_id} has no such trial")
-    report = HtmlReport.of(run.run_id, run.record, exported.totals(), exported.results(), run.root)
-    directory = str(run.path.absolute())
-    return replace(report, work_of=partial(shown_work, run.path), here=_working_directory(), directory=directory)
-
-
-def _working_directory() -> str:
-    """Where the report is written from; empty: it was removed."""
-    try:
-        return str(Path.cwd())
-    except FileNotFoundError:
-        return ""
-
-
 def _of_plugin(report: ReportFormat, exported: Exported) -> Iterator[str]:
     from agentv.app.plugins.reports import render_report
     from agentv.registry.types import RunData
@@ -206,14 +169,13 @@ EXPORTS: Mapping[str, Renderer] = {
     ".json": _json,
     ".csv": _csv,
     ".xml": _junit,
-    ".html": _html,
     ".md": _markdown,
 }
-"""By the suffix of the file, in small letters. Plugins have further ones."""
+"""By the suffix of the file, in small letters. Extensions and plugins have further ones."""
 
 
 def renderer_of(suffix: str) -> Renderer | None:
-    """The renderer for a suffix, built in or of a plugin; None if there is none.
+    """The renderer for a suffix, built in, of an extension or of a plugin; None if there is none.
 
     Raises:
         UsageError: its plugin is broken.
@@ -221,6 +183,9 @@ def renderer_of(suffix: str) -> Renderer | None:
     found = EXPORTS.get(suffix.lower())
     if found is not None or len(suffix) < 2:
         return found
+    if suffix.lower() in registered(EXPORT_FORMATS):
+        of_extension: Renderer = loaded(EXPORT_FORMATS, suffix.lower())
+        return of_extension
     from agentv.app.plugins.reports import report_format  # only an unknown suffix needs plugins
 
     report = report_format(suffix)
@@ -231,4 +196,4 @@ def known_suffixes() -> list[str]:
     """Every suffix that a run can be exported to. Imports no plugin."""
     from agentv.app.plugins.reports import report_suffixes
 
-    return [*EXPORTS, *report_suffixes()]
+    return [*EXPORTS, *registered(EXPORT_FORMATS), *report_suffixes()]

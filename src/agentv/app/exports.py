@@ -18,6 +18,7 @@ from agentv.app.export_formats import (
 from agentv.app.results.stored import StoredRun
 from agentv.authoring.source.files import is_directory
 from agentv.errors import StoreError, UsageError
+from agentv.registry.extensions import EXPORT_FORMATS, lacking
 from agentv.store.files.directory import HISTORY, INDEX, JOURNAL, REJECTED, RUN, SUMMARY
 from agentv.store.files.whole_file import check_place, write_whole
 
@@ -28,7 +29,9 @@ _OWN = frozenset({RUN, INDEX, JOURNAL, SUMMARY, HISTORY, REJECTED})
 def is_export(path: str) -> bool:
     """Whether a value of `--out` names an export instead of a run directory."""
     suffix = Path(path).suffix.lower()
-    return not path.endswith("/") and (suffix in EXPORTS or (len(suffix) > 1 and suffix in known_suffixes()))
+    if path.endswith("/") or len(suffix) < 2:
+        return False
+    return suffix in EXPORTS or suffix in known_suffixes() or lacking(EXPORT_FORMATS, suffix) is not None
 
 
 def write_export(run: StoredRun, path: Path, chosen: Choice = everything) -> None:
@@ -136,4 +139,6 @@ def _renderer(suffix: str, path: Path | str = "it") -> Renderer:
     found = renderer_of(suffix)
     if found is not None:
         return found
+    if needs := lacking(EXPORT_FORMATS, suffix.lower()):
+        raise UsageError(f"cannot export to {path}: '{suffix}' {needs}")
     raise UsageError(f"cannot export to {path}: unknown suffix", f"known are {', '.join(known_suffixes())}")

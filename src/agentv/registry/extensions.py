@@ -26,6 +26,9 @@ SUITE_SCORES = "SUITE_SCORES"
 EXECUTORS = "EXECUTORS"
 """As above: a value of `--executor` → what opens the executor of a prepared run's trials."""
 
+EXPORT_FORMATS = "EXPORT_FORMATS"
+"""As above: a suffix of an exported file → a function from what is exported to the pieces of its text."""
+
 EVAL_OPTIONS = "EVAL_OPTIONS"
 """As above: a flag of `agentv eval` → the `click.Option`. Those that are no settings are for `BESIDE_RUNS`."""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import junitparser
 import pytest
 
-from agentv.app.export_formats import EXPORTS, Exported
+from agentv.app.export_formats import Exported, known_suffixes
 from agentv.app.exports import check_exports, export_text, write_as, write_export, write_exports
 from agentv.app.results.stored import open_run
 from agentv.app.settings import outs_of
@@ -101,7 +101,7 @@ def test_trials_without_a_row_are_told_as_not_run(run):
 def test_a_line_that_is_no_row_is_told_and_leaves_no_half_file(run, tmp_path):
     with run.index.open("a") as file:
         file.write('{"no": "key"}\n')
-    for suffix in EXPORTS:
+    for suffix in known_suffixes():
         with pytest.raises(StoreError, match=r"index\.jsonl:4: not a row of a run"):
             write_export(run, tmp_path / f"out{suffix}")
     assert not list(tmp_path.glob("*out*"))
@@ -166,4 +166,4 @@ def test_a_slip_in_a_suffix_makes_no_directory(tmp_path, monkeypatch, slip, mean
 
 
 def test_every_format_of_the_specification_is_known():
-    assert set(EXPORTS) == {".jsonl", ".json", ".csv", ".xml", ".html", ".md"}
+    assert set(known_suffixes()) == {".jsonl", ".json", ".csv", ".xml", ".html", ".md"}

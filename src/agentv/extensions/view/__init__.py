@@ -12,3 +12,5 @@ PAGES = {
     "static": "agentv.extensions.view.static:static_route",
     "version": "agentv.extensions.view.static:static_version",
 }
+
+EXPORT_FORMATS = {".html": "agentv.extensions.view.html_format:rendered"}
