@@ -21,9 +21,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from agentv.app.wiring import WorkspaceSettings
 from agentv.extensions.agents.workspaces.capabilities import capabilities
 from agentv.extensions.agents.workspaces.directories import RunDirectory, sweep
-from agentv.extensions.agents.workspaces.settings import WorkspaceSettings
 from agentv.extensions.agents.workspaces.workspaces import LocalWorkspaces
 from agentv.model.suite.workspace import CopiedFiles, SandboxName, WorkspaceRepository, WorkspaceSpec
 from agentv.model.values.changes import WorkspaceChanges

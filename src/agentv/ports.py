@@ -15,13 +15,16 @@ from agentv.model.suite.tools import McpServer, ScriptedServer
 from agentv.model.suite.workspace import Network, SandboxName, Variant, WorkspaceCommand, WorkspaceSpec
 from agentv.model.values.activity import AgentActivity
 from agentv.model.values.changes import WorkspaceChanges
+from agentv.model.values.exchange import ModelReply, ModelRequest
 from agentv.model.values.message import Message
 from agentv.model.values.response import Attempt, Embeddings, Failure, TargetResponse
-from agentv.model.values.trace import ToolCallStep, Trace
+from agentv.model.values.trace import ToolCallStep, Trace, UsageStep
 from agentv.model.values.values import EMPTY, Json, JsonObject
 
 if TYPE_CHECKING:
     from asyncio import Future  # which validation does without
+
+    from agentv.model.run.context import AssertionContext
 
 
 T = TypeVar("T")
@@ -94,6 +97,27 @@ class Workspace(Protocol):
 
     async def run_failing_tests(self, command: WorkspaceCommand) -> FailingTests | Failure | None:
         """Run a command once more with hidden tests that must fail; None: it loads none that can be made to."""
+        ...
+
+    def hidden(self) -> frozenset[str]:
+        """The paths of the hidden files, relative to it. It blocks."""
+        ...
+
+    def read(self, path: str) -> bytes | None:
+        """What is in a file, at most what a diff shows of it, or where a link leads; None: no such file. It blocks."""
+        ...
+
+    def write(self, path: str, content: bytes | None, mode: str = "") -> None:
+        """Write a file, or a link, in place of what stands there. It blocks.
+
+        Args:
+            path: of the file in the workspace.
+            content: of the file, or where a link leads; None: it is removed.
+            mode: as git writes it.
+
+        Raises:
+            OSError: the path leads out of the workspace, or the system refuses.
+        """
         ...
 
     async def close(self, *, keep: bool) -> str | Failure | None:
@@ -181,6 +205,119 @@ class WorkArchive(Protocol):
             trial: by its names: its assertions may have changed.
             output: of its recorded answer.
         """
+        ...
+
+
+class TrialWork(Protocol):
+    """What a trial has besides its calls, from before the first of them to after its grades.
+
+    Such as the workspace and the tools of an agent. A call of the trial passes `request`, `counted` and `note`, then
+    `finish` ends what it started, `context` shows the work to assertions, and `judged` and `close` complete its result.
+
+    Attributes:
+        trace: of all its calls so far.
+    """
+
+    trace: Trace | None
+
+    @property
+    def trial(self) -> Trial:
+        """The trial."""
+        ...
+
+    @property
+    def workspace(self) -> Workspace | None:
+        """The workspace; None: the case has none, or its answer is recorded."""
+        ...
+
+    @property
+    def changes(self) -> WorkspaceChanges | None:
+        """Against the baseline, once the agent has ended."""
+        ...
+
+    @property
+    def runs_recorded(self) -> bool:
+        """Whether the target is called whatever answers are stored, since its model calls are recorded or replayed."""
+        ...
+
+    @property
+    def grades_at_limits(self) -> bool:
+        """Whether a trial that reached a limit is graded all the same."""
+        ...
+
+    def request(self, request: TargetRequest) -> TargetRequest:
+        """What the target is asked."""
+        ...
+
+    def seen(self, activity: AgentActivity) -> AgentActivity:
+        """What is shown of an agent's work so far, by what it reports."""
+        ...
+
+    def counted(
+        self, given: TargetResponse | Failure | Awaitable[TargetResponse | Failure]
+    ) -> TargetResponse | Failure | Awaitable[TargetResponse | Failure]:
+        """What a call gives, with what it took by our own count."""
+        ...
+
+    def note(self, answer: TargetResponse | Failure) -> None:
+        """Take in what a call shows of the work."""
+        ...
+
+    def recall(self, kept: AgentWork | None) -> None:
+        """Take in what an earlier run kept of the work; None: it kept nothing."""
+        ...
+
+    def exceeded(self, answer: TargetResponse) -> Failure | None:
+        """The limit that an answer passed, though nothing ended it."""
+        ...
+
+    def limited(self, answer: Failure) -> TargetResponse | Failure:
+        """What a failed call comes to: a limit that was reached may be graded as it is."""
+        ...
+
+    async def finish(self) -> Failure | None:
+        """End what was started, and see what it left; why that cannot be graded."""
+        ...
+
+    def context(self, context: AssertionContext) -> AssertionContext:
+        """What assertions see, once it has ended; before, they see nothing of it."""
+        ...
+
+    def judged(self, result: TrialResult) -> TrialResult:
+        """The result as the work lets it stand."""
+        ...
+
+    async def close(self, result: TrialResult) -> TrialResult:
+        """Remove what is left, or keep it; the result with the work."""
+        ...
+
+    async def discard(self) -> None:
+        """Close what is not closed yet: the trial was broken off."""
+        ...
+
+
+class TrialWorks(Protocol):
+    """Gives the trials of a run what they have besides their calls."""
+
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        """What failed after the last trial."""
+        ...
+
+    async def open(self, trial: Trial) -> TrialWork | Failure:
+        """The work of a trial; why it cannot be had."""
+        ...
+
+    async def workspace(self, trial: Trial) -> Workspace | Failure:
+        """A new workspace for a trial of a case that has one."""
+        ...
+
+    def work(self, trial: Trial, workspace: Workspace | None) -> TrialWork:
+        """The work of a trial that has this workspace, and whose target is not called."""
+        ...
+
+    async def close(self) -> None:
+        """The run is over: end and remove what is left."""
         ...
 
 
@@ -424,6 +561,71 @@ class Call:
     def grades(self) -> bool:
         """Whether the answer decides grades: a judge or an embedder gives it."""
         return bool(self.request.nonces) or not self.request.case_id  # texts are embedded for no case
+
+
+class TrialExchanges(Protocol):
+    """The recording of the model calls of one trial.
+
+    Where it `replays`, the gateway gives every reply from it: nothing is forwarded, delayed, charged or failed on
+    purpose. Elsewhere each request that is forwarded is numbered by `begin` when it arrives, and `keep` gets its reply.
+    """
+
+    @property
+    def replays(self) -> bool:
+        """Whether replies come from the recording."""
+        ...
+
+    def recorded(self, request: ModelRequest) -> ModelReply | Failure:
+        """The recorded reply to the next request; a Failure: there is none, which `finish` reports too."""
+        ...
+
+    def begin(self, request: ModelRequest) -> int:
+        """The number of a request that is forwarded."""
+        ...
+
+    def keep(self, number: int, reply: ModelReply) -> None:
+        """Record the reply to a request. A request without one ended with its trial."""
+        ...
+
+    def set_placeholders(self, texts: Mapping[str, str]) -> None:
+        """Name texts that are new for each trial, such as the path of its workspace: they are no difference.
+
+        Args:
+            texts: text → what stands for it.
+        """
+        ...
+
+    def finish(self, *, complete: bool) -> Failure | None:
+        """The agent has ended: keep the trial, or say why its replay cannot count.
+
+        Args:
+            complete: it gave an answer that is graded; anything less is not recorded.
+        """
+        ...
+
+    def notes(self) -> tuple[str, ...]:
+        """How the requests of a replay differ from the recorded ones."""
+        ...
+
+
+class ModelExchanges(Protocol):
+    """The recorded model calls of a run: a cassette."""
+
+    def open(self, call: Call) -> TrialExchanges | Failure:
+        """The recording of a trial, to be replayed or made; why it cannot be replayed.
+
+        Args:
+            call: the first call of the trial; its key covers all turns.
+        """
+        ...
+
+
+class SpendingLog(Protocol):
+    """Record of what model calls of agents cost, kept as soon as each has ended."""
+
+    def spend(self, case_id: str, target: str, call: UsageStep) -> None:
+        """Keep what one call took."""
+        ...
 
 
 class AnswerArchive(Protocol):

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from agentv.extensions.agents.workspaces.settings import WorkspaceSettings
+from agentv.app.wiring import WorkspaceSettings
 from agentv.extensions.agents.workspaces.workspace import LocalWorkspace
 from agentv.extensions.agents.workspaces.workspaces import LocalWorkspaces
 from agentv.model.secrets.redaction import Redactor

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
 from agentv.engine.calls.call_throttle import CallThrottle
@@ -44,3 +45,10 @@ class GivenRunContext:
     scripted_tools: Any = None
     gateway: Any = None
     exchanges: Any = None
+
+    @property
+    def works(self) -> Any:
+        """What trials have besides their calls, by the ports that the test gives."""
+        from agentv.extensions.agents.trial.opening import open_work
+
+        return SimpleNamespace(open=lambda trial: open_work(trial, self))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -24,19 +24,17 @@ from agentv.ports import (
     AnswerLookup,
     Call,
     Embedder,
-    Executor,
-    ScriptedTools,
+    ModelExchanges,
+    SpendingLog,
     Target,
+    TrialWorks,
     WorkArchive,
-    Workspaces,
 )
+from agentv.registry.extensions import PORTS, loaded
 from agentv.user_code.functions.threads import DaemonThreads
 
 if TYPE_CHECKING:
     from agentv.engine.calls.budget_limiter import BudgetLimiter
-    from agentv.extensions.agents.gateway.ports import ModelCalls, ModelExchanges, ModelGateway, SpendingLog
-    from agentv.extensions.agents.workspaces.settings import WorkspaceSettings
-    from agentv.model.suite.gateway import ModelUpstream
     from agentv.user_code.javascript.host import JavaScriptHost
 
 
@@ -109,57 +107,31 @@ class NoAnswers:
         """Nothing."""
 
 
-class WorkServices:
-    """Workspaces and scripted tools of one run, each loaded when the first trial needs it.
+@dataclass(frozen=True, slots=True)
+class WorkspaceSettings:
+    """Where workspaces are made, and what agents do not see.
 
     Attributes:
-        settings: where workspaces are made and kept; None: as the system has it.
-        failures: what failed after the last trial.
+        directory: where the workspaces of running trials lie; empty: the system's temporary directory.
+        kept_directory: where those that are kept go; it is made when there is one.
+        repositories: the cache of git repositories; empty: that of the user.
+        private: absolute paths that no agent may see, besides home directories and what suites declare as hidden:
+            the project, the runs.
+        redactor: takes secrets out of workspaces that are kept.
     """
 
-    def __init__(self, executor: Executor, settings: Callable[[], WorkspaceSettings] | None = None) -> None:
-        self._executor = executor
-        self.settings = settings
-        self.failures: tuple[Failure, ...] = ()
-        self._workspaces: Workspaces | None = None
-        self._scripted_tools: ScriptedTools | None = None
+    directory: str = ""
+    kept_directory: str = ""
+    repositories: str = ""
+    private: tuple[str, ...] = ()
+    redactor: Redactor = field(default_factory=Redactor)
 
     @property
-    def workspaces(self) -> Workspaces:
-        """Makes workspaces."""
-        if self._workspaces is None:
-            from agentv.extensions.agents.workspaces.settings import WorkspaceSettings
-            from agentv.extensions.agents.workspaces.workspaces import LocalWorkspaces
+    def place(self) -> str:
+        """The directory in which workspaces are made."""
+        from tempfile import gettempdir  # only a run with workspaces pays for this
 
-            self._workspaces = LocalWorkspaces(self.settings() if self.settings is not None else WorkspaceSettings())
-        return self._workspaces
-
-    @property
-    def scripted_tools(self) -> ScriptedTools:
-        """Starts scripted tools."""
-        if self._scripted_tools is None:
-            from agentv.extensions.agents.scripted_tools.servers import LocalScriptedTools
-
-            self._scripted_tools = LocalScriptedTools(self._executor)
-        return self._scripted_tools
-
-    async def close(self) -> None:
-        """Run the hooks after all trials, and remove what is left."""
-        if self._workspaces is not None:
-            self.failures = await self._workspaces.close()
-
-
-class UpstreamLimits:
-    """Limits of the model calls of agents, by the run's throttle. A `ModelCallLimits`."""
-
-    def __init__(self, throttle: CallThrottle) -> None:
-        self._throttle = throttle
-
-    def model_calls(self, spec: TargetSpec, upstream: ModelUpstream, budget_usd: float | None) -> ModelCalls:
-        """Those of one trial."""
-        from agentv.targets.model_apis import endpoint_of_upstream
-
-        return self._throttle.model_calls(spec, endpoint_of_upstream(upstream), budget_usd)
+        return self.directory or gettempdir()
 
 
 class Connections:
@@ -194,7 +166,7 @@ class Connections:
         self._judges: dict[tuple[int, int], Judge] = {}
         self._embedders: dict[int, EmbeddingCache] = {}
         self._checks: dict[int, SuiteFiles | None] = {}
-        self.work = WorkServices(self.executor, workspace_settings)
+        self.workspace_settings = workspace_settings or WorkspaceSettings
         self._kept: list[object] = []  # alive, so that their ids stay their own
 
     @property
@@ -202,29 +174,11 @@ class Connections:
         """The work of agents that the answers came with."""
         return self.answers.works
 
-    @property
-    def exchanges(self) -> ModelExchanges | None:
-        """Recorded model calls of agents."""
-        return self.answers.exchanges
-
-    @property
-    def workspaces(self) -> Workspaces:
-        """Makes workspaces."""
-        return self.work.workspaces
-
-    @property
-    def scripted_tools(self) -> ScriptedTools:
-        """Starts scripted tools."""
-        return self.work.scripted_tools
-
     @cached_property
-    def gateway(self) -> ModelGateway:
-        """Between agents and their models; it listens from the first trial on that needs it."""
-        from agentv.extensions.agents.gateway.gateway import LocalGateway
-        from agentv.targets.model_apis import KnownModelApis
-
-        limits = UpstreamLimits(self.throttle)
-        return LocalGateway(limits, KnownModelApis(), self.answers.spending, self.clock.monotonic)
+    def works(self) -> TrialWorks:
+        """What trials have besides their calls; loaded when the first trial needs it."""
+        works: TrialWorks = loaded(PORTS, "TrialWorks")(self)
+        return works
 
     def target(self, spec: TargetSpec) -> Target:
         """The connected target of a spec, called through the run's throttle."""
@@ -300,16 +254,16 @@ class Connections:
             for spec in self._kept
             if isinstance(spec, TargetSpec) and _lacks_gateway(spec)
         )
-        failed = (f"after the last trial: {failure.message} [{failure.code}]" for failure in self.work.failures)
+        failures = self.works.failures if "works" in vars(self) else ()
+        failed = (f"after the last trial: {failure.message} [{failure.code}]" for failure in failures)
         return tuple(dict.fromkeys((*found, *without, *failed)))
 
     async def close(self) -> None:
         """Let go of every connection, process and thread."""
         for target in self._targets.values():
             await target.close()
-        if "gateway" in vars(self):
-            await self.gateway.close()
-        await self.work.close()
+        if "works" in vars(self):
+            await self.works.close()
         for javascript in self._javascript.values():
             await javascript.close()
         await self.executor.aclose()

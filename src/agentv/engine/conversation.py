@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from msgspec import structs
 
@@ -24,6 +24,7 @@ from agentv.engine.trial import (
     reshaped,
     result_of,
     settled,
+    with_kept_work,
 )
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check, Grade
@@ -34,10 +35,7 @@ from agentv.model.values.message import Message
 from agentv.model.values.response import Attempt, Failure, TargetResponse
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import EMPTY as NO_METADATA
-from agentv.ports import TargetRequest
-
-if TYPE_CHECKING:
-    from agentv.extensions.agents.trial.work import TrialWork
+from agentv.ports import TargetRequest, TrialWork
 
 N = TypeVar("N", int, float)
 
@@ -156,8 +154,6 @@ class _Conversation:
 
     async def recall(self) -> Failure | None:
         """Take in what an earlier run kept of the agent's work; why that cannot be used."""
-        from agentv.extensions.agents.trial.kept_work import with_kept_work  # only a run that grades another again
-
         answer = await with_kept_work(self.answers[-1], self.trial, self.run_context, self.work)
         if isinstance(answer, Failure):
             return answer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from agentv.engine.comparison_group import graded_together
 from agentv.engine.conversation import is_conversation, run_conversation
@@ -14,9 +14,6 @@ from agentv.engine.trial import AnsweredTrial, answer_of, result_of
 from agentv.model.run.trial import Trial, TrialResult
 from agentv.model.values.response import Failure
 from agentv.user_code.processes.supervised import leftovers
-
-if TYPE_CHECKING:
-    from agentv.extensions.agents.trial.work import TrialWork
 
 
 class TrialExecutor(Protocol):
@@ -68,7 +65,7 @@ class LocalExecutor:
     async def _worked(self, trial: Trial) -> TrialResult:
         """The result of a trial with a workspace or with tools, which are closed whatever happens."""
         run_context = self._run_context
-        work = await _opened(trial, run_context)
+        work = await run_context.works.open(trial)
         if isinstance(work, Failure):
             return result_of(trial, run_context, 0.0, None, (), error=work)
         try:
@@ -90,7 +87,7 @@ class LocalExecutor:
         with _ending_leftovers():
             if not trial.has_work:
                 return await answer_of(trial, self._run_context)
-            work = await _opened(trial, self._run_context)
+            work = await self._run_context.works.open(trial)
             if isinstance(work, Failure):
                 return result_of(trial, self._run_context, 0.0, None, (), error=work)
             answered: AnsweredTrial | TrialResult | None = None
@@ -117,12 +114,6 @@ class LocalExecutor:
     def interrupt(self) -> None:
         """End all waiting."""
         self._run_context.throttle.interrupt()
-
-
-async def _opened(trial: Trial, run_context: RunContext) -> TrialWork | Failure:
-    from agentv.extensions.agents.trial.opening import open_work  # few trials are of agents
-
-    return await open_work(trial, run_context)
 
 
 @contextmanager

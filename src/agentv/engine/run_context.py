@@ -7,7 +7,6 @@ from typing import Protocol
 from agentv.engine.calls.call_throttle import CallThrottle
 from agentv.engine.calls.recorded_call import Unanswered
 from agentv.engine.grading import GraderCheck
-from agentv.extensions.agents.gateway.ports import ModelExchanges, ModelGateway
 from agentv.model.run.context import Judge
 from agentv.model.suite.suite import Suite, TargetSpec
 from agentv.ports import (
@@ -16,10 +15,9 @@ from agentv.ports import (
     Embedder,
     Executor,
     JavaScriptHost,
-    ScriptedTools,
     Target,
+    TrialWorks,
     WorkArchive,
-    Workspaces,
 )
 
 
@@ -57,23 +55,8 @@ class RunContext(Protocol):
         ...
 
     @property
-    def exchanges(self) -> ModelExchanges | None:
-        """Recorded model calls of agents; None: there are none, and none are recorded."""
-        ...
-
-    @property
-    def workspaces(self) -> Workspaces:
-        """Makes workspaces; loaded when the first trial needs one."""
-        ...
-
-    @property
-    def scripted_tools(self) -> ScriptedTools:
-        """Starts scripted tools; loaded when the first trial needs one."""
-        ...
-
-    @property
-    def gateway(self) -> ModelGateway:
-        """Between agents and their models; loaded when the first trial needs it."""
+    def works(self) -> TrialWorks:
+        """What trials have besides their calls; loaded when the first trial needs it."""
         ...
 
     def target(self, spec: TargetSpec) -> Target:

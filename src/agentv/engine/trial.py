@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -20,12 +23,11 @@ from agentv.model.suite.suite import CODE_TIMEOUT_S
 from agentv.model.values.formatting import timestamp
 from agentv.model.values.message import Message, prompt_text
 from agentv.model.values.response import ANSWER_KEYS, Attempt, CallFailure, Failure, TargetResponse
-from agentv.ports import TargetRequest
+from agentv.ports import TargetRequest, TrialWork
 from agentv.user_code.functions.deadline import Deadline
 from agentv.user_code.functions.guard import attempt
 
 if TYPE_CHECKING:
-    from agentv.extensions.agents.trial.work import TrialWork
     from agentv.model.run.work import AgentWork
 
 DEPENDENCY_NOT_PASSED = "dependency-not-passed"
@@ -69,8 +71,6 @@ async def answer_of(
     answer = await ask(trial, run_context, trial.case.input, work=work)
     measured = (clock.monotonic() - started) * 1000
     if run_context.kept_works is not None and isinstance(answer, TargetResponse):
-        from agentv.extensions.agents.trial.kept_work import with_kept_work  # only a run that grades another again
-
         answer = await with_kept_work(answer, trial, run_context, work)
     if work is not None:
         answer = await _finished(answer, work)
@@ -79,6 +79,26 @@ async def answer_of(
     if is_empty(answer, trial, work):
         return result_of(trial, run_context, measured, answer, (), error=no_answer(answer))
     return await answered(trial, run_context, answer, measured, work)
+
+
+async def with_kept_work(
+    answer: TargetResponse, trial: Trial, run_context: RunContext, work: TrialWork | None
+) -> TargetResponse | Failure:
+    """A recorded answer with the trace that an earlier run kept of it; why that cannot be used.
+
+    Args:
+        answer: the last one of the trial.
+        trial: of the answer.
+        run_context: whose archive is asked.
+        work: gets what the agent left; None: the case has neither a workspace nor tools.
+    """
+    archive = run_context.kept_works
+    kept = await asyncio.to_thread(archive.work, trial, answer.output) if archive is not None else None
+    if isinstance(kept, Failure):
+        return kept
+    if work is not None:
+        work.recall(kept)
+    return answer if kept is None or kept.trace is None else replace(answer, trace=kept.trace)
 
 
 async def _finished(answer: TargetResponse | Failure, work: TrialWork) -> TargetResponse | Failure:
@@ -226,9 +246,15 @@ def request_of(trial: Trial, messages: tuple[Message, ...], turn: int | None = N
 
 
 def _workspace_key(trial: Trial) -> str:
-    from agentv.extensions.agents.trial.settings import workspace_key  # few trials are of agents
-
-    return workspace_key(trial)
+    """What tells the answers of a trial from those in another workspace, or by other tools; empty without any."""
+    spec, variant, tools = trial.case.workspace, trial.variant, trial.case.tools
+    if spec is None and variant is None and not tools:
+        return ""
+    key = f"{spec.sha256 if spec is not None else ''} {variant.sha256 if variant is not None else ''}"
+    if not tools:
+        return key
+    facts = json.dumps([one.facts() for one in tools], sort_keys=True)
+    return f"{key} {sha256(facts.encode(errors='surrogatepass')).hexdigest()}"
 
 
 def result_of(

@@ -51,6 +51,9 @@ PROVIDERS = "PROVIDERS"
 ASSERTIONS = "ASSERTIONS"
 """As above: assertion type → its options, a dataclass derived from `registry.fields.DeclaredAssertion` that grades."""
 
+PORTS = "PORTS"
+"""As above: a protocol in `ports` that the core only calls → what makes an object of it; the core says out of what."""
+
 HOW_TO_GET = "its folder was removed from agentv/extensions: install agentv again"
 """What to do where an extension is lacking."""
 

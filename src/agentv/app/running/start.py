@@ -16,7 +16,7 @@ from agentv.app.running.budget import budget_limiter_of
 from agentv.app.running.exam_attempt import logs_of
 from agentv.app.running.run_record import record_of
 from agentv.app.running.run_totals import RunTotals
-from agentv.app.wiring import Connections
+from agentv.app.wiring import Connections, WorkspaceSettings
 from agentv.engine.calls.recorded_call import call_key
 from agentv.engine.conversation import first_request
 from agentv.engine.dependency_order import parted
@@ -33,7 +33,6 @@ from agentv.store.totals.summary import take_summary
 
 if TYPE_CHECKING:
     from agentv.engine.calls.budget_limiter import BudgetLimiter
-    from agentv.extensions.agents.workspaces.settings import WorkspaceSettings
     from agentv.prompts.watched_log import WatchedLog
 
 HELD = 5000
@@ -172,8 +171,6 @@ async def start(run: OpenRun, journal: Journal, *, loads_code: bool = True) -> S
 
 def workspace_settings(run: OpenRun) -> WorkspaceSettings:
     """Where the workspaces of a run are made and kept. What grades lies outside of what agents see."""
-    from agentv.extensions.agents.workspaces.settings import WorkspaceSettings
-
     root = root_of(run.prepared.suites)
     return WorkspaceSettings(
         kept_directory=str(run.directory.path / KEPT_WORKSPACES),

@@ -73,7 +73,7 @@ class JointReservation(Struct):
 
 
 class TrialModelCalls:
-    """The model calls of one trial. An `agentv.extensions.agents.gateway.ports.ModelCalls`.
+    """The model calls of one trial. A `ModelCalls` of the gateway.
 
     Args:
         channel: of the target, with the limiter of the API's endpoint.

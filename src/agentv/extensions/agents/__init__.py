@@ -39,3 +39,5 @@ ASSERTIONS = {
     "permission-denials": "agentv.extensions.agents.assertions.counts:PermissionDenials",
     "turns": "agentv.extensions.agents.assertions.counts:Turns",
 }
+
+PORTS = {"TrialWorks": "agentv.extensions.agents.trial.works:RunWorks"}

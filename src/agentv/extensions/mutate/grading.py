@@ -13,7 +13,6 @@ from agentv.app.stored_answers import with_output
 from agentv.engine.grading import grade_entries
 from agentv.engine.run_context import RunContext
 from agentv.engine.trial import answered, is_empty
-from agentv.extensions.agents.trial.work import TrialWork
 from agentv.extensions.mutate.operators.catalogue import mutants_of
 from agentv.extensions.mutate.operators.mutant import Answer, Mutant, Operator
 from agentv.extensions.mutate.operators.named import named_by, phrases_of
@@ -27,6 +26,7 @@ from agentv.model.run.trial import Score, Trial, TrialResult
 from agentv.model.run.verdict import Combined, combined, counts
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.values.response import STRUCTURED, Failure, TargetResponse
+from agentv.ports import TrialWork
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +189,7 @@ async def _with_original_work(
     work: TrialWork | Failure = rebuilt.work(None)
     if any(map(_needs_workspace, entries)):
         work = await rebuilt.original()
-    elif isinstance(work, TrialWork):
+    elif not isinstance(work, Failure):
         await work.finish()
     if isinstance(work, Failure):
         return "not_graded"

@@ -7,12 +7,12 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from agentv.app.planning.preparation import Prepared, budget_of, root_of, workers_of
 from agentv.app.results.stored import StoredRun, open_run
 from agentv.app.stored_answers import left_out, prepared_again, stored_answers
-from agentv.app.wiring import Answers, Connections, redactor_for
+from agentv.app.wiring import Answers, Connections, WorkspaceSettings, redactor_for
 from agentv.engine.trial import AnsweredTrial, answer_of
 from agentv.errors import UsageError
 from agentv.extensions.mutate.grading import Mutated, Original, counts_of, failing_checks, grade, mutated
@@ -27,9 +27,6 @@ from agentv.model.run.trial import Trial
 from agentv.model.values.formatting import plural
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.user_code.processes.processes import kill_all
-
-if TYPE_CHECKING:
-    from agentv.extensions.agents.workspaces.settings import WorkspaceSettings
 
 CASES_CHANGED = "cases whose input or target changed since the run"
 UNJUDGED = "cases whose judge gave no verdict"
@@ -186,8 +183,6 @@ def _connections(run: StoredRun, prepared: Prepared, answers: Answers) -> Connec
     from agentv.engine.calls.budget_limiter import BudgetLimiter
 
     def workspaces() -> WorkspaceSettings:
-        from agentv.extensions.agents.workspaces.settings import WorkspaceSettings
-
         private = tuple(dict.fromkeys((root_of(prepared.suites), str(run.path))))
         return WorkspaceSettings(private=private)
 

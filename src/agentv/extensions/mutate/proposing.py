@@ -12,7 +12,6 @@ from agentv.authoring.loading.load import load_entry
 from agentv.engine.grading import grade_entries
 from agentv.engine.run_context import RunContext
 from agentv.engine.trial import answered
-from agentv.extensions.agents.trial.work import TrialWork
 from agentv.extensions.mutate.grading import Graded, Survival, mutant_answer
 from agentv.extensions.mutate.operators.mutant import Line
 from agentv.model.run.trial import Trial, TrialResult
@@ -20,6 +19,7 @@ from agentv.model.run.verdict import combined
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.suite import Suite
 from agentv.model.values.response import Failure, TargetResponse
+from agentv.ports import TrialWork
 
 LONGEST = 200
 """Characters of a proposed line, at most: a longer one quotes the answer."""

@@ -12,13 +12,8 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-from msgspec.structs import replace
 
 from agentv.engine.run_context import RunContext
-from agentv.extensions.agents.trial.settings import with_facts
-from agentv.extensions.agents.trial.work import TrialWork
 from agentv.extensions.mutate.operators.named import named_by
 from agentv.extensions.mutate.operators.patch import FilePatch, read_patch
 from agentv.extensions.mutate.operators.work import OF_WORK, Work, WorkFile, named_work
@@ -28,9 +23,8 @@ from agentv.model.run.work import AgentWork
 from agentv.model.values.changes import FileChange, WorkspaceChanges
 from agentv.model.values.path_globs import matches
 from agentv.model.values.response import Failure
-
-if TYPE_CHECKING:
-    from agentv.ports import Workspace
+from agentv.ports import TrialWork, Workspace
+from agentv.store.files.artifact import artifact
 
 NOT_REBUILT = "cases whose workspace cannot be rebuilt"
 MOST_TESTS = 20
@@ -96,7 +90,7 @@ class RebuiltWork:
         work = self.work(opened)
         failure: Failure | None = Failure("workspace-failed", "the workspace was not written")
         try:
-            await asyncio.to_thread(self._write, opened.path, changed)
+            await asyncio.to_thread(self._write, opened, changed)
             failure = await work.finish()
         except OSError as error:
             failure = Failure("workspace-failed", f"cannot write the workspace: {error.strerror}")
@@ -107,7 +101,7 @@ class RebuiltWork:
 
     def work(self, workspace: Workspace | None) -> TrialWork:
         """The agent's work, with a workspace or as it is stored."""
-        work = TrialWork(self.trial, self.run_context, workspace)
+        work = self.run_context.works.work(self.trial, workspace)
         work.recall(self.kept)
         return work
 
@@ -126,25 +120,20 @@ class RebuiltWork:
             shared, self.shared = self.shared, None
             await shared.discard()
 
-    def _write(self, place: str, changed: Mapping[str, str | None]) -> None:
-        from agentv.extensions.agents.workspaces.files.placing import remove_file, write_file
-
+    def _write(self, place: Workspace, changed: Mapping[str, str | None]) -> None:
         for one in self.files:
             if one.change.old_path is not None:
-                remove_file(place, one.change.old_path)
+                place.write(one.change.old_path, None)
             if one.content is None:
-                remove_file(place, one.change.path)
+                place.write(one.change.path, None)
         modes = {}
         for one in self.files:
             if one.content is not None:
                 modes[one.change.path] = one.mode
-                write_file(place, one.change.path, one.content, one.mode)
+                place.write(one.change.path, one.content, one.mode)
         for path, text in changed.items():
-            if text is None:
-                remove_file(place, path)
-            else:
-                mode = modes.get(path) or _mode(place, path)
-                write_file(place, path, text.encode(errors="surrogateescape"), mode)
+            content = None if text is None else text.encode(errors="surrogateescape")
+            place.write(path, content, modes.get(path) or _mode(place.path, path))
 
 
 async def rebuilt(
@@ -186,7 +175,7 @@ async def _found(
     patches = None if changes.cut else read_patch(changes.patch)
     if patches is None or len(patches) != len(changes.files):
         return "its diff is too long to be stored whole" if changes.cut else "its diff cannot be read"
-    files = await asyncio.to_thread(_final_files, opened[0].path, changes.files, patches, directory)
+    files = await asyncio.to_thread(_final_files, opened[0], changes.files, patches, directory)
     return files if isinstance(files, str) else RebuiltWork(trial, opened[1], kept, files)
 
 
@@ -195,23 +184,21 @@ async def _opened(trial: Trial, context: RunContext) -> Workspace | Failure:
     spec = trial.case.workspace
     if spec is None or spec.existing:
         return Failure("no-workspace", "it is a directory of your own")
-    home = getattr(trial.target.settings, "home", None)
-    spec = with_facts(spec, trial) if home is None else replace(with_facts(spec, trial), home=home)
-    return await context.workspaces.open(spec, trial.variant, trial.suite.own_env)
+    return await context.works.workspace(trial)
 
 
 def _final_files(
-    place: str, changes: tuple[FileChange, ...], patches: tuple[FilePatch, ...], directory: str | None
+    place: Workspace, changes: tuple[FileChange, ...], patches: tuple[FilePatch, ...], directory: str | None
 ) -> tuple[FinalFile, ...] | str:
     """The changed files by the diff against a new workspace, else from the kept one; why that is impossible."""
     found = []
     for change, patch in zip(changes, patches, strict=True):
         before_path = change.old_path or change.path
-        mode = patch.mode or ("100644" if change.kind == "added" else _mode(place, before_path))
+        mode = patch.mode or ("100644" if change.kind == "added" else _mode(place.path, before_path))
         if change.kind == "deleted":
             found.append(FinalFile(change, None, mode, patch))
             continue
-        before = b"" if change.kind == "added" else _content(place, before_path)
+        before = b"" if change.kind == "added" else place.read(before_path)
         after = None if change.binary or before is None else patch.applied(before.decode(errors="surrogateescape"))
         content = None if after is None else after.encode(errors="surrogateescape")
         if content is None or _digest(content) != change.sha256:
@@ -232,26 +219,18 @@ def _tests(work: TrialWork) -> dict[str, str]:
     spec, workspace = work.trial.case.workspace, work.workspace
     if spec is None or workspace is None:
         return {}
-    hidden = _hidden(work)
+    hidden = workspace.hidden()
     found: dict[str, str] = {}
     for path in _test_paths(workspace.path):
         if len(found) == MOST_TESTS:
             break
         if path in hidden or any(matches(glob, path) for glob in spec.ignore):
             continue
-        content = _content(workspace.path, path)
+        content = workspace.read(path)
         text = _text(content) if content is not None and len(content) <= _LONGEST_TEST else None
         if text is not None and not Path(workspace.path, path).is_symlink():
             found[path] = text
     return found
-
-
-def _hidden(work: TrialWork) -> frozenset[str]:
-    from agentv.extensions.agents.workspaces.workspace import placed_paths
-
-    spec = work.trial.case.workspace
-    hidden = spec.hidden if spec is not None else ()
-    return frozenset(os.path.normpath(path) for one in hidden for path in placed_paths(one))
 
 
 def _test_paths(root: str) -> Iterator[str]:
@@ -268,21 +247,10 @@ def _test_paths(root: str) -> Iterator[str]:
                 yield path
 
 
-def _content(directory: str, path: str) -> bytes | None:
-    """The content of a file, or where a link leads; None: there is none, or it is behind a link."""
-    from agentv.extensions.agents.workspaces.changes.snapshot import content
-
-    try:
-        return content(directory, os.fsencode(path))
-    except OSError:
-        return None
-
-
 def _kept_content(directory: str, path: str) -> bytes | None:
-    from agentv.extensions.agents.assertions.workspace_files import Unreadable, content
-
-    found = content(os.path.realpath(directory), path)
-    return None if isinstance(found, Unreadable) else found
+    """The content of a file of a workspace that the run kept; None: there is none, or a link leads out of it."""
+    found = artifact(Path(directory), path)
+    return found.read_bytes() if isinstance(found, Path) and found.is_file() else None
 
 
 def _mode(directory: str, path: str) -> str:

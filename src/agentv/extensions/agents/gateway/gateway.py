@@ -8,12 +8,13 @@ from collections.abc import Callable
 from contextvars import Context
 from pathlib import Path
 
-from agentv.extensions.agents.gateway.ports import GatewaySession, GatewayTrial, ModelApis, ModelCallLimits, SpendingLog
+from agentv.extensions.agents.gateway.ports import GatewaySession, GatewayTrial, ModelApis, ModelCallLimits
 from agentv.extensions.agents.gateway.server import GatewayServer
 from agentv.extensions.agents.gateway.session import CountedCall, TrialSession
 from agentv.model.suite.gateway import GatewayAccess, ModelUpstream
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.response import Failure
+from agentv.ports import SpendingLog
 
 SOCKET = "agentv-gateway.sock"
 """File of the Unix socket in the directory of a trial."""

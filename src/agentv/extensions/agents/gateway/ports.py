@@ -1,4 +1,4 @@
-"""Ports of the gateway: what it offers to the engine, and what it needs of the engine, the price list and the store."""
+"""Ports of the gateway: what it offers to the engine, and what it needs of the engine and the price list."""
 
 from __future__ import annotations
 
@@ -9,69 +9,11 @@ from typing import Protocol
 from agentv.model.run.budget import Ceiling
 from agentv.model.suite.gateway import GatewayAccess, ModelProtocol, ModelUpstream
 from agentv.model.suite.suite import TargetSpec
-from agentv.model.values.exchange import ModelReply, ModelRequest
 from agentv.model.values.response import CallFailure, Failure, RateLimits, TargetResponse
 from agentv.model.values.trace import UsageStep
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json, JsonObject
-from agentv.ports import Call
-
-
-class TrialExchanges(Protocol):
-    """The recording of the model calls of one trial.
-
-    Where it `replays`, the gateway gives every reply from it: nothing is forwarded, delayed, charged or failed on
-    purpose. Elsewhere each request that is forwarded is numbered by `begin` when it arrives, and `keep` gets its reply.
-    """
-
-    @property
-    def replays(self) -> bool:
-        """Whether replies come from the recording."""
-        ...
-
-    def recorded(self, request: ModelRequest) -> ModelReply | Failure:
-        """The recorded reply to the next request; a Failure: there is none, which `finish` reports too."""
-        ...
-
-    def begin(self, request: ModelRequest) -> int:
-        """The number of a request that is forwarded."""
-        ...
-
-    def keep(self, number: int, reply: ModelReply) -> None:
-        """Record the reply to a request. A request without one ended with its trial."""
-        ...
-
-    def set_placeholders(self, texts: Mapping[str, str]) -> None:
-        """Name texts that are new for each trial, such as the path of its workspace: they are no difference.
-
-        Args:
-            texts: text → what stands for it.
-        """
-        ...
-
-    def finish(self, *, complete: bool) -> Failure | None:
-        """The agent has ended: keep the trial, or say why its replay cannot count.
-
-        Args:
-            complete: it gave an answer that is graded; anything less is not recorded.
-        """
-        ...
-
-    def notes(self) -> tuple[str, ...]:
-        """How the requests of a replay differ from the recorded ones."""
-        ...
-
-
-class ModelExchanges(Protocol):
-    """The recorded model calls of a run: a cassette."""
-
-    def open(self, call: Call) -> TrialExchanges | Failure:
-        """The recording of a trial, to be replayed or made; why it cannot be replayed.
-
-        Args:
-            call: the first call of the trial; its key covers all turns.
-        """
-        ...
+from agentv.ports import TrialExchanges
 
 
 class ModelApis(Protocol):
@@ -135,14 +77,6 @@ class ModelCallLimits(Protocol):
 
     def model_calls(self, spec: TargetSpec, upstream: ModelUpstream, budget_usd: float | None) -> ModelCalls:
         """Those of one trial; `budget_usd`: what they may cost besides."""
-        ...
-
-
-class SpendingLog(Protocol):
-    """Record of what model calls of agents cost, kept as soon as each has ended."""
-
-    def spend(self, case_id: str, target: str, call: UsageStep) -> None:
-        """Keep what one call took."""
         ...
 
 

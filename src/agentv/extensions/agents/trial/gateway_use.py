@@ -11,9 +11,9 @@ from operator import add
 
 from msgspec import Struct, field, structs
 
-from agentv.engine.run_context import RunContext
-from agentv.extensions.agents.gateway.ports import GatewaySession, GatewayTrial, TrialExchanges
+from agentv.extensions.agents.gateway.ports import GatewaySession, GatewayTrial
 from agentv.extensions.agents.trial.settings import limits_of
+from agentv.extensions.agents.trial.works import WorkContext
 from agentv.model.run.trial import Trial, TrialResult
 from agentv.model.values.activity import AgentActivity
 from agentv.model.values.formatting import money, plural
@@ -21,7 +21,7 @@ from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.trace import Step, Trace, UsageStep
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json
-from agentv.ports import TargetRequest
+from agentv.ports import TargetRequest, TrialExchanges
 
 ENDING_S = 10.0
 """Seconds in which an agent ends by itself once its model calls are refused."""
@@ -44,7 +44,7 @@ class GatewayUse(Struct):
 
     trial: Trial
     session: GatewaySession
-    run_context: RunContext
+    run_context: WorkContext
     reported: list[tuple[TokenUsage | None, float | None]]
     opened_s: float
     exchanges: TrialExchanges | None = None
@@ -185,7 +185,7 @@ class GatewayUse(Struct):
 
 
 async def open_use(
-    trial: Trial, run_context: RunContext, socket_directory: str, exchanges: TrialExchanges | None = None
+    trial: Trial, run_context: WorkContext, socket_directory: str, exchanges: TrialExchanges | None = None
 ) -> GatewayUse | Failure | None:
     """The gateway's session of a trial; None: its agent's calls do not pass the gateway."""
     upstream = trial.target.upstream

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
-from agentv.engine.run_context import RunContext
-from agentv.extensions.agents.gateway.ports import TrialExchanges
 from agentv.extensions.agents.trial.gateway_use import open_use
 from agentv.extensions.agents.trial.recorded_trial import exchanges_of, placeholders_of
-from agentv.extensions.agents.trial.settings import with_facts
-from agentv.extensions.agents.trial.work import TrialWork
+from agentv.extensions.agents.trial.work import AgentTrial
+from agentv.extensions.agents.trial.works import WorkContext, new_workspace
 from agentv.model.run.trial import Trial
 from agentv.model.values.response import Failure
+from agentv.ports import TrialExchanges
 
 
-async def open_work(trial: Trial, run_context: RunContext) -> TrialWork | Failure:
+async def open_work(trial: Trial, run_context: WorkContext) -> AgentTrial | Failure:
     """The workspace and the tools of a trial; why they cannot be had. A trial whose answer is recorded has neither."""
-    work = TrialWork(trial, run_context)
+    work = AgentTrial(trial, run_context)
     exchanges = _exchanges_of(trial, run_context)
     if isinstance(exchanges, Failure):
         return exchanges
@@ -27,9 +24,7 @@ async def open_work(trial: Trial, run_context: RunContext) -> TrialWork | Failur
         return uncounted
     spec, suite = trial.case.workspace, trial.suite
     if spec is not None:
-        home = getattr(trial.target.settings, "home", None)
-        spec = with_facts(spec, trial) if home is None else replace(with_facts(spec, trial), home=home)
-        opened = await run_context.workspaces.open(spec, trial.variant, suite.own_env)
+        opened = await new_workspace(trial, run_context)
         if isinstance(opened, Failure):
             return opened
         work.workspace = opened
@@ -60,13 +55,13 @@ def _uncounted(trial: Trial) -> Failure | None:
     return None
 
 
-def _exchanges_of(trial: Trial, run_context: RunContext) -> TrialExchanges | Failure | None:
+def _exchanges_of(trial: Trial, run_context: WorkContext) -> TrialExchanges | Failure | None:
     if run_context.exchanges is None:
         return None
     return exchanges_of(trial, run_context)
 
 
-async def _at_gateway(work: TrialWork, exchanges: TrialExchanges | None) -> TrialWork | Failure:
+async def _at_gateway(work: AgentTrial, exchanges: TrialExchanges | None) -> AgentTrial | Failure:
     """The work with a session of the gateway, where its target's model calls pass it."""
     if work.trial.target.upstream is None:
         return work

@@ -9,17 +9,16 @@ import msgspec
 
 from agentv.engine.calls.recorded_call import call_key
 from agentv.engine.conversation import first_request, turns_of
-from agentv.engine.run_context import RunContext
-from agentv.extensions.agents.gateway.ports import TrialExchanges
+from agentv.extensions.agents.trial.works import WorkContext
 from agentv.model.run.trial import Trial
 from agentv.model.values.message import portable
 from agentv.model.values.response import Failure
-from agentv.ports import Call, Workspace
+from agentv.ports import Call, TrialExchanges, Workspace
 
 _encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
 
 
-def exchanges_of(trial: Trial, run_context: RunContext) -> TrialExchanges | Failure | None:
+def exchanges_of(trial: Trial, run_context: WorkContext) -> TrialExchanges | Failure | None:
     """The recording of a trial's model calls, made or replayed; why it cannot be replayed; None: there is none."""
     if trial.target.upstream is None or run_context.exchanges is None:
         return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from hashlib import sha256
 
 from msgspec.structs import replace
 
@@ -33,18 +32,6 @@ def agent_env(trial: Trial) -> dict[str, str]:
         **(variant.env if variant is not None else {}),
         **trial.target.env,
     }
-
-
-def workspace_key(trial: Trial) -> str:
-    """What tells the answers of a trial from those in another workspace, or by other tools; empty without any."""
-    spec, variant, tools = trial.case.workspace, trial.variant, trial.case.tools
-    if spec is None and variant is None and not tools:
-        return ""
-    key = f"{spec.sha256 if spec is not None else ''} {variant.sha256 if variant is not None else ''}"
-    if not tools:
-        return key
-    facts = json.dumps([one.facts() for one in tools], sort_keys=True)
-    return f"{key} {sha256(facts.encode(errors='surrogatepass')).hexdigest()}"
 
 
 def with_facts(spec: WorkspaceSpec, trial: Trial) -> WorkspaceSpec:

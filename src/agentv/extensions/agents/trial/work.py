@@ -16,10 +16,10 @@ from msgspec import Struct, field, structs
 
 from agentv.engine.calls.circuit_breaker import is_interrupted
 from agentv.engine.calls.recorded_call import Given
-from agentv.engine.run_context import RunContext
 from agentv.extensions.agents.trial.denials import denied
 from agentv.extensions.agents.trial.limits import exceeded, limited
 from agentv.extensions.agents.trial.settings import agent_env, limits_of
+from agentv.extensions.agents.trial.works import WorkContext
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check, Grade
 from agentv.model.run.trial import Score, Trial, TrialResult
@@ -47,7 +47,7 @@ NO_WORKSPACE = Failure(
 _NOTHING_KEPT = AgentWork()
 
 
-class TrialWork(Struct):
+class AgentTrial(Struct):
     """The workspace and the tools of one trial.
 
     Attributes:
@@ -60,7 +60,7 @@ class TrialWork(Struct):
     """
 
     trial: Trial
-    run_context: RunContext
+    run_context: WorkContext
     workspace: Workspace | None = None
     servers: ToolServers | None = None
     changes: WorkspaceChanges | None = None

@@ -259,6 +259,24 @@ class LocalWorkspace:
         await asyncio.to_thread(self._sandbox.end, 0.0)
         return ended
 
+    def hidden(self) -> frozenset[str]:
+        """The paths of the hidden files."""
+        return frozenset(os.path.normpath(path) for one in self._spec.hidden for path in placed_paths(one))
+
+    def read(self, path: str) -> bytes | None:
+        """What is in a file, or where a link leads; None: there is none, or it is behind a link."""
+        try:
+            return content(self.path, os.fsencode(path))
+        except OSError:
+            return None
+
+    def write(self, path: str, content: bytes | None, mode: str = "") -> None:
+        """Write a file or a link in place of what stands there; None: remove it."""
+        if content is None:
+            remove_file(self.path, path)
+        else:
+            write_file(self.path, path, content, mode)
+
     async def close(self, *, keep: bool) -> str | Failure | None:
         """Run the hooks that come last, and remove it; the path where it is kept."""
         await self._quota.stop()

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from agentv.app.wiring import WorkspaceSettings
 from agentv.extensions.agents.workspaces.capabilities import capabilities
 from agentv.extensions.agents.workspaces.changes.baseline import Baselines
 from agentv.extensions.agents.workspaces.changes.snapshot import TICK_S, Snapshot, take
@@ -21,7 +22,6 @@ from agentv.extensions.agents.workspaces.sandboxes.choice import ConfinedProgram
 from agentv.extensions.agents.workspaces.sandboxes.docker import build_image
 from agentv.extensions.agents.workspaces.sandboxes.ending import end_processes
 from agentv.extensions.agents.workspaces.sandboxes.places import Places
-from agentv.extensions.agents.workspaces.settings import WorkspaceSettings
 from agentv.extensions.agents.workspaces.workspace import Baseline, LocalWorkspace, RunStorage
 from agentv.model.suite.workspace import DockerImage, Variant, WorkspaceSpec
 from agentv.model.values.response import Failure

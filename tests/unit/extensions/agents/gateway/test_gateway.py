@@ -44,7 +44,7 @@ class Opened:
     async def session(self, protocol="openai", retry=QUICK, spec=None, faults=None, **trial: Any):
         upstream = ModelUpstream(protocol, getattr(self.server, protocol), KEY, faults or {})
         spec = spec or TargetSpec("agent", "cli", object(), retry=retry, upstream=upstream)
-        opened = await self.connections.gateway.open(spec, upstream, GatewayTrial("a", "agent", **trial))
+        opened = await self.connections.works.gateway.open(spec, upstream, GatewayTrial("a", "agent", **trial))
         assert not isinstance(opened, Failure)
         return opened
 

@@ -13,7 +13,7 @@ from msgspec import structs
 from agentv.engine.calls.recorded_call import call_key, no_answer
 from agentv.engine.executor import LocalExecutor
 from agentv.engine.trial import request_of
-from agentv.extensions.agents.trial.work import TrialWork
+from agentv.extensions.agents.trial.work import AgentTrial
 from agentv.model.run.grade import Grade
 from agentv.model.run.trial import Trial
 from agentv.model.suite.assertion import DEFAULTS, AssertionEntry
@@ -339,7 +339,7 @@ def test_a_sandbox_with_a_network_of_its_own_leads_to_the_gateway_and_the_tools(
     given = Given()
     sandbox = given.opened.sandbox
     sandbox.network = network
-    work = TrialWork(given.trial, given.context, given.opened, Servers())
+    work = AgentTrial(given.trial, given.context, given.opened, Servers())
     access = GatewayAccess("http://127.0.0.1:4100", "token", socket)
     work.request(replace(request_of(given.trial, given.trial.case.input), gateway=access))
     assert getattr(sandbox, "forwards", None) == expected
@@ -347,7 +347,7 @@ def test_a_sandbox_with_a_network_of_its_own_leads_to_the_gateway_and_the_tools(
 
 def test_times_run_from_the_start_of_the_trace_through_all_turns():
     given = Given()
-    work = TrialWork(given.trial, given.context)
+    work = AgentTrial(given.trial, given.context)
     for took in (400.0, 100.0, None):
         step = ToolCallStep("shell", {}, started_ms=50.0, duration_ms=10.0)
         work.note(TargetResponse("x", trace=Trace((MessageStep("user", "go"), step), duration_ms=took)))

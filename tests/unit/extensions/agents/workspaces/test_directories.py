@@ -20,7 +20,7 @@ import asyncio, sys
 from agentv.model.suite.workspace import CopiedFiles, WorkspaceSpec
 from agentv.registry.fields import Command
 from agentv.user_code.processes.processes import run_program
-from agentv.extensions.agents.workspaces.settings import WorkspaceSettings
+from agentv.app.wiring import WorkspaceSettings
 from agentv.extensions.agents.workspaces.workspaces import LocalWorkspaces
 
 place, template, sandbox, mark = sys.argv[1:]

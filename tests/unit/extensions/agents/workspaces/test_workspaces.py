@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentv.extensions.agents.workspaces.settings import WorkspaceSettings
+from agentv.app.wiring import WorkspaceSettings
 from agentv.extensions.agents.workspaces.workspaces import LocalWorkspaces
 from agentv.model.suite.workspace import CopiedFiles, Hooks, Variant, WorkspaceCommand, WorkspaceRepository
 from agentv.model.values.changes import WorkspaceChanges

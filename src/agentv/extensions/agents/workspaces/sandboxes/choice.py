@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from agentv.app.wiring import WorkspaceSettings
 from agentv.extensions.agents.workspaces.capabilities import Capabilities
 from agentv.extensions.agents.workspaces.files.measuring import MEGABYTE
 from agentv.extensions.agents.workspaces.sandboxes.bubblewrap import Bubblewrap
 from agentv.extensions.agents.workspaces.sandboxes.docker import Docker
 from agentv.extensions.agents.workspaces.sandboxes.places import Places
 from agentv.extensions.agents.workspaces.sandboxes.process_group import ProcessGroup
-from agentv.extensions.agents.workspaces.settings import WorkspaceSettings
 from agentv.model.suite.workspace import DockerImage, Network, SandboxName, WorkspaceSpec
 from agentv.model.values.response import Failure
 

@@ -1,0 +1,142 @@
+"""The works of a run: what opens them, and the workspaces, scripted tools and gateway that they share."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol
+
+from msgspec.structs import replace
+
+from agentv.app.wiring import Connections
+from agentv.engine.calls.call_throttle import CallThrottle
+from agentv.engine.calls.recorded_call import Unanswered
+from agentv.extensions.agents.trial.settings import with_facts
+from agentv.model.run.trial import Trial
+from agentv.model.suite.gateway import ModelUpstream
+from agentv.model.suite.suite import TargetSpec
+from agentv.model.values.response import Failure
+from agentv.ports import Clock, ModelExchanges, ScriptedTools, Target, TrialWork, Workspace, Workspaces
+
+if TYPE_CHECKING:
+    from agentv.extensions.agents.gateway.ports import ModelCalls, ModelGateway
+
+
+class WorkContext(Protocol):
+    """What the work of a trial reaches during a run."""
+
+    @property
+    def clock(self) -> Clock:
+        """The time."""
+        ...
+
+    @property
+    def unanswered(self) -> Unanswered | None:
+        """Failure of a target's call without a recorded answer; None: the target is called."""
+        ...
+
+    @property
+    def exchanges(self) -> ModelExchanges | None:
+        """Recorded model calls of agents; None: there are none, and none are recorded."""
+        ...
+
+    @property
+    def workspaces(self) -> Workspaces:
+        """Makes workspaces; loaded when the first trial needs one."""
+        ...
+
+    @property
+    def scripted_tools(self) -> ScriptedTools:
+        """Starts scripted tools; loaded when the first trial needs one."""
+        ...
+
+    @property
+    def gateway(self) -> ModelGateway:
+        """Between agents and their models; it listens from the first trial on that needs it."""
+        ...
+
+    def target(self, spec: TargetSpec) -> Target:
+        """The connected target of a spec; the same one at every call."""
+        ...
+
+
+class UpstreamLimits:
+    """Limits of the model calls of agents, by the run's throttle. A `ModelCallLimits`."""
+
+    def __init__(self, throttle: CallThrottle) -> None:
+        self._throttle = throttle
+
+    def model_calls(self, spec: TargetSpec, upstream: ModelUpstream, budget_usd: float | None) -> ModelCalls:
+        """Those of one trial."""
+        from agentv.targets.model_apis import endpoint_of_upstream
+
+        return self._throttle.model_calls(spec, endpoint_of_upstream(upstream), budget_usd)
+
+
+class RunWorks:
+    """The works of a run's trials, an `agentv.ports.TrialWorks` and their `WorkContext`.
+
+    Attributes:
+        failures: what failed after the last trial.
+    """
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+        self.clock, self.unanswered = connections.clock, connections.unanswered
+        self.exchanges, self.target = connections.answers.exchanges, connections.target
+        self.failures: tuple[Failure, ...] = ()
+
+    @cached_property
+    def workspaces(self) -> Workspaces:
+        """Makes workspaces."""
+        from agentv.extensions.agents.workspaces.workspaces import LocalWorkspaces
+
+        return LocalWorkspaces(self._connections.workspace_settings())
+
+    @cached_property
+    def scripted_tools(self) -> ScriptedTools:
+        """Starts scripted tools."""
+        from agentv.extensions.agents.scripted_tools.servers import LocalScriptedTools
+
+        return LocalScriptedTools(self._connections.executor)
+
+    @cached_property
+    def gateway(self) -> ModelGateway:
+        """Between agents and their models."""
+        from agentv.extensions.agents.gateway.gateway import LocalGateway
+        from agentv.targets.model_apis import KnownModelApis
+
+        limits, spending = UpstreamLimits(self._connections.throttle), self._connections.answers.spending
+        return LocalGateway(limits, KnownModelApis(), spending, self.clock.monotonic)
+
+    async def open(self, trial: Trial) -> TrialWork | Failure:
+        """The workspace, the tools and the gateway of a trial; why they cannot be had."""
+        from agentv.extensions.agents.trial.opening import open_work
+
+        return await open_work(trial, self)
+
+    async def workspace(self, trial: Trial) -> Workspace | Failure:
+        """A new workspace for a trial."""
+        return await new_workspace(trial, self)
+
+    def work(self, trial: Trial, workspace: Workspace | None) -> TrialWork:
+        """The work of a trial whose agent has worked."""
+        from agentv.extensions.agents.trial.work import AgentTrial
+
+        return AgentTrial(trial, self, workspace)
+
+    async def close(self) -> None:
+        """Stop listening, run the hooks after all trials, and remove what is left."""
+        if "gateway" in vars(self):
+            await self.gateway.close()
+        if "workspaces" in vars(self):
+            self.failures = await self.workspaces.close()
+
+
+async def new_workspace(trial: Trial, context: WorkContext) -> Workspace | Failure:
+    """A new workspace for a trial of a case that has one, in the HOME that its target asks for."""
+    spec = trial.case.workspace
+    assert spec is not None  # noqa: S101  # the caller has looked
+    spec, home = with_facts(spec, trial), getattr(trial.target.settings, "home", None)
+    return await context.workspaces.open(
+        spec if home is None else replace(spec, home=home), trial.variant, trial.suite.own_env
+    )
