@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from agentv.app.labels.keeping import LabelFiles
 from agentv.errors import StoreError, UsageError
+from agentv.extensions.team.label_groups import GroupHash, group_hash, group_of, label_id
 from agentv.extensions.team.server.serving import copying
 from agentv.extensions.team.server.state import TeamState
 from agentv.extensions.team.store.audit import audit_lines
@@ -41,7 +42,6 @@ from agentv.extensions.team.store.uploads import Uploads
 from agentv.model.run.labelled.labels import Label
 from agentv.store.files.directory import is_being_written
 from agentv.store.journal.verification import check_rows, stored_summary
-from agentv.store.labels.differences import GroupHash, group_hash, group_of, label_id
 from agentv.store.labels.label_files import label_line, labels_directory
 from doubles.postgresql import postgres_server
 

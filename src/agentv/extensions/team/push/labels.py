@@ -15,11 +15,11 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agentv.extensions.team.label_groups import GroupHash, LabelGroup, group_hash, group_of, label_id
 from agentv.extensions.team.push.connection import Connection, PushError
 from agentv.model.run.labelled.labels import Label, time_problem
 from agentv.model.secrets.redaction import Redactor
 from agentv.reports.text.escaping import one_line
-from agentv.store.labels.differences import GroupHash, LabelGroup, group_hash, group_of, label_id
 from agentv.store.labels.label_files import (
     label_in,
     label_line,

@@ -7,6 +7,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
+from agentv.extensions.team.label_groups import GroupHash
 from agentv.extensions.team.server.endpoints import TeamEndpoint
 from agentv.extensions.team.server.identity import check_scope
 from agentv.extensions.team.server.requests import TeamCall
@@ -14,7 +15,6 @@ from agentv.extensions.team.server.state import TeamState
 from agentv.extensions.team.server.uploads import existing_project
 from agentv.extensions.team.store.labels import LabelRefusedError, TeamLabels
 from agentv.model.run.labelled.labels import Label
-from agentv.store.labels.differences import GroupHash
 from agentv.store.labels.label_files import label_in
 from agentv.web.answers import RefusedError
 

@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from agentv.errors import StoreError
+from agentv.extensions.team.label_groups import GroupHash, LabelGroup, group_hash, group_of, label_id
 from agentv.extensions.team.store.audit import record as audit
 from agentv.extensions.team.store.database import Database, Transaction, now
 from agentv.model.run.labelled.labels import Label, person_key, time_problem
 from agentv.model.values.formatting import plural
-from agentv.store.labels.differences import GroupHash, LabelGroup, group_hash, group_of, label_id
 from agentv.store.labels.label_files import label_in, label_line, labels_file
 
 LARGEST_LABEL = 64 << 10

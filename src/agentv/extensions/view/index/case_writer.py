@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from agentv.extensions.view.early_ends import early_facts
 from agentv.extensions.view.index.case_choice import CODES
 from agentv.extensions.view.index.case_columns import CaseColumns
 from agentv.extensions.view.index.case_entries import CaseGroup, IndexedTrial, route_of
@@ -15,7 +16,6 @@ from agentv.extensions.view.index.interned import InternedAssertions, InternedTe
 from agentv.model.run.cases import RequiredGrade, Sample
 from agentv.model.values.hashes import text_hash
 from agentv.stats.samples.deciding import verdict_over
-from agentv.stats.samples.early import early_facts
 from agentv.store.totals.tally import STATUSES
 
 _gates = msgspec.json.Decoder(tuple[RequiredGrade, ...])

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from agentv.extensions.view.early_ends import early_facts
 from agentv.model.run.cases import Sample, sample_of
 from agentv.model.run.clusters import CASE, TrialCluster, cluster_of, key_of_cluster
 from agentv.model.run.trial import Score, Status, Trial, TrialResult
@@ -13,7 +14,6 @@ from agentv.reports.run.formatting import check
 from agentv.reports.run.trial_view import cut_words, trial_view
 from agentv.reports.text.escaping import one_line
 from agentv.stats.samples.deciding import Rule, rule_of, verdict_over
-from agentv.stats.samples.early import early_facts
 
 TEASER = 140
 """Characters that the list shows of what a trial came to."""

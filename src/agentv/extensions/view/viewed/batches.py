@@ -10,10 +10,10 @@ import msgspec
 
 from agentv.errors import StoreError
 from agentv.extensions.view.index.case_entries import IndexedTrial
+from agentv.extensions.view.viewed.appended import appended_lines
 from agentv.extensions.view.viewed.indexing import indexed_trial
 from agentv.model.run.trial import TrialResult
 from agentv.reports.run.failures import FailureGroups
-from agentv.store.files.appended import appended_lines
 from agentv.store.rows.reading import row_in
 from agentv.store.rows.results import result_in
 from agentv.store.totals.summary import RunCounts

@@ -20,6 +20,7 @@ from agentv.errors import StoreError
 from agentv.extensions.view.index.case_choice import CaseChoice
 from agentv.extensions.view.index.case_entries import CaseEntry
 from agentv.extensions.view.index.case_index import CaseIndex
+from agentv.extensions.view.viewed.appended import FileState, fingerprint, line_at, state_of
 from agentv.extensions.view.viewed.batches import Collected, read_batch
 from agentv.extensions.view.viewed.index_facts import IndexFacts, index_facts
 from agentv.extensions.view.viewed.keeping import failures_name, finish, kept_index, put_beside_rows
@@ -28,7 +29,6 @@ from agentv.model.run.summary import Summary
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.values import JsonObject
 from agentv.reports.run.failures import FailureGroup, FailureGroups
-from agentv.store.files.appended import FileState, fingerprint, line_at, state_of
 from agentv.store.files.directory import INDEX, VIEWED, is_being_written
 from agentv.store.rows.results import result_in
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from agentv.app.results.listing import interrupted_in
 from agentv.extensions.view.index.case_index import CaseIndex, kept_value
+from agentv.extensions.view.viewed.appended import FileState, state_of
 from agentv.extensions.view.viewed.index_facts import save_facts
 from agentv.extensions.view.viewed.saved_failures import written_groups
 from agentv.reports.run.failures import FailureGroups
-from agentv.store.files.appended import FileState, state_of
 from agentv.store.files.directory import INDEX, VIEWED
 
 _ROWS_FILE = "rows file"

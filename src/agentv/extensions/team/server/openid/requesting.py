@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import httpx
 import msgspec
 
-from agentv.app.request_deadline import Connections, DeadlineExceededError
+from agentv.extensions.team.request_deadline import Connections, DeadlineExceededError
 from agentv.store.files.decoded_types import described
 
 _LONGEST = 1 << 20

@@ -7,7 +7,7 @@ import time
 import httpx
 import pytest
 
-from agentv.app.request_deadline import Connections, DeadlineExceededError
+from agentv.extensions.team.request_deadline import Connections, DeadlineExceededError
 from doubles.dripping_server import dripping_server
 
 HEADS = {

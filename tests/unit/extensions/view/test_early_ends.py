@@ -1,6 +1,6 @@
+from agentv.extensions.view.early_ends import early_facts
 from agentv.model.run.cases import Sample
 from agentv.stats.samples.deciding import Rule, stopped_by
-from agentv.stats.samples.early import early_facts
 from agentv.stats.samples.stopped import unbiased_rate
 
 PASS, FAIL, ERRED = Sample("passed", 1.0), Sample("failed", 0.0), Sample("errored", None)
