@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import agentv
-from agentv.registry.extensions import COMMANDS, EVAL_OPTIONS, EXECUTORS, EXPORT_FORMATS, extensions
+from agentv.registry.extensions import COMMANDS, EVAL_OPTIONS, EXECUTORS, EXPORT_FORMATS, PAGES, extensions
 
 SOURCE = Path(agentv.__file__).parent
 EXAMPLE = Path(__file__).parents[2] / "examples/quickstart"
@@ -24,13 +25,16 @@ STILL_IMPORTED = {"agents"}
 def without(request, tmp_path_factory):
     """An extension's name, and how to run a copy of the package without its folder."""
     place = tmp_path_factory.mktemp("package")
-    shutil.copytree(SOURCE, place / "agentv", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(SOURCE, place / "agentv")
+    shutil.copytree(EXAMPLE, place / "quickstart", ignore=shutil.ignore_patterns("results"))
     shutil.rmtree(place / "agentv/extensions" / request.param)
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:
-        environment = {**os.environ, "PYTHONPATH": str(place), "PYTHONDONTWRITEBYTECODE": "1"}
+        environment = {**os.environ, "PYTHONPATH": str(place)}
         command = [sys.executable, "-m", "agentv", *words]
-        return subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=False)
+        return subprocess.run(
+            command, cwd=place / "quickstart", env=environment, capture_output=True, text=True, check=False
+        )
 
     return request.param, run
 
@@ -49,26 +53,39 @@ def test_its_commands_are_not_listed_and_say_what_they_need(without):
 def test_what_an_option_takes_says_what_it_needs(without):
     name, run = without
     for executor in getattr(extensions()[name], EXECUTORS, {}):
-        refused = run("eval", str(EXAMPLE), "--executor", executor)
+        refused = run("eval", ".", "--executor", executor)
         assert (refused.returncode, f"'{executor}' needs extension {name}" in refused.stderr) == (2, True)
 
 
 def test_what_it_exports_says_what_it_needs(without):
     name, run = without
     for suffix in getattr(extensions()[name], EXPORT_FORMATS, {}):
-        refused = run("eval", str(EXAMPLE), "--out", f"report{suffix}")
+        refused = run("eval", ".", "--out", f"report{suffix}")
         assert (refused.returncode, f"'{suffix}' needs extension {name}" in refused.stderr) == (2, True)
 
 
 def test_its_options_say_what_they_need(without):
     name, run = without
     for option in getattr(extensions()[name], EVAL_OPTIONS, {}):
-        refused = run("eval", str(EXAMPLE), option)
+        refused = run("eval", ".", option)
         assert (refused.returncode, f"'{option}' needs extension {name}" in refused.stderr) == (2, True)
 
 
-def test_the_quickstart_runs(without):
+def test_the_core_validates_runs_lists_and_compares(without):
     _, run = without
-    ended = run("eval", str(EXAMPLE), "--replay", str(EXAMPLE / "support.cassette.jsonl"), "--out", "out")
+    checked = run("validate", ".")
+    assert checked.returncode == 0, checked.stderr
+    ended = run("eval", ".", "--replay", "support.cassette.jsonl")
     assert ended.returncode == 0, ended.stderr
     assert ended.stderr.startswith("5 cases: 5 passed")
+    listed = run("results", "list", "--json")
+    assert len(json.loads(listed.stdout)) == 1, listed.stderr
+    compared = run("compare", "last", "last")
+    assert compared.returncode == 0, compared.stderr
+
+
+def test_a_server_without_pages_says_what_it_needs(without):
+    name, run = without
+    if hasattr(extensions()[name], PAGES):
+        refused = run("serve", "--data", "server")
+        assert (refused.returncode, f"agentv serve needs extension {name}" in refused.stderr) == (2, True)
