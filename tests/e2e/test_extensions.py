@@ -12,10 +12,25 @@ from pathlib import Path
 import pytest
 
 import agentv
-from agentv.registry.extensions import COMMANDS, EVAL_OPTIONS, EXECUTORS, EXPORT_FORMATS, PAGES, extensions
+from agentv.registry.extensions import COMMANDS, EXECUTORS, EXPORT_FORMATS, OPTIONS, PAGES, extensions
 
 SOURCE = Path(agentv.__file__).parent
 EXAMPLE = Path(__file__).parents[2] / "examples/quickstart"
+CASES = Path(__file__).parents[1] / "cases/invalid"
+FILES = {
+    "promptfoo": (
+        "bad-eval-file--promptfoo/promptfooconfig.yaml",
+        "bad-eval-file--promptfoo-of-any-name/greetings.yaml",
+        "promptfoo-in-typescript/promptfooconfig.ts",
+    ),
+    "datasets": (
+        "bad-eval-file--inspect/samples.jsonl",
+        "bad-eval-file--openai-evals/samples.jsonl",
+        "bad-eval-file--deepeval/goldens.json",
+        "bad-eval-file--deepeval-csv/goldens.csv",
+    ),
+}
+"""Extension → files that need it, of `CASES`."""
 
 STILL_IMPORTED = {"agents"}
 """By the core: see `ignore_imports` in pyproject.toml."""
@@ -66,8 +81,8 @@ def test_what_it_exports_says_what_it_needs(without):
 
 def test_its_options_say_what_they_need(without):
     name, run = without
-    for option in getattr(extensions()[name], EVAL_OPTIONS, {}):
-        refused = run("eval", ".", option)
+    for command, _, option in (one.rpartition(" ") for one in getattr(extensions()[name], OPTIONS, {})):
+        refused = run(*command.split(), ".", option)
         assert (refused.returncode, f"'{option}' needs extension {name}" in refused.stderr) == (2, True)
 
 
@@ -89,3 +104,11 @@ def test_a_server_without_pages_says_what_it_needs(without):
     if hasattr(extensions()[name], PAGES):
         refused = run("serve", "--data", "server")
         assert (refused.returncode, f"agentv serve needs extension {name}" in refused.stderr) == (2, True)
+
+
+def test_files_of_other_tools_say_what_they_need(without):
+    name, run = without
+    for file in FILES.get(name, ()):
+        for command in ("validate", "convert"):
+            refused = run(command, str(CASES / file))
+            assert (refused.returncode, f"needs extension {name}" in refused.stderr) == (2, True), refused.stderr

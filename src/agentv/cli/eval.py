@@ -10,12 +10,12 @@ import click
 
 from agentv.app.settings import LOCAL, EvalSettings, outs_of
 from agentv.cli.completion.values import files
-from agentv.cli.lazy import Registered
+from agentv.cli.lazy import Registered, options_of_extensions
 from agentv.cli.options.formats import chosen_format, format_options
 from agentv.cli.running.progress import ProgressOptions, follow
 from agentv.errors import UsageError
 from agentv.model.values.values import Json
-from agentv.registry.extensions import EVAL_OPTIONS, EXECUTORS, loaded, registered
+from agentv.registry.extensions import EXECUTORS
 
 
 class Finite(click.FloatRange):
@@ -173,7 +173,7 @@ def command(paths: tuple[str, ...], **options: Any) -> int:
     return run(paths, options)
 
 
-_OF_EXTENSIONS = tuple(loaded(EVAL_OPTIONS, flag) for flag in registered(EVAL_OPTIONS))
+_OF_EXTENSIONS = options_of_extensions("eval")
 command.params[-2:-2] = _OF_EXTENSIONS
 
 BESIDE = {one.name for one in _OF_EXTENSIONS} - {one.name for one in fields(EvalSettings)}

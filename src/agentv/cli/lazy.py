@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from agentv.registry.extensions import COMMANDS, lacking, registered
+from agentv.registry.extensions import COMMANDS, OPTIONS, lacking, loaded, registered
 
 WHOLE = 10_000
 """Characters of a first sentence: click cuts it where there are more."""
@@ -49,6 +49,11 @@ class Registered(click.Choice[str]):
         if needs := lacking(self._kind, str(value)):
             self.fail(f"'{value}' {needs}", param, ctx)
         return super().convert(value, param, ctx)
+
+
+def options_of_extensions(command: str) -> tuple[click.Option, ...]:
+    """The options that extensions add to a command."""
+    return tuple(loaded(OPTIONS, name) for name in registered(OPTIONS) if name.rpartition(" ")[0] == command)
 
 
 class LazyCommands(Commands):

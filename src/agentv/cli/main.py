@@ -14,7 +14,7 @@ from agentv.cli.printing import print_error, without_secrets
 from agentv.errors import AgentvError, ExitStatus, PluginError
 from agentv.model.values.response import Failure
 from agentv.registry.extensions import COMMANDS as OF_EXTENSIONS
-from agentv.registry.extensions import EVAL_OPTIONS, lacking, registered
+from agentv.registry.extensions import OPTIONS, lacking, registered
 from agentv.reports.text.escaping import safe
 from agentv.user_code.functions.guard import attempt, translated
 from agentv.user_code.processes.interrupts import raise_on_signals
@@ -140,7 +140,8 @@ def _run(arguments: list[str]) -> int:
 def _with_what_to_write(error: click.ClickException) -> click.ClickException:
     """The error, with what to write or to install instead where that is known."""
     if isinstance(error, click.NoSuchOption):
-        if needs := lacking(EVAL_OPTIONS, error.option_name):
+        words = error.ctx.command_path.split()[1:] if error.ctx is not None else []
+        if needs := lacking(OPTIONS, " ".join([*words, error.option_name])):
             return click.UsageError(f"'{error.option_name}' {needs}", error.ctx)
         if meant := _meant_option(error):
             return click.UsageError(f"No such option '{error.option_name}'; {meant}", error.ctx)

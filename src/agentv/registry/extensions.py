@@ -29,8 +29,9 @@ EXECUTORS = "EXECUTORS"
 EXPORT_FORMATS = "EXPORT_FORMATS"
 """As above: a suffix of an exported file → a function from what is exported to the pieces of its text."""
 
-EVAL_OPTIONS = "EVAL_OPTIONS"
-"""As above: a flag of `agentv eval` → the `click.Option`. Those that are no settings are for `BESIDE_RUNS`."""
+OPTIONS = "OPTIONS"
+"""As above: a command and a flag of it → the `click.Option`. Options of `eval` that are no settings are for
+`BESIDE_RUNS`; those of `convert` are `DialectOption`s."""
 
 BESIDE_RUNS = "BESIDE_RUNS"
 """As above: what goes on beside a run of the command line → a function of what is prepared, the values of options of
@@ -57,6 +58,13 @@ PORTS = "PORTS"
 HOW_TO_GET = "its folder was removed from agentv/extensions: install agentv again"
 """What to do where an extension is lacking."""
 
+DIALECTS = "DIALECTS"
+"""As above: a value of `agentv convert --from` → the `Dialect` (`authoring/convert/dialects.py`) of a tool's files."""
+
+SIGNS = "SIGNS"
+"""What shows that a file is another tool's → the name of its dialect: `name:` and a pattern of its name, which is
+certain; `keys:` and keys, with `+` between them, that a mapping has; `record:` and keys that the first record has."""
+
 
 @cache
 def extensions() -> Mapping[str, ModuleType]:
@@ -73,6 +81,11 @@ def registered(kind: str) -> dict[str, str]:
 def loaded(kind: str, name: str) -> Any:
     """What an extension registered by a name, imported."""
     return resolve_name(registered(kind)[name])
+
+
+def known(kind: str) -> list[str]:
+    """The names of a kind that extensions add, whether or not their folders are here."""
+    return list(dict.fromkeys([*registered(kind), *_owners().get(kind, {})]))
 
 
 def lacking(kind: str, name: str) -> str | None:

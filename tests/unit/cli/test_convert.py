@@ -148,7 +148,7 @@ def test_what_a_dataset_loses_is_told(project: Path, capsys: pytest.CaptureFixtu
 
 
 AMBIGUOUS = '[{"input": "a", "expected_output": "b"}]'
-NAMES = "name its format: --from promptfoo, --from agentv, --from agent-skills, --from deepeval, --from openai-evals or --from inspect"  # fmt: skip
+NAMES = "name its format: --from agentv, --from agent-skills, --from deepeval, --from openai-evals, --from inspect or --from promptfoo"  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -3,41 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
 
+from agentv.authoring.convert.dialects import CHECKED, Claim, by_content, by_record, dialect
+from agentv.authoring.convert.findings import Findings
+from agentv.authoring.convert.records import LISTS, SUFFIXES, first_record, json_root
+from agentv.authoring.convert.source_formats import AGENT_SKILLS, AGENTV, FORMATS, named_by
 from agentv.authoring.exams.detection import holds_skill_tests
-from agentv.authoring.loading.other_tools import refuse_javascript
-from agentv.authoring.source.nodes import ListNode, MapNode, Node
-from agentv.authoring.source.report import Report
+from agentv.authoring.loading.other_tools import refuse_unreadable
+from agentv.authoring.source.nodes import ListNode, MapNode
 from agentv.authoring.source.spellings import CASE
-from agentv.authoring.source.yaml import read_yaml
 from agentv.errors import LoadError, UsageError
-from agentv.extensions.datasets.detection import CHECKED, TITLES, formats_of
-from agentv.extensions.datasets.records import LISTS, SUFFIXES, first_record, json_root
-from agentv.extensions.datasets.registry import is_registry
-from agentv.extensions.datasets.sample import Findings
-from agentv.extensions.promptfoo.converting import configuration_in
-from agentv.extensions.promptfoo.translation.configuration import is_promptfoo
-
-PROMPTFOO: Final = "promptfoo"
-AGENTV: Final = "agentv"
-AGENT_SKILLS: Final = "agent-skills"
-
-FORMATS = (PROMPTFOO, AGENTV, AGENT_SKILLS, *TITLES)
-"""What `--from` takes."""
-
-_FROM = f"name its format: --from {', --from '.join(FORMATS[:-1])} or --from {FORMATS[-1]}"
+from agentv.registry.extensions import DIALECTS, registered
 
 
 def format_of(source: Path) -> str:
     """The format of a file or directory; what is of no other tool is agentv's.
 
     Raises:
-        UsageError: it may be of several tools, or of none that is known.
+        UsageError: it may be of several tools, of none that is known, or of one whose extension is not here.
         LoadError: it is no JSON, or no text.
         OSError: it cannot be read.
     """
-    refuse_javascript(str(source))
+    refuse_unreadable(str(source))
     if source.suffix in (".yaml", ".yml") and not source.is_dir():
         return _of_yaml(source)
     if source.is_dir() or source.suffix not in SUFFIXES or _has_sidecar(source):
@@ -46,11 +33,10 @@ def format_of(source: Path) -> str:
 
 
 def _of_yaml(source: Path) -> str:
-    if is_promptfoo(source, _yaml_root(source)):
-        return PROMPTFOO
-    if is_registry(source):
-        hint = "convert the samples that it names: agentv convert SAMPLES.jsonl"
-        raise UsageError(f"{source} is a registry of OpenAI evals, which contains no samples", hint)
+    if claim := by_content(source, source.read_bytes()):
+        return _name_of(source, claim)
+    for name in registered(DIALECTS):
+        dialect(name).refuse(source)
     return AGENTV
 
 
@@ -60,8 +46,8 @@ def _of_records(source: Path) -> str:
         root = json_root(str(source), findings)
         if root is not None and holds_skill_tests(root):
             return AGENT_SKILLS
-        if is_promptfoo(source, configuration_in(root)):
-            return PROMPTFOO
+        if claim := by_content(source, source.read_bytes()):
+            return _name_of(source, claim)
         if isinstance(root, MapNode) and not any(isinstance(root.get(key), ListNode) for key in LISTS):
             return AGENTV
     record = first_record(str(source), findings)
@@ -71,16 +57,23 @@ def _of_records(source: Path) -> str:
 
 
 def _of_samples(source: Path, record: MapNode) -> str:
-    found = formats_of(record.items)
+    found = by_record(record.items)
     if len(found) == 1:
-        return found[0]
+        return _name_of(source, found[0])
+    hint = named_by((*FORMATS, *registered(DIALECTS)))
     if found:
-        titles = " or ".join(TITLES[one] for one in found)
-        raise UsageError(f"{source} may contain {titles}", _FROM)
+        titles = " or ".join(claim.dialect.title for claim in found if claim.name)
+        raise UsageError(f"{source} may contain {titles}", hint)
     is_case = bool(record.items.keys() & (CHECKED | set(CASE.spelled("id"))))
     if source.suffix == ".json" or (source.suffix == ".jsonl" and not is_case):
-        raise UsageError(f"{source} is not recognized: its first entry has {_keys(list(record.items))}", _FROM)
+        raise UsageError(f"{source} is not recognized: its first entry has {_keys(list(record.items))}", hint)
     return AGENTV
+
+
+def _name_of(source: Path, claim: Claim) -> str:
+    if claim.name is None:
+        raise UsageError(f"{source} {claim.needs}")
+    return claim.name
 
 
 def _keys(names: list[str]) -> str:
@@ -90,7 +83,3 @@ def _keys(names: list[str]) -> str:
 
 def _has_sidecar(source: Path) -> bool:
     return any(source.with_suffix(suffix).is_file() for suffix in (".yaml", ".yml")) and source.suffix != ".json"
-
-
-def _yaml_root(source: Path) -> Node | None:
-    return read_yaml(str(source.absolute()), source.read_bytes(), Report()).value

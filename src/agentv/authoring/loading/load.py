@@ -14,7 +14,7 @@ from agentv.authoring.assertions.unused import unused_templates
 from agentv.authoring.cases.data_files.files import TABLES, split_sheet
 from agentv.authoring.exams.detection import is_exam
 from agentv.authoring.fields.request import LoadRequest, Registries
-from agentv.authoring.loading.other_tools import refuse_javascript
+from agentv.authoring.loading.other_tools import refuse_unreadable
 from agentv.authoring.loading.suite import SuiteReader
 from agentv.authoring.source.files import is_directory, is_file
 from agentv.authoring.source.nearest import nearest
@@ -173,9 +173,9 @@ def refuse_others(written: str) -> None:
     """Refuse a file that is named and that no eval file is named like.
 
     Raises:
-        UsageError: it is one, or a promptfoo configuration in JavaScript.
+        UsageError: it is one, or another tool's that cannot be converted.
     """
-    refuse_javascript(written)
+    refuse_unreadable(written)
     if not is_named_eval_file(written):
         raise UsageError(f"{written} is not an eval file", f"eval files end in {', '.join(SUFFIXES)} or .eval.py")
 

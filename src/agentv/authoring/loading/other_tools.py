@@ -2,66 +2,59 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from agentv.authoring.cases.data_files.files import TABLES
+from agentv.authoring.convert.dialects import Claim, by_content, by_name, by_record
 from agentv.authoring.source.files import is_file, shown
 from agentv.authoring.source.nodes import ListNode, MapNode, Node
-from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic, UsageError
 from agentv.model.values.span import Span
 
-_PROMPTFOO = re.compile(r"promptfooconfig\.(?:ya?ml|json)")
-_IN_JAVASCRIPT = re.compile(r"promptfooconfig\.[cm]?[jt]s")
-_EXPORT = "promptfoo export eval latest -o promptfoo.json"
 
-
-def refuse_javascript(written: str) -> None:
-    """Refuse a promptfoo configuration that is a program.
+def refuse_unreadable(written: str) -> None:
+    """Refuse a file whose name shows that it is another tool's, where it is not converted or its extension is not here.
 
     Raises:
-        UsageError: it is one; the hint says how to export it.
+        UsageError: it is one; the hint says what to do.
     """
-    if _IN_JAVASCRIPT.fullmatch(Path(written).name):
-        message = f"{written} is a promptfoo configuration in JavaScript or TypeScript, which agentv does not read"
-        raise UsageError(message, f"export it after a run ({_EXPORT}), then: agentv convert promptfoo.json")
+    claim = by_name(written)
+    if claim is not None and claim.needs:
+        raise UsageError(f"{written} {claim.needs}")
+    if claim is not None:
+        claim.dialect.refuse(Path(written))
 
 
-def named_configuration(path: str) -> Diagnostic | None:
-    """Diagnostic for a file whose name makes it a promptfoo configuration; None for every other file."""
-    if not _PROMPTFOO.fullmatch(Path(path).name):
-        return None
-    return _other(path, "this is a promptfoo configuration")
+def of_name(path: str) -> Diagnostic | None:
+    """Diagnostic for a file whose name makes it another tool's; None for every other file."""
+    claim = by_name(path)
+    return None if claim is None else _other(path, claim, "this is")
 
 
-def configuration(path: str, data: bytes) -> Diagnostic | None:
-    """Diagnostic for an invalid suite whose keys are those of a promptfoo configuration."""
-    if b"prompts" not in data or not (b"providers" in data or b"targets" in data):
-        return None
-    from agentv.authoring.source.yaml import read_yaml
-    from agentv.extensions.promptfoo.translation.configuration import is_promptfoo  # only for a file that is wrong
-
-    root = read_yaml(path, data, Report()).value  # as a whole, with its tests
-    return _other(path, "this looks like a promptfoo configuration") if is_promptfoo(Path(path), root) else None
+def of_document(path: str, data: bytes) -> Diagnostic | None:
+    """Diagnostic for an invalid suite whose keys are those of another tool's file."""
+    claim = by_content(Path(path), data)
+    return None if claim is None else _other(path, claim, "this looks like")
 
 
-def samples_of_json(path: str, root: Node) -> Diagnostic | None:
+def of_json(path: str, root: Node) -> Diagnostic | None:
     """Diagnostic for a JSON file that is a list of another tool's samples; None if that is uncertain."""
     if not path.endswith(".json"):
         return None
-    samples = root.get("goldens") if isinstance(root, MapNode) else root
+    from agentv.authoring.convert.records import listed
+
+    samples = listed(root)
     first = samples.items[0] if isinstance(samples, ListNode) and samples.items else None
     return _samples(path, first) if isinstance(first, MapNode) else None
 
 
-def samples_of_stream(path: str) -> Diagnostic | None:
+def of_stream(path: str) -> Diagnostic | None:
     """The same for a JSON Lines or CSV file; never for one with a sidecar, which makes it a suite."""
     has_sidecar = any(is_file(str(Path(path).with_suffix(suffix))) for suffix in (".yaml", ".yml"))
     if has_sidecar or path.endswith(TABLES) or not is_file(path):  # a pipe can be read only once
         return None
-    from agentv.extensions.datasets.records import first_record
-    from agentv.extensions.datasets.sample import Findings
+    from agentv.authoring.convert.findings import Findings
+    from agentv.authoring.convert.records import first_record
 
     try:
         record = first_record(path, Findings())
@@ -71,14 +64,15 @@ def samples_of_stream(path: str) -> Diagnostic | None:
 
 
 def _samples(path: str, record: MapNode) -> Diagnostic | None:
-    from agentv.extensions.datasets.detection import TITLES, formats_of
-
-    found = formats_of(record.items)
-    return _other(path, f"this file contains {TITLES[found[0]]}") if len(found) == 1 else None
+    claims = by_record(record.items)
+    return _other(path, claims[0], "this file contains") if len(claims) == 1 else None
 
 
-def _other(path: str, message: str) -> Diagnostic:
+def _other(path: str, claim: Claim, what: str) -> Diagnostic:
     import shlex  # only for a file of another tool
 
+    at = Span(path, 1, 1, 1, 2)
+    if claim.needs:
+        return Diagnostic("bad-eval-file", f"{what} a file of another tool, which {claim.needs}", at)
     hint = f"convert it: agentv convert {shlex.quote(shown(path))}"
-    return Diagnostic("bad-eval-file", message, Span(path, 1, 1, 1, 2), hint=hint)
+    return Diagnostic("bad-eval-file", f"{what} {claim.dialect.title}", at, hint=hint)

@@ -18,12 +18,7 @@ from agentv.authoring.fields.request import LoadRequest, Registries
 from agentv.authoring.header.header import HeaderReader
 from agentv.authoring.header.judge_minimums import names_judge
 from agentv.authoring.loading.context import SuiteContext
-from agentv.authoring.loading.other_tools import (
-    configuration,
-    named_configuration,
-    samples_of_json,
-    samples_of_stream,
-)
+from agentv.authoring.loading.other_tools import of_document, of_json, of_name, of_stream
 from agentv.authoring.loading.sidecar import TESTS, cases_beside, read_sidecar
 from agentv.authoring.loading.suite_builder import SuiteBuilder
 from agentv.authoring.source.nearest import nearest
@@ -132,7 +127,7 @@ class SuiteReader:
 
     def _yaml_suite(self) -> Suite | None:
         data = self._context.bytes_of(self.path)
-        if data is None or self._is_of_other_tool(named_configuration(self.path)):
+        if data is None or self._is_of_other_tool(of_name(self.path)):
             return None
         exam = is_exam(self.path)
         root, valid = self._read_root(data, whole=exam or may_be_exam(data))
@@ -143,7 +138,7 @@ class SuiteReader:
             return None
         if exam or holds_exam(root) or (self.path.endswith(".json") and holds_skill_tests(root)):
             return self._exam_suite(root, data)
-        if self._is_of_other_tool(samples_of_json(self.path, root)):
+        if self._is_of_other_tool(of_json(self.path, root)):
             return None
         return self._suite_of(root, data)
 
@@ -158,7 +153,7 @@ class SuiteReader:
             return None
         suite = self._suite(root)
         if suite is None:
-            self._is_of_other_tool(configuration(self.path, data))
+            self._is_of_other_tool(of_document(self.path, data))
         return suite
 
     def _is_of_other_tool(self, found: Diagnostic | None) -> bool:
@@ -263,7 +258,7 @@ class SuiteReader:
         return suite and replace(suite, exam=reader.exam(suite, files))
 
     def _streamed_suite(self) -> Suite | None:
-        if self._is_of_other_tool(samples_of_stream(self.path)):
+        if self._is_of_other_tool(of_stream(self.path)):
             return None
         if _has_its_own_cases(self._context, "this file holds the cases itself"):
             return None

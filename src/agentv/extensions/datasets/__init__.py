@@ -1,1 +1,38 @@
 """Samples of deepeval, OpenAI evals and Inspect: recognized, and converted to eval files."""
+
+DIALECTS = {
+    "deepeval": "agentv.extensions.datasets.dialects:OF_DEEPEVAL",
+    "openai-evals": "agentv.extensions.datasets.dialects:OF_OPENAI_EVALS",
+    "inspect": "agentv.extensions.datasets.dialects:OF_INSPECT",
+}
+
+SIGNS = {
+    "record:input+ideal": "openai-evals",
+    **{f"record:input+{key}": "inspect" for key in ("target", "choices", "sandbox", "setup")},
+    **{
+        f"record:input+{key}": "deepeval"
+        for key in (
+            "actual_output",
+            "actualOutput",
+            "expectedOutput",
+            "retrieval_context",
+            "retrievalContext",
+            "additional_metadata",
+            "additionalMetadata",
+            "source_file",
+            "sourceFile",
+            "tools_called",
+            "toolsCalled",
+            "expected_tools",
+            "expectedTools",
+            "custom_column_key_values",
+            "customColumnKeyValues",
+        )
+    },
+    **{
+        f"record:scenario+{key}": "deepeval"
+        for key in ("user_description", "userDescription", "persona", "expected_outcome", "expectedOutcome")
+    },
+}
+
+OPTIONS = {"convert --assert": "agentv.extensions.datasets.options:ASSERT"}

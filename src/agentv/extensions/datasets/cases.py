@@ -7,12 +7,13 @@ from array import array
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from agentv.authoring.convert.findings import Findings
 from agentv.authoring.convert.literals import literal
+from agentv.authoring.convert.records import mapping, records, text
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, node_of, span_of
 from agentv.extensions.datasets.checks import CHOICE, DatasetCheck, Entry, with_choices
 from agentv.extensions.datasets.formats import READERS
-from agentv.extensions.datasets.records import records
-from agentv.extensions.datasets.sample import DatasetSample, Findings, mapping, text
+from agentv.extensions.datasets.sample import DatasetSample
 from agentv.model.values.hashes import NumberedHashes, text_hash
 
 ANY_OF: Final = "any_of"

@@ -8,11 +8,12 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
+from agentv.authoring.convert.findings import Findings
 from agentv.authoring.source.json_text import parse_json
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, node_of, plain, span_of
 from agentv.authoring.source.report import Report
 from agentv.extensions.datasets.fuzzy_match import FUZZY_MATCH
-from agentv.extensions.datasets.sample import DatasetSample, Findings, text_of
+from agentv.extensions.datasets.sample import DatasetSample, text_of
 
 Entry: TypeAlias = dict[str, Any]
 """One entry of `assert`, as plain data."""

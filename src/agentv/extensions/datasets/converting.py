@@ -11,15 +11,15 @@ from typing import Literal, TextIO
 
 from agentv.app.registries import registries
 from agentv.authoring.convert.emit import jsonl_text, yaml_text
+from agentv.authoring.convert.findings import Findings
 from agentv.authoring.loading.load import LoadRequest, load
 from agentv.authoring.source.files import shown
 from agentv.authoring.source.nodes import NOWHERE, ListNode, MapNode, Node, Scalar, node_of
 from agentv.errors import Diagnostic, LoadError, UsageError
 from agentv.extensions.datasets.cases import cases
 from agentv.extensions.datasets.checks import CHECKS, DatasetCheck
-from agentv.extensions.datasets.detection import OPENAI_EVALS, TITLES
+from agentv.extensions.datasets.dialects import OPENAI_EVALS, TITLES
 from agentv.extensions.datasets.registry import RegisteredEval, registered
-from agentv.extensions.datasets.sample import Findings
 from agentv.model.values.formatting import plural
 
 SampleFormat = Literal["yaml", "jsonl"]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
+from agentv.authoring.convert.findings import Findings
 from agentv.authoring.source.json_text import parse_json
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, kind_of, plain, span_of
 from agentv.authoring.source.report import Report
-from agentv.extensions.datasets.detection import DEEPEVAL, INSPECT, OPENAI_EVALS
+from agentv.extensions.datasets.dialects import DEEPEVAL, INSPECT, OPENAI_EVALS
 from agentv.extensions.datasets.messages import input_of
-from agentv.extensions.datasets.sample import DatasetSample, Findings, text_of, texts
+from agentv.extensions.datasets.sample import DatasetSample, text_of, texts
 
 ReadSample = Callable[[MapNode, Findings], "DatasetSample | None"]
 

@@ -18,7 +18,8 @@ from agentv.authoring.source.yaml import read_yaml
 from agentv.errors import Diagnostic, LoadError, UsageError
 from agentv.extensions.promptfoo.called_code import call_code
 from agentv.extensions.promptfoo.comments import with_comments
-from agentv.extensions.promptfoo.translation.configuration import NAMES, eval_file
+from agentv.extensions.promptfoo.dialect import NAMES, configuration_in
+from agentv.extensions.promptfoo.translation.configuration import eval_file
 from agentv.extensions.promptfoo.translation.source import Source
 
 _SUFFIXES = (".yaml", ".yml", ".json")
@@ -100,12 +101,6 @@ def _root(source: Path, report: Report) -> Node | None:
     if source.suffix not in _SUFFIXES:
         return None
     return configuration_in(read_yaml(str(source.absolute()), source.read_bytes(), report).value)
-
-
-def configuration_in(root: Node | None) -> Node | None:
-    """The configuration that `promptfoo export eval` and `promptfoo eval -o` write beside the results."""
-    held = root.get("config") if isinstance(root, MapNode) and "results" in root.items else None
-    return held if isinstance(held, MapNode) and "prompts" in held.items else root
 
 
 def _name_for(source: Path) -> str:

@@ -6,6 +6,6 @@ COMMANDS = {
     "pull": "agentv.extensions.team.commands.pull:group",
 }
 
-EVAL_OPTIONS = {"--no-push": "agentv.extensions.team.commands.pushing:NO_PUSH"}
+OPTIONS = {"eval --no-push": "agentv.extensions.team.commands.pushing:NO_PUSH"}
 
 BESIDE_RUNS = {"push": "agentv.extensions.team.commands.pushing:pushing"}

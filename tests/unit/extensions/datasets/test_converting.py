@@ -323,9 +323,9 @@ def test_json_lines_come_with_their_sidecar(project: Path) -> None:
 
 
 def test_samples_are_read_one_by_one(project: Path) -> None:
+    from agentv.authoring.convert.findings import Findings
     from agentv.extensions.datasets.cases import cases
     from agentv.extensions.datasets.checks import CHECKS
-    from agentv.extensions.datasets.sample import Findings
 
     source = project / "samples.jsonl"
     source.write_text('{"input": "a", "ideal": "b"}\nnot JSON\n')

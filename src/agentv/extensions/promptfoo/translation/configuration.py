@@ -14,7 +14,6 @@ from typing import Literal
 from msgspec.structs import replace
 
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty
-from agentv.authoring.source.spellings import CASE
 from agentv.extensions.promptfoo.translation.assertions import assertions
 from agentv.extensions.promptfoo.translation.cases import CaseConverter
 from agentv.extensions.promptfoo.translation.embedders import with_named_embedder
@@ -35,29 +34,9 @@ from agentv.extensions.promptfoo.translation.tool_calls import declared_calls
 from agentv.extensions.promptfoo.translation.unconverted import unconverted
 from agentv.extensions.promptfoo.translation.variables import variables
 
-NAMES = ("promptfooconfig.yaml", "promptfooconfig.yml", "promptfooconfig.json")
-_KEYS = ({"prompts", "providers"}, {"prompts", "targets"})
-_OWN = frozenset({"prompts", "providers", "targets", "tests", "defaultTest", "scenarios", "redteam"})
-_OWN_ALONE = frozenset({"scenarios", "assertionTemplates", "redteam"})
 _RUN = {"maxConcurrency": "workers", "repeat": "repeat"}
 _MILLISECONDS = 1000
 _HELD = (".yaml", ".yml", ".json", ".jsonl")
-
-
-def is_promptfoo(path: Path, root: Node | None) -> bool:
-    """Whether a file is promptfoo's configuration: by its name, else by its keys, and tests that need no id."""
-    if path.name in NAMES:
-        return True
-    if not isinstance(root, MapNode):
-        return False
-    if "promptfoo" in path.name.lower() and not path.stem.endswith(".eval") and root.items.keys() & _OWN:
-        return True
-    if not any(wanted <= root.items.keys() for wanted in _KEYS):
-        return False
-    tests = root.get("tests")
-    listed = tests.items if isinstance(tests, ListNode) else []
-    nameless = (isinstance(one, MapNode) and not one.items.keys() & set(CASE.spelled("id")) for one in listed)
-    return bool(root.items.keys() & _OWN_ALONE) or any(nameless)
 
 
 def eval_file(path: Path, root: MapNode, source: Source, *, missing_empty: bool = False) -> Mapping[str, Node]:

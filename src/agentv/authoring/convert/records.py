@@ -5,17 +5,17 @@ JSON Lines and CSV are read record by record, so that memory does not grow with 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
 from agentv.authoring.cases.data_files.csv_rows import CsvRow, read_rows
 from agentv.authoring.cases.data_files.jsonl import JsonLines
+from agentv.authoring.convert.findings import Findings
 from agentv.authoring.source.json_text import parse_json, read_json
-from agentv.authoring.source.nodes import ListNode, MapNode, Node, kind_of
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, kind_of, span_of
 from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic
-from agentv.extensions.datasets.sample import Findings, mapping, text
 from agentv.model.values.span import Span
 
 SUFFIXES = (".jsonl", ".json", ".csv")
@@ -58,14 +58,17 @@ def _lines(path: str, findings: Findings) -> Iterator[Node]:
 
 
 def _list(path: str, findings: Findings) -> Iterator[Node]:
-    root = json_root(path, findings)
-    if isinstance(root, MapNode):
-        lists = [node for key in LISTS if isinstance(node := root.get(key), ListNode)]
-        root = lists[0] if len(lists) == 1 else root
+    root = listed(json_root(path, findings))
     if isinstance(root, ListNode):
         yield from root.items
     elif root is not None:
         findings.error("bad-value", root, f"the file must be a list of samples, found {kind_of(root)}")
+
+
+def listed(root: Node | None) -> Node | None:
+    """The list of samples that a JSON object holds; everything else as it is."""
+    lists = [node for key in LISTS if isinstance(node := root.get(key), ListNode)] if isinstance(root, MapNode) else []
+    return lists[0] if len(lists) == 1 else root
 
 
 def json_root(path: str, findings: Findings) -> Node | None:
@@ -118,3 +121,14 @@ def _wrong_width(row: CsvRow, columns: int, path: str) -> Diagnostic | None:
 
 
 _READERS: dict[str, Callable[[str, Findings], Iterator[Node]]] = {".jsonl": _lines, ".json": _list, ".csv": _rows}
+
+
+def mapping(items: Mapping[str, Node], at: Place) -> MapNode:
+    """A mapping all of whose keys are at one place."""
+    return MapNode(dict(items), dict.fromkeys(items, at), at)
+
+
+def text(value: str, at: Node | Place) -> Scalar:
+    """A text at the place of something else."""
+    place = at.at if isinstance(at, Scalar | ListNode | MapNode) else at
+    return Scalar(value, value, span_of(place))

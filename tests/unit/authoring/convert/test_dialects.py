@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentv.extensions.datasets.detection import formats_of
+from agentv.authoring.convert.dialects import by_record
 
 
 @pytest.mark.parametrize(
@@ -25,4 +25,4 @@ from agentv.extensions.datasets.detection import formats_of
     ],
 )
 def test_a_format_is_told_by_keys_that_only_it_has(keys: str, formats: list[str]) -> None:
-    assert sorted(formats_of(keys.split())) == formats
+    assert sorted(claim.name for claim in by_record(keys.split())) == formats

@@ -1,0 +1,78 @@
+"""The dialects of samples, as `agentv convert` uses them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from agentv.authoring.convert.dialects import Dialect
+from agentv.errors import ExitStatus, UsageError
+
+DEEPEVAL = "deepeval"
+OPENAI_EVALS = "openai-evals"
+INSPECT = "inspect"
+
+TITLES = {
+    DEEPEVAL: "goldens of deepeval",
+    OPENAI_EVALS: "samples of OpenAI evals",
+    INSPECT: "samples of Inspect",
+}
+"""Format → what a file of it contains, for messages."""
+
+_MANY = 20_000
+"""Cases from which on a YAML file takes noticeably more memory than JSON Lines."""
+
+
+class Samples(Dialect):
+    """The samples of a tool.
+
+    Args:
+        form: their format.
+    """
+
+    def __init__(self, form: str) -> None:
+        self.title = TITLES[form]
+        self._form = form
+
+    def refuse(self, path: Path) -> None:
+        """Refuse a registry of OpenAI evals.
+
+        Raises:
+            UsageError: it is one.
+        """
+        from agentv.extensions.datasets.registry import is_registry
+
+        if self._form == OPENAI_EVALS and is_registry(path):
+            hint = "convert the samples that it names: agentv convert SAMPLES.jsonl"
+            raise UsageError(f"{path} is a registry of OpenAI evals, which contains no samples", hint)
+
+    def convert(self, source: Path, options: Mapping[str, Any]) -> int:
+        """Write the samples of a file as cases."""
+        import click
+
+        from agentv.cli.convert import print_written
+        from agentv.cli.printing import print_diagnostics
+        from agentv.extensions.datasets.checks import CHECKS
+        from agentv.extensions.datasets.converting import DatasetRequest, SampleFormat, from_dataset
+        from agentv.model.values.formatting import plural
+        from agentv.reports.text.escaping import one_line, safe
+
+        if options["to"] not in (None, "yaml", "jsonl"):
+            raise UsageError(f"a dataset is converted to yaml or jsonl, not to {options['to']}")
+        to: SampleFormat = "jsonl" if options["to"] == "jsonl" else "yaml"
+        unknown = next((name for name in options["checks"] if name not in CHECKS), None)
+        if unknown is not None:
+            raise UsageError(f"--assert does not know '{unknown}'", f"choose from: {', '.join(CHECKS)}")
+        done = from_dataset(DatasetRequest(source, self._form, options["checks"], to, options["out"]), dict(os.environ))
+        print_diagnostics(done.left)
+        for path in done.paths:
+            print_written(path)
+        click.echo(f"  {plural(done.count, 'case', ',')}, checked by {one_line(safe(done.checks))}", err=True)
+        if to == "yaml" and done.count > _MANY:
+            click.echo("  for so many cases, --to jsonl runs in less time and memory", err=True)
+        return ExitStatus.FAILED if done.left else ExitStatus.PASSED
+
+
+OF_DEEPEVAL, OF_OPENAI_EVALS, OF_INSPECT = Samples(DEEPEVAL), Samples(OPENAI_EVALS), Samples(INSPECT)

@@ -1,0 +1,15 @@
+"""Options of `agentv convert` for samples."""
+
+from __future__ import annotations
+
+from agentv.cli.convert import DialectOption
+
+ASSERT = DialectOption(
+    "--assert",
+    "checks",
+    dialects=("deepeval", "openai-evals", "inspect"),
+    files="datasets of deepeval, OpenAI evals and Inspect",
+    multiple=True,
+    metavar="TYPE",
+    help="How to check the answers of a dataset, such as equals. Repeatable.",
+)
