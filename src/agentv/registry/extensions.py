@@ -52,8 +52,17 @@ PROVIDERS = "PROVIDERS"
 ASSERTIONS = "ASSERTIONS"
 """As above: assertion type → its options, a dataclass derived from `registry.fields.DeclaredAssertion` that grades."""
 
+SUITE_KEYS = "SUITE_KEYS"
+"""As above: a key of eval files → the JSON Schema of what it may hold. Who reads it is a port."""
+
+CASE_KEYS = "CASE_KEYS"
+"""As above, for a key of a case."""
+
+SCHEMA_DEFS = "SCHEMA_DEFS"
+"""As above: a part of the JSON Schema of eval files → a function that returns its definitions, by name."""
+
 PORTS = "PORTS"
-"""As above: a protocol in `ports` that the core only calls → what makes an object of it; the core says out of what."""
+"""As above: a protocol that the core declares and only calls → what makes an object of it, as the core says."""
 
 HOW_TO_GET = "its folder was removed from agentv/extensions: install agentv again"
 """What to do where an extension is lacking."""
@@ -92,6 +101,11 @@ def lacking(kind: str, name: str) -> str | None:
     """`needs extension NAME`, where a name is that of an extension whose folder is not here; None for others."""
     owner = _owners().get(kind, {}).get(name)
     return None if owner is None or owner in extensions() else f"needs extension {owner}"
+
+
+def missing(kind: str) -> tuple[str, ...]:
+    """The names of a kind whose extension is not here."""
+    return tuple(name for name in _owners().get(kind, {}) if lacking(kind, name))
 
 
 def owners() -> dict[str, dict[str, str]]:

@@ -19,6 +19,7 @@ from agentv.authoring.cases.dependencies import read_dependencies
 from agentv.authoring.cases.matrix import PromptMatrix
 from agentv.authoring.cases.messages import read_criteria, read_messages
 from agentv.authoring.cases.turns import TurnReader
+from agentv.authoring.cases.work import refuse_lacking
 from agentv.authoring.cases.written_case import WrittenCase
 from agentv.authoring.code.fingerprints import fingerprint
 from agentv.authoring.fields.case_options import CaseOptions, read_options
@@ -29,8 +30,6 @@ from agentv.authoring.fields.tags import read_tags
 from agentv.authoring.source.files import without_home
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, kind_of, plain, span_of
 from agentv.authoring.source.report import Report, Result
-from agentv.extensions.agents.authoring.keys import WorkspaceKeys
-from agentv.extensions.agents.authoring.solution import read_solution
 from agentv.model.suite.assertion import DEFAULTS, AssertionEntry, AssertionSettings, Transform
 from agentv.model.suite.conversation import PLAIN, Aggregation, Dependency, Flow, Turn
 from agentv.model.suite.grader_files import GraderFiles
@@ -38,6 +37,7 @@ from agentv.model.suite.suite import Case, TargetSpec
 from agentv.model.suite.workspace import NO_WORK_LIMITS, WorkLimits, WorkspaceSpec
 from agentv.model.values.message import Message
 from agentv.model.values.values import Json, JsonObject
+from agentv.registry.extensions import CASE_KEYS
 from agentv.registry.types import ProviderSettings
 from agentv.templating import Scope
 
@@ -95,6 +95,8 @@ class CaseBuilder:
             reading: of this case alone: its report shows whether the result is valid.
         """
         context, keys = self._context, case.keys
+        if context.work is None:
+            refuse_lacking(CASE_KEYS, case.translated.map, reading.report)
         variables = _variables(keys.vars, context.defaults, reading)
         if variables.value is not context.defaults.vars:
             reading = reading.within(Scope(variables.value, context.env))
@@ -113,10 +115,8 @@ class CaseBuilder:
         check_abilities(made, targets, case.node, reading.report)
         if context.budgets is not None:
             context.budgets.check(case.translated.map, targets, reading.report)
-        if made.workspace is not None and made.workspace.network != "host":
-            from agentv.extensions.agents.authoring.network import check_network  # few suites close a network
-
-            check_network(made.workspace, made.tools, targets, reading.report)
+        if made.workspace is not None and context.work is not None:
+            context.work.reader.check(made, targets, reading.report)
         made = self._clustered(made, case.node)
         if self._matrix is None:
             return (made,)
@@ -198,8 +198,8 @@ class CaseBuilder:
         if workspace is not None:
             facts = (*facts, workspace.sha256)
         work = self._context.work
-        has_tools = work is not None and (work.has_tools or keys.tools is not None)
-        tools = work.tools.of_case(keys.tools, reading) if work is not None and has_tools else ()
+        has_tools = work is not None and (work.tools is not None or keys.tools is not None)
+        tools = work.reader.tools(keys, reading) if work is not None and has_tools else ()
         if tools:
             facts = (*facts, [one.facts() for one in tools])
         budget_usd = keys.limits.budget_usd if keys.limits is not None else None
@@ -243,7 +243,7 @@ class CaseBuilder:
             workspace=workspace,
             tools=tools,
             limits=limits,
-            solution=None if keys.solution is None else read_solution(keys.solution, reading),
+            solution=None if keys.solution is None or work is None else work.reader.solution(keys, reading),
         )
 
     def _workspace(self, keys: AuthoredCase, reading: Reading) -> WorkspaceSpec | None:
@@ -252,7 +252,7 @@ class CaseBuilder:
         own = keys.workspace is not None or keys.sandbox is not None or keys.environment is not None
         if work is None or not (own or work.has_workspaces):
             return None
-        spec = work.workspaces.of_case(WorkspaceKeys(keys.workspace, keys.sandbox, keys.environment), reading)
+        spec = work.reader.workspace(keys, reading)
         if spec is not None:
             self._notes.sandboxes.add((spec.sandbox, spec.network))
             self._notes.existing |= {spec.existing} if spec.existing is not None else set()

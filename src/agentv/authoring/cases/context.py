@@ -11,10 +11,10 @@ from agentv.authoring.assertions.judging import Judging, judges
 from agentv.authoring.assertions.zero_thresholds import ZeroThresholds
 from agentv.authoring.cases.defaults import CaseDefaults
 from agentv.authoring.cases.trial_budgets import TrialBudgets
+from agentv.authoring.cases.work import SuiteWork
 from agentv.authoring.fields.clusters import ClusterReader
 from agentv.authoring.source.nodes import MapNode, Node, Scalar, is_empty, span_of
 from agentv.authoring.targets.registry import TargetRegistry
-from agentv.extensions.agents.authoring.suite_work import SuiteWork
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.grader_files import GraderFiles
 from agentv.model.suite.search_paths import search_paths
@@ -36,7 +36,7 @@ class CaseContext(Struct, frozen=True):
         show_only: cases may check nothing.
         clusters: determines the cluster of each case; None: the case, or its conversation, is one.
         on_case: called with every case as authored, valid or not.
-        work: reads the workspaces and the scripted tools of the cases.
+        work: what is written of the work of agents; None: the extension that reads it is not here.
         budgets: checks the budgets of their trials.
     """
 

@@ -18,6 +18,7 @@ from agentv.authoring.cases.context import CaseContext, CaseNotes
 from agentv.authoring.cases.data_files.files import TABLES
 from agentv.authoring.cases.defaults import CaseDefaults, read_defaults
 from agentv.authoring.cases.trial_budgets import TrialBudgets, place_of_budget
+from agentv.authoring.cases.work import SuiteWork, directory_of_agents, refuse_lacking
 from agentv.authoring.fields.clusters import ClusterReader
 from agentv.authoring.fields.decode import INVALID, kind_for, shape_of
 from agentv.authoring.fields.metadata import GOVERNANCE
@@ -34,11 +35,10 @@ from agentv.authoring.source.nodes import MapNode, Node, Place, Scalar, is_empty
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.spellings import SUITE, Translated, translate
 from agentv.authoring.targets.suite_targets import SuiteTargets
-from agentv.extensions.agents.authoring.keys import Overrides, WorkspaceKeys, directory_of_agents
-from agentv.extensions.agents.authoring.suite_work import SuiteWork
 from agentv.model.suite.suite import RunSettings, Suite, TargetSpec
 from agentv.model.values.span import Span
 from agentv.model.values.values import EMPTY, Json
+from agentv.registry.extensions import SUITE_KEYS, missing
 from agentv.registry.preprocessors import Preprocessor
 from agentv.templating import Scope, has_placeholder
 
@@ -93,7 +93,7 @@ class HeaderReader(Struct, frozen=True):
         registry.retry = run.retry or registry.retry
         defaults = read_defaults(authored, root.keys, request.variables, reading)
         asked = tuple(targets.asked(authored.targets, reading))
-        work = self._work(authored, asked, reading)
+        work = self._work(authored, asked, translated, reading)
         judge, minimums = split_minimums(authored.judge, reading)
         suite = Suite(
             name=authored.name or name_of(self.path),
@@ -115,7 +115,7 @@ class HeaderReader(Struct, frozen=True):
             metadata={**authored.metadata, **_governance(authored), **others, **_facts(authored)} or EMPTY,
             span=span_of(root.at),
             root=reading.places.root,
-            variants=() if is_empty(authored.variants) else work.workspaces.variants(authored.variants, reading),
+            variants=work.reader.variants(reading) if work is not None and work.varies else (),
         )
         context = CaseContext(
             defaults=defaults,
@@ -139,16 +139,30 @@ class HeaderReader(Struct, frozen=True):
         threshold = _threshold(defaults, translated, suite.threshold, config)
         return Header(suite, reading, cases, assertions, targets, authored.targets, threshold)
 
-    def _work(self, authored: AuthoredSuite, targets: Sequence[TargetSpec], reading: Reading) -> SuiteWork:
-        """What reads the workspaces and the tools of the cases."""
+    def _work(
+        self, authored: AuthoredSuite, targets: Sequence[TargetSpec], translated: Translated, reading: Reading
+    ) -> SuiteWork | None:
+        """What is written of the work of agents; None: the extension that reads it is not here."""
+        if missing(SUITE_KEYS):
+            refuse_lacking(SUITE_KEYS, translated.map, reading.report)
+            return None
         request = self.request
         workspace = authored.workspace
         if workspace is None and authored.environment is None:
             workspace = directory_of_agents(targets, reading)
-        keys = WorkspaceKeys(workspace, authored.sandbox, authored.environment, authored.extensions)
-        choose = self.registries.sandbox if request.for_run and request.asks_targets else None
-        overrides = Overrides(request.workspace_path, request.sandbox, request.keep_workspaces, choose)
-        return SuiteWork(keys, authored.variants, authored.tools, overrides, hashes=request.for_run)
+        return SuiteWork(
+            workspace,
+            authored.sandbox,
+            authored.environment,
+            authored.extensions,
+            authored.variants,
+            authored.tools,
+            existing=request.workspace_path,
+            only=request.sandbox,
+            keep=request.keep_workspaces,
+            choose=self.registries.sandbox if request.for_run and request.asks_targets else None,
+            hashes=request.for_run,
+        )
 
     def _with_preprocessors(self, node: Node | None, reading: Reading) -> Reading:
         """The same, with the suite's preprocessors, which are checked here, since no rubric may use them."""

@@ -37,9 +37,9 @@ from agentv.authoring.json_schema.prompts import PROMPTS, input_or_prompts, prom
 from agentv.authoring.json_schema.sharing import shared
 from agentv.authoring.json_schema.spellings import OLDER_RUN, older_spelling, spelled_mapping
 from agentv.authoring.json_schema.targets import BY_ID, TARGET, target_defs
-from agentv.authoring.json_schema.workspaces import CASE_VALUES, SUITE_VALUES, workspace_defs
 from agentv.authoring.source.spellings import CASE, DEFAULT_TEST, OPTIONS, RUN, SUITE, TEMPLATE, TURN
 from agentv.authoring.source.spellings import TARGET as TARGET_KEYS
+from agentv.registry.extensions import CASE_KEYS, SCHEMA_DEFS, SUITE_KEYS, loaded, missing, registered
 from agentv.registry.table import Registry
 from agentv.registry.types import AssertionType, Provider
 
@@ -87,7 +87,7 @@ _Document = tuple[str, Schema, dict[str, Schema]]
 def _eval_file(words: Vocabulary) -> _Document:
     name = {"$ref": "#/properties/name"}
     body = spelled_mapping(
-        properties_of(AuthoredSuite, _SUITE_VALUES),
+        properties_of(AuthoredSuite, {**_SUITE_VALUES, **_of_extensions(SUITE_KEYS)}),
         SUITE,
         "#",
         {
@@ -97,7 +97,9 @@ def _eval_file(words: Vocabulary) -> _Document:
     )
     defs = {
         "case": {
-            **spelled_mapping(properties_of(AuthoredCase, _CASE_VALUES), CASE, "#/$defs/case"),
+            **spelled_mapping(
+                properties_of(AuthoredCase, {**_CASE_VALUES, **_of_extensions(CASE_KEYS)}), CASE, "#/$defs/case"
+            ),
             **needed([CASE.spelled("id")]),
         },
         "turn": {
@@ -108,12 +110,17 @@ def _eval_file(words: Vocabulary) -> _Document:
         "included-tests": _INCLUDED_TESTS,
         "default_test": spelled_mapping(_DEFAULT_TEST_VALUES, DEFAULT_TEST, "#/$defs/default_test"),
         **prompt_defs(),
-        **workspace_defs(),
+        **{key: one for name in registered(SCHEMA_DEFS) for key, one in loaded(SCHEMA_DEFS, name)().items()},
         **{f"run.{key}": schema for key, schema in OLDER_RUN.items()},
         "run": spelled_mapping(properties_of(AuthoredRun), RUN, "#/$defs/run", _RUN_VALUES),
         **_shared(words),
     }
     return "agentv eval file", {**body, **needed([SUITE.spelled("tests")]), **input_or_prompts()}, defs
+
+
+def _of_extensions(kind: str) -> dict[str, Schema]:
+    """What the keys may hold that extensions read: nothing where the extension is not here."""
+    return {**{key: {"not": {}} for key in missing(kind)}, **{key: loaded(kind, key) for key in registered(kind)}}
 
 
 def _targets_file(words: Vocabulary) -> _Document:
@@ -193,7 +200,6 @@ _SUITE_VALUES: Mapping[str, Schema] = {
     "preprocessors": {"anyOf": [{"$ref": "#/$defs/type.llm-rubric/properties/preprocessors"}, _NOTHING]},
     "run": {"$ref": "#/$defs/run"},
     "env": {"type": "object", "additionalProperties": TEXT},
-    **SUITE_VALUES,
     "tests": {
         "if": {"type": "string"},
         "then": NAME,
@@ -237,7 +243,6 @@ _CASE_VALUES: Mapping[str, Schema] = {
     "judge": TARGET,
     "turns": {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/turn"}},
     "depends_on": {"anyOf": [_ID, {"type": "array", "items": _ID}]},
-    **CASE_VALUES,
 }
 
 _TURN_KEYS = ("input", "criteria", "expected_output", "assert_")

@@ -40,4 +40,26 @@ ASSERTIONS = {
     "turns": "agentv.extensions.agents.assertions.counts:Turns",
 }
 
-PORTS = {"TrialWorks": "agentv.extensions.agents.trial.works:RunWorks"}
+SUITE_KEYS = {
+    "workspace": "agentv.extensions.agents.authoring.json_schema:WORKSPACE",
+    "sandbox": "agentv.extensions.agents.authoring.json_schema:SANDBOX",
+    "environment": "agentv.extensions.agents.authoring.json_schema:ENVIRONMENT",
+    "tools": "agentv.extensions.agents.authoring.json_schema:TOOLS",
+    "variants": "agentv.extensions.agents.authoring.json_schema:VARIANTS",
+    "extensions": "agentv.extensions.agents.authoring.json_schema:EXTENSIONS",
+}
+
+CASE_KEYS = {
+    "workspace": "agentv.extensions.agents.authoring.json_schema:WORKSPACE",
+    "sandbox": "agentv.extensions.agents.authoring.json_schema:SANDBOX",
+    "environment": "agentv.extensions.agents.authoring.json_schema:ENVIRONMENT",
+    "tools": "agentv.extensions.agents.authoring.json_schema:TOOLS",
+    "solution": "agentv.extensions.agents.authoring.json_schema:SOLUTION",
+}
+
+SCHEMA_DEFS = {"workspaces": "agentv.extensions.agents.authoring.json_schema:workspace_defs"}
+
+PORTS = {
+    "TrialWorks": "agentv.extensions.agents.trial.works:RunWorks",
+    "WorkReader": "agentv.extensions.agents.authoring.suite_work:SuiteReader",
+}

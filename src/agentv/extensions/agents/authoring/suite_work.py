@@ -1,51 +1,67 @@
-"""Readers of the workspaces and tools of one suite, loaded when it has some: most suites have none."""
+"""Reader of the workspaces, tools and solutions of one suite. What reads each is loaded when one is written."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from agentv.authoring.source.nodes import Node, is_empty
+from agentv.authoring.cases.work import SuiteWork
+from agentv.authoring.fields.reading import Reading
+from agentv.authoring.fields.schema import AuthoredCase
+from agentv.authoring.source.report import Report
 from agentv.extensions.agents.authoring.keys import Overrides, WorkspaceKeys
+from agentv.model.suite.suite import Case, TargetSpec
+from agentv.model.suite.tools import ScriptedServer
+from agentv.model.suite.workspace import Solution, Variant, WorkspaceSpec
 
 if TYPE_CHECKING:
     from agentv.extensions.agents.authoring.reader import WorkspaceReader
     from agentv.extensions.agents.authoring.tools import ToolReader
 
 
-class SuiteWork:
-    """Reads the workspaces and the tools of one suite. Nothing that reads them is loaded before one is written.
+class SuiteReader:
+    """An `agentv.authoring.cases.work.WorkReader`."""
 
-    Args:
-        keys: of the suite.
-        variants, tools: of the suite, as they are written.
-        overrides: of the command line.
-        hashes: whether the files behind a workspace are hashed.
-    """
+    def __init__(self, work: SuiteWork) -> None:
+        self._work = work
 
-    def __init__(
-        self, keys: WorkspaceKeys, variants: Node | None, tools: Node | None, overrides: Overrides, *, hashes: bool
-    ) -> None:
-        self._keys, self._tools_node, self._overrides, self._hashes = keys, tools, overrides, hashes
-        self._varies = not is_empty(variants)
-        self._workspaces: WorkspaceReader | None = None
-        self._tools: ToolReader | None = None
-        self.has_workspaces = bool(keys.nodes) or self._varies or overrides.existing is not None
-        self.has_tools = tools is not None
+    @cached_property
+    def _workspaces(self) -> WorkspaceReader:
+        from agentv.extensions.agents.authoring.reader import WorkspaceReader
 
-    @property
-    def workspaces(self) -> WorkspaceReader:
-        """Reads workspaces."""
-        if self._workspaces is None:
-            from agentv.extensions.agents.authoring.reader import WorkspaceReader
+        work = self._work
+        keys = WorkspaceKeys(work.workspace, work.sandbox, work.environment, work.extensions)
+        overrides = Overrides(work.existing, work.only, work.keep, work.choose)
+        return WorkspaceReader(keys, overrides, hashes=work.hashes, varies=work.varies)
 
-            self._workspaces = WorkspaceReader(self._keys, self._overrides, hashes=self._hashes, varies=self._varies)
-        return self._workspaces
+    @cached_property
+    def _tools(self) -> ToolReader:
+        from agentv.extensions.agents.authoring.tools import ToolReader
 
-    @property
-    def tools(self) -> ToolReader:
-        """Reads tools."""
-        if self._tools is None:
-            from agentv.extensions.agents.authoring.tools import ToolReader
+        return ToolReader(self._work.tools)
 
-            self._tools = ToolReader(self._tools_node)
-        return self._tools
+    def variants(self, reading: Reading) -> tuple[Variant, ...]:
+        """The variants of the suite."""
+        return self._workspaces.variants(self._work.variants, reading)
+
+    def workspace(self, case: AuthoredCase, reading: Reading) -> WorkspaceSpec | None:
+        """The workspace of a case."""
+        return self._workspaces.of_case(WorkspaceKeys(case.workspace, case.sandbox, case.environment), reading)
+
+    def tools(self, case: AuthoredCase, reading: Reading) -> tuple[ScriptedServer, ...]:
+        """The scripted tools of a case."""
+        return self._tools.of_case(case.tools, reading)
+
+    def solution(self, case: AuthoredCase, reading: Reading) -> Solution | None:
+        """The solution of a case."""
+        from agentv.extensions.agents.authoring.solution import read_solution
+
+        return None if case.solution is None else read_solution(case.solution, reading)
+
+    def check(self, case: Case, targets: Iterable[TargetSpec], report: Report) -> None:
+        """Report targets that a closed network keeps from what they need."""
+        if case.workspace is not None and case.workspace.network != "host":
+            from agentv.extensions.agents.authoring.network import check_network  # few suites close a network
+
+            check_network(case.workspace, case.tools, targets, report)

@@ -32,24 +32,14 @@ _COPIED: Schema = {
 
 _SANDBOX: Schema = {"anyOf": [{"enum": ["none", "bwrap", "docker"]}, {"$ref": "#/$defs/placeholder"}]}
 
-WORKSPACE_VALUES: Mapping[str, Schema] = {
-    "workspace": {"anyOf": [NAME, {"$ref": "#/$defs/workspace"}, _NOTHING]},
-    "sandbox": {"anyOf": [*_SANDBOX["anyOf"], {"type": "array", "items": _SANDBOX}, _NOTHING]},
-    "environment": {"anyOf": [NAME, {"$ref": "#/$defs/environment"}, _NOTHING]},
-    "tools": {"anyOf": [{"type": "object", "additionalProperties": {"$ref": "#/$defs/tool-server"}}, _NOTHING]},
-}
-"""What these keys may hold, of a suite and of a case."""
-
-CASE_VALUES: Mapping[str, Schema] = {
-    **WORKSPACE_VALUES,
-    "solution": {"anyOf": [NAME, {"type": "array", "items": NAME}, {"$ref": "#/$defs/solution"}, _NOTHING]},
-}
-"""What these keys and `solution` may hold, of a case."""
-
-SUITE_VALUES: Mapping[str, Schema] = {
-    **WORKSPACE_VALUES,
-    "variants": {"anyOf": [{"type": "array", "items": {"$ref": "#/$defs/variant"}}, _NOTHING]},
-    "extensions": {"anyOf": [{"type": "array", "items": {"anyOf": [NAME, {"$ref": "#/$defs/agent-rules"}]}}, _NOTHING]},
+WORKSPACE: Schema = {"anyOf": [NAME, {"$ref": "#/$defs/workspace"}, _NOTHING]}
+SANDBOX: Schema = {"anyOf": [*_SANDBOX["anyOf"], {"type": "array", "items": _SANDBOX}, _NOTHING]}
+ENVIRONMENT: Schema = {"anyOf": [NAME, {"$ref": "#/$defs/environment"}, _NOTHING]}
+TOOLS: Schema = {"anyOf": [{"type": "object", "additionalProperties": {"$ref": "#/$defs/tool-server"}}, _NOTHING]}
+SOLUTION: Schema = {"anyOf": [NAME, {"type": "array", "items": NAME}, {"$ref": "#/$defs/solution"}, _NOTHING]}
+VARIANTS: Schema = {"anyOf": [{"type": "array", "items": {"$ref": "#/$defs/variant"}}, _NOTHING]}
+EXTENSIONS: Schema = {
+    "anyOf": [{"type": "array", "items": {"anyOf": [NAME, {"$ref": "#/$defs/agent-rules"}]}}, _NOTHING]
 }
 
 
