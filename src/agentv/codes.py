@@ -73,7 +73,7 @@ FILES: Mapping[str, str] = {
     "lfs-pointer": "A file is stored in Git LFS, and only its pointer is present.",
     "missing-agent": "A target needs the program of a coding agent, which is not installed.",
     "missing-cluster": "Some cases lack the key that `cluster` uses to tell which cases depend on each other.",
-    "missing-extra": "An assertion, a target or a file needs a library from an optional extra, which is not installed.",
+    "missing-extra": "A part of a file needs a library of an optional extra, or an extension, that is not installed.",
     "missing-file": "A referenced file does not exist or cannot be read.",
     "missing-function": "A Python file does not define the function that the eval file names.",
     "missing-input": "A case has no input.",

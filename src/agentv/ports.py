@@ -143,6 +143,27 @@ class Workspaces(Protocol):
         ...
 
 
+class Sandboxes(Protocol):
+    """What can confine agents on this machine. Each is tried when it is first asked for."""
+
+    @property
+    def warning(self) -> str:
+        """What an agent can do that nothing confines."""
+        ...
+
+    def choose(self, wanted: Sequence[SandboxName], network: Network) -> SandboxName | Failure:
+        """The first that works here and gives the network that is asked for; why none does."""
+        ...
+
+    def problem(self, name: SandboxName) -> str:
+        """Why one is not available, and how to get it; empty: it is."""
+        ...
+
+    def lines(self) -> tuple[str, ...]:
+        """What there is, for people."""
+        ...
+
+
 class ToolServers(Protocol):
     """The scripted tools of one trial."""
 

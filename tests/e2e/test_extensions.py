@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,7 +13,19 @@ from pathlib import Path
 import pytest
 
 import agentv
-from agentv.registry.extensions import COMMANDS, EXECUTORS, EXPORT_FORMATS, OPTIONS, PAGES, extensions
+from agentv.registry.extensions import (
+    ASSERTIONS,
+    CASE_KEYS,
+    COMMANDS,
+    EXECUTORS,
+    EXPORT_FORMATS,
+    OPTIONS,
+    PAGES,
+    PROVIDERS,
+    SUITE_KEYS,
+    TRACE_FORMATS,
+    extensions,
+)
 
 SOURCE = Path(agentv.__file__).parent
 EXAMPLE = Path(__file__).parents[2] / "examples/quickstart"
@@ -32,11 +45,8 @@ FILES = {
 }
 """Extension → files that need it, of `CASES`."""
 
-STILL_IMPORTED = {"agents"}
-"""By the core: see `ignore_imports` in pyproject.toml."""
 
-
-@pytest.fixture(scope="module", params=sorted(extensions().keys() - STILL_IMPORTED))
+@pytest.fixture(scope="module", params=extensions())
 def without(request, tmp_path_factory):
     """An extension's name, and how to run a copy of the package without its folder."""
     place = tmp_path_factory.mktemp("package")
@@ -70,6 +80,27 @@ def test_what_an_option_takes_says_what_it_needs(without):
     for executor in getattr(extensions()[name], EXECUTORS, {}):
         refused = run("eval", ".", "--executor", executor)
         assert (refused.returncode, f"'{executor}' needs extension {name}" in refused.stderr) == (2, True)
+    for form in getattr(extensions()[name], TRACE_FORMATS, {}):
+        refused = run("results", "export", "--format", form)
+        assert (refused.returncode, f"'{form}' needs extension {name}" in refused.stderr) == (2, True)
+
+
+def test_what_files_name_says_what_it_needs(without, tmp_path):
+    name, run = without
+    kinds = (SUITE_KEYS, CASE_KEYS, PROVIDERS, ASSERTIONS)
+    suite_keys, case_keys, providers, types = added = [getattr(extensions()[name], kind, {}) for kind in kinds]
+    if not any(added):
+        return
+    case = {"id": "a", "input": "hi", **dict.fromkeys(case_keys, "x"), "assert": [{"type": one} for one in types]}
+    targets = [{"provider": one} for one in providers]
+    suite = {"targets": targets, **dict.fromkeys(suite_keys, "x"), "tests": [case]}
+    file = tmp_path / "a.eval.yaml"
+    file.write_text(json.dumps(suite))
+    refused = run("validate", str(file))
+    said = [line for line in refused.stderr.splitlines() if "error[" in line]
+    assert [one for kind in added for one in kind if f"'{one}' needs extension {name}" not in refused.stderr] == []
+    diagnostic = re.compile(rf".*a\.eval\.yaml:1:\d+: error\[missing-extra\]: .* needs extension {name}")
+    assert [line for line in said if not diagnostic.fullmatch(line)] == []
 
 
 def test_what_it_exports_says_what_it_needs(without):

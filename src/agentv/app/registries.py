@@ -13,6 +13,8 @@ from agentv.authoring.source.spellings import type_name
 from agentv.model.suite.repository import Checkout, RepositoryFile, Unavailable
 from agentv.model.suite.workspace import Network, SandboxName
 from agentv.model.values.response import Failure
+from agentv.ports import Sandboxes
+from agentv.registry.extensions import PORTS, loaded
 from agentv.registry.plugins import ASSERTIONS, REPORTS, TARGETS
 from agentv.registry.types import Checkouts, CustomTypes, Discovered
 from agentv.targets.catalogue import registry as target_registry
@@ -31,12 +33,8 @@ def registries() -> Registries:
 
 def _sandbox(wanted: Sequence[SandboxName], network: Network) -> SandboxName | Failure:
     """The sandbox that works here."""
-    from agentv.extensions.agents.workspaces.capabilities import (
-        capabilities,  # only a project with workspaces pays for this
-    )
-    from agentv.extensions.agents.workspaces.sandboxes.choice import chosen_sandbox
-
-    return chosen_sandbox(wanted, network, capabilities())
+    sandboxes: Sandboxes = loaded(PORTS, "Sandboxes")()  # only a project with workspaces pays for this
+    return sandboxes.choose(wanted, network)
 
 
 def _custom_types() -> CustomTypes:

@@ -17,6 +17,8 @@ from agentv.authoring.targets.variables import how_to_set
 from agentv.errors import Diagnostic, LoadError
 from agentv.model.suite.configured import CheckOutcome, KeyFact, ListedProvider, ListedTarget, TargetsListing
 from agentv.model.suite.suite import TargetSpec, Variable
+from agentv.ports import Sandboxes
+from agentv.registry.extensions import PORTS, loaded, registered
 from agentv.registry.fields import FromEnvironment
 from agentv.registry.types import Provider
 
@@ -85,10 +87,11 @@ def list_targets(wanted: TargetsRequest) -> TargetsFound:
 
 
 def _sandboxes() -> tuple[str, ...]:
-    """What can confine agents on this machine."""
-    from agentv.extensions.agents.workspaces.capabilities import capabilities  # only a check pays for this
-
-    return capabilities().lines()
+    """What can confine agents on this machine; nothing, where no extension makes them work."""
+    if "Sandboxes" not in registered(PORTS):
+        return ()
+    sandboxes: Sandboxes = loaded(PORTS, "Sandboxes")()  # only a check pays for this
+    return sandboxes.lines()
 
 
 def _is_model(provider: Provider | None) -> bool:

@@ -52,6 +52,10 @@ PROVIDERS = "PROVIDERS"
 ASSERTIONS = "ASSERTIONS"
 """As above: assertion type → its options, a dataclass derived from `registry.fields.DeclaredAssertion` that grades."""
 
+TRACE_FORMATS = "TRACE_FORMATS"
+"""As above: a value of `agentv results export --format` → a function of a stored run and paths, which writes the files
+and yields what it did, a line each."""
+
 SUITE_KEYS = "SUITE_KEYS"
 """As above: a key of eval files → the JSON Schema of what it may hold. Who reads it is a port."""
 

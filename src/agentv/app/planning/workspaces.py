@@ -11,6 +11,8 @@ from agentv.errors import UsageError
 from agentv.model.suite.suite import Suite, TargetSpec
 from agentv.model.suite.workspace import SandboxName
 from agentv.model.values.response import Failure
+from agentv.ports import Sandboxes
+from agentv.registry.extensions import PORTS, loaded
 
 MOST_NAMED = 20
 """Variants that a hint names."""
@@ -90,17 +92,13 @@ def notes_on_workspaces(settings: EvalSettings, suites: tuple[Suite, ...]) -> It
 
 
 def _notes_on_sandboxes(settings: EvalSettings, suites: tuple[Suite, ...]) -> Iterator[str]:
-    from agentv.extensions.agents.workspaces.capabilities import (  # only a run with workspaces pays for this
-        WITHOUT_BWRAP,
-        capabilities,
-    )
-
-    chosen = _chosen_sandboxes(suites)
+    sandboxes, chosen = _sandboxes(), _chosen_sandboxes(suites)
     if any(name == wanted[0] == "none" for wanted, name in chosen.items()):
-        yield f"agents run without a sandbox, as the {'flag' if settings.sandbox else 'suite'} says. {WITHOUT_BWRAP}"
+        said = "flag" if settings.sandbox else "suite"
+        yield f"agents run without a sandbox, as the {said} says. {sandboxes.warning}"
     for missing in sorted({wanted[0] for wanted, name in chosen.items() if name == "none" != wanted[0]}):
-        why = capabilities().bwrap_problem if missing == "bwrap" else capabilities().docker_problem
-        yield f"agents run WITHOUT A SANDBOX, since {missing} is not available. {why} {WITHOUT_BWRAP}"
+        why = f"{missing} is not available. {sandboxes.problem(missing)} {sandboxes.warning}"
+        yield f"agents run WITHOUT A SANDBOX, since {why}"
     if any(_is_confined(spec) for suite in suites if suite.workspaces for spec in suite.targets):
         yield from (f"agents run in the sandbox {name}" for name in sorted({*chosen.values()} - {"none"}))
 
@@ -112,14 +110,14 @@ def sandboxes_of(suites: tuple[Suite, ...]) -> list[SandboxName]:
 
 def _chosen_sandboxes(suites: tuple[Suite, ...]) -> dict[tuple[SandboxName, ...], SandboxName]:
     """What cases ask for → what of it is used here."""
-    from agentv.extensions.agents.workspaces.capabilities import (
-        capabilities,  # only a run with workspaces pays for this
-    )
-    from agentv.extensions.agents.workspaces.sandboxes.choice import chosen_sandbox
-
     asked = {one for suite in suites for one in suite.workspaces.sandboxes}
-    found = {wanted: chosen_sandbox(wanted, network, capabilities()) for wanted, network in asked}
+    found = {wanted: _sandboxes().choose(wanted, network) for wanted, network in asked}
     return {wanted: name for wanted, name in found.items() if not isinstance(name, Failure)}
+
+
+def _sandboxes() -> Sandboxes:
+    sandboxes: Sandboxes = loaded(PORTS, "Sandboxes")()
+    return sandboxes
 
 
 def _unconfined(suites: tuple[Suite, ...]) -> Iterator[str]:

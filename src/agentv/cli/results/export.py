@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from agentv.cli.completion.values import runs
+from agentv.cli.lazy import Registered
 from agentv.cli.results.choosing import choosing, chosen_of, selection_of
 from agentv.errors import ExitStatus, UsageError
-
-if TYPE_CHECKING:
-    from agentv.app.results.stored import StoredRun
+from agentv.registry.extensions import TRACE_FORMATS, loaded
 
 
 @click.command("export", epilog="Example: agentv results export last --failed -o failed.csv")
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 @click.option(
     "-o", "--out", multiple=True, metavar="FILE", help="Output file. Its suffix selects the format. Repeatable."
 )
-@click.option("--format", "form", type=click.Choice(["otlp", "atif"]), help="Export traces in this format instead.")
+@click.option("--format", "form", type=Registered(TRACE_FORMATS, ()), help="Export traces in this format instead.")
 @choosing
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Maximum number of trials.")
 @click.option("--partial", is_flag=True, help="Include unfinished runs.")
@@ -51,25 +50,10 @@ def command(
         picked = chosen_of(found, selection, limit)
         found, number = picked.run, picked.wanted
     if form is not None:
-        return _export_traces(found, form, out)
+        for line in loaded(TRACE_FORMATS, form)(found, [Path(file) for file in out]):
+            click.echo(line, err=True)
+        return ExitStatus.PASSED
     for file in out:
         write_export(found, Path(file))
         click.echo(f"wrote {one_line(file)}" + (f": {plural(number, 'trial')}" if number is not None else ""), err=True)
-    return ExitStatus.PASSED
-
-
-def _export_traces(run: StoredRun, form: str, out: tuple[str, ...]) -> int:
-    from agentv.extensions.agents.stored_traces.exporting import check_trace_file, export_traces
-    from agentv.model.values.formatting import plural
-    from agentv.reports.text.escaping import one_line
-
-    left_out: tuple[str, ...] = ()
-    for file in out:
-        check_trace_file(form, Path(file))
-    for file in out:
-        found = export_traces(run, form, Path(file))
-        left_out = found.left_out
-        click.echo(f"wrote {one_line(file)}: {plural(found.written, 'trace')}", err=True)
-    for text in left_out:
-        click.echo(f"not exported: {one_line(text)}", err=True)
     return ExitStatus.PASSED

@@ -38,10 +38,10 @@ from agentv.model.run.events import (
 )
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.formatting import plural
-from agentv.registry.extensions import BESIDE_RUNS, loaded, registered
+from agentv.registry.extensions import BESIDE_RUNS, PORTS, loaded, registered
 from agentv.reports.run.plain import progress_line, render_plain
 from agentv.reports.run.totals import totals
-from agentv.reports.run.view import RunView
+from agentv.reports.run.view import RunView, WorkingAgents
 from agentv.reports.text.escaping import one_line
 from agentv.reports.text.paths import shown_from
 from agentv.user_code.functions.guard import apart_from_output
@@ -49,7 +49,6 @@ from agentv.user_code.processes.supervised import note_resume
 
 if TYPE_CHECKING:
     from agentv.cli.exams import Exams
-    from agentv.extensions.agents.reporting import AgentsView
     from agentv.reports.run.rerun import RerunOptions
 
 QUIET_S = 10.0
@@ -248,10 +247,9 @@ def _message(event: Event, *, quiet: bool) -> str | None:
     return _stopping(event) if isinstance(event, RunInterrupted) else None
 
 
-def _agents_view() -> AgentsView:
-    from agentv.extensions.agents.reporting import AgentsView  # few suites have agents
-
-    return AgentsView(time.monotonic)
+def _agents_view() -> WorkingAgents:
+    view: WorkingAgents = loaded(PORTS, "WorkingAgents")(time.monotonic)  # few suites have agents
+    return view
 
 
 def _print(text: str) -> None:

@@ -60,6 +60,13 @@ CASE_KEYS = {
 SCHEMA_DEFS = {"workspaces": "agentv.extensions.agents.authoring.json_schema:workspace_defs"}
 
 PORTS = {
+    "Sandboxes": "agentv.extensions.agents.workspaces.sandboxes.choice:LocalSandboxes",
     "TrialWorks": "agentv.extensions.agents.trial.works:RunWorks",
+    "WorkingAgents": "agentv.extensions.agents.reporting:AgentsView",
     "WorkReader": "agentv.extensions.agents.authoring.suite_work:SuiteReader",
+}
+
+TRACE_FORMATS = {
+    "otlp": "agentv.extensions.agents.stored_traces.exporting:export_otlp",
+    "atif": "agentv.extensions.agents.stored_traces.exporting:export_atif",
 }

@@ -6,11 +6,12 @@ Only trials that did not pass, or passed with a failed check, are held, and of t
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Protocol, get_args
 
 from msgspec import structs
 
 from agentv.model.run.cases import Sample, sample_of
+from agentv.model.run.events import AgentProgress
 from agentv.model.run.sequential import NOT_DRAWN
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.formatting import plural
@@ -27,7 +28,6 @@ from agentv.reports.run.trial_view import (
 from agentv.stats.samples.deciding import Rule, verdict_over
 
 if TYPE_CHECKING:
-    from agentv.extensions.agents.reporting import AgentsView  # few runs have agents
     from agentv.reports.run.rerun import RerunOptions
 
 KEPT = 1000
@@ -53,6 +53,26 @@ class _Samples:
             return None
         early = None if self.rule.alpha is None else len(self.ended)
         return PassedCase(sum(one.status == "passed" for one in self.ended), self.rule.aggregate, early)
+
+
+class WorkingAgents(Protocol):
+    """The agents that are working, in the order in which they began."""
+
+    def take(self, progress: AgentProgress) -> None:
+        """Take in what an agent reports."""
+        ...
+
+    def __len__(self) -> int:
+        """How many are working."""
+        ...
+
+    def lines(self, width: int, most: int) -> list[str]:
+        """At most so many lines of so many columns."""
+        ...
+
+    def log_line(self) -> str:
+        """What the first of them do, for a log."""
+        ...
 
 
 @dataclass(slots=True)
@@ -81,7 +101,7 @@ class RunView:
     earlier: int = 0
     stopped: dict[str, int] = field(default_factory=dict)
     cost_usd: float | None = None
-    agents: AgentsView | None = None
+    agents: WorkingAgents | None = None
     rerun: RerunOptions | None = None
     _kept: dict[Kind, list[TrialView]] = field(default_factory=lambda: {kind: [] for kind in get_args(Kind)})
     _listed: int = 0

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,64 +14,61 @@ from agentv.errors import UsageError
 from agentv.extensions.agents.stored_traces.stored import TracedTrial, traced_trials
 from agentv.extensions.agents.traces.atif import atif_of
 from agentv.extensions.agents.traces.otlp_export import TraceOrigin, otlp_of, protobuf_of
+from agentv.model.values.formatting import plural
 from agentv.model.values.json_lines import without_breaks
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import Trace
+from agentv.reports.text.escaping import one_line
 from agentv.store.files.directory import write_private
 from agentv.store.files.whole_file import check_place, write_whole
 
-FORMATS = ("otlp", "atif")
 PROTOBUF = frozenset({".pb", ".binpb"})
 
 
-@dataclass(frozen=True, slots=True)
-class ExportedTraces:
-    """How many traces were written, and which trials have none that could be."""
-
-    written: int
-    left_out: tuple[str, ...]
-
-
-def check_trace_file(form: str, path: Path) -> None:
-    """Refuse a file that the traces cannot be written to.
-
-    Raises:
-        UsageError: its suffix is none of the format's.
-        StoreError: the system refuses.
-    """
-    known = (".json", *sorted(PROTOBUF)) if form == "otlp" else (".json", ".jsonl")
-    if path.suffix.lower() not in known:
-        raise UsageError(f"cannot export {form} to {path}: its name must end in {', '.join(known)}")
-    check_place(path)
-
-
-def export_traces(run: StoredRun, form: str, path: Path) -> ExportedTraces:
-    """Write the traces of a run.
+def export_otlp(run: StoredRun, files: Sequence[Path]) -> Iterator[str]:
+    """Write the traces of a run, or of some of its trials, as OTLP; a line for each file, then for what was left out.
 
     Args:
-        run: or some of its trials.
-        form: one of `FORMATS`.
-        path: of the file. `.pb` is OTLP in protobuf; `.jsonl` has one ATIF trajectory a line, `.json` a single one.
+        run: of the traces.
+        files: to write: `.json`, or `.pb` for protobuf.
 
     Raises:
-        UsageError: there is no trace, or several where one is wanted; a library is missing.
+        UsageError: there is no trace; a file has another suffix; a library is missing.
         StoreError: the system refuses.
     """
-    check_trace_file(form, path)
-    found: list[tuple[TracedTrial, Trace]] = []
+    return _exported(run, files, ("otlp", (".json", *sorted(PROTOBUF))), partial(_write_otlp, run))
+
+
+def export_atif(run: StoredRun, files: Sequence[Path]) -> Iterator[str]:
+    """As `export_otlp`, as trajectories of ATIF: `.jsonl` has one a line, `.json` a single one."""
+    return _exported(run, files, ("atif", (".json", ".jsonl")), _write_atif)
+
+
+def _exported(
+    run: StoredRun,
+    files: Sequence[Path],
+    form: tuple[str, tuple[str, ...]],
+    write: Callable[[Sequence[tuple[TracedTrial, Trace]], Path], None],
+) -> Iterator[str]:
+    name, suffixes = form
+    for path in files:
+        if path.suffix.lower() not in suffixes:
+            raise UsageError(f"cannot export {name} to {path}: its name must end in {', '.join(suffixes)}")
+        check_place(path)
     left_out: list[str] = []
-    for trial in traced_trials(run):
-        if isinstance(trial.trace, Failure):
-            left_out.append(f"{trial.name}: {trial.trace.message}")
-        else:
-            found.append((trial, trial.trace))
-    if not found:
-        raise UsageError(f"nothing to export: no trial of the run {run.run_id} has a trace", *left_out[:1])
-    if form == "otlp":
-        _write_otlp(run, found, path)
-    else:
-        _write_atif(found, path)
-    return ExportedTraces(len(found), tuple(left_out))
+    for path in files:
+        found: list[tuple[TracedTrial, Trace]] = []
+        left_out = []
+        for trial in traced_trials(run):
+            if isinstance(trial.trace, Failure):
+                left_out.append(f"{trial.name}: {trial.trace.message}")
+            else:
+                found.append((trial, trial.trace))
+        if not found:
+            raise UsageError(f"nothing to export: no trial of the run {run.run_id} has a trace", *left_out[:1])
+        write(found, path)
+        yield f"wrote {one_line(str(path))}: {plural(len(found), 'trace')}"
+    yield from (f"not exported: {one_line(text)}" for text in left_out)
 
 
 def _write_otlp(run: StoredRun, found: Sequence[tuple[TracedTrial, Trace]], path: Path) -> None:

@@ -10,7 +10,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 
 from agentv.app.results.stored import StoredRun
 from agentv.errors import UsageError
-from agentv.extensions.agents.stored_traces.exporting import check_trace_file, export_traces
+from agentv.extensions.agents.stored_traces.exporting import export_atif, export_otlp
 from agentv.extensions.agents.stored_traces.figures import figures_of
 from agentv.extensions.agents.stored_traces.stored import traced_trials, trials_of_case
 from agentv.model.values.response import Failure
@@ -118,33 +118,37 @@ def test_calls_of_a_partial_trace_are_not_counted(make, tmp_path):
 
 def test_traces_are_exported_as_otlp(make, tmp_path):
     run = make(row("a", trace_path="artifacts/a/trace.json"), row("b"), row("none", output=None, input=[]))
-    found = export_traces(run, "otlp", tmp_path / "out.pb")
-    assert (found.written, found.left_out) == (2, ("none on claude: the trial has neither a trace nor an answer",))
+    assert list(export_otlp(run, [tmp_path / "out.pb"])) == [
+        f"wrote {tmp_path / 'out.pb'}: 2 traces",
+        "not exported: none on claude: the trial has neither a trace nor an answer",
+    ]
     message = TracesData.FromString((tmp_path / "out.pb").read_bytes())
     first = message.resource_spans[0].scope_spans[0].spans[0]
     about = {one.key: one.value.string_value for one in first.attributes}
     assert (about["agentv.case.id"], about["agentv.run.id"], about["agentv.target"]) == ("a", "run-1", "claude")
     assert first.start_time_unix_nano == 1767225609 * 10**9, "it ended at :10 and took a second"
-    export_traces(run, "otlp", tmp_path / "out.json")
+    list(export_otlp(run, [tmp_path / "out.json"]))
     assert len(json.loads((tmp_path / "out.json").read_text())["resourceSpans"]) == 2
 
 
 def test_traces_are_exported_as_atif(make, tmp_path):
     run = make(row("a", trace_path="artifacts/a/trace.json"), row("b"))
-    export_traces(run, "atif", tmp_path / "out.jsonl")
+    list(export_atif(run, [tmp_path / "out.jsonl"]))
     rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert [atif.Trajectory.model_validate(one).extra["agentv"]["case_id"] for one in rows] == ["a", "b"]
     assert rows[0]["steps"][3]["timestamp"] == "2026-01-01T00:00:09.100Z"
     with pytest.raises(UsageError, match="can hold one trajectory, and there are 2"):
-        export_traces(run, "atif", tmp_path / "out.json")
+        list(export_atif(run, [tmp_path / "out.json"]))
 
 
 def test_a_run_without_answers_has_nothing_to_export(make, tmp_path):
     with pytest.raises(UsageError, match="no trial of the run run-1 has a trace"):
-        export_traces(make(row("none", output=None, input=[])), "atif", tmp_path / "x.json")
+        list(export_atif(make(row("none", output=None, input=[])), [tmp_path / "x.json"]))
 
 
-@pytest.mark.parametrize(("form", "name"), [("otlp", "x.csv"), ("otlp", "x.jsonl"), ("atif", "x.pb"), ("atif", "x")])
-def test_the_suffix_is_one_of_the_format(form, name, tmp_path):
+@pytest.mark.parametrize(
+    ("form", "name"), [(export_otlp, "x.csv"), (export_otlp, "x.jsonl"), (export_atif, "x.pb"), (export_atif, "x")]
+)
+def test_the_suffix_is_one_of_the_format(form, name, make, tmp_path):
     with pytest.raises(UsageError, match="its name must end in"):
-        check_trace_file(form, tmp_path / name)
+        list(form(make(row("a")), [tmp_path / name]))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from agentv.app.wiring import WorkspaceSettings
-from agentv.extensions.agents.workspaces.capabilities import Capabilities
+from agentv.extensions.agents.workspaces.capabilities import WITHOUT_BWRAP, Capabilities, capabilities
 from agentv.extensions.agents.workspaces.files.measuring import MEGABYTE
 from agentv.extensions.agents.workspaces.sandboxes.bubblewrap import Bubblewrap
 from agentv.extensions.agents.workspaces.sandboxes.docker import Docker
@@ -85,3 +85,22 @@ def _problem(name: SandboxName, network: Network, found: Capabilities) -> str:
     if name == "bwrap":
         return "" if found.bwrap else f"bwrap is not available. {found.bwrap_problem}"
     return "" if network == "host" else f"`network: {network}` needs `sandbox: bwrap`"
+
+
+class LocalSandboxes:
+    """What can confine agents here. An `agentv.ports.Sandboxes`."""
+
+    warning = WITHOUT_BWRAP
+
+    def choose(self, wanted: Sequence[SandboxName], network: Network) -> SandboxName | Failure:
+        """The sandbox that works here."""
+        return chosen_sandbox(wanted, network, capabilities())
+
+    def problem(self, name: SandboxName) -> str:
+        """Why one is not available."""
+        found = capabilities()
+        return {"none": "", "bwrap": found.bwrap_problem}[name] if name != "docker" else found.docker_problem
+
+    def lines(self) -> tuple[str, ...]:
+        """What there is."""
+        return capabilities().lines()
