@@ -17,6 +17,7 @@ from agentv.registry.extensions import (
     ASSERTIONS,
     CASE_KEYS,
     COMMANDS,
+    CONFIG_KEYS,
     EXECUTORS,
     EXPORT_FORMATS,
     OPTIONS,
@@ -108,6 +109,17 @@ def test_what_it_exports_says_what_it_needs(without):
     for suffix in getattr(extensions()[name], EXPORT_FORMATS, {}):
         refused = run("eval", ".", "--out", f"report{suffix}")
         assert (refused.returncode, f"'{suffix}' needs extension {name}" in refused.stderr) == (2, True)
+
+
+def test_its_keys_in_a_configuration_say_what_they_need(without, tmp_path):
+    name, run = without
+    for key in getattr(extensions()[name], CONFIG_KEYS, {}):
+        (tmp_path / ".agentv").mkdir()
+        (tmp_path / ".agentv/config.yaml").write_text(f"{key}: {{remote: https://evals.example.org/projects/a}}\n")
+        (tmp_path / "a.eval.yaml").write_text("tests: [{id: a, input: hi, assert: [{contains: hi}]}]\n")
+        refused = run("validate", str(tmp_path))
+        needs = f"config.yaml:1:{len(key) + 3}: error[missing-extra]: '{key}' needs extension {name}"
+        assert (refused.returncode, needs in refused.stderr) == (2, True), refused.stderr
 
 
 def test_its_options_say_what_they_need(without):

@@ -38,6 +38,9 @@ BESIDE_RUNS = "BESIDE_RUNS"
 extensions that are no settings, and whether to be quiet. It returns what makes a context manager around the run, out of
 what to call when the run's directory is open, and yields what to call in its place; or None."""
 
+CONFIG_KEYS = "CONFIG_KEYS"
+"""As above: a key of `.agentv/config.yaml` → a function that reports what is wrong with its node."""
+
 ENDPOINTS = "ENDPOINTS"
 """As above: a screen of the pages beside those of runs → a tuple of the `Endpoint`s of the API that it needs."""
 

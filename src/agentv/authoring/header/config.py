@@ -15,7 +15,6 @@ from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import ExtraKeys, Reading
 from agentv.authoring.fields.schema import AuthoredRepeat, AuthoredRun, Unread
 from agentv.authoring.header.agentv_config import canonical_config
-from agentv.authoring.header.results_server import check_results
 from agentv.authoring.header.trials import read_trials
 from agentv.authoring.source.files import is_file, shown, upwards
 from agentv.authoring.source.nodes import MapNode, Node, Scalar, holds_placeholder, kind_of
@@ -24,6 +23,7 @@ from agentv.authoring.source.yaml import read_shared
 from agentv.authoring.targets.catalog import places_of
 from agentv.model.suite.suite import DEFAULT_RETRY, RunSettings
 from agentv.model.values.span import Span
+from agentv.registry.extensions import CONFIG_KEYS, HOW_TO_GET, known, lacking, loaded
 from agentv.registry.fields import Alias, Declared, Doc, Fraction, Nonempty, Text
 
 
@@ -116,8 +116,7 @@ def _read(path: str, reading: Reading) -> Config:
     prompts_dir = _directory(read.prompts_dir, reading.places.suite)
     providers = None if read.providers is None else (read.providers, reading.rendering(True))
     results = () if read.results is None else ((read.results, reading.rendering(True)),)
-    if read.results is not None:
-        check_results(read.results, reading)
+    _check_keys_of_extensions(root, reading)
     return Config(
         read.target,
         read.judge,
@@ -130,6 +129,16 @@ def _read(path: str, reading: Reading) -> Config:
         path,
         dict(root.items),
     )
+
+
+def _check_keys_of_extensions(root: MapNode, reading: Reading) -> None:
+    for key in known(CONFIG_KEYS):
+        if (node := root.items.get(key)) is None:
+            continue
+        if needs := lacking(CONFIG_KEYS, key):
+            reading.report.error("missing-extra", node, f"'{key}' {needs}", hint=HOW_TO_GET)
+        else:
+            loaded(CONFIG_KEYS, key)(node, reading)
 
 
 def _directory(written: str | None, home: str) -> str | None:

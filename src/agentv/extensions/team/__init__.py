@@ -9,3 +9,5 @@ COMMANDS = {
 OPTIONS = {"eval --no-push": "agentv.extensions.team.commands.pushing:NO_PUSH"}
 
 BESIDE_RUNS = {"push": "agentv.extensions.team.commands.pushing:pushing"}
+
+CONFIG_KEYS = {"results": "agentv.extensions.team.push.results_server:check_results"}

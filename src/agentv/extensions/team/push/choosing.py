@@ -14,11 +14,11 @@ from agentv.app.results.place import RESULTS, place_holding
 from agentv.authoring.exams.prompt_library import library_reading
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.header.config import read_config
-from agentv.authoring.header.results_server import REMOTE_VARIABLE, TOKEN_VARIABLE, ResultsServer, read_results
 from agentv.authoring.source.environment import dotenv_of, merged, read_dotenv
 from agentv.authoring.source.nodes import MapNode, Node
 from agentv.errors import Diagnostic, LoadError, UsageError
 from agentv.extensions.team.push.remote import Remote
+from agentv.extensions.team.push.results_server import REMOTE_VARIABLE, TOKEN_VARIABLE, ResultsServer, read_results
 from agentv.store.files.directory import results_directory
 
 

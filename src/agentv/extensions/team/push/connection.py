@@ -13,9 +13,9 @@ from urllib.parse import quote
 import httpx
 import msgspec
 
-from agentv.authoring.header.results_server import TOKEN_VARIABLE
 from agentv.errors import AgentvError, ExitStatus
 from agentv.extensions.team.push.remote import Remote
+from agentv.extensions.team.push.results_server import TOKEN_VARIABLE
 from agentv.extensions.team.request_deadline import Connections, DeadlineExceededError
 from agentv.model.values.values import EMPTY
 from agentv.reports.text.escaping import one_line

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from agentv.authoring.header.results_server import TOKEN_VARIABLE, address_problem
 from agentv.errors import UsageError
+from agentv.extensions.team.push.results_server import TOKEN_VARIABLE, address_problem
 from agentv.reports.text.escaping import one_line
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
