@@ -13,7 +13,7 @@ from itertools import product
 
 import numpy as np
 
-from agentv.stats.judges.mean_score import ScoredAnswer, corrected_mean
+from agentv.extensions.labels.stats.mean_score import ScoredAnswer, corrected_mean
 
 SHAPES = {"even": (2, 2), "high": (6, 1), "higher": (14, 1), "near the end": (30, 1)}
 """Beta distributions of what people think of the answers."""

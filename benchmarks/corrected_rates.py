@@ -27,10 +27,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from agentv.extensions.labels.stats.corrected import corrected_rate, transferred_rate
+from agentv.extensions.labels.stats.posterior import Counted, JudgeCounts, JudgedAnswer, judge_counts
+from agentv.extensions.labels.stats.strata import even_sizes
 from agentv.stats.intervals.proportion import wilson_interval
-from agentv.stats.judges.corrected import corrected_rate, transferred_rate
-from agentv.stats.judges.posterior import Counted, JudgeCounts, JudgedAnswer, judge_counts
-from agentv.stats.judges.strata import even_sizes
 
 Interval = tuple[float, float]
 DRAWS = 2000

@@ -21,10 +21,10 @@ from math import comb
 
 import numpy as np
 
+from agentv.extensions.labels.stats.paired_accuracy import PersonLabel, accuracy_difference, accuracy_of
+from agentv.extensions.labels.stats.posterior import JudgedAnswer, judge_counts
+from agentv.extensions.labels.stats.strata import even_sizes
 from agentv.stats.comparison.difference import Differences
-from agentv.stats.judges.paired_accuracy import PersonLabel, accuracy_difference, accuracy_of
-from agentv.stats.judges.posterior import JudgedAnswer, judge_counts
-from agentv.stats.judges.strata import even_sizes
 
 MARGIN = 0.05
 

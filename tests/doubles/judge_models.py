@@ -10,10 +10,10 @@ from threading import Lock
 
 import yaml
 
-from agentv.app.labels.labelling import open_session
 from agentv.app.planning.preparation import prepare
 from agentv.app.running.evaluate import evaluate
 from agentv.app.settings import EvalSettings
+from agentv.extensions.labels.labelling import open_session
 from doubles.priced_server import PricedServer
 
 MODELS = {"small": 0.001, "middle": 0.003, "large": 0.02}

@@ -48,8 +48,8 @@ class Exported:
 
     def totals(self) -> Summary:
         """The totals of the whole run, of which the chosen trials are a part."""
-        from agentv.app.labels.shown_rates import with_corrected_rates
         from agentv.app.results.totals import compared_totals_of
+        from agentv.extensions.labels.shown_rates import with_corrected_rates
 
         return with_corrected_rates(compared_totals_of(self.run.path, self.run.record), self.run)
 

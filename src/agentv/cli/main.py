@@ -38,8 +38,6 @@ COMMANDS = {
     "cache": "agentv.cli.cache:command",
     "power": "agentv.cli.power:command",
     "trend": "agentv.cli.trend:command",
-    "label": "agentv.cli.judge.label:command",
-    "judge": "agentv.cli.judge:group",
     "completion": "agentv.cli.completion.command:command",
 }
 """Of the core. Loaded when they are called: a command imports what it needs and no more."""

@@ -17,10 +17,10 @@ from agentv.app.compare.judging import Part, judge_parts
 from agentv.app.compare.matching import Matched, match
 from agentv.app.compare.records import differences, planned_cases, planned_names
 from agentv.app.compare.within import Parts, compared_within
-from agentv.app.labels.compared_rates import RatesOfRuns, compared_rates
 from agentv.app.results.stored import StoredRun, open_run, refuse_decided
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import UsageError
+from agentv.extensions.labels.compared_rates import RatesOfRuns, compared_rates
 from agentv.model.run.compared.run_comparison import RunComparison
 from agentv.model.run.comparison import (
     CaseKey,

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeAlias
 
-from agentv.app.labels.before_run import labels_before
 from agentv.app.planning.answer_sources import AnswerSources, answer_sources
 from agentv.app.planning.preparation import Prepared, results_of
 from agentv.app.results.finding import find_run
@@ -22,6 +21,7 @@ from agentv.app.settings import LOCAL
 from agentv.app.wiring import Connections, redactor_for
 from agentv.engine.executor import TrialExecutor
 from agentv.errors import ExitStatus, LoadError, StoreError, UsageError
+from agentv.extensions.labels.before_run import labels_before
 from agentv.registry.extensions import EXECUTORS, loaded
 from agentv.store.files.directory import RunDirectory
 from agentv.user_code.processes.processes import kill_all

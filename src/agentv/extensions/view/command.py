@@ -50,6 +50,6 @@ def command(named: tuple[str, ...], port: int | None, by: str | None, *, no_open
 
 
 def _person(by: str | None) -> str:
-    from agentv.app.labels.labelling import login_name
+    from agentv.extensions.labels.labelling import login_name
 
     return (by or "").strip() or login_name()

@@ -8,7 +8,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from agentv.app.labels.keeping import LabelFiles, LabelStore
+from agentv.extensions.labels.keeping import LabelFiles, LabelStore
+from agentv.extensions.labels.reports.judge_check import judge_check_content
 from agentv.extensions.view.viewed.judges import CheckedJudges, checked_labels
 from agentv.extensions.view.viewed.labelling import (
     DrawQuery,
@@ -22,7 +23,6 @@ from agentv.extensions.view.viewed.labelling import (
     SaidLabel,
     check_said,
 )
-from agentv.reports.commands.judge_check import judge_check_content
 from agentv.web.answers import RefusedError
 from agentv.web.context import ProjectContext
 from agentv.web.endpoints import Call, Endpoint
@@ -82,7 +82,7 @@ def _refusable() -> Iterator[None]:
 
 
 def _judges(context: ProjectContext, call: Call) -> dict[str, Any]:
-    from agentv.app.labels.checking import NoLabelsError  # imports numpy
+    from agentv.extensions.labels.checking import NoLabelsError  # imports numpy
 
     kept, query = _kept(context, call), call.query
     try:

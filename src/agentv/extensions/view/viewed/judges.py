@@ -8,14 +8,14 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from agentv.app.labels.keeping import LabelStore
 from agentv.app.results.project import Project, check_files, stamp_of
+from agentv.extensions.labels.keeping import LabelStore
+from agentv.extensions.labels.stats.check_result import JudgeCheck
 from agentv.model.run.labelled.labels import Label
-from agentv.stats.judges.check_result import JudgeCheck
 from agentv.store.files.directory import is_being_written
 
 if TYPE_CHECKING:
-    from agentv.app.labels.checking import JudgedRun
+    from agentv.extensions.labels.checking import JudgedRun
 
 _RUNS = 4
 """Runs, or assertions of them, whose judged answers are held: without their texts, some 200 bytes each."""
@@ -52,7 +52,7 @@ class CheckedJudges:
             UsageError: nothing of it can be checked: no judge graded, or there are no labels.
             StoreError: it or its labels cannot be read.
         """
-        from agentv.app.labels.checking import check_answers, labels_of_run  # imports numpy
+        from agentv.extensions.labels.checking import check_answers, labels_of_run  # imports numpy
 
         path = self._project.run(run_id)
         check_files(path)
@@ -65,7 +65,7 @@ class CheckedJudges:
         return check
 
     def _read(self, path: Path, assertion: str) -> _Held:
-        from agentv.app.labels.checking import read_judged  # imports numpy
+        from agentv.extensions.labels.checking import read_judged  # imports numpy
 
         key, stamp = (path, assertion), f"{stamp_of(path)} {is_being_written(path)}"
         with self._lock:
@@ -90,6 +90,6 @@ def checked_labels(assertion: str, kept: LabelStore) -> JudgeCheck:
         NoLabelsError: there are none.
         StoreError: they cannot be read.
     """
-    from agentv.app.labels.checking import check_labels  # imports numpy
+    from agentv.extensions.labels.checking import check_labels  # imports numpy
 
     return check_labels(kept, assertion or None)

@@ -12,11 +12,11 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from agentv.app.labels import SAMPLE
-from agentv.app.labels.keeping import LabelStore
-from agentv.app.labels.labelling import LabellingSession, given_by, open_session
 from agentv.app.results.project import Project, check_files, stamp_of
 from agentv.errors import AgentvError
+from agentv.extensions.labels.keeping import LabelStore
+from agentv.extensions.labels.labelling import LabellingSession, given_by, open_session
+from agentv.extensions.labels.stats import SAMPLE
 from agentv.model.run.labelled.labels import DrawnAnswer, Label, LabelItem, LabelVerdict, PointScale
 from agentv.reports.text.paths import without_directories
 

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import httpx
 import pytest
 
-from agentv.app.labels.keeping import LabelFiles
+from agentv.extensions.labels.keeping import LabelFiles
 from agentv.extensions.team.push.connection import Connection
 from agentv.extensions.team.push.labels import pull_labels
 from agentv.extensions.team.push.pushing import RunPush, redactor_of

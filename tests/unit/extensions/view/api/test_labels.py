@@ -9,11 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from agentv.app.labels.checking import check_judges
-from agentv.app.labels.keeping import LabelFiles
-from agentv.app.labels.labelling import open_session
+from agentv.extensions.labels.checking import check_judges
+from agentv.extensions.labels.keeping import LabelFiles
+from agentv.extensions.labels.labelling import open_session
+from agentv.extensions.labels.reports.judge_check import judge_check_json
 from agentv.extensions.view.state import ViewOptions
-from agentv.reports.commands.judge_check import judge_check_json
 from agentv.store.labels.agreements import agreements_file
 from doubles.judged_runs import ASKED, judged_run
 from doubles.read_files import bytes_read

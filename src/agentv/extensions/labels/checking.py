@@ -1,0 +1,403 @@
+"""`agentv judge check`: how well judges agree with people, and what that makes of their pass rates."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import fmean
+
+from agentv.app.results.place import RESULTS, place_holding
+from agentv.app.results.stored import open_run
+from agentv.errors import UsageError
+from agentv.extensions.labels.answers import graded_answers
+from agentv.extensions.labels.checked_answers import CheckedAnswer, JudgeKey, VerdictKey
+from agentv.extensions.labels.keeping import LabelFiles, LabelStore
+from agentv.extensions.labels.labelling import latest, possible
+from agentv.extensions.labels.left_out import left_out_elsewhere, left_out_of_run
+from agentv.extensions.labels.stats.agreement import (
+    ConfusionMatrix,
+    LabelledUnit,
+    judge_accuracy,
+    krippendorff_alpha,
+    majority,
+    mean_pairwise_agreement,
+)
+from agentv.extensions.labels.stats.annotators import alternative_annotator
+from agentv.extensions.labels.stats.check_result import (
+    CheckedJudge,
+    Disagreement,
+    JudgeCheck,
+    LabelCounts,
+    MeanScore,
+    PeopleAgreement,
+)
+from agentv.extensions.labels.stats.corrected import corrected_rate, more_labels, transferred_rate
+from agentv.extensions.labels.stats.mean_score import ScoredAnswer, corrected_mean
+from agentv.extensions.labels.stats.posterior import Estimated, JudgeCounts, JudgedAnswer, judge_counts
+from agentv.model.run.labelled.labels import GradedAnswer, Label, LabelKey
+from agentv.stats.intervals.design_effect import ClusterSum, estimated_rate
+from agentv.store.labels.label_files import read_labels
+
+_MOST_ANSWERS = 100_000
+"""Answers of a run that are held for its labels: more do not make its pass rate by the judge more exact."""
+
+
+class NoLabelsError(UsageError):
+    """A run without any label."""
+
+
+def check_judges(named: str, assertion: str | None = None, kept: LabelStore | None = None) -> JudgeCheck:
+    """How good the judges are, in a run, or by a file of labels alone.
+
+    Args:
+        named: a run, or the path of a file of labels.
+        assertion: only the judge of this assertion.
+        kept: where the labels of a run are kept; None: in the files of the working directory's project.
+
+    Raises:
+        UsageError: there is no such run or file, or no label.
+        StoreError: a file cannot be read.
+    """
+    if named.endswith(".jsonl") and not Path(named).is_dir():
+        return _of_labels(Path(named), assertion)
+    return _of_run(named, assertion, kept or LabelFiles(place_holding(RESULTS)))
+
+
+def _of_run(named: str, assertion: str | None, kept: LabelStore) -> JudgeCheck:
+    run = read_judged(named, assertion)
+    return check_answers(run, labels_of_run(run, kept))
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedRun:
+    """What a check needs of a run.
+
+    Attributes:
+        named: as a person names it.
+        answers: that a judge graded, without their texts.
+    """
+
+    named: str
+    run_id: str
+    answers: tuple[CheckedAnswer, ...]
+
+
+def read_judged(named: str, assertion: str | None = None) -> JudgedRun:
+    """The answers of a run that a judge graded.
+
+    Raises:
+        UsageError: there is no such run, it is being written, or no judge graded.
+        StoreError: it cannot be read.
+    """
+    run = open_run(named, action="check")
+    answers = tuple(_of_graded(one, run.run_id) for one in graded_answers(run, assertion))
+    return JudgedRun(named, run.run_id, answers)
+
+
+def check_answers(run: JudgedRun, labels: Sequence[Label]) -> JudgeCheck:
+    """How good the judges of a run are by these labels."""
+    return _checked(run.answers, labels, run.run_id)
+
+
+def labels_of_run(run: JudgedRun, kept: LabelStore) -> list[Label]:
+    """The labels of the suites of a run, as they are now.
+
+    Raises:
+        NoLabelsError: there are none.
+        StoreError: they cannot be read.
+    """
+    suites = {one.suite for one in run.answers}
+    labels = kept.read(suites)
+    if not labels:
+        places = ", ".join(kept.places(suites))
+        hint = f"label answers: agentv label {run.named}"
+        raise NoLabelsError(f"no labels of the run {run.run_id} in {places}", hint)
+    return labels
+
+
+def _of_labels(path: Path, assertion: str | None) -> JudgeCheck:
+    if not path.is_file():
+        raise UsageError(f"no file of labels {path}", "labels are in .agentv/labels/SUITE.jsonl")
+    labels = [one for one in read_labels([path]) if assertion in (None, one.assertion)]
+    if not labels:
+        raise NoLabelsError(f"{path} has no labels" + (f" of the assertion '{assertion}'" if assertion else ""))
+    return _checked(labelled_answers(labels), labels, None)
+
+
+def check_labels(kept: LabelStore, assertion: str | None = None) -> JudgeCheck:
+    """How good the judges are, by all labels alone.
+
+    Raises:
+        NoLabelsError: there are none.
+        StoreError: they cannot be read.
+    """
+    labels = [one for one in kept.read() if assertion in (None, one.assertion)]
+    if not labels:
+        raise NoLabelsError("nobody has labelled answers yet", "label answers: agentv label RUN")
+    return _checked(labelled_answers(labels), labels, None)
+
+
+def _of_graded(answer: GradedAnswer, run: str) -> CheckedAnswer:
+    judge = (answer.assertion, answer.asked.model, answer.asked.prompt_sha256)
+    name = answer.asked.judge
+    score = None if answer.scale is None else answer.score
+    found_at = (answer.target, answer.prompt, answer.variant)
+    return CheckedAnswer(
+        answer.key,
+        judge,
+        name,
+        answer.passed,
+        answer.cluster,
+        answer.trials,
+        run,
+        answer.suite,
+        score,
+        found_at,
+        answer.asked.rubric,
+    )
+
+
+def labelled_answers(labels: Sequence[Label]) -> list[CheckedAnswer]:
+    """The labelled answers, and as many more without labels as the labels say that they were drawn from."""
+    found: dict[tuple[object, ...], CheckedAnswer] = {}
+    sizes: dict[tuple[JudgeKey, str, bool], int] = {}
+    for label in labels:
+        judge = judge_of(label)
+        answer = CheckedAnswer(
+            label.key, judge, "", label.judge_passed, ("case", label.suite, label.case), 1, label.run, label.suite
+        )
+        found[label.key, judge, label.judge_passed] = answer
+        stratum = (judge, label.run, label.judge_passed)
+        sizes[stratum] = max(sizes.get(stratum, 0), label.drawn_from or 0)
+    known = Counter((one.judge, one.run, one.passed) for one in found.values())
+    answers = list(found.values())
+    for (judge, run, passed), size in sizes.items():
+        of_run = sizes.get((judge, run, True), 0) + sizes.get((judge, run, False), 0)
+        fewer = min(1.0, _MOST_ANSWERS / max(of_run, 1))  # of both verdicts alike, so that the judge's rate stays
+        rest = round(size * fewer) - known[judge, run, passed]
+        answers += rest * [CheckedAnswer(("", "", ""), judge, "", passed, None, 1, run, "")]
+    return answers
+
+
+def judge_of(label: Label) -> JudgeKey:
+    """The judge that a label is held against."""
+    return label.assertion, label.model, label.prompt_sha256
+
+
+def _checked(answers: Sequence[CheckedAnswer], every: Sequence[Label], run: str | None) -> JudgeCheck:
+    labels = possible(every)
+    current, impossible = latest(labels), Counter(map(judge_of, every)) - Counter(map(judge_of, labels))
+    by_key: dict[LabelKey, list[Label]] = {}
+    for label in current.values():
+        by_key.setdefault(label.key, []).append(label)
+    judges: dict[JudgeKey, list[CheckedAnswer]] = {}
+    for answer in answers:
+        judges.setdefault(answer.judge, []).append(answer)
+    counting = list(current.values())
+    checked = []
+    for judge, found in judges.items():
+        runs = {one.run for one in found} if run is None else {run, *same_runs(judge, found, counting)}
+        one_judge = _judge(judge, found, by_key, [(one, one.run in runs) for one in counting])
+        counts = replace(one_judge.counts, impossible_time=impossible[judge])
+        checked.append(replace(one_judge, counts=counts))
+    return JudgeCheck(run, tuple(checked), _changed(labels))
+
+
+def same_runs(judge: JudgeKey, answers: Sequence[CheckedAnswer], labels: Sequence[Label]) -> set[str]:
+    """Other runs with the answers and verdicts of this one, such as a copy of it: their draws are draws from this one.
+
+    Of a run that shares only some answers, the labels are no random part of this one.
+    """
+    known = {one.verdict_key for one in answers}
+    trials = {verdict: sum(one.trials for one in answers if one.passed is verdict) for verdict in (True, False)}
+    found: set[str] = set()
+    for run in {one.run for one in labels}:
+        of_run = [one for one in labels if one.run == run and judge_of(one) == judge]
+        sizes = {one.judge_passed: one.drawn_from for one in of_run if one.drawn_from}
+        same_answers = all((one.key, one.judge_passed) in known for one in of_run)
+        if of_run and same_answers and all(trials[verdict] == size for verdict, size in sizes.items()):
+            found.add(run)
+    return found
+
+
+def _changed(labels: Sequence[Label]) -> tuple[Label, ...]:
+    """Labels that replaced another verdict of the same person on the same answer."""
+    said: dict[tuple[object, str], Label] = {}
+    changed: dict[tuple[object, str], Label] = {}
+    for label in sorted(labels, key=lambda one: one.time):
+        which = (label.item[:-1], label.person_key)
+        if which in said and said[which].verdict != label.verdict:
+            changed[which] = label
+        said[which] = label
+    return tuple(changed.values())
+
+
+def _judge(
+    judge: JudgeKey,
+    answers: Sequence[CheckedAnswer],
+    by_key: Mapping[LabelKey, Sequence[Label]],
+    current: Sequence[tuple[Label, bool]],
+) -> CheckedJudge:
+    """The judge of an assertion; of each label that counts, whether it is of an answer of a run that is checked."""
+    here = {(one.item, one.person_key): is_here for one, is_here in current}
+    of_judge: dict[LabelKey, dict[str, bool]] = {}
+    drawn: dict[VerdictKey, dict[str, bool]] = {}
+    scores: dict[VerdictKey, list[float]] = {}
+    counts = LabelCounts()
+    for key in dict.fromkeys(one.key for one in answers):
+        for label in by_key.get(key, ()):
+            if judge_of(label)[1:] != judge[1:]:
+                counts = replace(counts, other_judge=counts.other_judge + 1)
+            elif label.verdict == "unsure":
+                counts = replace(counts, unsure=counts.unsure + 1)
+            else:
+                of_judge.setdefault(key, {})[label.person_key] = label.verdict == "pass"
+                if label.probability is not None and here[label.item, label.person_key]:
+                    drawn.setdefault((key, label.judge_passed), {})[label.person_key] = label.verdict == "pass"
+                    if label.score is not None:
+                        scores.setdefault((key, label.judge_passed), []).append(label.score)
+                else:
+                    counts = replace(counts, not_drawn=counts.not_drawn + 1)
+    known = {one.key for one in answers}
+    alone = not any(one.rubric for one in answers)  # labels without their run
+    people = {person for one in of_judge.values() for person in one}
+    others = [one for one, _ in current if one.key not in known and one.assertion == judge[0]]
+    same_output = {key[:2] for key in known}
+    counts = replace(
+        counts,
+        labels=sum(map(len, of_judge.values())),
+        people=len(people),
+        ties=sum(majority(one.values()) is None for one in of_judge.values()),
+        other_rubric=sum(one.key[:2] in same_output for one in others),
+        other_outputs=sum(one.key[:2] not in same_output for one in others),
+    )
+    rubrics = {one.key[2] for one in answers}
+    elsewhere = [
+        one for one, is_here in current if judge_of(one) == judge and not is_here and one.rubric_sha256 in rubrics
+    ]
+    judged = [judged_answer(one, drawn) for one in answers]
+    pairs = [(one, verdict) for one in answers if (verdict := majority(of_judge.get(one.key, {}).values())) is not None]
+    checked = CheckedJudge(
+        judge[0],
+        judge[1],
+        next(iter(answers)).name,
+        counts,
+        ConfusionMatrix.of((one.passed, verdict) for one, verdict in pairs),
+        judge_rate=_rate(judged),
+        people=_people(answers, of_judge),
+        alternative=alternative_annotator([(one.passed, of_judge[one.key]) for one in answers if one.key in of_judge]),
+        disagreements=_disagreements(pairs, by_key),
+    )
+    known_counts = judge_counts(judged)
+    if any(one.person is not None for one in judged):
+        left = [sum(one.passed is verdict and one.key not in of_judge for one in answers) for verdict in (True, False)]
+        checked = replace(checked, accuracy=judge_accuracy(known_counts))
+        if not alone and (lacking := left_out_of_run(answers, {judge: drawn})) is not None:
+            return replace(checked, left_out=lacking)
+        return replace(
+            checked,
+            corrected=corrected_rate(known_counts),
+            mean_score=_mean_score(answers, scores),
+            more=more_labels(known_counts, (left[0], left[1])),
+        )
+    if elsewhere and (lacking := left_out_elsewhere(answers, {judge: elsewhere})) is not None:
+        return replace(checked, left_out=lacking)
+    return replace(
+        checked, transferred=_transferred(elsewhere, judged), transferred_answers=labelled_answers_of(elsewhere)
+    )
+
+
+def judged_answer(answer: CheckedAnswer, labels: Mapping[VerdictKey, Mapping[str, bool]]) -> JudgedAnswer:
+    """An answer with the verdict of most people, of those who labelled it."""
+    verdict = majority(labels.get(answer.verdict_key, {}).values())
+    return JudgedAnswer(answer.passed, verdict, answer.cluster, answer.trials)
+
+
+def _mean_score(answers: Sequence[CheckedAnswer], scores: Mapping[VerdictKey, Sequence[float]]) -> MeanScore | None:
+    """The mean score by the judge and by people; None: the rubric has no scale."""
+    scored = [
+        ScoredAnswer(
+            one.passed,
+            one.score,
+            fmean(scores[one.verdict_key]) if one.verdict_key in scores else None,
+            one.cluster,
+            one.trials,
+        )
+        for one in answers
+        if one.score is not None
+    ]
+    if not scored or len(scored) < len(answers):
+        return None
+    by_judge = sum(one.judge * one.weight for one in scored) / sum(one.weight for one in scored)
+    return MeanScore(by_judge, corrected_mean(scored), sum(one.person is not None for one in scored))
+
+
+def _rate(judged: Iterable[JudgedAnswer]) -> tuple[float, tuple[float, float] | None]:
+    """The judge's own pass rate over trials, with the naive interval."""
+    sums: dict[Hashable, tuple[int, int]] = {}
+    for place, one in enumerate(judged):
+        cluster = (place,) if one.cluster is None else one.cluster
+        size, passed = sums.get(cluster, (0, 0))
+        sums[cluster] = size + int(one.weight), passed + int(one.weight) * one.judge
+    found = estimated_rate(ClusterSum(size, passed) for size, passed in sums.values())
+    return found.mean, found.interval
+
+
+def _transferred(labels: Sequence[Label], judged: Sequence[JudgedAnswer]) -> Estimated | None:
+    calibration = calibration_of(labels)
+    return None if calibration is None else transferred_rate(calibration, judge_counts(judged).verdicts)
+
+
+def calibration_of(labels: Sequence[Label]) -> JudgeCounts | None:
+    """What labels of other runs tell of a judge; None: nothing."""
+    verdicts = verdicts_of(labels)
+    return judge_counts(judged_answer(one, verdicts) for one in labelled_answers(labels)) if verdicts else None
+
+
+def verdicts_of(labels: Iterable[Label]) -> dict[VerdictKey, dict[str, bool]]:
+    """What people say of drawn answers: answer and verdict of the judge → person → whether it passes."""
+    found: dict[VerdictKey, dict[str, bool]] = {}
+    for label in labels:
+        if label.verdict != "unsure" and label.probability is not None:
+            found.setdefault((label.key, label.judge_passed), {})[label.person_key] = label.verdict == "pass"
+    return found
+
+
+def labelled_answers_of(labels: Iterable[Label]) -> int:
+    """How many drawn answers have a label on which most people agree."""
+    return sum(majority(said.values()) is not None for said in verdicts_of(labels).values())
+
+
+def _people(answers: Sequence[CheckedAnswer], labels: Mapping[LabelKey, Mapping[str, bool]]) -> PeopleAgreement | None:
+    clusters = {one.key: one.cluster for one in answers}
+    units = [LabelledUnit(found, clusters[key]) for key, found in labels.items()]
+    shared = [one for one in units if len(one.labels) > 1]
+    agreement = mean_pairwise_agreement(shared)
+    if agreement is None:
+        return None
+    return PeopleAgreement(len(shared), agreement, krippendorff_alpha(shared))
+
+
+def _disagreements(
+    pairs: Iterable[tuple[CheckedAnswer, bool]], by_key: Mapping[LabelKey, Sequence[Label]]
+) -> tuple[Disagreement, ...]:
+    """Answers on which judge and people differ, false passes first."""
+    found = [
+        Disagreement(
+            answer.key[0],
+            answer.suite,
+            answer.run,
+            answer.passed,
+            tuple(
+                (label.person, label.verdict, label.note)
+                for label in by_key[answer.key]
+                if judge_of(label)[1:] == answer.judge[1:]
+            ),
+            *answer.found_at,
+        )
+        for answer, verdict in pairs
+        if answer.passed is not verdict
+    ]
+    return tuple(sorted(found, key=lambda one: not one.judge_passed))

@@ -1,0 +1,20 @@
+"""`agentv judge …`: how well judges agree with people."""
+
+from __future__ import annotations
+
+import click
+
+from agentv.cli.lazy import LazyCommands
+
+COMMANDS = {
+    "check": "agentv.extensions.labels.commands.check:command",
+    "compare": "agentv.extensions.labels.commands.compare:command",
+}
+
+
+@click.group("judge", cls=LazyCommands, places=COMMANDS, epilog="Example: agentv judge check last")
+def group() -> None:
+    """Measure how well a judge agrees with people.
+
+    `agentv label` collects the labels that it is measured by.
+    """

@@ -1,0 +1,113 @@
+"""`agentv label`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from agentv.cli.completion.values import runs
+from agentv.errors import ExitStatus, UsageError
+from agentv.extensions.labels.stats import SAMPLE
+
+if TYPE_CHECKING:
+    from agentv.extensions.labels.labelling import LabellingSession
+
+
+@click.command("label", epilog="Example: agentv label last --sample 60")
+@click.argument("run", metavar="[RUN]", default="last", shell_complete=runs)
+@click.option("--assertion", metavar="NAME", help="Label only answers that this assertion graded.")
+@click.option(
+    "--sample",
+    type=click.IntRange(1),
+    default=SAMPLE,
+    show_default=True,
+    metavar="N",
+    help="Number of answers to draw.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, metavar="S", help="Seed of the draw.")
+@click.option("--by", metavar="NAME", help="Who labels (default: your login name).")
+@click.option(
+    "--export", "export_to", type=click.Path(path_type=Path), metavar="FILE", help="Write the drawn answers to FILE."
+)
+@click.option(
+    "--import",
+    "import_from",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Add the labels of an exported FILE.",
+)
+def command(run: str, assertion: str | None, by: str | None, *, sample: int, seed: int, **files: Path | None) -> int:
+    """Label answers of a run (default: the last) that a judge graded, without seeing its verdicts.
+
+    Answers are drawn evenly from those that the judge passed and those that it failed, in random order. Each label is
+    saved at once to .agentv/labels/SUITE.jsonl; commit that file. Run the command again to continue. With the same
+    seed, another person gets the same answers, and a larger --sample adds to them.
+
+    Keys: p pass, f fail, u unsure, n note, b back, q quit. Where the rubric has a scale, a digit gives points.
+
+    To label in a browser: agentv view --label. To label elsewhere, --export to .csv or .jsonl, fill in `label` (pass,
+    fail or unsure), or `score` where the rubric has a scale, and `note`, and --import.
+    """
+    export_to, import_from = files["export_to"], files["import_from"]
+    if export_to is not None and import_from is not None:
+        raise UsageError("--export and --import conflict", "use one of them")
+    if import_from is not None:
+        from agentv.extensions.labels.exchange import import_labels
+        from agentv.model.values.formatting import plural
+
+        added = import_labels(run, import_from, _person(by))
+        click.echo(
+            f"{plural(added.added, 'label')} added, {added.known} already known, {added.empty} left empty", err=True
+        )
+        if added.not_drawn:
+            click.echo(f"{added.not_drawn} of them are not of the draw, so they do not correct the pass rate", err=True)
+        return ExitStatus.PASSED
+    from agentv.extensions.labels.labelling import open_session
+
+    session = open_session(run, assertion, sample, seed, _person(by))
+    if export_to is not None:
+        from agentv.extensions.labels.exchange import export_answers
+        from agentv.model.values.formatting import plural
+
+        export_answers(session, export_to)
+        written = plural(len(session.distinct), "answer")
+        click.echo(f"{written} written to {export_to}; fill in 'label', then use --import", err=True)
+        return ExitStatus.PASSED
+    return _in_terminal(session, run)
+
+
+def _in_terminal(session: LabellingSession, run: str) -> int:
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        hint = f"to label elsewhere: agentv label {run} --export labels.csv, then --import labels.csv"
+        raise UsageError("labelling needs a terminal", hint)
+    from agentv.extensions.labels.commands.screen import label_all
+    from agentv.model.values.formatting import plural
+
+    before = session.left
+    status = ExitStatus.PASSED
+    try:
+        label_all(session)
+    except (KeyboardInterrupt, click.Abort):
+        status = ExitStatus.INTERRUPTED
+    finally:
+        done = before - session.left
+        click.echo(f"\n{plural(done, 'label')} saved, {plural(session.left, 'answer')} left", err=True)
+        for place in session.kept.places(session.suites):
+            click.echo(f"  {place}", err=True)
+        if session.left:
+            click.echo("run the same command to continue", err=True)
+        else:
+            agreed, of = session.agreed
+            click.echo(f"you and the judge agree on {agreed} of {of}", err=True)
+            click.echo(f"see how good the judge is: agentv judge check {run}", err=True)
+    return status
+
+
+def _person(by: str | None) -> str:
+    """Who labels."""
+    from agentv.extensions.labels.labelling import login_name
+
+    return (by or "").strip() or login_name()

@@ -1,0 +1,166 @@
+"""Screens of `agentv label`: one answer each, and the key that labels it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from shutil import get_terminal_size
+
+import click
+
+from agentv.extensions.labels.labelling import LabellingSession
+from agentv.model.run.labelled.labels import DrawnAnswer, Label, LabelVerdict, PointScale
+from agentv.model.values.formatting import plural
+from agentv.reports.text.escaping import cells, one_line, safe
+
+VERDICTS: dict[str, LabelVerdict] = {"p": "pass", "f": "fail", "u": "unsure"}
+_BETWEEN = " · "
+COMMANDS = "u unsure · n note · b back · q quit"
+KEYS = f"p pass · f fail · {COMMANDS}"
+
+
+@dataclass(frozen=True, slots=True)
+class Terminal:
+    """Where answers are shown and keys are read; tests give another one."""
+
+    show: Callable[[str], None] = click.echo
+    clear: Callable[[], None] = click.clear
+    key: Callable[[], str] = click.getchar
+    line: Callable[[str], str] = field(default=lambda text: str(click.prompt(text, default="", show_default=False)))
+    columns: Callable[[], int] = field(default=lambda: get_terminal_size().columns)
+
+
+def label_all(session: LabellingSession, terminal: Terminal | None = None) -> None:
+    """Show the answers that have no label yet, until all have one or the person quits."""
+    terminal = terminal or Terminal()
+    order = session.to_label
+    place, last = 0, ""
+    notes: dict[int, str] = {}
+    while place < len(order):
+        drawn = order[place]
+        terminal.clear()
+        earlier = session.given.get(drawn.answer.item)
+        note = notes.get(place, earlier.note if earlier else "")
+        said = f"your label: {_shown(earlier, drawn.answer.scale)}" if earlier else ""
+        note_shown = f"note: {one_line(note)}" if note else ""
+        position = f"{place + 1} of {len(order)}"
+        terminal.show(screen(drawn, position, (last, said, note_shown), terminal.columns()))
+        key = _key(terminal, drawn.answer.scale)
+        last = ""
+        if key == "q":
+            return
+        if key == "b":
+            place = max(0, place - 1)
+        elif key == "n":
+            notes[place] = terminal.line("note").strip()
+        else:
+            points = _points(terminal, key, drawn.answer.scale)
+            if isinstance(points, str):
+                last = points
+                continue
+            last = saved(session.label(drawn, VERDICTS.get(key), note, points=points), drawn.answer.scale)
+            place += 1
+    if last:
+        terminal.show(last)
+
+
+def _key(terminal: Terminal, scale: PointScale | None) -> str:
+    """One of the keys; end of input quits."""
+    known = {"b", "n", *(VERDICTS if scale is None else ("u", *_digits(scale)))}
+    while True:
+        try:
+            key = terminal.key().lower()
+        except EOFError:
+            return "q"
+        if key in ("\x03", ""):
+            raise KeyboardInterrupt
+        if key in ("\x04", "q"):
+            return "q"
+        if key in known:
+            return key
+        terminal.show(f"no such key: {one_line(key)}")
+
+
+def _digits(scale: PointScale) -> tuple[str, ...]:
+    """The keys that give points: one for each, or one that asks for them."""
+    return tuple(map(str, range(scale.low, scale.high + 1))) if scale.low >= 0 and scale.high <= 9 else ("s",)
+
+
+def keys_of(scale: PointScale | None) -> str:
+    """The keys and what they do."""
+    if scale is None:
+        return KEYS
+    digits = _digits(scale)
+    first = f"{scale.low} to {scale.high} points" if len(digits) > 1 else f"s points, {scale.low} to {scale.high}"
+    return f"{first} · {COMMANDS}"
+
+
+def _points(terminal: Terminal, key: str, scale: PointScale | None) -> int | str | None:
+    """The points that a key gives; None: it gives none; a text: what is wrong with those that were typed."""
+    if scale is None or key in VERDICTS:
+        return None
+    written = terminal.line("points").strip() if key == "s" else key
+    try:
+        points = int(written)
+        scale.score(points)
+    except ValueError:
+        return f"points are whole numbers from {scale.low} to {scale.high}, found {one_line(written, 20)}"
+    return points
+
+
+def screen(drawn: DrawnAnswer, position: str, notices: tuple[str, str, str], columns: int) -> str:
+    """An answer and what it is judged by. Nothing of it shows what the judge said.
+
+    Args:
+        drawn: the answer.
+        position: which of how many it is.
+        notices: what was saved last, what the person said of this answer, and the note.
+        columns: of the terminal.
+    """
+    answer = drawn.answer
+    saved_last, said, note = notices
+    parts = [saved_last, f"{position} · {one_line(answer.case)} · {one_line(answer.assertion)}"]
+    texts = [("input", answer.input), *(("retrieved", text) for text in answer.retrieved)]
+    texts += [("reference", answer.reference), ("answer", answer.output), ("criteria", answer.asked.rubric)]
+    parts += [f"{name.upper()}\n{_indented(text, columns)}" for name, text in texts if text]
+    parts.append("\n".join(part for part in (said, note) if part))
+    question = "Does the answer meet the criteria?" if answer.scale is None else "How well does it meet the criteria?"
+    parts.append(f"{question}\n{_in_lines(keys_of(answer.scale), columns)}")
+    return "\n\n".join(part for part in parts if part)
+
+
+def saved(label: Label, scale: PointScale | None = None) -> str:
+    """What was saved. What the judge said stays hidden, since the person may still go back."""
+    return f"saved {one_line(label.case)}: {_shown(label, scale)}"
+
+
+def _shown(label: Label, scale: PointScale | None) -> str:
+    points = "" if scale is None or label.score is None else f", {plural(scale.points(label.score), 'point')}"
+    return f"{label.verdict}{points}"
+
+
+def _indented(text: str, columns: int) -> str:
+    """The text, wrapped at spaces."""
+    width = max(20, columns - 2)
+    lines = (line for written in safe(text).split("\n") for line in _wrapped(written, width))
+    return "\n".join(f"  {line}" for line in lines)
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    if cells(line) <= width:
+        return [line]
+    from textwrap import wrap
+
+    return wrap(line, width, replace_whitespace=False, break_on_hyphens=False) or [""]
+
+
+def _in_lines(keys: str, columns: int) -> str:
+    """The keys, on as many lines as they need."""
+    lines = [""]
+    for key in keys.split(_BETWEEN):
+        longer = f"{lines[-1]}{_BETWEEN}{key}" if lines[-1] else key
+        if cells(longer) <= columns:
+            lines[-1] = longer
+        else:
+            lines.append(key)
+    return "\n".join(lines)

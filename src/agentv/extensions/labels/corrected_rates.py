@@ -1,0 +1,221 @@
+"""Corrected pass rates of a run: computed here from its rows and the labels, and shown by every view."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import fsum
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from agentv.extensions.labels.checked_answers import CheckedAnswer, JudgeKey, VerdictKey
+from agentv.extensions.labels.checking import calibration_of, judge_of, judged_answer, labelled_answers_of, same_runs
+from agentv.extensions.labels.depending import RatedTrial
+from agentv.extensions.labels.labelling import latest
+from agentv.extensions.labels.left_out import left_out_elsewhere, left_out_of_run
+from agentv.extensions.labels.stats.posterior import (
+    Estimated,
+    JudgeCounts,
+    JudgedAnswer,
+    Observation,
+    estimated,
+    judge_counts,
+)
+from agentv.extensions.labels.stats.run_rate import JudgedPart, RunParts, run_rate_draws
+from agentv.extensions.labels.stats.strata import with_label_weights
+from agentv.model.run.labelled.corrected import AssertionRate, CorrectedRate, CorrectedRates
+from agentv.model.run.labelled.labels import Label
+
+if TYPE_CHECKING:
+    from agentv.extensions.labels.stats.posterior import Draws
+
+JudgeModel = tuple[str, str]
+"""The model and the prompt of a judge: it may grade by several assertions."""
+
+NOTHING_JUDGED = "no trial passed or failed"
+NOT_BETTER = "the labels do not show that the judge is better than chance"
+
+
+@dataclass(frozen=True, slots=True)
+class RunLabels:
+    """The labels that count for the judges of a run.
+
+    Attributes:
+        drawn: of answers of the run: judge → answer and verdict → person → whether it passes.
+        elsewhere: of answers of other runs, by the same judge and a rubric of this run.
+        any: judges with a label for their assertion, whatever it is of.
+    """
+
+    drawn: Mapping[JudgeKey, Mapping[VerdictKey, Mapping[str, bool]]]
+    elsewhere: Mapping[JudgeKey, Sequence[Label]]
+    any: frozenset[JudgeKey]
+
+    @classmethod
+    def of(cls, trials: Iterable[RatedTrial], labels: Sequence[Label], run: str) -> RunLabels:
+        """The labels that count, sorted by the judges of these trials, which are all of the run."""
+        current = list(latest(labels).values())
+        answers: dict[JudgeKey, list[CheckedAnswer]] = {}
+        for trial in trials:
+            for one in trial.judged:
+                answers.setdefault(one.judge, []).append(one)
+        drawn, elsewhere, some = {}, {}, set()
+        for judge, found in answers.items():
+            own = [one for one in current if judge_of(one) == judge]
+            here = {run, *same_runs(judge, distinct(found), own)}
+            usable = [one for one in own if one.verdict != "unsure" and one.probability is not None]
+            rubrics, keys = {one.key[2] for one in found}, {one.verdict_key for one in found}
+            verdicts: dict[VerdictKey, dict[str, bool]] = {}
+            for label in usable:
+                if label.run in here and (label.key, label.judge_passed) in keys:
+                    verdicts.setdefault((label.key, label.judge_passed), {})[label.person_key] = label.verdict == "pass"
+            drawn[judge] = verdicts
+            elsewhere[judge] = [one for one in usable if one.run not in here and one.rubric_sha256 in rubrics]
+            suites = {one.suite for one in found}
+            if any(one.assertion == judge[0] and one.suite in suites for one in current):
+                some.add(judge)
+        return cls(drawn, elsewhere, frozenset(some))
+
+    def counts_for(self, judge: JudgeKey) -> bool:
+        """Whether any label counts for a judge."""
+        return bool(self.drawn.get(judge) or self.elsewhere.get(judge))
+
+
+def distinct(answers: Iterable[CheckedAnswer]) -> list[CheckedAnswer]:
+    """Equal answers with the same verdict as one, which stands for several trials."""
+    found: dict[tuple[object, ...], CheckedAnswer] = {}
+    for one in answers:
+        key = (one.suite, one.judge, one.key, one.passed)
+        earlier = found.get(key)
+        found[key] = one if earlier is None else replace(earlier, trials=earlier.trials + one.trials)
+    return list(found.values())
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnRate:
+    """A corrected rate with its draws."""
+
+    rate: CorrectedRate
+    draws: Draws
+
+
+def corrected_rates(trials: Sequence[RatedTrial], labels: RunLabels) -> CorrectedRates:
+    """The corrected rates of the trials of a run."""
+    answers: dict[JudgeKey, list[CheckedAnswer]] = {}
+    for trial in trials:
+        for one in trial.judged:
+            answers.setdefault(one.judge, []).append(one)
+    rates = tuple(_assertion_rate(judge, found, labels) for judge, found in answers.items())
+    names: dict[str, bool] = {}
+    outdated: set[str] = set()
+    for judge, found in answers.items():
+        name = found[0].name
+        names[name] = names.get(name, False) or labels.counts_for(judge)
+        if judge in labels.any:
+            outdated.add(name)
+    unchecked = tuple(name for name, checked in names.items() if not checked)
+    found_rate = run_rate(trials, labels) if len(unchecked) < len(names) else None
+    if isinstance(found_rate, DrawnRate):
+        return CorrectedRates(
+            found_rate.rate, None, rates, unchecked, tuple(one for one in unchecked if one in outdated)
+        )
+    return CorrectedRates(None, found_rate, rates, unchecked, tuple(one for one in unchecked if one in outdated))
+
+
+def _assertion_rate(judge: JudgeKey, answers: Sequence[CheckedAnswer], labels: RunLabels) -> AssertionRate:
+    found = distinct(answers)
+    by_judge = sum(one.passed for one in answers) / len(answers)
+    rate = AssertionRate(judge[0], found[0].name, judge[1], by_judge)
+    if not labels.counts_for(judge):
+        return rate
+    part, number, transferred = _judged_part([judge], found, labels)
+    drawn = None if part is None else run_rate_draws(RunParts([part], always_judged=True))
+    if drawn is None:
+        return rate
+    return structs.replace(rate, corrected=_rate(by_judge, estimated(drawn), number, transferred=transferred))
+
+
+def run_rate(trials: Sequence[RatedTrial], labels: RunLabels, seed: int = 0) -> DrawnRate | str:
+    """The corrected rate of trials, which may be a part of a run; why there is none."""
+    if not trials:
+        return NOTHING_JUDGED
+    problem = next((trial.problem for trial in trials if trial.problem is not None), None)
+    if problem is not None:
+        return problem
+    judges: dict[JudgeModel, list[CheckedAnswer]] = {}
+    weights = _weights(trials)
+    for trial, weight in zip(trials, weights, strict=True):
+        if (one := trial.decided_by) is not None:
+            judges.setdefault(one.judge[1:], []).append(replace(one, trials=one.trials * weight))
+    if not judges:
+        return "no verdict depends on a judge"
+    parts: list[JudgedPart] = []
+    number, transferred = 0, False
+    for answers in judges.values():
+        found = distinct(answers)
+        keys = list(dict.fromkeys(one.judge for one in found))
+        part, used, is_transferred = _judged_part(keys, found, labels)
+        if part is None:
+            return f"no label counts for {unlabelled(found, labels)}"
+        parts.append(part)
+        number += used
+        transferred = transferred or is_transferred
+    weighted = list(zip(trials, weights, strict=True))
+    decided = [Observation(one.passed, one.cluster, weight) for one, weight in weighted if one.decided_by is None]
+    draws = run_rate_draws(RunParts(parts, decided, all(one.alone for one in trials)), seed)
+    if draws is None:
+        return NOT_BETTER
+    by_judge = fsum(weight for one, weight in weighted if one.passed) / fsum(weights)
+    return DrawnRate(_rate(by_judge, estimated(draws), number, transferred=transferred), draws)
+
+
+def _weights(trials: Sequence[RatedTrial]) -> list[float]:
+    """Weights by which each case counts once, as in the pass rate, however many of its samples were judged."""
+    samples = Counter((one.part, one.case) for one in trials)
+    usual = len(trials) / len(samples)
+    return [usual / samples[one.part, one.case] for one in trials]
+
+
+def _judged_part(
+    keys: Sequence[JudgeKey], answers: Sequence[CheckedAnswer], labels: RunLabels
+) -> tuple[JudgedPart | None, int, bool]:
+    """The answers of a judge as they count, the number of labelled answers, and whether those are of other runs."""
+    judged = _judged_answers(answers, labels)
+    number = sum(one.person is not None for one in judged)
+    if number:
+        return (None if unlabelled(answers, labels) else JudgedPart(judged)), number, False
+    elsewhere = [one for key in keys for one in labels.elsewhere.get(key, ())]
+    if not elsewhere or unlabelled(answers, labels):
+        return None, 0, True
+    return JudgedPart(judged, calibration_of(elsewhere)), labelled_answers_of(elsewhere), True
+
+
+def unlabelled(answers: Sequence[CheckedAnswer], labels: RunLabels) -> str | None:
+    """What labels of one judge leave out, by more than chance; None: they are of random answers of all its answers."""
+    found = distinct(answers)
+    if any(one.verdict_key in labels.drawn.get(one.judge, {}) for one in found):
+        return left_out_of_run(found, labels.drawn)
+    if any(labels.elsewhere.get(one.judge) for one in found):
+        return left_out_elsewhere(found, labels.elsewhere)
+    return f"'{found[0].judge[0]}'"
+
+
+def counts_of(answers: Iterable[CheckedAnswer], labels: RunLabels) -> JudgeCounts:
+    """What labels of answers of the run tell of a judge."""
+    return judge_counts(_judged_answers(distinct(answers), labels))
+
+
+def labelled_number(answers: Iterable[CheckedAnswer], labels: RunLabels) -> int:
+    """How many of the answers have a label on which people agree."""
+    return sum(one.person is not None for one in _judged_answers(distinct(answers), labels))
+
+
+def _judged_answers(answers: Sequence[CheckedAnswer], labels: RunLabels) -> list[JudgedAnswer]:
+    """Answers of one judge with their labels, which speak for all answers of their assertion and verdict."""
+    judged = [judged_answer(one, labels.drawn.get(one.judge, {})) for one in answers]
+    return with_label_weights(judged, [one.judge for one in answers])
+
+
+def _rate(by_judge: float, found: Estimated, number: int, *, transferred: bool) -> CorrectedRate:
+    return CorrectedRate(by_judge, found.value, (found.low, found.high), number, transferred)

@@ -1,0 +1,197 @@
+"""Gates of a run that labels decide: `gate: corrected`, and the minimums of a suite's `judge:`.
+
+Both fail without labels that count. The corrected rate passes by the lower end of its interval. A judge is refused
+where the point estimate of its TPR or TNR is below the minimum; where only the lower end is, the result says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from agentv.extensions.labels.checked_answers import CheckedAnswer, JudgeKey
+from agentv.extensions.labels.checking import calibration_of, labelled_answers_of
+from agentv.extensions.labels.corrected_rates import RunLabels, counts_of, labelled_number, run_rate, unlabelled
+from agentv.extensions.labels.depending import NESTED, Part, RatedTrial
+from agentv.extensions.labels.stats.agreement import judge_accuracy
+from agentv.extensions.labels.stats.check_result import FEW
+from agentv.extensions.labels.stats.posterior import Estimated, JudgeCounts
+from agentv.model.run.labelled.corrected import GateResult
+from agentv.model.suite.suite import MIN_PASS_RATE, JudgeMinimums, Suite
+from agentv.reports.run.corrected import rate_words
+from agentv.reports.text.escaping import percent
+
+
+@dataclass(frozen=True, slots=True)
+class GradedRun:
+    """A run whose gates are decided.
+
+    Attributes:
+        trials: those that passed or failed.
+        labels: from before it began.
+        problem: why labels decide nothing; None: they do.
+        label: the command that labels its answers.
+    """
+
+    trials: Sequence[RatedTrial]
+    labels: RunLabels
+    label: str
+    problem: str | None = None
+
+
+def gate_results(suites: Iterable[Suite], run: GradedRun) -> tuple[GateResult, ...]:
+    """What the gates of suites come to, a suite's judges first."""
+    results: list[GateResult] = []
+    for suite in suites:
+        trials = [trial for trial in run.trials if trial.part[0] == suite.name]
+        if suite.judge_minimums is not None:
+            results.append(_judges(suite.name, suite.judge_minimums, trials, run))
+        if suite.run.gate is not None:
+            mark = MIN_PASS_RATE if suite.run.min_pass_rate is None else suite.run.min_pass_rate
+            results.append(_corrected(suite.name, mark, trials, run))
+    return tuple(dict.fromkeys(results))
+
+
+def _corrected(suite: str, mark: float, trials: Sequence[RatedTrial], run: GradedRun) -> GateResult:
+    """Whether the corrected rate reaches the mark: of each target, prompt and variant by itself."""
+    if run.problem is not None:
+        return GateResult("corrected", suite, passed=False, why=run.problem)
+    parts: dict[Part, list[RatedTrial]] = {}
+    for trial in trials:
+        parts.setdefault(trial.part, []).append(trial)
+    needs = f"the lower bound must reach {percent(mark)}"
+    found = [(part, run_rate(own, run.labels)) for part, own in parts.items()]
+    for part, rate in found:
+        if isinstance(rate, str):
+            why = f"{_named(part, parts)}there is no corrected pass rate: {rate}; label answers: {run.label}"
+            return GateResult("corrected", suite, passed=False, why=why)
+    known = [(part, rate.rate) for part, rate in found if not isinstance(rate, str)]
+    if not known:
+        return GateResult("corrected", suite, passed=False, why="no trial passed or failed")
+    part, worst = min(known, key=lambda one: one[1].interval[0])
+    why = f"{_named(part, parts)}{rate_words(worst)}; {needs}"
+    return GateResult("corrected", suite, passed=worst.interval[0] >= mark, why=why)
+
+
+def _named(part: Part, parts: Iterable[Part]) -> str:
+    """What distinguishes a part of a suite from the others; empty where there is one."""
+    names = [name for place, name in enumerate(part) if name is not None and len({one[place] for one in parts}) > 1]
+    return f"with {', '.join(names)}: " if names else ""
+
+
+def _judges(suite: str, minimums: JudgeMinimums, trials: Sequence[RatedTrial], run: GradedRun) -> GateResult:
+    """Whether each judge of a suite agrees with people as well as it must."""
+    if run.problem is not None:
+        return GateResult("judge", suite, passed=False, why=run.problem)
+    if not trials:
+        return GateResult("judge", suite, passed=False, why="no trial passed or failed")
+    if any(trial.problem == NESTED for trial in trials):
+        return GateResult("judge", suite, passed=False, why=NESTED)
+    judges: dict[tuple[str, str], list[CheckedAnswer]] = {}
+    for trial in trials:
+        for one in trial.judged:
+            judges.setdefault(one.judge[1:], []).append(one)
+    told, warned = [], []
+    for answers in judges.values():
+        checked = CheckedMinimums.of(answers, run.labels, minimums)
+        if checked.refusal is not None:
+            why = f"{checked.refusal}; label answers: {run.label}" if checked.unknown else checked.refusal
+            return GateResult("judge", suite, passed=False, why=why)
+        told.append(checked.found)
+        warned += [checked.warning] if checked.warning else []
+    return GateResult("judge", suite, True, "; ".join(told) or "no judge graded a trial", "; ".join(warned) or None)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedMinimums:
+    """A judge against the minimums of a suite.
+
+    Attributes:
+        found: its TPR and TNR.
+        refusal: what is wrong; None: nothing.
+        unknown: it is refused for want of labels.
+        warning: which minimum lies inside an interval.
+    """
+
+    found: str
+    refusal: str | None = None
+    unknown: bool = False
+    warning: str | None = None
+
+    @classmethod
+    def of(cls, answers: Sequence[CheckedAnswer], labels: RunLabels, minimums: JudgeMinimums) -> CheckedMinimums:
+        """One judge, by all its answers, and by each assertion with labels enough."""
+        by_assertion: dict[JudgeKey, list[CheckedAnswer]] = {}
+        for one in answers:
+            by_assertion.setdefault(one.judge, []).append(one)
+        name = f"the judge '{answers[0].name}'"
+        whole = _checked(name, _known(answers, labels), minimums)
+        if whole.refusal is not None:
+            return whole
+        for (assertion, *_), own in by_assertion.items() if len(by_assertion) > 1 else ():
+            single = _checked(f"{name} by '{assertion}'", _known(own, labels), minimums)
+            if single.refusal is not None and not single.unknown:
+                return single
+        lacking = unlabelled(answers, labels)
+        return whole if lacking is None else cls("", f"no label counts for {lacking} of {name}", unknown=True)
+
+
+_Known = tuple[JudgeCounts | None, int, str | None]
+"""What labels tell of a judge, of how many answers, and the verdict of the judge that no label is beside."""
+
+
+def _known(answers: Sequence[CheckedAnswer], labels: RunLabels) -> _Known:
+    """What labels tell of a judge: those of the run's answers or else of other runs."""
+    here = labelled_number(answers, labels)
+    if here:
+        counts = counts_of(answers, labels)
+        return counts, here, _unlabelled_verdict(counts, elsewhere=False)
+    keys = dict.fromkeys(one.judge for one in answers)
+    elsewhere = [label for key in keys for label in labels.elsewhere.get(key, ())]
+    found = calibration_of(elsewhere)
+    return found, labelled_answers_of(elsewhere), _unlabelled_verdict(found, elsewhere=True)
+
+
+def _unlabelled_verdict(counts: JudgeCounts | None, *, elsewhere: bool) -> str | None:
+    """The verdict of the judge that no label is beside: of other runs, labels do not say how many answers had it."""
+    if counts is None:
+        return None
+    if not counts.of_passed.total and (elsewhere or counts.verdicts.passed):
+        return "passes"
+    return "fails" if not counts.of_failed.total and (elsewhere or counts.verdicts.failed) else None
+
+
+def _checked(name: str, known: _Known, minimums: JudgeMinimums) -> CheckedMinimums:
+    counts, number, missing = known
+    if counts is None or not number:
+        return CheckedMinimums("", f"no label counts for {name}", unknown=True)
+    if number < FEW:
+        labels = "1 labelled answer" if number == 1 else f"{number} labelled answers"
+        return CheckedMinimums("", f"{name} has {labels} that count, and {FEW} are needed", unknown=True)
+    if missing is not None:
+        return CheckedMinimums("", f"no label that counts is of an answer that {name} {missing}", unknown=True)
+    accuracy = judge_accuracy(counts)
+    measures = (("TPR", accuracy.tpr, minimums.tpr, "passes"), ("TNR", accuracy.tnr, minimums.tnr, "fails"))
+    shown = [_shown(measure, found) for measure, found, least, _ in measures if found is not None and least is not None]
+    told = f"{name} has {', '.join(shown)} by {number} labelled answers"
+    for measure, found, least, verdict in measures:
+        if least is None:
+            continue
+        if found is None:
+            return CheckedMinimums(
+                told, f"the {measure} of {name} is unknown: no labelled answer {verdict}", unknown=True
+            )
+        if found.value < least:
+            why = f"{_shown(measure, found)} of {name} is below the required {percent(least)}"
+            return CheckedMinimums(told, f"{why} ({number} labelled answers)")
+    return CheckedMinimums(told, warning="; ".join(_unsure(measures)) or None)
+
+
+def _unsure(measures: Iterable[tuple[str, Estimated | None, float | None, str]]) -> Iterator[str]:
+    for measure, found, least, _ in measures:
+        if found is not None and least is not None and found.low < least:
+            yield f"the interval of the {measure} reaches below the required {percent(least)}; more labels narrow it"
+
+
+def _shown(measure: str, found: Estimated) -> str:
+    return f"{measure} {percent(found.value)} (95% CI {percent(found.low)} to {percent(found.high)})"

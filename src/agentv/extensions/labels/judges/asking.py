@@ -1,0 +1,309 @@
+"""Verdicts of judges on stored answers, each with what it cost and how long it took."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from agentv.app.planning.preparation import Prepared, budget_of, workers_of
+from agentv.app.wiring import Answers, Connections
+from agentv.engine.calls.circuit_breaker import STOPPED, UNAFFORDABLE
+from agentv.engine.calls.recorded_call import RecordedCall
+from agentv.engine.grading import grade_entries
+from agentv.errors import AgentvError, BudgetSpentError, UsageError
+from agentv.extensions.labels.judges.notation import NamedJudge
+from agentv.model.run.context import AssertionContext, Judge, Services
+from agentv.model.run.grade import Grade
+from agentv.model.run.rubric import Choice, Rubric, Verdict
+from agentv.model.run.trial import Trial
+from agentv.model.suite.assertion import AssertionEntry
+from agentv.model.suite.suite import Suite, TargetSpec
+from agentv.model.values.response import Failure, TargetResponse
+from agentv.ports import AnswerLookup, Target, TargetRequest
+from agentv.user_code.processes.processes import kill_all
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredVerdict:
+    """What a judge says of an answer.
+
+    Attributes:
+        passed: None: it gave no verdict.
+        failure: why.
+        cost_usd: of its calls, also where they were made earlier; None: not known, or it shares another's calls.
+        duration_ms: likewise.
+        new_calls: calls that were made now.
+    """
+
+    passed: bool | None
+    failure: Failure | None = None
+    reason: str | None = None
+    cost_usd: float | None = None
+    duration_ms: float | None = None
+    new_calls: int = 0
+
+
+NOT_ASKED = MeasuredVerdict(None)
+"""Of a judge that failed too often."""
+
+_NOBODY = Failure(STOPPED, "the judge was not asked")
+
+
+@dataclass(frozen=True, slots=True)
+class _MadeCall:
+    cost_usd: float | None
+    duration_ms: float
+    earlier: bool
+
+
+_CALLS: ContextVar[list[_MadeCall]] = ContextVar("_CALLS")
+"""The calls for one verdict."""
+
+
+class MeasuredTarget:
+    """The target of a judge, as one of its votes. Its answers are looked up and kept, and its calls measured.
+
+    Args:
+        wrapped: makes the calls.
+        spec: of the target.
+        store: of answers.
+        vote: number of the vote, from 1.
+    """
+
+    def __init__(self, wrapped: Target, spec: TargetSpec, store: AnswerLookup, vote: int) -> None:
+        self._wrapped = wrapped
+        self._spec = spec
+        self._store = store
+        self._vote = vote
+
+    async def answer(self, request: TargetRequest) -> TargetResponse | Failure:
+        """Ask, unless the answer is there."""
+        request = replace(request, sample=self._vote)
+        call = RecordedCall(self._spec, request, self._store)
+        answer = await call.found()
+        if answer is None:
+            answer = await call.record(self._wrapped.answer(request))
+        if isinstance(answer, TargetResponse):
+            free = 0.0 if getattr(self._spec.settings, "free", False) else None
+            cost = answer.cost_usd if answer.cost_usd is not None else free
+            _CALLS.get([]).append(_MadeCall(cost, answer.duration_ms or 0.0, answer.earlier))
+        return answer
+
+    async def close(self) -> None:
+        """Let go of what the target holds."""
+        await self._wrapped.close()
+
+
+@dataclass(frozen=True, slots=True)
+class AskedAs:
+    """A judge that is asked another rubric than the one that it is given. A `Judge`."""
+
+    judge: Judge
+    changed: Callable[[Rubric], Rubric]
+
+    async def assess(self, rubric: Rubric, context: AssertionContext) -> Verdict | Failure:
+        """The verdict by the changed rubric."""
+        return await self.judge.assess(self.changed(rubric), context)
+
+    async def choose(self, criteria: str, contexts: Sequence[AssertionContext]) -> Choice | Failure:
+        """Never called: assertions that compare answers have no labels."""
+        return await self.judge.choose(criteria, contexts)
+
+    async def ask(self, prompt: str) -> TargetResponse | Failure:
+        """The answer to a prompt."""
+        return await self.judge.ask(prompt)
+
+
+@dataclass(slots=True)
+class RubricReader:
+    """Notes what a judge would be asked, and asks nobody. A `Judge`."""
+
+    rubrics: list[tuple[Rubric, AssertionContext]] = field(default_factory=list)
+
+    async def assess(self, rubric: Rubric, context: AssertionContext) -> Failure:
+        """Note the rubric."""
+        self.rubrics.append((rubric, context))
+        return _NOBODY
+
+    async def choose(self, criteria: str, contexts: Sequence[AssertionContext]) -> Failure:
+        """Note nothing."""
+        del criteria, contexts
+        return _NOBODY
+
+    async def ask(self, prompt: str) -> Failure:
+        """Note nothing."""
+        del prompt
+        return _NOBODY
+
+
+@dataclass(frozen=True, slots=True)
+class ServicesWithJudge:
+    """The services of a trial with another judge. A `Services`."""
+
+    services: Services
+    asked: Judge
+
+    def judge(self, name: str | None) -> Judge:
+        """That judge, whatever an assertion names."""
+        del name
+        return self.asked
+
+    def __getattr__(self, name: str) -> Any:
+        """All other services."""
+        return getattr(self.services, name)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredAnswer:
+    """An answer of a run, with the assertion that graded it.
+
+    Attributes:
+        rubric: what its judge is asked.
+    """
+
+    trial: Trial
+    answer: TargetResponse
+    context: AssertionContext
+    entry: AssertionEntry
+    rubric: Rubric
+
+
+class JudgeCaller:
+    """Asks judges about stored answers.
+
+    Args:
+        connections: of the run.
+    """
+
+    def __init__(self, connections: Connections) -> None:
+        self.connections = connections
+        self._judges: dict[tuple[int, int, int], Judge] = {}
+
+    async def verdict(
+        self, stored: StoredAnswer, spec: TargetSpec, changed: Callable[[Rubric], Rubric], vote: int
+    ) -> MeasuredVerdict:
+        """A judge's verdict on an answer.
+
+        Args:
+            stored: the answer.
+            spec: of the judge.
+            changed: makes the rubric that it is asked; with one vote.
+            vote: number of the vote, from 1.
+
+        Raises:
+            BudgetSpentError: the budget is spent.
+        """
+        calls: list[_MadeCall] = []
+        _CALLS.set(calls)
+        judge = AskedAs(self._judge(spec, stored.trial.suite, vote), changed)
+        grade = await self._grade(stored.entry, stored.context, judge, stored.trial.suite)
+        if grade.error is not None and grade.error.code.endswith(UNAFFORDABLE):
+            limiter = self.connections.throttle.budget_limiter
+            helps = limiter is not None and not limiter.uncounted
+            hint = "verdicts so far are cached: the same command with a larger --budget-usd continues"
+            raise BudgetSpentError(grade.error.message, hint if helps else None)
+        costs = [one.cost_usd for one in calls]
+        failure = grade.error
+        if grade.undecided:
+            failure = Failure("unreadable-verdict", grade.reason or "the judge's reply has no verdict")
+        return MeasuredVerdict(
+            None if failure is not None else grade.passed,
+            failure,
+            grade.reason,
+            sum(one for one in costs if one is not None) if costs and None not in costs else None,
+            sum(one.duration_ms for one in calls) if calls else None,
+            sum(not one.earlier for one in calls),
+        )
+
+    async def rubric(self, entry: AssertionEntry, context: AssertionContext, suite: Suite) -> Rubric | None:
+        """What the judge of an assertion is asked about an answer; None: it is asked nothing."""
+        reader = RubricReader()
+        await self._grade(entry, context, reader, suite)
+        return reader.rubrics[0][0] if reader.rubrics else None
+
+    async def _grade(self, entry: AssertionEntry, context: AssertionContext, judge: Judge, suite: Suite) -> Grade:
+        services: Any = ServicesWithJudge(context.services, judge)
+        check = self.connections.check(suite)
+        (score,) = await grade_entries([entry], replace(context, _services=services), self.connections.clock, check)
+        return score.grade
+
+    def _judge(self, spec: TargetSpec, suite: Suite, vote: int) -> Judge:
+        key = (id(spec), id(suite), vote)
+        if key not in self._judges:
+            store = self.connections.store
+            self._judges[key] = self.connections.judge_through(
+                lambda target: MeasuredTarget(target, spec, store, vote), spec, suite
+            )
+        return self._judges[key]
+
+
+@asynccontextmanager
+async def connected(prepared: Prepared, answers: Answers) -> AsyncIterator[JudgeCaller]:
+    """Connections within the budget of a command, closed at the end."""
+    from agentv.engine.calls.budget import Budget
+    from agentv.engine.calls.budget_limiter import BudgetLimiter
+
+    usd, tokens = budget_of(prepared)
+    limiter = None if usd is None and tokens is None else BudgetLimiter(Budget(usd, tokens))
+    connections = Connections(workers_of(prepared), limiter, answers)
+    try:
+        await connections.imported.load(prepared.suites, connections.executor)
+        yield JudgeCaller(connections)
+    finally:
+        await connections.close()
+        kill_all()
+
+
+async def in_parallel(work: Iterable[Callable[[], Awaitable[T]]], workers: int) -> list[T]:
+    """The results of coroutine functions, in order; so many at once.
+
+    After an error no further one is called, and those under way end first, so that what they paid for is kept.
+    """
+    results: dict[int, T] = {}
+    errors: list[AgentvError] = []
+    left = iter(enumerate(work))
+
+    async def worker() -> None:
+        for number, call in left:
+            if errors:
+                return
+            try:
+                results[number] = await call()
+            except AgentvError as error:
+                errors.append(error)
+
+    await asyncio.gather(*(worker() for _ in range(workers)))
+    if errors:
+        raise errors[0]
+    return [results[number] for number in range(len(results))]
+
+
+def check_prompts(judge: NamedJudge, rubrics: Iterable[Rubric]) -> None:
+    """Refuse a judge prompt that could not work, before any call is made.
+
+    Raises:
+        UsageError: it has no placeholder, an unknown one, or shows neither the answer nor the rubric.
+    """
+    from agentv.assertions.judged.rubric import LlmRubric, is_criteria, prompt_issues
+
+    prompt = judge.prompt
+    if prompt is None:
+        return
+    if is_criteria(prompt):
+        raise UsageError(f"the judge prompt {prompt.path} has no placeholder", "it must contain {{ output }}")
+    for rubric in {(one.mode, bool(one.items)): one for one in rubrics}.values():
+        issues = list(prompt_issues(prompt, rubric.mode))
+        if not issues and rubric.mode in _WITH_VALUE:
+            issues = list(LlmRubric(("item",) if rubric.items else "text", prompt=prompt).validate())
+        if issues:
+            raise UsageError(f"the judge prompt {prompt.path}: {issues[0].message}", issues[0].hint)
+
+
+_WITH_VALUE = frozenset({"freeform", "checklist", "score-ranges", "scale"})
+"""Modes of `llm-rubric`, whose prompt must show the rubric."""

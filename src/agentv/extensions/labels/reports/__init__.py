@@ -1,0 +1,1 @@
+"""Reports of `agentv judge`, as text and as JSON."""

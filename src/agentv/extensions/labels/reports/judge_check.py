@@ -1,0 +1,297 @@
+"""`agentv judge check`, as text for people and as JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator, Sequence
+
+from msgspec import to_builtins
+
+from agentv.extensions.labels.stats.annotators import FEWEST_ANSWERS, FEWEST_PEOPLE
+from agentv.extensions.labels.stats.check_result import FEW, CheckedJudge, Disagreement, JudgeCheck, MeanScore
+from agentv.extensions.labels.stats.corrected import NARROW
+from agentv.extensions.labels.stats.posterior import Estimated
+from agentv.model.run.labelled.labels import Label
+from agentv.model.values.formatting import plural
+from agentv.model.values.values import Json
+from agentv.reports.text.escaping import one_line, percent
+
+SHOWN = 20
+_LONGEST_NOTE = 120
+_NOT_DRAWN = "no label was drawn at random from this run, so that TPR, TNR and accuracy cannot be estimated"
+
+
+def render_judge_check(found: JudgeCheck) -> str:
+    """A block for each judge, then labels that were changed."""
+    blocks = ["\n".join(_judge(one, found.run)) for one in found.judges]
+    return "\n\n".join([*blocks, *(["\n".join(_changed(found.changed))] if found.changed else [])])
+
+
+def _judge(found: CheckedJudge, run: str | None) -> Iterator[str]:
+    counts = found.counts
+    name = f"judge '{one_line(found.judge)}' ({one_line(found.model)})" if found.judge else one_line(found.model)
+    by = f" by {counts.people} people" if counts.people > 1 else ""
+    yield f"{one_line(found.assertion)}, {name}: {plural(counts.labels, 'label')}{by}"
+    yield from _notes(found)
+    if not found.matrix.total:
+        yield from _without_labels(found, run)
+        return
+    yield from _certainty(found, run)
+    yield ""
+    yield from _rate(found)
+    yield ""
+    yield from _matrix(found)
+    yield from _accuracy(found)
+    yield from _people(found)
+    yield from _more(found, run)
+    if found.disagreements:
+        yield ""
+        yield from _disagreements(found.disagreements)
+
+
+def _certainty(found: CheckedJudge, run: str | None) -> Iterator[str]:
+    """Warnings about few labels, and about a verdict of the judge that no label is beside: its errors are not known."""
+    matrix = found.matrix
+    if not matrix.total:
+        return
+    if matrix.total < FEW:
+        yield f"warning: only {plural(matrix.total, 'labelled answer')}; the intervals say how little that shows"
+    passed, failed = matrix.true_passes + matrix.false_passes, matrix.true_failures + matrix.false_failures
+    for number, rate, verdict in ((passed, found.judge_rate[0], "passes"), (failed, 1 - found.judge_rate[0], "fails")):
+        if not number and (rate or run is None):
+            yield f"warning: no labelled answer is one that the judge {verdict}, so that TPR and TNR are hardly known"
+
+
+def _notes(found: CheckedJudge) -> Iterator[str]:
+    counts = found.counts
+    for number, why in (
+        (counts.unsure, "unsure"),
+        (counts.other_judge, "given beside another judge model or judge prompt"),
+        (counts.other_rubric, "by a rubric that has changed since"),
+        (counts.impossible_time, "with a time before 2000, or more than a day from now; label these answers again"),
+    ):
+        if number:
+            yield f"note: {plural(number, 'label')} not counted: {why}"
+    if found.left_out is not None:
+        yield f"warning: no label counts for {found.left_out}, so the pass rate is not corrected; label its answers"
+    if counts.not_drawn:
+        labels = plural(counts.not_drawn, "label")
+        yield f"note: {labels} not used to correct the pass rate: not drawn at random from this run"
+    if counts.ties:
+        yield f"note: {plural(counts.ties, 'answer')} not counted: as many people pass as fail"
+    if counts.other_outputs and found.matrix.total:
+        yield f"note: {plural(counts.other_outputs, 'label')} not counted: of answers that are not in this run"
+
+
+def _without_labels(found: CheckedJudge, run: str | None) -> Iterator[str]:
+    yield f"pass rate {percent(found.judge_rate[0])} by the judge, which was never checked on this run"
+    yield from _transferred(found)
+    yield f"label answers: {_label_command(found, run)}"
+
+
+def _transferred(found: CheckedJudge) -> Iterator[str]:
+    labels = plural(found.transferred_answers, "labelled answer")
+    if found.transferred is not None:
+        by = f"corrected by {labels} of other runs"
+        yield f"{_interval(found.transferred)} {by}, if the judge errs as often here as there"
+    elif found.transferred_answers:
+        yield f"{labels} of other runs do not show that the judge is better than chance"
+
+
+def _rate(found: CheckedJudge) -> Iterator[str]:
+    line = f"pass rate {percent(found.judge_rate[0])} by the judge"
+    if found.corrected is not None:
+        line += f"; {_interval(found.corrected)} corrected by {plural(found.matrix.total, 'labelled answer')}"
+    yield line
+    if found.mean_score is not None:
+        yield _mean_score(found.mean_score)
+    yield from _transferred(found)
+
+
+def _mean_score(found: MeanScore) -> str:
+    line = f"mean score {found.judge:.2f} by the judge"
+    if found.corrected is not None:
+        return (
+            f"{line}; {_number(found.corrected)} corrected by {plural(found.answers, 'answer')} with points by people"
+        )
+    return f"{line}; to correct it, give points to 2 answers or more with each of the judge's verdicts"
+
+
+def _matrix(found: CheckedJudge) -> Iterator[str]:
+    matrix = found.matrix
+    yield f"{'labelled answers':<17}{'person passes':>14}{'person fails':>14}"
+    yield f"{'judge passes':<17}{matrix.true_passes:>14}{matrix.false_passes:>14}"
+    yield f"{'judge fails':<17}{matrix.false_failures:>14}{matrix.true_failures:>14}"
+
+
+def _accuracy(found: CheckedJudge) -> Iterator[str]:
+    accuracy = found.accuracy
+    if accuracy is None:
+        yield _NOT_DRAWN
+        return
+    yield ""
+    yield _line("TPR", accuracy.tpr, "of what people pass, the judge passes", "no labelled answer passes")
+    yield _line("TNR", accuracy.tnr, "of what people fail, the judge fails", "no labelled answer fails")
+    yield _line("accuracy", accuracy.accuracy, "of all answers, both say the same", "")
+    if accuracy.kappa is None:
+        yield "Cohen's kappa     undefined: people or the judge say the same of all labelled answers"
+    else:
+        yield f"Cohen's kappa     {_number(accuracy.kappa)}"
+
+
+def _line(name: str, found: Estimated | None, meaning: str, missing: str) -> str:
+    shown = f"cannot be estimated: {missing}" if found is None else f"{_interval(found)}: {meaning}"
+    return f"{name:<18}{shown}"
+
+
+def _people(found: CheckedJudge) -> Iterator[str]:
+    people = found.people
+    if people is not None:
+        yield f"people agree      {percent(people.agreement)} of pairs of labels, on {plural(people.answers, 'answer')}"
+        alpha = "undefined: all their labels are alike, or too few" if people.alpha is None else _number(people.alpha)
+        yield f"Krippendorff's α  {alpha}"
+    if found.alternative is not None:
+        verdict = "may stand in for a person" if found.alternative.passed else "may not stand in for a person"
+        wins = percent(found.alternative.winning_rate)
+        yield f"alternative annotator test: the judge {verdict} (not worse than {wins} of people)"
+    elif found.counts.people >= FEWEST_PEOPLE:
+        yield (
+            f"alternative annotator test: needs {FEWEST_PEOPLE} people with {FEWEST_ANSWERS} answers each that others"
+            " labelled too"
+        )
+
+
+def _more(found: CheckedJudge, run: str | None) -> Iterator[str]:
+    more = found.more
+    if more is None:
+        return
+    goal = f"±{NARROW * 100:g} points"
+    if not more.labels and more.enough:
+        yield f"the corrected pass rate is known to {goal}"
+    elif more.enough:
+        yield f"about {more.labels} more labels would narrow the corrected pass rate to {goal}"
+        yield f"  {_label_command(found, run, found.matrix.total + more.labels)}"
+    elif not more.labels:
+        yield f"all answers are labelled; {goal} needs a longer run"
+    else:
+        reach = f"±{more.reach * 100:.1f} points"
+        rest = plural(more.labels, "answer")
+        yield f"labelling the other {rest} would narrow the corrected pass rate to {reach}; {goal} needs a longer run"
+
+
+def _label_command(found: CheckedJudge, run: str | None, sample: int | None = None) -> str:
+    words = ["agentv", "label", run or "RUN", "--assertion", found.assertion]
+    return one_line(shlex.join([*words, *(["--sample", str(sample)] if sample else [])]))
+
+
+def _disagreements(found: Sequence[Disagreement]) -> Iterator[str]:
+    passes = sum(one.judge_passed for one in found)
+    kinds = f"{_count(passes, 'pass', 'passes')}, {_count(len(found) - passes, 'failure', 'failures')}"
+    yield f"{plural(len(found), 'disagreement')}: {kinds}"
+    for one in found[:SHOWN]:
+        what = "false pass" if one.judge_passed else "false failure"
+        yield f"  {what}: {one_line(shlex.join(['agentv', 'results', 'show', one.run, '--case', one.case]))}"
+        for person, verdict, note in one.labels:
+            if note:
+                yield f"    {one_line(person)} ({verdict}): {one_line(note, _LONGEST_NOTE)}"
+    if len(found) > SHOWN:
+        yield f"  and {len(found) - SHOWN} more; --json lists all"
+
+
+def _count(number: int, singular: str, several: str) -> str:
+    return f"{number} false {singular if number == 1 else several}"
+
+
+def _changed(found: Sequence[Label]) -> Iterator[str]:
+    yield f"{plural(len(found), 'changed label')}, where the same person said something else before; the later counts:"
+    for one in found[:SHOWN]:
+        yield f"  {one_line(one.person)} on {one_line(one.case)}: {one.verdict}"
+    if len(found) > SHOWN:
+        yield f"  and {len(found) - SHOWN} more"
+
+
+def _interval(found: Estimated) -> str:
+    return f"{percent(found.value)} (95% CI {percent(found.low)} to {percent(found.high)})"
+
+
+def _number(found: Estimated) -> str:
+    return f"{found.value:.2f} (95% CI {found.low:.2f} to {found.high:.2f})"
+
+
+def judge_check_json(found: JudgeCheck) -> str:
+    """The same as one JSON object."""
+    return json.dumps(judge_check_content(found), ensure_ascii=False, indent=2)
+
+
+def judge_check_content(found: JudgeCheck) -> dict[str, Json]:
+    """What the JSON object says; what cannot be estimated is null."""
+    return {
+        "run": found.run,
+        "judges": [_judge_json(one, found.run) for one in found.judges],
+        "changed_labels": [{"person": one.person, "case": one.case, "label": one.verdict} for one in found.changed],
+    }
+
+
+def _judge_json(found: CheckedJudge, run: str | None) -> Json:
+    accuracy, people, more = found.accuracy, found.people, found.more
+    return {
+        "assertion": found.assertion,
+        "judge": found.judge or None,
+        "model": found.model,
+        "labels": dict(to_builtins(found.counts)),
+        "notes": _remarks(found, run),
+        "confusion_matrix": dict(to_builtins(found.matrix)),
+        "judge_pass_rate": found.judge_rate[0],
+        "judge_pass_rate_interval": None if found.judge_rate[1] is None else list(found.judge_rate[1]),
+        "corrected_pass_rate": _estimated(found.corrected),
+        "mean_score": None
+        if found.mean_score is None
+        else {
+            "judge": found.mean_score.judge,
+            "corrected": _estimated(found.mean_score.corrected),
+            "answers": found.mean_score.answers,
+        },
+        "transferred_pass_rate": _estimated(found.transferred),
+        "tpr": _estimated(accuracy.tpr if accuracy else None),
+        "tnr": _estimated(accuracy.tnr if accuracy else None),
+        "accuracy": _estimated(accuracy.accuracy if accuracy else None),
+        "kappa": _estimated(accuracy.kappa if accuracy else None),
+        "people": None
+        if people is None
+        else {"answers": people.answers, "agreement": people.agreement, "alpha": _estimated(people.alpha)},
+        "alternative_annotator": None
+        if found.alternative is None
+        else {**to_builtins(found.alternative), "passed": found.alternative.passed},
+        "more_labels": None
+        if more is None
+        else {"labels": more.labels, "reach": more.reach, "enough": more.enough, "goal": NARROW},
+        "disagreements": [
+            {
+                "kind": "false-pass" if one.judge_passed else "false-failure",
+                "case": one.case,
+                "suite": one.suite,
+                "run": one.run,
+                "target": one.target,
+                "prompt": one.prompt,
+                "variant": one.variant,
+                "labels": [{"person": person, "label": verdict, "note": note} for person, verdict, note in one.labels],
+            }
+            for one in found.disagreements
+        ],
+    }
+
+
+def _remarks(found: CheckedJudge, run: str | None) -> Json:
+    """The lines that say how far the numbers can be trusted."""
+    lines = [*_notes(found), *_certainty(found, run)]
+    if not found.matrix.total:
+        lines += list(_without_labels(found, run))[:-1]
+    elif found.accuracy is None:
+        lines += [_NOT_DRAWN, *_transferred(found)]
+    lines += [line for line in (*_people(found), *_more(found, run)) if not line.startswith(" ")]
+    return [line.removeprefix("note: ") for line in lines]
+
+
+def _estimated(found: Estimated | None) -> Json:
+    return None if found is None else {"value": found.value, "interval": [found.low, found.high]}

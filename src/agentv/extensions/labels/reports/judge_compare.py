@@ -1,0 +1,244 @@
+"""`agentv judge compare`, as text for people and as JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec import to_builtins
+
+from agentv.extensions.labels.stats.check_result import FEW
+from agentv.extensions.labels.stats.compare_result import (
+    MOST_ERRORS,
+    NOT_WORSE,
+    AssertionComparison,
+    ComparedJudge,
+    JudgeComparison,
+    VotesOfJudge,
+)
+from agentv.extensions.labels.stats.paired_accuracy import AccuracyDifference
+from agentv.extensions.labels.stats.posterior import Estimated
+from agentv.model.values.formatting import duration, money, plural
+from agentv.model.values.values import Json
+from agentv.reports.text.escaping import cells, one_line, percent
+from agentv.reports.text.signs import signed
+
+_LONGEST_NAME = 40
+_LONGEST_ERROR = 160
+_NONE = "-"
+
+
+def render_judge_comparison(found: JudgeComparison) -> str:
+    """A block for each assertion, then what the calls cost."""
+    blocks = ["\n".join(_assertion(one, found.margin)) for one in found.assertions]
+    return "\n\n".join([*blocks, calls_line(found.new_calls, found.spent_usd)])
+
+
+def calls_line(new_calls: int, spent_usd: float | None) -> str:
+    """How many calls were made, and what they cost."""
+    if not new_calls:
+        return "no new calls: all verdicts were stored"
+    cost = "cost not known" if spent_usd is None else money(spent_usd)
+    return f"{plural(new_calls, 'new call')}, {cost}"
+
+
+def _assertion(found: AssertionComparison, margin: float) -> Iterator[str]:
+    of_run = f"graded by {one_line(found.model)} in the run"
+    yield f"{one_line(found.assertion)}: {plural(found.answers, 'labelled answer')}, {of_run}"
+    for note in found.notes:
+        yield f"note: {one_line(note)}"
+    yield from _errors(found.judges)
+    if found.reference is None:
+        yield "no judge gave enough verdicts to be compared"
+        return
+    if found.answers < FEW:
+        yield f"warning: only {plural(found.answers, 'labelled answer')}; the intervals say how little that shows"
+    yield ""
+    yield from table(("judge", "accuracy", "TPR", "TNR", "Cohen's kappa"), map(_figures, _usable(found)))
+    yield ""
+    best = found.judges[found.reference]
+    heading = ("judge", "per 1,000 verdicts", "latency", "accuracy against the best", "p", "")
+    yield from table(heading, (_against(one, best) for one in _usable(found)))
+    for votes in found.votes:
+        yield ""
+        yield from _votes(votes)
+    if len(_usable(found)) > 1:
+        yield ""
+        yield from _recommended(found, best, margin)
+
+
+def _usable(found: AssertionComparison) -> list[ComparedJudge]:
+    return [one for one in found.judges if one.accuracy is not None]
+
+
+def _errors(judges: Sequence[ComparedJudge]) -> Iterator[str]:
+    for one in judges:
+        if not one.errors:
+            continue
+        name, number = _name(one.name), plural(one.errors, "answer")
+        if one.accuracy is None:
+            yield f"error: '{name}' gave no verdict on {number}, more than {MOST_ERRORS:.0%}: it is not compared"
+        else:
+            yield f"warning: '{name}' gave no verdict on {number}; no judge is measured on them"
+        if one.error is not None:
+            yield f"  {one_line(one.error, _LONGEST_ERROR)}"
+
+
+def _figures(one: ComparedJudge) -> tuple[str, ...]:
+    accuracy = one.accuracy
+    assert accuracy is not None  # noqa: S101  # only such judges are shown
+    shares = (_interval(found) for found in (accuracy.accuracy, accuracy.tpr, accuracy.tnr))
+    kappa = accuracy.kappa
+    shown = _NONE if kappa is None else f"{kappa.value:.2f} ({kappa.low:.2f} to {kappa.high:.2f})"
+    return (_name(one.name), *shares, shown)
+
+
+def _against(one: ComparedJudge, best: ComparedJudge) -> tuple[str, ...]:
+    costs, latency = _cost(one.cost_usd), _NONE if one.latency_ms is None else duration(one.latency_ms)
+    if one is best:
+        return (_name(one.name), costs, latency, "the best", "", "")
+    if one.difference is None:
+        return (_name(one.name), costs, latency, _NONE, _NONE, "too few answers")
+    shown = "inconclusive" if one.verdict == "inconclusive" else "not worse"
+    shown = "worse" if one.verdict == "worse" else shown
+    return (_name(one.name), costs, latency, _difference(one.difference), _p(one.difference.p_value), shown)
+
+
+def _votes(found: VotesOfJudge) -> Iterator[str]:
+    agreement = "" if found.agreement is None else f"; {percent(found.agreement)} of pairs of votes agree"
+    yield f"votes of {_name(found.judge)}{agreement}"
+    rows = []
+    for one in found.counts:
+        gain = "" if one.votes == 1 else _NONE if one.difference is None else _difference(one.difference)
+        p = "" if one.difference is None else _p(one.difference.p_value)
+        rows.append((str(one.votes), _interval(one.accuracy.accuracy), _cost(one.cost_usd), gain, p))
+    yield from table(("votes", "accuracy", "per 1,000 verdicts", "against two votes fewer", "p"), rows)
+
+
+def _recommended(found: AssertionComparison, best: ComparedJudge, margin: float) -> Iterator[str]:
+    cheapest, at_most = found.cheapest, f"by more than {margin * 100:g} points"
+    first = f"'{_name(best.name)}'"
+    if cheapest is None:
+        yield f"{first} is the most accurate on these labels; no price is known, so none is called the cheapest"
+        not_worse = ", ".join(f"'{_name(one.name)}'" for one in found.judges if one.verdict in NOT_WORSE)
+        if not_worse:
+            yield f"not worse {at_most}: {not_worse}"
+    elif cheapest is best:
+        yield f"use {first}: the most accurate on these labels; no cheaper judge is shown to be not worse {at_most}"
+    else:
+        yield f"use '{_name(cheapest.name)}': the cheapest judge that is not worse than {first} {at_most}"
+        yield f"  {_cost(cheapest.cost_usd)} instead of {_cost(best.cost_usd)} per 1,000 verdicts"
+    for one in found.undecided:
+        why = "too few labelled answers to compare" if one.difference is None else _difference(one.difference)
+        yield f"inconclusive for '{_name(one.name)}': {why}"
+
+
+def table(heading: Sequence[str], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
+    """Columns under a heading, as wide as they need."""
+    lines = [tuple(heading), *rows]
+    widths = [max(cells(line[column]) for line in lines) for column in range(len(heading))]
+    for line in lines:
+        padded = (text + " " * (width - cells(text)) for text, width in zip(line, widths, strict=True))
+        yield "  ".join(padded).rstrip()
+
+
+def _name(name: str) -> str:
+    return one_line(name, _LONGEST_NAME)
+
+
+def _interval(found: Estimated | None) -> str:
+    if found is None:
+        return _NONE
+    return f"{percent(found.value)} ({percent(found.low)} to {percent(found.high)})"
+
+
+def _difference(found: AccuracyDifference) -> str:
+    one = found.estimate
+    return f"{_points(one.value)} points ({_points(one.low)} to {_points(one.high)})"
+
+
+def _points(share: float) -> str:
+    return signed(100 * share, 1).replace("-", "−")
+
+
+def _p(value: float) -> str:
+    return "<0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def _cost(usd: float | None) -> str:
+    return "not known" if usd is None else money(usd * 1000)
+
+
+def judge_comparison_json(found: JudgeComparison) -> str:
+    """The same as one JSON object; what is not known is null."""
+    content: dict[str, Json] = {
+        "run": found.run,
+        "margin": found.margin,
+        "new_calls": found.new_calls,
+        "spent_usd": found.spent_usd,
+        "assertions": [_assertion_json(one) for one in found.assertions],
+    }
+    return json.dumps(content, ensure_ascii=False, indent=2)
+
+
+def _assertion_json(found: AssertionComparison) -> Json:
+    reference = None if found.reference is None else found.judges[found.reference]
+    return {
+        "assertion": found.assertion,
+        "model_of_the_run": found.model,
+        "answers": found.answers,
+        "weighted": found.weighted,
+        "notes": list(found.notes),
+        "judges": [_judge_json(one) for one in found.judges],
+        "best": None if reference is None else reference.name,
+        "cheapest_not_worse": None if found.cheapest is None else found.cheapest.name,
+        "not_enough_evidence": [one.name for one in found.undecided],
+        "votes": [
+            {
+                "judge": one.judge,
+                "agreement": one.agreement,
+                "counts": [
+                    {
+                        "votes": row.votes,
+                        "accuracy": _estimated(row.accuracy.accuracy),
+                        "difference": _difference_json(row.difference),
+                        "cost_usd": row.cost_usd,
+                    }
+                    for row in one.counts
+                ],
+            }
+            for one in found.votes
+        ],
+    }
+
+
+def _judge_json(one: ComparedJudge) -> Json:
+    accuracy = one.accuracy
+    return {
+        "judge": one.name,
+        "model": one.model or None,
+        "votes": one.votes,
+        "errors": one.errors,
+        "error": one.error,
+        "confusion_matrix": None if one.matrix is None else dict(to_builtins(one.matrix)),
+        "accuracy": _estimated(accuracy.accuracy if accuracy else None),
+        "tpr": _estimated(accuracy.tpr if accuracy else None),
+        "tnr": _estimated(accuracy.tnr if accuracy else None),
+        "kappa": _estimated(accuracy.kappa if accuracy else None),
+        "cost_usd": one.cost_usd,
+        "latency_ms": one.latency_ms,
+        "difference": _difference_json(one.difference),
+        "verdict": one.verdict,
+    }
+
+
+def _difference_json(found: AccuracyDifference | None) -> Json:
+    if found is None:
+        return None
+    shown = _estimated(found.estimate)
+    assert isinstance(shown, dict)  # noqa: S101  # of an estimate it is one
+    return {**shown, "p_value": found.p_value, "only_this": found.only_this, "only_other": found.only_other}
+
+
+def _estimated(found: Estimated | None) -> Json:
+    return None if found is None else {"value": found.value, "interval": [found.low, found.high]}

@@ -1,1 +1,0 @@
-"""Judges compared with people: agreement, and pass rates corrected by labels."""

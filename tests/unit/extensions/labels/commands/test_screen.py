@@ -1,0 +1,128 @@
+from itertools import count
+
+import pytest
+from msgspec.structs import replace
+
+from agentv.extensions.labels.checking import check_judges
+from agentv.extensions.labels.commands.screen import Terminal, label_all
+from agentv.extensions.labels.labelling import open_session
+from agentv.extensions.labels.stats.agreement import ConfusionMatrix
+from doubles.judged_runs import ASKED, judged, judged_run
+from doubles.stored_runs import write_run
+from doubles.trials import finished, trial
+
+
+@pytest.fixture(autouse=True)
+def _there(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    judged_run(tmp_path, [True, True, False, False], answer="\x1b[2J answer {} \u202e")
+
+
+def sit(keys, *, lines=(), columns=80, run="last"):
+    """One session with these keys: the session, and what was shown."""
+    session = open_session(run, None, 4, 0, "ada")
+    seconds = count()
+    session.clock = lambda: f"2026-11-21T14:03:{next(seconds):02}.000Z"
+    shown, keys, lines = [], iter(keys), iter(lines)
+    label_all(session, Terminal(shown.append, lambda: None, lambda: next(keys), lambda _: next(lines), lambda: columns))
+    return session, shown
+
+
+def test_each_key_does_what_it_says():
+    session, shown = sit(["p", "b", "F", "?", "n", "u", "q"], lines=["odd"])
+    verdicts = [session.given[one.answer.item].verdict for one in session.drawn[:2]]
+    assert (verdicts, session.left) == (["fail", "unsure"], 2)
+    assert [(one.verdict, one.note) for one in session.kept.read(session.suites)] == [
+        ("pass", ""),
+        ("fail", ""),
+        ("unsure", "odd"),
+    ]
+    assert "no such key: ?" in shown
+    assert "your label: pass" in shown[2], "one that goes back sees the own label"
+
+
+def test_nothing_shown_tells_what_the_judge_said():
+    _, shown = sit("ppfu")
+    everything = "\n".join(shown)
+    assert "as I see it" not in everything
+    assert "judge" not in everything
+    assert "Is polite" in everything
+
+
+def test_points_on_a_scale_are_keys(tmp_path):
+    judged_run(tmp_path, [1.0, 0.75, 0.25, 0.0], run="scaled", scale=(1, 5, 4))
+    session, shown = sit(["p", "4", "1", "u", "b", "b", "5", "q"], run="scaled")
+    labels = session.kept.read(session.suites)
+    assert [(one.verdict, one.score) for one in labels] == [("pass", 0.75), ("fail", 0), ("unsure", None), ("pass", 1)]
+    assert "1 to 5 points · u unsure" in shown[0]
+    assert "no such key: p" in shown
+    assert "1 point\n" in shown[3], "one point is singular"
+    assert "your label: fail, 1 point" in "\n".join(shown)
+
+
+def test_points_of_a_long_scale_are_typed(tmp_path):
+    judged_run(tmp_path, [1.0, 0.2], run="long", scale=(0, 100, 60))
+    session, shown = sit(["s", "s", "s", "q"], lines=["101", "sixty", "60"], run="long")
+    assert [(one.verdict, one.score) for one in session.kept.read(session.suites)] == [("pass", 0.6)]
+    assert shown[1].startswith("points are whole numbers from 0 to 100, found 101")
+    assert "s points, 0 to 100 · u unsure" in shown[0]
+
+
+def test_a_narrow_terminal_breaks_lines_between_words(tmp_path):
+    judged_run(tmp_path, [True], run="wide", answer="some words " * 20 + "x" * 60)
+    _, shown = sit("q", columns=40, run="wide")
+    lines = shown[0].split("\n")
+    assert max(map(len, lines)) <= 40
+    assert all(line.strip().startswith(("some", "words")) for line in lines if "some" in line)
+    assert "".join(line.strip() for line in lines).count("x" * 60) == 1, "nothing is cut"
+    assert "p pass · f fail · u unsure · n note" in lines
+
+
+def test_an_answer_that_the_judge_passed_and_failed_is_labelled_once(tmp_path):
+    run = tmp_path / ".agentv" / "results" / "both"
+    rows = [
+        finished(trial=trial("a", sample=number), scores=[judged(number > 1)], output="same") for number in (1, 2, 3)
+    ]
+    write_run(run, rows)
+    session, shown = sit("f", run="both")
+    assert (len(session.drawn), len(shown), session.left) == (2, 2, 0)
+    labels = session.kept.read(session.suites)
+    assert {(one.judge_passed, one.verdict, one.probability, one.drawn_from) for one in labels} == {
+        (True, "fail", 1, 2),
+        (False, "fail", 1, 1),
+    }
+    assert open_session("both", None, 4, 0, "ada").left == 0
+    (found,) = check_judges("both").judges
+    assert found.counts.labels == 1
+    assert found.matrix == ConfusionMatrix(false_passes=1, true_failures=1)
+
+
+def test_hostile_text_is_spelled_out():
+    _, shown = sit("q")
+    assert "\x1b" not in shown[0]
+    assert "\u202e" not in shown[0]
+    assert r"\x1b[2J answer" in shown[0]
+
+
+def test_an_interrupted_session_loses_nothing_and_goes_on_where_it_was():
+    with pytest.raises(KeyboardInterrupt):
+        sit(["p", "\x03"])
+    session, shown = sit(["f", "\x04"])
+    assert shown[0].startswith("1 of 3")
+    assert [one.verdict for one in session.kept.read(session.suites)] == ["pass", "fail"]
+    assert (session.left, session.agreed[1]) == (2, 2)
+
+
+def test_another_person_labels_the_same_answers():
+    sit("pppp")
+    session = open_session("last", None, 4, 0, "bob")
+    assert session.left == 4
+
+
+def test_after_a_change_of_the_judge_the_answers_are_labelled_again(tmp_path):
+    sit("pppp")
+    judged_run(tmp_path, [True] * 4, run="2027", asked=replace(ASKED, model="other"), answer="\x1b[2J answer {} \u202e")
+    again = open_session("2027", None, 4, 0, "ada")
+    assert again.left == 4
+    again.label(again.drawn[0], "fail")
+    assert open_session("20261121T140322Z-aaaa", None, 4, 0, "ada").left == 0, "the earlier labels stay"

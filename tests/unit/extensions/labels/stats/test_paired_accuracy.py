@@ -1,0 +1,197 @@
+from dataclasses import replace
+
+import pytest
+from scipy.stats import binomtest
+
+from agentv.extensions.labels.stats.agreement import judge_accuracy
+from agentv.extensions.labels.stats.compare_result import AssertionComparison, ComparedJudge, majority_passes
+from agentv.extensions.labels.stats.paired_accuracy import (
+    PersonLabel,
+    accuracy_difference,
+    accuracy_of,
+)
+from agentv.extensions.labels.stats.posterior import Counted, JudgeCounts, JudgedAnswer, judge_counts
+from agentv.stats.comparison.difference import Differences
+
+
+def cells(**sizes):
+    """(label, verdict of the judge) by the counts of `SPV`: stratum, person, verdict, each `p` or `f`."""
+    weights = {"p": 8.0, "f": 1.0}
+    return [
+        (PersonLabel(name[1] == "p", name[0] == "p", weights[name[0]]), name[2] == "p")
+        for name, size in sizes.items()
+        for _ in range(size)
+    ]
+
+
+def test_labels_are_weighted_by_the_strata_that_they_were_drawn_from():
+    # the judge of the run passes 80% of 1,000; 100 labels from each stratum
+    pairs = cells(ppp=70, ppf=10, pfp=5, pff=15, fpp=12, fpf=8, ffp=20, fff=60)
+    labels, verdicts = zip(*pairs, strict=True)
+    counts = JudgeCounts(Counted(8000, 2000), Counted(2000, 8000), Counted(80000, 20000))
+    found = accuracy_of(labels, verdicts, counts)
+    passed, failed = 0.8, 0.2
+    true_passes = passed * 0.8 * 70 / 80 + failed * 0.2 * 12 / 20
+    true_failures = passed * 0.2 * 15 / 20 + failed * 0.8 * 60 / 80
+    person = passed * 0.8 + failed * 0.2
+    judge = true_passes + passed * 0.2 * 5 / 20 + failed * 0.8 * 20 / 80
+    chance = person * judge + (1 - person) * (1 - judge)
+    accuracy = true_passes + true_failures
+    for estimate, value in (
+        (found.tpr, true_passes / person),
+        (found.tnr, true_failures / (1 - person)),
+        (found.accuracy, accuracy),
+        (found.kappa, (accuracy - chance) / (1 - chance)),
+    ):
+        assert estimate.value == pytest.approx(value, abs=0.02)
+        assert estimate.low < value < estimate.high
+    unweighted = accuracy_of([PersonLabel(one.passed) for one in labels], verdicts)
+    assert unweighted.accuracy.value == pytest.approx(157 / 200, abs=0.01)
+    assert abs(unweighted.tpr.value - found.tpr.value) > 0.02
+
+
+def test_kappa_is_not_known_where_the_judge_or_people_say_the_same_of_all():
+    counts = JudgeCounts(Counted(8, 2), Counted(2, 8), Counted(50, 50))
+    people = [PersonLabel(place % 2 == 0, place < 5) for place in range(10)]
+    mixed = [place % 3 == 0 for place in range(10)]
+    alike = [replace(one, passed=True) for one in people]
+    assert accuracy_of(people, mixed, counts).kappa is not None
+    assert accuracy_of(people, [True] * 10, counts).kappa is None
+    assert accuracy_of(people, [False] * 10, counts).kappa is None
+    found = accuracy_of(alike, mixed, counts)
+    assert (found.kappa, found.tnr) == (None, None)
+    assert found.tpr is not None
+
+
+def test_the_judge_that_the_answers_were_drawn_by_has_the_figures_of_its_check():
+    answers = [JudgedAnswer(number % 4 > 0, number % 5 > 0 if number < 40 else None) for number in range(100)]
+    counts = judge_counts(answers)
+    labels = [PersonLabel(one.person, one.judge) for one in answers[:40]]
+    verdicts = [one.judge for one in answers[:40]]
+    assert accuracy_of(labels, verdicts, counts, drawn_by=True) == judge_accuracy(counts)
+    changed = [not verdicts[0], *verdicts[1:]]
+    assert accuracy_of(labels, changed, counts, drawn_by=True) == accuracy_of(labels, changed, counts)
+    other = accuracy_of(labels, verdicts, counts)
+    assert other.accuracy.value == pytest.approx(judge_accuracy(counts).accuracy.value, abs=0.03)
+    assert other.accuracy.reach > judge_accuracy(counts).accuracy.reach, (
+        "what it says of the other answers is not known"
+    )
+
+
+def pair(wins, losses, ties, weight=1.0):
+    labels = [PersonLabel(passed=True, weight=weight)] * (wins + losses + ties)
+    return labels, [True] * wins + [False] * losses + [True] * ties, [False] * wins + [True] * losses + [True] * ties
+
+
+@pytest.mark.parametrize(("wins", "losses", "ties"), [(3, 9, 48), (0, 7, 20), (12, 2, 6), (0, 0, 60)])
+def test_of_equal_weights_it_is_mcnemar(wins, losses, ties):
+    found = accuracy_difference(*pair(wins, losses, ties))
+    exact = binomtest(wins, wins + losses).pvalue if wins + losses else 1.0
+    assert found.p_value == pytest.approx(exact)
+    assert (found.only_this, found.only_other) == (wins, losses)
+    assert found.estimate.value == pytest.approx((wins - losses) / (wins + losses + ties))
+    three = accuracy_difference(*pair(wins, losses, ties), comparisons=3)
+    assert three.p_value == pytest.approx(min(1, 3 * found.p_value))
+    assert three.estimate == found.estimate  # the headline is a 95 % interval; the correction is in the verdict
+    scaled = accuracy_difference(*pair(wins, losses, ties, weight=7.0))
+    assert scaled == pytest.approx(found) or scaled.estimate.low == pytest.approx(found.estimate.low)
+
+
+def test_of_unequal_weights_the_weighted_differences_decide():
+    weights, signs = [5.0, 4.0, 3.0, 1.0, 1.0, 1.0, 1.0, 1.0], [-1, -1, -1, 1, 1, 0, 0, 0]
+    labels = [PersonLabel(passed=True, weight=weight) for weight in weights]
+    found = accuracy_difference(labels, [one >= 0 for one in signs], [one <= 0 for one in signs])
+    mean = sum(weight * sign for weight, sign in zip(weights, signs, strict=True)) / sum(weights)
+    assert found.estimate.value == pytest.approx(mean)
+    alike = accuracy_difference(
+        [PersonLabel(passed=True)] * 8, *([one >= 0 for one in signs], [one <= 0 for one in signs])
+    )
+    assert found.estimate.reach > alike.estimate.reach, "unequal weights tell less"
+
+
+def test_clusters_tell_less_and_too_few_tell_nothing():
+    labels, verdicts, others = pair(4, 12, 44)
+    clustered = [PersonLabel(one.passed, cluster=place // 6) for place, one in enumerate(labels)]
+    alone, together = (accuracy_difference(one, verdicts, others) for one in (labels, clustered))
+    assert together.estimate.reach > alone.estimate.reach
+    assert together.p_value > alone.p_value
+    few = [PersonLabel(one.passed, cluster=place % 5) for place, one in enumerate(labels)]
+    assert accuracy_difference(few, verdicts, others) is None
+
+
+def weighted_pair(weights, signs, clusters=None):
+    labels = [
+        PersonLabel(passed=True, weight=weight, cluster=None if clusters is None else clusters[place])
+        for place, weight in enumerate(weights)
+    ]
+    return labels, [one >= 0 for one in signs], [one <= 0 for one in signs]
+
+
+def test_a_judge_that_is_always_right_where_the_other_never_is_differs_by_all():
+    found = accuracy_difference(*weighted_pair([1.0] * 12, [1] * 12, "aabbccddeeff"))
+    assert (found.estimate.value, found.estimate.high) == (1.0, 1.0)
+    assert found.p_value == pytest.approx(2 / 2**6)
+    assert found.estimate.low < 0.6
+
+
+@pytest.mark.parametrize("clusters", [None, "aabbccddeffg"])
+def test_it_is_the_test_of_compare(clusters):
+    weights = [5.0, 4.0, 3.0, 1.0, 1.0, 1.0, 1.0, 1.0, 2.0, 2.0, 1.0, 3.0]
+    signs = [-1, -1, -1, 1, 1, 0, 0, 0, -1, 1, 0, 0]
+    found = accuracy_difference(*weighted_pair(weights, signs, clusters), comparisons=2, margin=0.1)
+    sides = [float(one <= 0) for one in signs], [float(one >= 0) for one in signs]
+    test = Differences(*sides, list(clusters or range(12)), weights)
+    assert found.p_value == pytest.approx(min(1.0, 2 * test.p()))
+    assert (found.estimate.low, found.estimate.high) == pytest.approx(test.interval(0.95))
+    assert (found.only_this, found.only_other, found.verdict) == (3, 4, "inconclusive")
+
+
+def test_six_clusters_are_enough_and_five_are_not():
+    signs = [1, -1, 0, 0, 1, 0]
+    assert accuracy_difference(*weighted_pair([1.0] * 6, signs)) is not None
+    assert accuracy_difference(*weighted_pair([1.0] * 6, signs, "aabcde")) is None
+
+
+def test_labels_and_verdicts_of_unlike_number_are_refused():
+    with pytest.raises(ValueError, match="2 labels, 1 verdicts"):
+        accuracy_of([PersonLabel(passed=True)] * 2, [True])
+
+
+def test_labels_that_are_all_alike_leave_undefined_what_they_do_not_show():
+    found = accuracy_of([PersonLabel(passed=True)] * 12, [True] * 11 + [False])
+    assert (found.tnr, found.kappa) == (None, None)
+    assert 0.6 < found.tpr.low < found.tpr.high < 1
+    with pytest.raises(ValueError, match="0 labels"):
+        accuracy_of([], [])
+
+
+def judge(name, cost, verdict=None, difference=None):
+    return ComparedJudge(name, "m", 1, 0, None, cost_usd=cost, verdict=verdict, difference=difference)
+
+
+def recommended(*judges):
+    found = AssertionComparison("polite", "m", 60, weighted=True, notes=(), judges=judges, reference=0)
+    return found.cheapest and found.cheapest.name, [one.name for one in found.undecided]
+
+
+def test_the_cheapest_that_is_not_worse_is_recommended_and_never_one_of_which_nothing_is_known():
+    best = judge("best", 3.0)
+    for others, expected in (
+        ((judge("a", 1.0, "non-inferior"), judge("b", 0.5, "worse")), ("a", [])),
+        ((judge("a", 1.0, "non-inferior"), judge("b", 0.5, "inconclusive")), ("a", ["b"])),
+        ((judge("a", 1.0, "inconclusive"), judge("b", 4.0, "equivalent")), ("best", ["a"])),
+        ((judge("a", 4.0, "inconclusive"),), ("best", [])),
+        ((judge("a", None, "better"),), ("best", [])),
+        ((judge("a", None, "inconclusive"),), ("best", ["a"])),
+    ):
+        assert recommended(best, *others) == expected
+    assert recommended(judge("best", None), judge("a", 1.0, "inconclusive")) == (None, ["a"])
+
+
+def test_a_tie_fails():
+    assert [majority_passes(one) for one in ([True], [True, False], [True, True, False], [])] == [
+        True,
+        False,
+        True,
+        False,
+    ]

@@ -1,0 +1,154 @@
+import pytest
+
+from agentv.extensions.labels.stats.corrected import corrected_rate, transferred_rate
+from agentv.extensions.labels.stats.posterior import JudgedAnswer, Observation, estimated, judge_counts
+from agentv.extensions.labels.stats.run_rate import JudgedPart, RunParts, _design_effect, _effective, run_rate_draws
+
+
+def answers(passed, failed, labelled=0, *, agrees=0.9, clusters=None):
+    """Answers of a judge, the first of each verdict labelled."""
+    found = []
+    for verdict, number in ((True, passed), (False, failed)):
+        for place in range(number):
+            person = None if place >= labelled else verdict == (place < agrees * labelled)
+            cluster = None if clusters is None else (verdict, place // clusters)
+            found.append(JudgedAnswer(verdict, person, cluster))
+    return found
+
+
+@pytest.mark.parametrize("clusters", [None, 4])
+def test_where_every_verdict_is_the_judges_it_is_the_corrected_rate(clusters):
+    found = answers(80, 20, 20, clusters=clusters)
+    rate = estimated(run_rate_draws(RunParts([JudgedPart(found)], always_judged=True)))
+    expected = corrected_rate(judge_counts(found))
+    assert (rate.value, rate.low, rate.high) == pytest.approx((expected.value, expected.low, expected.high), abs=1e-9)
+
+
+def test_by_labels_of_other_runs_it_is_the_transferred_rate():
+    calibration, here = judge_counts(answers(80, 20, 20)), answers(60, 40)
+    rate = estimated(run_rate_draws(RunParts([JudgedPart(here, calibration)], always_judged=True)))
+    assert rate == transferred_rate(calibration, judge_counts(here).verdicts)
+
+
+def test_a_judge_no_better_than_chance_corrects_nothing():
+    calibration = judge_counts(answers(50, 50, 20, agrees=0.5))
+    assert run_rate_draws(RunParts([JudgedPart(answers(60, 40), calibration)])) is None
+
+
+def test_trials_that_are_decided_count_with_their_share():
+    judged = JudgedPart(answers(160, 40, 40))
+    alone = estimated(run_rate_draws(RunParts([judged], always_judged=True)))
+    for passed in (True, False):
+        decided = [Observation(passed) for _ in range(200)]
+        rate = estimated(run_rate_draws(RunParts([judged], decided)))
+        expected = (alone.value + passed) / 2
+        assert rate.value == pytest.approx(expected, abs=0.01)
+        assert rate.low < expected < rate.high
+        assert rate.reach < alone.reach + 0.06
+
+
+def test_two_judges_are_two_parts():
+    good, bad = JudgedPart(answers(95, 5, 5, agrees=1)), JudgedPart(answers(95, 5, 5, agrees=0.2))
+    rates = [estimated(run_rate_draws(RunParts([one], always_judged=True))).value for one in (good, bad)]
+    both = estimated(run_rate_draws(RunParts([good, bad], always_judged=True)))
+    assert both.value == pytest.approx(sum(rates) / 2, abs=0.03)
+
+
+def test_trials_that_are_alike_tell_less():
+    judged = answers(80, 20, 20, clusters=1)
+    decided = [Observation(place < 50, ("decided", place)) for place in range(100)]
+    in_tens = [Observation(place < 50, ("decided", place // 10)) for place in range(100)]
+    one, other = (
+        estimated(run_rate_draws(RunParts([JudgedPart(judged)], observations))) for observations in (decided, in_tens)
+    )
+    assert other.reach > 1.2 * one.reach
+
+
+def labelled(passed, failed, right_of_passed, right_of_failed, weight=1.0):
+    """Answers that all have labels: so many of those that the judge passed, and of those that it failed, are right."""
+    return [
+        JudgedAnswer(verdict, verdict == (place < right), weight=weight)
+        for verdict, number, right in ((True, passed, right_of_passed), (False, failed, right_of_failed))
+        for place in range(number)
+    ]
+
+
+def test_the_rate_is_the_sum_of_each_parts_rate_by_its_share_of_the_trials():
+    first, second = labelled(200, 100, 180, 80), labelled(60, 40, 30, 30)
+    decided = [Observation(place < 150) for place in range(200)]
+    people = [180 + 20, 30 + 10, 150]
+    rate = estimated(run_rate_draws(RunParts([JudgedPart(first), JudgedPart(second)], decided)))
+    assert rate.value == pytest.approx(sum(people) / 600, abs=0.005)
+    both = estimated(run_rate_draws(RunParts([JudgedPart(first), JudgedPart(second)], always_judged=True)))
+    assert both.value == pytest.approx(sum(people[:2]) / 400, abs=0.005)
+
+
+def test_no_count_is_larger_than_the_design_effect_of_the_whole_rate_leaves_it():
+    alone = [Observation(place < 30) for place in range(40)]
+    found = _effective(alone, 2.0)
+    assert (found.passed, found.failed) == pytest.approx((15, 5))
+    grouped = [Observation(place < 20, place // 10) for place in range(40)]
+    found = _effective(grouped, 2.0)
+    assert (found.passed, found.failed) == pytest.approx((2, 2)), "four clusters that each end alike"
+
+
+def test_trials_that_stand_for_several_count_so_often():
+    judged = JudgedPart(labelled(200, 100, 180, 80))
+    for weight in (0.5, 3.0):
+        decided = [Observation(place < 30, weight=weight) for place in range(120)]
+        rate = estimated(run_rate_draws(RunParts([judged], decided)))
+        assert rate.value == pytest.approx((200 + 30 * weight) / (300 + 120 * weight), abs=0.01), weight
+
+
+def test_where_none_but_the_judge_decides_a_share_that_others_might_have_is_left_out():
+    judged = JudgedPart(labelled(100, 0, 100, 0))
+    always, sometimes = (
+        estimated(run_rate_draws(RunParts([judged], always_judged=each))).value for each in (True, False)
+    )
+    assert always - 0.01 < sometimes < always - 0.001, "as if half a trial of a hundred were decided, and might fail"
+
+
+def test_the_same_seed_gives_the_same_draws_and_judges_are_drawn_apart():
+    parts = RunParts([JudgedPart(labelled(60, 40, 50, 30))] * 2, always_judged=True)
+    first, again, other = (run_rate_draws(parts, seed) for seed in (0, 0, 1))
+    assert first.tolist() == again.tolist() != other.tolist()
+    alone = run_rate_draws(RunParts(parts.judged[:1], always_judged=True))
+    assert estimated(first).reach < 0.9 * estimated(alone).reach, "two parts that err together would not be surer"
+
+
+def test_the_design_effect_of_a_run_is_that_of_its_linearized_rate_by_hand():
+    judged = [
+        JudgedAnswer(True, True, "a"), JudgedAnswer(True, False, "a", 2.0), JudgedAnswer(True, None, "b"),
+        JudgedAnswer(False, False, "b"), JudgedAnswer(False, True, "c", 1.0, 3.0), JudgedAnswer(False, None, "c"),
+    ]  # fmt: skip
+    decided = [Observation(True, "a"), Observation(False, "b"), Observation(True, "c", 2.0), Observation(False)]
+    total = 12.0
+    # of the answers that the judge passed 1 of 3 labelled trials pass, of those that it failed 3 of 4
+    rates, shares, labelled = {True: 1 / 3, False: 3 / 4}, {True: 4 / total, False: 3 / total}, {True: 3.0, False: 4.0}
+    truth = (4 * rates[True] + 3 * rates[False] + 3.0) / total
+    summed, alone = {}, 0.0
+    for one in judged:
+        rate = rates[one.judge]
+        label = 0.0 if one.person is None else one.label_weight * shares[one.judge] * (one.person - rate)
+        influence = one.weight * (rate - truth) / total + label / labelled[one.judge]
+        summed[one.cluster] = summed.get(one.cluster, 0.0) + influence
+        alone += influence**2
+    for place, one in enumerate(decided):
+        influence = one.weight * (one.passed - truth) / total
+        cluster = one.cluster or place
+        summed[cluster] = summed.get(cluster, 0.0) + influence
+        alone += influence**2
+    effect = sum(one**2 for one in summed.values()) / alone
+    assert _design_effect(RunParts([JudgedPart(judged)], decided)) == pytest.approx(max(1.0, effect))
+    assert effect > 1.01
+    alike = [JudgedAnswer(True, True, place // 2) for place in range(6)]
+    assert _design_effect(RunParts([JudgedPart(alike)], [Observation(True)])) == 1.0, "nothing moves the rate"
+    apart = [("a", True, True), ("b", True, False), ("b", False, None), ("b", False, None)]
+    half = [JudgedAnswer(judge, person, cluster) for cluster, judge, person in apart]
+    # people pass half of what the judge passes, and are taken to fail what it fails: 0.1875 against its opposite
+    assert _design_effect(RunParts([JudgedPart(half)])) == pytest.approx(2 * 0.1875**2 / (0.1875**2 + 3 * 0.0625**2))
+    unlabelled = [JudgedAnswer(place < 4, None, "a" if place < 3 else "b") for place in range(8)]
+    # without labels people are taken to agree with the judge, who passes half
+    assert _design_effect(RunParts([JudgedPart(unlabelled)])) == pytest.approx((3**2 + 3**2) / 8)
+    apart = [JudgedAnswer(one.judge, one.person, None, one.weight, one.per_label) for one in judged]
+    assert _design_effect(RunParts([JudgedPart(apart)], [Observation(True)])) == 1.0

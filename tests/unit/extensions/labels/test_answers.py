@@ -1,0 +1,148 @@
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from agentv.app.results.stored import open_run
+from agentv.errors import UsageError
+from agentv.extensions.labels.answers import draw, graded_answers, stratum_of
+from agentv.model.run.labelled.labels import GradedAnswer
+from doubles.judged_runs import ASKED, judged, judged_run
+from doubles.stored_runs import write_run
+from doubles.trials import errored_score, finished, scored, trial
+
+
+@pytest.fixture(autouse=True)
+def _there(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def answers(root, verdicts, **given):
+    return graded_answers(open_run(judged_run(root, verdicts, **given), action="label"))
+
+
+def test_an_answer_is_drawn_with_the_probability_that_its_label_says(tmp_path):
+    found = answers(tmp_path, [True] * 30 + [False] * 10)
+    drawn = Counter()
+    for seed in range(400):
+        sample = draw(found, 8, seed)
+        assert len({one.answer.key for one in sample}) == 8
+        drawn.update(one.answer.case for one in sample)
+        assert {(one.answer.passed, one.probability, one.drawn_from) for one in sample} == {
+            (True, 4 / 30, 30),
+            (False, 0.4, 10),
+        }
+    assert all(abs(drawn[one.case] / 400 - (4 / 30 if one.passed else 0.4)) < 0.1 for one in found)
+
+
+@st.composite
+def graded(draw_):
+    """Answers of one to three judges, some of them to several trials; every second one of a judge is a failure or not."""
+    found = []
+    for judge in range(draw_(st.integers(1, 3))):
+        for verdict in (True, False):
+            for place in range(draw_(st.integers(0, 12))):
+                asked = replace(ASKED, model=f"m{judge % 2}")
+                trials = draw_(st.integers(1, 3))
+                found.append(
+                    GradedAnswer(
+                        "s", f"c{place}", "t", f"a{judge}", "", "", "e" * 64, "", (), asked, verdict, None, (), trials
+                    )
+                )
+    return found
+
+
+@settings(max_examples=60)
+@given(graded(), st.integers(1, 40), st.integers(0, 30), st.integers(-5, 5), st.randoms())
+def test_draws(found, sample, more, seed, chance):
+    drawn = draw(found, sample, seed)
+    assert len(drawn) == len({one.answer for one in drawn}) == min(sample, len(found))
+    strata = {stratum: [one for one in found if stratum_of(one) == stratum] for stratum in map(stratum_of, found)}
+    sizes = Counter(stratum_of(one.answer) for one in drawn)
+    for stratum, members in strata.items():
+        wanted = (sizes[stratum] / len(members), sum(one.trials for one in members))
+        assert {(one.probability, one.drawn_from) for one in drawn if stratum_of(one.answer) == stratum} <= {wanted}
+        assert sizes[stratum] == len(members) or sizes[stratum] >= max(sizes.values()) - 1, (
+            "evenly, while there are any"
+        )
+    shuffled = chance.sample(found, len(found))
+    assert draw(shuffled, sample, seed) == drawn, "the order of the answers does not matter"
+    assert {one.answer for one in drawn} <= {one.answer for one in draw(found, sample + more, seed)}
+    of_first = [one for one in found if one.assertion == "a0"]
+    assert {one.answer for one in drawn if one.answer.assertion == "a0"} <= {
+        one.answer for one in draw(of_first, sample, seed)
+    }, "one assertion alone goes on with what was drawn of all"
+
+
+def test_every_answer_of_a_stratum_is_drawn_as_often_as_another():
+    """Chi-squared over seeds, of a draw from two judges and of a larger draw that goes on with it."""
+    found = [
+        GradedAnswer("s", f"c{place}", "t", f"a{judge}", "", "", "e" * 64, "", (), ASKED, place % 3 > 0, None, ())
+        for judge in (0, 1)
+        for place in range(15)
+    ]
+    for sample in (8, 14):
+        drawn: Counter[GradedAnswer] = Counter()
+        expected: Counter[GradedAnswer] = Counter()
+        for seed in range(600):
+            sizes = Counter()
+            for one in draw(found, sample, seed):
+                drawn[one.answer] += 1
+                sizes[stratum_of(one.answer)] = one.probability
+            expected.update({one: sizes[stratum_of(one)] for one in found})
+        squares = sum((drawn[one] - expected[one]) ** 2 / expected[one] for one in found)
+        assert squares < 45, f"30 answers; {squares}"
+
+
+def test_the_same_seed_draws_the_same_and_a_larger_sample_adds_to_it(tmp_path):
+    found = answers(tmp_path, [True] * 30 + [False] * 10)
+    keys = [[one.answer.key for one in draw(list(reversed(found)) if turned else found, size, 3)] for size, turned in ((8, 0), (8, 1), (20, 0))]  # fmt: skip
+    assert keys[0] == keys[1]
+    assert set(keys[0]) < set(keys[2])
+    assert len(draw(found, 500, 0)) == 40
+
+
+def test_the_order_does_not_tell_the_verdict(tmp_path):
+    drawn = draw(answers(tmp_path, [True] * 50 + [False] * 50), 60, 0)
+    changes = sum(one.answer.passed is not other.answer.passed for one, other in pairwise(drawn))
+    assert 18 < changes < 42
+
+
+def test_samples_with_one_answer_are_one_and_count_as_trials(tmp_path):
+    run = tmp_path / ".agentv" / "results" / "r"
+    (tmp_path / ".git").mkdir()
+    write_run(
+        run, [finished(trial=trial("a", sample=number), scores=[judged(True)], output="same") for number in (1, 2, 3)]
+    )
+    (found,) = graded_answers(open_run("r", action="label"))
+    assert (found.trials, found.asked, found.reason, found.passed) == (3, ASKED, "as I see it", True)
+
+
+def test_the_opposite_of_a_rubric_is_another_rubric(tmp_path):
+    run = tmp_path / ".agentv" / "results" / "r"
+    (tmp_path / ".git").mkdir()
+    write_run(run, [finished(scores=[judged(True, kind="not-llm-rubric")])])
+    (found,) = graded_answers(open_run("r", action="label"))
+    assert found.asked.rubric == "The opposite must hold of:\nIs polite"
+    assert found.asked.rubric_sha256 != ASKED.rubric_sha256
+
+
+def test_a_run_without_such_answers_says_why(tmp_path):
+    (tmp_path / ".git").mkdir()
+    results = tmp_path / ".agentv" / "results"
+    old = replace(judged(True), grade=replace(judged(True).grade, asked_judge=None))
+    for name, scores, says in (
+        ("plain", [scored()], "no judge graded an answer"),
+        ("old", [old], "an older agentv wrote it"),
+        ("errored", [errored_score(kind="llm-rubric")], "no judge graded an answer"),
+    ):
+        write_run(results / name, [finished(scores=scores)])
+        with pytest.raises(UsageError, match=says):
+            graded_answers(open_run(name, action="label"))
+    write_run(results / "judged", [finished(scores=[judged(True)])])
+    with pytest.raises(UsageError, match="no judged assertion 'polit'") as found:
+        graded_answers(open_run("judged", action="label"), "polit")
+    assert found.value.hint == "did you mean 'polite'?"

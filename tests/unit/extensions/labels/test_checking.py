@@ -1,0 +1,251 @@
+import json
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from agentv.errors import UsageError
+from agentv.extensions.labels.checking import check_judges
+from agentv.extensions.labels.labelling import open_session
+from agentv.extensions.labels.reports.judge_check import judge_check_json, render_judge_check
+from agentv.extensions.labels.stats.agreement import ConfusionMatrix
+from doubles.judged_runs import ASKED, judged_run
+
+VERDICTS = [True] * 80 + [False] * 20
+
+
+@pytest.fixture(autouse=True)
+def _there(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def give(person, says, *, run="last", sample=40, seed=0):
+    """Label a run: `says` gets the number of the case and the judge's verdict."""
+    session = open_session(run, None, sample, seed, person)
+    for drawn in session.drawn:
+        verdict = says(int(drawn.answer.case[1:]), drawn.answer.passed)
+        session.label(drawn, verdict, note="look \x1b[2J" if verdict == "fail" else "")
+    return session
+
+
+def agreeing_but(*wrong):
+    return lambda number, passed: "pass" if passed ^ (number in wrong) else "fail"
+
+
+def test_a_judge_and_a_person(tmp_path):
+    run = judged_run(tmp_path, VERDICTS)
+    session = give("ada", lambda number, passed: "pass" if passed and number % 4 else "fail")
+    (found,) = check_judges("last").judges
+    wrong = sum(one.answer.passed and int(one.answer.case[1:]) % 4 == 0 for one in session.drawn)
+    assert found.matrix == ConfusionMatrix(20 - wrong, wrong, 0, 20)
+    assert found.judge_rate[0] == 0.8
+    assert found.corrected.low < 0.6 < found.corrected.high < 0.8, "the judge passes 0.8, people 0.6"
+    assert found.accuracy.tpr.value > 0.9 > found.accuracy.tnr.value
+    assert [one.judge_passed for one in found.disagreements] == [True] * wrong
+    text = render_judge_check(check_judges("last"))
+    assert f"agentv results show {run} --case c" in text
+    assert "pass rate 80.0% by the judge; " in text
+    assert "corrected by 40 labelled answers" in text
+    assert "\x1b" not in text
+    assert r"ada (fail): look \x1b[2J" in text
+    shown = json.loads(judge_check_json(check_judges("last")))["judges"][0]
+    assert shown["confusion_matrix"]["false_passes"] == wrong
+    assert shown["corrected_pass_rate"]["interval"] == [found.corrected.low, found.corrected.high]
+
+
+def test_a_file_of_labels_alone_says_the_same(tmp_path):
+    judged_run(tmp_path, VERDICTS)
+    session = give("ada", agreeing_but(1, 5, 9, 85))
+    (of_run,), (of_file,) = (check_judges(one).judges for one in ("last", str(session.kept.places(session.suites)[0])))
+    assert of_file.matrix == of_run.matrix
+    assert of_file.judge_rate[0] == of_run.judge_rate[0]
+    assert of_file.corrected.value == pytest.approx(of_run.corrected.value, abs=0.005)
+
+
+def test_labels_of_a_huge_run_take_no_more_time(tmp_path):
+    judged_run(tmp_path, VERDICTS)
+    session = give("ada", agreeing_but(1, 85))
+    path = Path(session.kept.places(session.suites)[0])
+    lines = path.read_text().replace('"drawn_from":80', '"drawn_from":80000000')
+    path.write_text(lines.replace('"drawn_from":20', '"drawn_from":20000000'))
+    (found,) = check_judges(str(path)).judges
+    assert found.judge_rate[0] == pytest.approx(0.8, abs=0.001)
+
+
+def test_labels_beside_one_verdict_of_the_judge_are_told(tmp_path):
+    judged_run(tmp_path, VERDICTS)
+    session = give("ada", agreeing_but())
+    path = Path(session.kept.places(session.suites)[0])
+    path.write_text("".join(line for line in path.read_text().splitlines(keepends=True) if '"judge_pass":true' in line))
+    for named in ("last", str(path)):
+        shown = render_judge_check(check_judges(named))
+        assert "warning: no labelled answer is one that the judge fails, so that TPR and TNR are hardly known" in shown
+
+
+def test_several_people(tmp_path):
+    judged_run(tmp_path, VERDICTS)
+    for person, wrong in (("ada", ()), ("bob", range(0, 100, 6)), ("eve", range(1, 100, 6))):
+        give(person, agreeing_but(*wrong), sample=100)
+    (found,) = check_judges("last").judges
+    assert (found.counts.people, found.counts.labels, found.people.answers) == (3, 300, 100)
+    assert 0.7 < found.people.agreement < 0.9
+    assert found.people.alpha.low < found.people.alpha.value < found.people.agreement
+    assert found.alternative.passed
+    assert found.matrix == ConfusionMatrix(80, 0, 0, 20), "two of three agree with the judge everywhere"
+    assert "the judge may stand in for a person" in render_judge_check(check_judges("last"))
+
+
+def test_labels_that_do_not_count_are_told(tmp_path):
+    judged_run(tmp_path, VERDICTS)
+    give("ada", agreeing_but())
+    for what, changed in (
+        ("other_judge", replace(ASKED, model="openai:large")),
+        ("other_judge", replace(ASKED, prompt_sha256="e" * 64)),
+        ("other_rubric", replace(ASKED, rubric_sha256="e" * 64)),
+    ):
+        run = judged_run(
+            tmp_path, VERDICTS, run=f"2026-{what}-{changed.model[-5:]}-{changed.prompt_sha256[0]}", asked=changed
+        )
+        (found,) = check_judges(run).judges
+        assert getattr(found.counts, what) == 40, what
+        assert (found.matrix.total, found.corrected, found.transferred) == (0, None, None)
+        assert "never checked on this run" in render_judge_check(check_judges(run))
+
+
+def test_labels_of_another_run_correct_by_the_judges_errors(tmp_path):
+    judged_run(tmp_path, VERDICTS)
+    give("ada", agreeing_but(*range(0, 100, 10)), sample=100)
+    other = judged_run(tmp_path, [True] * 60 + [False] * 40, run="other", answer="something else {}")
+    (found,) = check_judges(other).judges
+    assert (found.transferred_answers, found.matrix.total) == (100, 0)
+    assert found.transferred.low < 0.6 < found.transferred.high
+    assert "if the judge errs as often here as there" in render_judge_check(check_judges(other))
+
+
+def test_the_later_label_of_a_person_counts_and_is_told(tmp_path):
+    judged_run(tmp_path, [True] * 6 + [False] * 6)
+    give("ada", lambda *_: "fail", sample=12)
+    session = open_session("last", None, 12, 0, "ada")
+    assert session.left == 0
+    session.label(session.drawn[0], "pass")
+    found = check_judges("last")
+    assert [(one.case, one.verdict) for one in found.changed] == [(session.drawn[0].answer.case, "pass")]
+    assert found.judges[0].matrix.true_passes + found.judges[0].matrix.false_failures == 1
+    assert "1 changed label, where the same person said something else before" in render_judge_check(found)
+
+
+@pytest.mark.parametrize("verdict", ["pass", "fail", "unsure"])
+@pytest.mark.parametrize("verdicts", [[True] * 5, [False] * 5, [True] * 4 + [False] * 3])
+def test_labels_that_are_all_alike_give_numbers_and_a_warning(tmp_path, verdict, verdicts):
+    judged_run(tmp_path, verdicts)
+    give("ada", lambda *_: verdict)
+    give("bob", lambda *_: verdict)
+    checked = check_judges("last")
+    text = render_judge_check(checked)
+    json.loads(judge_check_json(checked), parse_constant=pytest.fail)
+    if verdict == "unsure":
+        assert f"{2 * len(verdicts)} labels not counted: unsure" in text
+        assert checked.judges[0].corrected is None
+    else:
+        assert f"warning: only {len(verdicts)} labelled answers" in text
+        assert 0 < checked.judges[0].corrected.low < checked.judges[0].corrected.high < 1
+        assert "Cohen's kappa     undefined" in text
+
+
+def test_nothing_to_check_is_said(tmp_path):
+    judged_run(tmp_path, [True])
+    for named, says in (("last", "no labels of the run"), ("none.jsonl", "no file of labels")):
+        with pytest.raises(UsageError, match=says):
+            check_judges(named)
+    (tmp_path / "empty.jsonl").touch()
+    with pytest.raises(UsageError, match="has no labels"):
+        check_judges(str(tmp_path / "empty.jsonl"))
+
+
+def test_labels_of_a_run_that_shares_only_some_answers_are_no_random_part_of_this_one(tmp_path):
+    judged_run(tmp_path, VERDICTS)
+    give("ada", agreeing_but(1, 90))
+    same = judged_run(tmp_path, VERDICTS, run="same")
+    assert check_judges(same).judges[0].corrected is not None, "all answers are the same, as after --regrade"
+    for run, verdicts in (("longer", [*VERDICTS, True]), ("shorter", VERDICTS[20:])):
+        (found,) = check_judges(judged_run(tmp_path, verdicts, run=run)).judges
+        assert found.corrected is None, run
+        assert found.counts.not_drawn == found.matrix.total > 0, run
+        assert found.transferred_answers == 40, run
+        assert found.transferred.low < 0.8 < found.transferred.high, run
+    text = render_judge_check(check_judges("longer"))
+    assert "40 labels not used to correct the pass rate: not drawn at random from this run" in text
+    assert "corrected by 40 labelled answers of other runs, if the judge errs as often here as there" in text
+
+
+def test_points_of_people_correct_the_mean_score(tmp_path):
+    """The judge gives every answer one point too many."""
+    scores = [1.0, 0.75, 0.5, 0.25] * 20
+    judged_run(tmp_path, scores, scale=(1, 5, 4))
+    session = open_session("last", None, 40, 0, "ada")
+    for drawn in session.drawn:
+        session.label(drawn, points=session.drawn[0].answer.scale.points(drawn.answer.score) - 1)
+    (found,) = check_judges("last").judges
+    assert found.mean_score.judge == 0.625
+    assert found.mean_score.corrected.value == pytest.approx(0.375, abs=0.001)
+    assert 0.25 < found.mean_score.corrected.low < 0.375 < found.mean_score.corrected.high < 0.5
+    text = render_judge_check(check_judges("last"))
+    assert "mean score 0.62 by the judge; 0.37 (95% CI 0." in text
+    assert "corrected by 40 answers with points by people" in text
+    shown = json.loads(judge_check_json(check_judges("last")))["judges"][0]["mean_score"]
+    assert (shown["judge"], shown["answers"]) == (0.625, 40)
+    (of_file,) = check_judges(str(session.kept.places(session.suites)[0])).judges
+    assert of_file.mean_score is None, "labels alone do not hold the judge's scores"
+
+
+def test_too_few_points_are_told(tmp_path):
+    judged_run(tmp_path, [1.0, 0.75, 0.5, 0.25], scale=(1, 5, 4))
+    session = open_session("last", None, 4, 0, "ada")
+    session.label(next(one for one in session.drawn if one.answer.passed), points=5)
+    text = render_judge_check(check_judges("last"))
+    assert "mean score 0.62 by the judge; to correct it, give points to 2 answers or more" in text
+
+
+def test_labels_of_a_run_whose_judge_changed_its_mind_are_no_random_part_of_this_one(tmp_path):
+    """The same answers graded again: two verdicts are other ones, though as many pass as before."""
+    judged_run(tmp_path, VERDICTS)
+    session = give("ada", agreeing_but(1, 90), sample=100)
+    flipped = [*VERDICTS]
+    flipped[0], flipped[99] = False, True
+    (found,) = check_judges(judged_run(tmp_path, flipped, run="again")).judges
+    assert (found.corrected, found.matrix.total) == (None, len(session.drawn))
+    assert found.transferred is not None
+
+
+def test_a_person_is_one_person_however_the_name_is_written(tmp_path):
+    judged_run(tmp_path, VERDICTS)
+    give("ada", agreeing_but())
+    session = give(" Ada ", agreeing_but(*range(100)))
+    path = Path(session.kept.places(session.suites)[0])
+    (found,) = check_judges("last").judges
+    assert (found.counts.labels, found.counts.people, found.people) == (40, 1, None)
+    assert found.matrix == ConfusionMatrix(0, 20, 20, 0), "what she said last counts"
+    assert len(check_judges("last").changed) == 40
+    assert '"person":" Ada "' in path.read_text(), "as it was written"
+
+
+@pytest.mark.parametrize("time", ["9999-12-31T23:59:59Z", "1999-12-31T23:59:59Z", "2026-13-99T00:00:00Z"])
+def test_a_label_with_an_impossible_time_is_read_and_does_not_count(tmp_path, time):
+    judged_run(tmp_path, VERDICTS)
+    session = give("ada", agreeing_but(1), sample=10)
+    (path,) = map(Path, session.kept.places(session.suites))
+    first, *rest = path.read_text().splitlines(keepends=True)
+    label = json.loads(first)
+    forged = {**label, "time": time, "label": "unsure"}
+    path.write_text("".join([first, *rest, json.dumps(forged) + "\n"]))
+    (found,) = check_judges("last").judges
+    assert (found.counts.labels, found.counts.impossible_time, found.counts.unsure) == (10, 1, 0)
+    text = render_judge_check(check_judges("last"))
+    assert "note: 1 label not counted: with a time before 2000, or more than a day from now" in text
+    assert open_session("last", None, 10, 0, "ada").left == 0
+    path.write_text(json.dumps(forged) + "\n")
+    again = open_session("last", None, 10, 0, "ada")
+    assert again.left == 10
+    drawn = next(one for one in again.drawn if one.answer.case == label["case"])
+    assert again.label(drawn, "pass").time.startswith("20"), "the new one counts, and at its own time"
+    assert check_judges("last").judges[0].counts.labels == 1

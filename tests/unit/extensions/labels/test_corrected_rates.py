@@ -1,0 +1,265 @@
+"""Corrected rates as views get them, of stored runs."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from msgspec.structs import replace
+
+from agentv.app.results.stored import open_run
+from agentv.extensions.labels.checking import check_judges
+from agentv.extensions.labels.compared_rates import compared_rates
+from agentv.extensions.labels.corrected_rates import RunLabels
+from agentv.extensions.labels.gates import CheckedMinimums
+from agentv.extensions.labels.labelling import open_session
+from agentv.extensions.labels.reports.judge_check import render_judge_check
+from agentv.extensions.labels.shown_rates import labels_of_suites, rated_trials, shown_run, with_corrected_rates
+from agentv.extensions.labels.stats.left_out import AnswerPart, left_out
+from agentv.model.suite.suite import JudgeMinimums
+from agentv.reports.run.totals import totals
+from agentv.store.totals.summary import summary_in
+from doubles.judged_runs import ASKED, judged, judged_run
+from doubles.stored_runs import write_run
+from doubles.trials import finished, scored, trial
+
+VERDICTS = [True] * 80 + [False] * 20
+
+
+@pytest.fixture(autouse=True)
+def _there(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def give(says, *, run="last", sample=40, assertion=None):
+    session = open_session(run, assertion, sample, 0, "ada")
+    for drawn in session.drawn:
+        session.label(drawn, "pass" if says(int(drawn.answer.case[1:]), drawn.answer.passed) else "fail")
+
+
+def honest(number, passed):
+    return passed and number % 4 != 0
+
+
+def shown(run="last"):
+    return shown_run(open_run(run, action="show")).summary
+
+
+def written(root, run, results):
+    (root / ".git").mkdir(exist_ok=True)
+    write_run(root / ".agentv" / "results" / run, results)
+    return run
+
+
+def test_the_number_is_that_of_judge_check(tmp_path):
+    judged_run(tmp_path, VERDICTS)
+    give(honest)
+    found = shown().corrected
+    (checked,) = check_judges("last").judges
+    assert (found.run.rate, *found.run.interval) == pytest.approx(
+        (checked.corrected.value, checked.corrected.low, checked.corrected.high)
+    )
+    assert (found.run.by_judge, found.run.labels, found.run.transferred) == (0.8, 40, False)
+    assert found.assertions[0].corrected == found.run
+    assert found.unchecked == ()
+    (line,) = [one for one in totals(shown(), 0, "there") if "corrected by" in one]
+    assert line.startswith("pass rate 80.0% by the judge; ")
+    assert line.endswith("corrected by 40 labelled answers")
+
+
+def test_trials_that_checks_decide_do_not_depend_on_the_judge(tmp_path):
+    results = []
+    for number in range(100):
+        passes, fits = number % 10 != 0, number < 50
+        scores = [judged(passes), scored(fits, required=True, weight=0, text="short")]
+        one = finished("passed" if passes and fits else "failed", trial=trial(f"c{number}"), scores=scores)
+        results.append(replace(one, score=float(passes), output=f"answer {number}"))
+    written(tmp_path, "run", results)
+    give(lambda number, passed: passed and number % 3 != 0, sample=100)
+    found = shown().corrected
+    assert found.run.by_judge == 0.45
+    assert found.run.labels == 50, "labels of answers that were too long anyway say nothing of the run"
+    assert found.run.interval[0] < 0.30 < found.run.interval[1] < 0.45
+    assert found.assertions[0].corrected.rate == pytest.approx(0.6, abs=0.02)
+
+
+def test_with_several_judged_assertions_there_are_only_their_own_rates(tmp_path):
+    results = []
+    for number in range(40):
+        scores = [
+            judged(number % 10 != 0),
+            judged(number % 10 != 0, replace(ASKED, rubric_sha256="c" * 64), name="kind"),
+        ]
+        one = finished("passed" if number % 10 else "failed", trial=trial(f"c{number}"), scores=scores)
+        results.append(replace(one, output=f"answer {number}"))
+    written(tmp_path, "run", results)
+    give(lambda _, passed: passed, sample=80)
+    found = shown().corrected
+    assert found.run is None
+    assert "several judged assertions" in found.reason
+    assert [one.corrected.labels for one in found.assertions] == [40, 40]
+    lines = totals(shown(), 0, "there")
+    assert any(line.startswith("no corrected pass rate of the run: ") for line in lines)
+    assert sum("corrected by 40 labelled answers" in line for line in lines) == 2
+
+
+def test_assertions_of_one_judge_are_one_part_unless_labels_leave_one_out(tmp_path):
+    """As in a suite whose cases have rubrics of their own: most of their assertions have no label."""
+    asked = [replace(ASKED, rubric_sha256=f"{number:064x}") for number in range(100)]
+    for run, names in (("own", [f"r{number}" for number in range(100)]), ("two", ["a", "b"] * 50)):
+        results = [
+            replace(
+                finished("passed", trial=trial(f"c{number}"), scores=[judged(True, asked[number], name=names[number])]),
+                output=f"answer {number}",
+            )
+            for number in range(100)
+        ]
+        written(tmp_path, run, results)
+    give(lambda number, _: number % 5 != 0, run="own", sample=40)
+    found = shown("own").corrected.run
+    assert found.labels == 40
+    assert found.interval[0] < 0.8 < found.interval[1]
+    give(lambda number, _: number % 5 != 0, run="two", sample=30, assertion="a")
+    two = shown("two").corrected
+    assert (two.run, two.reason) == (None, "no label counts for 'b'")
+
+
+def test_labels_of_another_run_are_told_apart_and_outdated_ones_do_not_count(tmp_path):
+    judged_run(tmp_path, VERDICTS)
+    give(honest, sample=100)
+    other = judged_run(tmp_path, [True] * 60 + [False] * 40, run="other", answer="something else {}")
+    found = shown(other).corrected
+    assert found.run.transferred
+    assert found.run.interval[0] < 0.45 < found.run.interval[1]
+    assert any(
+        "labelled answers of other runs, if the judge errs as often here as there" in one
+        for one in totals(shown(other), 0, "")
+    )
+    for changed in (
+        replace(ASKED, model="openai:large"),
+        replace(ASKED, prompt_sha256="e" * 64),
+        replace(ASKED, rubric_sha256="e" * 64),
+    ):
+        for answer in ("answer {}", "new answer {}"):  # the same answers, and others
+            run = judged_run(tmp_path, VERDICTS, run=f"{hash((changed, answer))}", asked=changed, answer=answer)
+            found = shown(run).corrected
+            assert (found.run, found.unchecked, found.outdated) == (None, ("strict",), ("strict",)), (changed, answer)
+            (checked,) = check_judges(run).judges
+            assert (checked.corrected, checked.transferred) == (None, None), (changed, answer)
+
+
+def test_samples_of_a_case_count_as_the_pass_rate_counts_them(tmp_path):
+    results = []
+    for number in range(40):
+        for sample in (1, 2, 3):
+            passed = number % 4 != 0
+            subject = trial(f"c{number}", sample=sample, repeat=3)
+            one = finished("passed" if passed else "failed", trial=subject, scores=[judged(passed)])
+            results.append(replace(one, output=f"answer {number}"))
+    written(tmp_path, "run", results)
+    give(lambda _, passed: passed, sample=40)
+    summary = shown()
+    assert summary.corrected.run.by_judge == summary.pass_rate == 0.75
+    low, high = summary.corrected.run.interval
+    assert high - low > 0.2, "40 cases tell no more than 40 cases, however often each ran"
+
+
+def test_without_labels_the_judge_is_said_to_be_unchecked_once_and_without_a_judge_nothing(tmp_path):
+    written(tmp_path, "run", [finished(trial=trial("a"))])
+    summary = shown("run")
+    assert summary.corrected is None
+    judges = replace(summary, judges=("strict", "second"))
+    assert not any("people" in line for line in totals(summary, 0, "there"))
+    judged_run(tmp_path, [True, False], run="judged")
+    found = with_corrected_rates(judges, open_run("judged", action="show"))
+    note = "the judges 'strict' and 'second' were never checked against people; label answers: agentv label there"
+    assert [line for line in totals(found, 0, "there") if "people" in line] == [f"note: {note}"]
+
+
+def test_a_broken_file_of_labels_hides_no_run(tmp_path):
+    judged_run(tmp_path, VERDICTS)
+    give(honest)
+    (file,) = (tmp_path / ".agentv" / "labels").iterdir()
+    file.write_text(file.read_text()[:-30])
+    summary = replace(shown(), judges=("strict",))
+    found = with_corrected_rates(summary, open_run("last", action="show")).corrected
+    assert found.run is None
+    assert "labels cannot be read" in found.reason
+    assert "cut off" in found.reason
+
+
+def test_two_runs_side_by_side(tmp_path):
+    base = open_run(judged_run(tmp_path, VERDICTS, run="base"), action="show")
+    targets = (["gpt"], ["gpt"])
+    candidate = open_run(judged_run(tmp_path, VERDICTS[20:], run="candidate", answer="other {}"), action="show")
+    assert compared_rates((base, candidate), targets) is None
+    give(honest, run="base", sample=100)
+    found = compared_rates((base, candidate), targets)
+    assert (found.base.transferred, found.candidate.transferred) == (False, True)
+    assert found.base == shown("base").corrected.run
+    assert found.candidate == shown("candidate").corrected.run
+    assert found.interval[0] < found.candidate.rate - found.base.rate < found.interval[1]
+    strange = open_run(judged_run(tmp_path, VERDICTS, run="strange", asked=replace(ASKED, model="x:y")), action="show")
+    one_sided = compared_rates((base, strange), targets)
+    assert (one_sided.candidate, one_sided.difference) == ("no label counts for 'polite'", None)
+
+
+def test_a_corrected_rate_that_someone_wrote_into_the_summary_is_not_believed(tmp_path):
+    judged_run(tmp_path, VERDICTS)
+    give(honest)
+    summary = shown()
+    path = tmp_path / "summary.json"
+    path.write_text(json.dumps(summary.as_json()))
+    assert "corrected" in json.loads(path.read_text())
+    assert summary_in(path, path.read_bytes()) == replace(summary, corrected=None)
+
+
+def rubrics_run(root, run, numbers, *, shared=True):
+    """A run of answers by one assertion, of which odd cases have the rubric "Hard": shared, or one for each case."""
+    results = []
+    for number in numbers:
+        which = number % 2 if shared else number
+        asked = replace(ASKED, rubric="Hard" if number % 2 else "Easy", rubric_sha256=f"{which:064x}")
+        subject = trial(f"c{number}")
+        passed = number % 10 > 1
+        one = finished("passed" if passed else "failed", trial=subject, scores=[judged(passed, asked)])
+        results.append(replace(one, output=f"{run} {number}"))
+    return written(root, run, results)
+
+
+def test_labels_of_one_rubric_correct_no_verdicts_by_another(tmp_path):
+    """The judge errs on half of what is hard: labels of what is easy alone must not show it to be right."""
+    right = "no label counts for the rubric \"Hard\" of 'polite'"
+    rubrics_run(tmp_path, "first", range(0, 200, 2))
+    give(lambda _, passed: passed, run="first", sample=60)
+    both = rubrics_run(tmp_path, "second", range(200))
+    assert (shown(both).corrected.run, shown(both).corrected.reason) == (None, right), "labels of another run"
+    (checked,) = check_judges(both).judges
+    assert (checked.transferred, checked.left_out) == (None, "the rubric \"Hard\" of 'polite'")
+    session = open_session(both, None, 60, 0, "ada")
+    for drawn in session.drawn:
+        if drawn.answer.asked.rubric == "Easy":
+            session.label(drawn, "pass" if drawn.answer.passed else "fail")
+    assert (shown(both).corrected.run, shown(both).corrected.reason) == (None, right), "drawn, and half left out"
+    (checked,) = check_judges(both).judges
+    assert (checked.corrected, checked.left_out) == (None, "the rubric \"Hard\" of 'polite'")
+    assert "warning: no label counts for the rubric" in render_judge_check(check_judges(both))
+    trials = rated_trials(open_run(both, action="show"))
+    labels = RunLabels.of(trials, labels_of_suites({trials[0].part[0]}, tmp_path).labels, both)
+    gate = CheckedMinimums.of([one for trial in trials for one in trial.judged], labels, JudgeMinimums(0.5, 0.5))
+    assert gate.unknown, "a judge that is right by one rubric is not known to be right"
+    assert "no label counts for the rubric" in gate.refusal
+    give(lambda number, passed: passed and number % 4 != 1, run=both, sample=60)
+    assert shown(both).corrected.run.interval[1] < 0.8, "drawn from all, they show that it errs"
+    assert check_judges(both).judges[0].corrected is not None
+
+
+def test_rubrics_of_single_cases_may_lack_labels_by_chance_alone(tmp_path):
+    rubrics_run(tmp_path, "first", range(100), shared=False)
+    give(lambda _, passed: passed, run="first", sample=40)
+    assert shown("first").corrected.run.labels == 40
+    again = rubrics_run(tmp_path, "again", range(100), shared=False)
+    assert shown(again).corrected.run.transferred
+    few, others = [AnswerPart((0, 1), (0, 4))] * 10, [AnswerPart((0, 1), (0, 0))] * 490
+    assert left_out([*few, *others], elsewhere=True) is not None, "40 random labels are not of 10 rubrics in 500"
+    assert left_out([AnswerPart((0, 1), (0, 1))] * 40 + others, elsewhere=True) is None

@@ -1,0 +1,205 @@
+import csv
+import io
+import json
+
+import pytest
+
+from agentv.errors import StoreError, UsageError
+from agentv.extensions.labels.exchange import export_answers, import_labels
+from agentv.extensions.labels.labelling import open_session
+from doubles.judged_runs import judged_run
+
+
+@pytest.fixture
+def session(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    judged_run(tmp_path, [True, True, True, False], answer='=SUM(1) \x1b answer, "{}"\nnext')
+    return open_session("last", None, 4, 0, "ada")
+
+
+@pytest.mark.parametrize("name", ["labels.csv", "labels.jsonl"])
+def test_what_is_exported_and_filled_in_comes_back(session, tmp_path, name):
+    file = tmp_path / name
+    export_answers(session, file)
+    rows = read(file)
+    assert (rows[0]["criteria"], rows[0]["label"]) == ("Is polite", "")
+    rows[0]["label"], rows[1]["label"], rows[2]["label"] = "pass", "FAIL ", "unsure"
+    rows[1].update(note="rude", person="bob")
+    write(file, rows)
+    added = import_labels("last", file, "ada")
+    assert (added.added, added.known, added.empty) == (3, 0, 1)
+    labels = session.kept.read(session.suites)
+    assert [(one.verdict, one.person, one.note) for one in labels] == [
+        ("pass", "ada", ""),
+        ("fail", "bob", "rude"),
+        ("unsure", "ada", ""),
+    ]
+    assert [one.probability for one in labels] == [1, 1, 1]
+    assert {one.judge_passed: one.drawn_from for one in labels}[True] == 3
+    assert import_labels("last", file, "ada").added == 0, "the same file twice adds nothing"
+
+
+def test_a_person_is_one_person_however_the_name_is_written(session, tmp_path):
+    file = tmp_path / "labels.csv"
+    export_answers(session, file)
+    rows = read(file)
+    for row in rows:
+        row["label"] = "pass"
+    write(file, rows)
+    assert import_labels("last", file, "ada").added == 4
+    again = import_labels("last", file, " Ada  ")
+    assert (again.added, again.known) == (0, 4)
+    assert open_session("last", None, 4, 0, "ADA").left == 0, "she goes on where she was"
+    assert open_session("last", None, 4, 0, "bob").left == 4
+    write(file, [dict(rows[0], person="Eve"), dict(rows[0], person="eve ", label="fail")])
+    with pytest.raises(UsageError, match="says something else of this answer above"):
+        import_labels("last", file, "ada")
+
+
+def test_wrong_lines_are_named_and_nothing_is_added(session, tmp_path):
+    file = tmp_path / "labels.csv"
+    export_answers(session, file)
+    rows = read(file)
+    for row in rows:
+        row["label"] = "pass"
+    rows[0]["label"], rows[1]["rubric_sha256"], rows[2]["draw"] = "yes", "f" * 64, "all of them"
+    rows[3]["score"] = "4"
+    rows += [dict(rows[3], score=""), dict(rows[3], score="", label="fail"), dict(rows[3], output_sha256="")]
+    write(file, rows)
+    with pytest.raises(UsageError) as found:
+        import_labels("last", file, "ada")
+    told = str(found.value)
+    assert "unknown label 'yes'; write pass, fail or unsure" in told
+    assert "of another run or rubric" in told
+    assert "agentv wrote no draw 'all of them'; leave that column as it was exported" in told
+    assert "the rubric has no scale, so 'score' must be empty, found '4'" in told
+    assert "ada says something else of this answer above" in told
+    assert "it was cut off, or these columns were emptied" in told
+    assert len(told.splitlines()) == 6
+    assert session.kept.read(session.suites) == []
+
+
+def test_answers_of_no_draw_are_labelled_and_told(session, tmp_path):
+    file = tmp_path / "labels.jsonl"
+    export_answers(session, file)
+    rows = [{**row, "label": "pass", "draw": None} for row in read(file)]
+    write(file, rows)
+    added = import_labels("last", file, "ada")
+    assert (added.added, added.not_drawn) == (4, 4)
+    assert {(one.probability, one.drawn_from) for one in session.kept.read(session.suites)} == {(None, None)}
+
+
+def test_files_that_are_none_are_refused(session, tmp_path):
+    for name, content, error, says in (
+        ("a.txt", b"", UsageError, "cannot tell the format"),
+        ("none.csv", None, StoreError, "it does not exist"),
+        ("a.csv", b"\xff\xfe", StoreError, "not UTF-8"),
+        ("b.csv", b"case,label\n", UsageError, "no column assertion, output_sha256, rubric_sha256"),
+        ("a.jsonl", b"{\n", UsageError, r"a\.jsonl:1: not JSON"),
+        ("b.jsonl", b"[]\n", UsageError, "expected an object"),
+    ):
+        if content is not None:
+            (tmp_path / name).write_bytes(content)
+        with pytest.raises(error, match=says):
+            import_labels("last", tmp_path / name, "ada")
+    with pytest.raises(UsageError, match="cannot tell the format"):
+        export_answers(session, tmp_path / "labels.xlsx")
+
+
+def test_nothing_exported_tells_what_the_judge_said(tmp_path, monkeypatch):
+    """Two exports whose judges say the opposite are the same, but for which answers were drawn."""
+    monkeypatch.chdir(tmp_path)
+    exported = []
+    for number, verdicts in enumerate(([True] * 9 + [False] * 3, [False] * 9 + [True] * 3)):
+        run = judged_run(tmp_path, verdicts, run=f"run-{number}")
+        file = tmp_path / f"{run}.jsonl"
+        export_answers(open_session(run, None, 100, 0, "ada"), file)
+        exported.append({row.pop("case"): row for row in read(file)})
+    assert exported[0] == {case: exported[1][case] | {} for case in exported[0]}
+    assert not {"judge", "judge_pass", "probability", "drawn_from", "passed", "reason"} & set(exported[0]["c0"])
+
+
+def test_the_file_is_never_overwritten(session, tmp_path):
+    (tmp_path / "labels.csv").write_text("mine")
+    with pytest.raises(UsageError, match="exists and may hold labels") as found:
+        export_answers(session, tmp_path / "labels.csv")
+    assert found.value.hint == "import it first, or choose another name"
+    assert (tmp_path / "labels.csv").read_text() == "mine"
+
+
+def test_the_probability_comes_from_the_draw_and_not_from_the_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    judged_run(tmp_path, [True] * 30 + [False] * 10)
+    session = open_session("last", None, 8, 3, "ada")
+    file = tmp_path / "labels.csv"
+    export_answers(session, file)
+    rows = read(file)
+    assert {row["draw"] for row in rows} == {"sample 8 seed 3"}
+    for row in rows:
+        row["label"] = "fail"
+    write(file, rows)
+    assert import_labels("last", file, "ada").not_drawn == 0
+    wanted = {(one.answer.case, one.probability, one.drawn_from) for one in session.drawn}
+    assert {(one.case, one.probability, one.drawn_from) for one in session.kept.read(session.suites)} == wanted
+
+
+def test_a_spreadsheet_may_save_the_file(tmp_path, monkeypatch):
+    """Other separator, quotes only where needed, CRLF, a BOM, guarded cells with and without the guard."""
+    monkeypatch.chdir(tmp_path)
+    judged_run(tmp_path, [True, False])
+    session = open_session("last", None, 2, 0, "ada")
+    session.label(session.drawn[0], "fail", note="=cmd|' /C calc'!A0; -x\n+1")
+    file = tmp_path / "labels.csv"
+    export_answers(session, file)
+    rows = read(file)
+    assert rows[0]["note"].startswith("'=cmd")
+    rows[1].update(label="pass", note="'=1+1")
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(rows[0]), delimiter=";", lineterminator="\r\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    file.write_bytes(b"\xef\xbb\xbf" + out.getvalue().encode())
+    added = import_labels("last", file, "ada")
+    assert (added.added, added.known) == (1, 1), "the guarded note is the one that was given"
+    assert [one.note for one in session.kept.read(session.suites)][1:] == ["=1+1"]
+
+
+def test_points_go_out_and_come_back(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    judged_run(tmp_path, [1.0, 0.75, 0.25, 0.0], scale=(1, 5, 4))
+    session = open_session("last", None, 4, 0, "ada")
+    session.label(session.drawn[0], points=2)
+    file = tmp_path / "labels.csv"
+    export_answers(session, file)
+    rows = read(file)
+    assert (rows[0]["label"], rows[0]["score"]) == ("fail", "2")
+    rows[1].update(score="5.0")
+    rows[2].update(label="pass", score="4")
+    write(file, rows)
+    assert import_labels("last", file, "ada").added == 2
+    assert [(one.verdict, one.score) for one in session.kept.read(session.suites)] == [
+        ("fail", 0.25),
+        ("pass", 1.0),
+        ("pass", 0.75),
+    ]
+    for wrong, says in (({"score": "6"}, "from 1 to 5, found '6'"), ({"label": "fail", "score": "4"}, "4 points pass")):
+        write(file, [{**rows[0], "label": "", **wrong}])
+        with pytest.raises(UsageError, match=says):
+            import_labels("last", file, "ada")
+
+
+def read(file):
+    text = file.read_bytes().decode()
+    if file.suffix == ".jsonl":
+        return [json.loads(line) for line in text.splitlines()]
+    return list(csv.DictReader(text.splitlines(keepends=True)))
+
+
+def write(file, rows):
+    with file.open("w", newline="") as out:
+        if file.suffix == ".jsonl":
+            out.writelines(json.dumps(row) + "\n" for row in rows)
+            return
+        writer = csv.DictWriter(out, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
