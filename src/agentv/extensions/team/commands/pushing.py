@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agentv.app.planning.preparation import Prepared, directory_of
-from agentv.app.running.evaluate import Opened
 from agentv.cli.printing import for_people
 from agentv.reports.text.escaping import one_line
 from agentv.reports.text.paths import shown_from
 
 if TYPE_CHECKING:
+    from agentv.app.planning.preparation import Prepared
+    from agentv.app.running.evaluate import Opened
     from agentv.extensions.team.push.live import LivePush
     from agentv.extensions.team.push.pushed import LivePushed
     from agentv.extensions.team.push.remote import Remote
 
-Beside = Callable[[Opened], AbstractContextManager[Opened]]
+    Beside = Callable[[Opened], AbstractContextManager[Opened]]
 
 NO_PUSH = click.Option(
     ["--no-push"], is_flag=True, help="Do not push this run to the team's server that is configured."
@@ -46,6 +46,7 @@ def pushing(prepared: Prepared, chosen: Mapping[str, Any], *, quiet: bool) -> Be
     """
     if chosen.get(NO_PUSH.name):
         return None
+    from agentv.app.planning.preparation import directory_of
     from agentv.extensions.team.push.choosing import remote_of_run
 
     settings = prepared.settings
