@@ -4,3 +4,13 @@ COMMANDS = {
     "label": "agentv.extensions.labels.commands.label:command",
     "judge": "agentv.extensions.labels.commands:group",
 }
+
+OPTIONS = {
+    "view --label": "agentv.extensions.labels.pages.options:LABEL",
+    "view --by": "agentv.extensions.labels.pages.options:BY",
+}
+
+ENDPOINTS = {
+    "label": "agentv.extensions.labels.pages.endpoints:LABELLING",
+    "judge": "agentv.extensions.labels.pages.endpoints:JUDGES",
+}

@@ -2,11 +2,6 @@
 
 COMMANDS = {"view": "agentv.extensions.view.command:command"}
 
-ENDPOINTS = {
-    "label": "agentv.extensions.view.api.labels:LABELLING",
-    "judge": "agentv.extensions.view.api.labels:JUDGES",
-}
-
 PAGES = {
     "project": "agentv.extensions.view.app:project_application",
     "static": "agentv.extensions.view.static:static_route",

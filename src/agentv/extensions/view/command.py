@@ -7,6 +7,7 @@ from contextlib import nullcontext
 import click
 
 from agentv.cli.completion.values import runs
+from agentv.cli.lazy import options_of_extensions
 from agentv.errors import ExitStatus, UsageError
 from agentv.registry.extras import missing_extra
 
@@ -16,18 +17,14 @@ from agentv.registry.extras import missing_extra
 @click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on (default: 4280, or the next free one).")
 @click.option("--no-open", is_flag=True, help="Do not open a browser.")
 @click.option("--edit", is_flag=True, help="Allow runs to be named and deleted.")
-@click.option("--label", is_flag=True, help="Allow answers to be labelled.")
-@click.option("--by", metavar="NAME", help="With --label: who labels (default: your login name).")
 @click.option("--run", is_flag=True, help="Allow cases to be run again.")
-def command(named: tuple[str, ...], port: int | None, by: str | None, *, no_open: bool, **allowed: bool) -> int:
+def command(named: tuple[str, ...], port: int | None, by: str = "", *, no_open: bool, **allowed: bool) -> int:
     """Open runs in a browser, live while they run (default: all runs of the project).
 
     Starts a server on this machine that no other machine can reach, and prints its address. It changes nothing without
     --edit, --label or --run. With them the address contains a token, and only pages opened with it can change
     anything. Press Ctrl-C to stop it.
     """
-    if by is not None and not allowed["label"]:
-        raise UsageError("--by needs --label", "use both, to label as somebody else than your login name")
     for module in ("starlette", "uvicorn", "sse_starlette"):
         missing = missing_extra(module, "view", "agentv view")
         if missing is not None:
@@ -37,7 +34,7 @@ def command(named: tuple[str, ...], port: int | None, by: str | None, *, no_open
     from agentv.extensions.view.state import ViewOptions, own_project, view_of
 
     project = Project.of(named)
-    options = ViewOptions(**allowed, person=_person(by) if allowed["label"] else "")
+    options = ViewOptions(**allowed, person=by)
     listening = listening_socket(port)
     context = own_project(project, options)
     view_of(context).opened.tell = lambda text: click.echo(text, err=True)
@@ -49,7 +46,4 @@ def command(named: tuple[str, ...], port: int | None, by: str | None, *, no_open
     return ExitStatus.PASSED
 
 
-def _person(by: str | None) -> str:
-    from agentv.extensions.labels.labelling import login_name
-
-    return (by or "").strip() or login_name()
+command.params[-1:-1] = options_of_extensions("view")

@@ -9,9 +9,8 @@ from typing import Any
 from msgspec import Struct
 
 from agentv.extensions.labels.keeping import LabelFiles, LabelStore
-from agentv.extensions.labels.reports.judge_check import judge_check_content
-from agentv.extensions.view.viewed.judges import CheckedJudges, checked_labels
-from agentv.extensions.view.viewed.labelling import (
+from agentv.extensions.labels.pages.judges import CheckedJudges, checked_labels
+from agentv.extensions.labels.pages.labelling import (
     DrawQuery,
     LabelAgreement,
     LabelQueue,
@@ -23,6 +22,7 @@ from agentv.extensions.view.viewed.labelling import (
     SaidLabel,
     check_said,
 )
+from agentv.extensions.labels.reports.judge_check import judge_check_content
 from agentv.web.answers import RefusedError
 from agentv.web.context import ProjectContext
 from agentv.web.endpoints import Call, Endpoint
