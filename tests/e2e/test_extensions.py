@@ -22,6 +22,7 @@ from agentv.registry.extensions import (
     EXPORT_FORMATS,
     OPTIONS,
     PAGES,
+    PORTS,
     PROVIDERS,
     SUITE_KEYS,
     TRACE_FORMATS,
@@ -46,11 +47,8 @@ FILES = {
 }
 """Extension → files that need it, of `CASES`."""
 
-STILL_IMPORTED = {"labels"}
-"""By the core: see `ignore_imports` in pyproject.toml."""
 
-
-@pytest.fixture(scope="module", params=sorted(extensions().keys() - STILL_IMPORTED))
+@pytest.fixture(scope="module", params=extensions())
 def without(request, tmp_path_factory):
     """An extension's name, and how to run a copy of the package without its folder."""
     place = tmp_path_factory.mktemp("package")
@@ -158,3 +156,16 @@ def test_files_of_other_tools_say_what_they_need(without):
         for command in ("validate", "convert"):
             refused = run(command, str(CASES / file))
             assert (refused.returncode, f"needs extension {name}" in refused.stderr) == (2, True), refused.stderr
+
+
+def test_labels_that_decide_say_what_they_need(without, tmp_path):
+    name, run = without
+    if "LabelledRuns" not in getattr(extensions()[name], PORTS, {}):
+        return
+    file = tmp_path / "a.eval.yaml"
+    file.write_text(
+        "run: {gate: corrected}\njudge: {min_tpr: 0.9}\ntests: [{id: a, input: a, assert: [contains: a]}]\n"
+    )
+    refused = run("validate", str(file))
+    assert f"a.eval.yaml:1:13: error[missing-extra]: 'gate' needs extension {name}" in refused.stderr
+    assert f"a.eval.yaml:2:9: error[missing-extra]: 'min_tpr' needs extension {name}" in refused.stderr

@@ -48,10 +48,10 @@ class Exported:
 
     def totals(self) -> Summary:
         """The totals of the whole run, of which the chosen trials are a part."""
+        from agentv.app.labelled_runs import labelled_runs
         from agentv.app.results.totals import compared_totals_of
-        from agentv.extensions.labels.shown_rates import with_corrected_rates
 
-        return with_corrected_rates(compared_totals_of(self.run.path, self.run.record), self.run)
+        return labelled_runs().with_rates(compared_totals_of(self.run.path, self.run.record), self.run)
 
     def rows(self) -> Iterator[str]:
         """The rows of the chosen trials as they lie on disk, so that keys which only others know stay in them."""

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from agentv.app.labelled_runs import has_gate
 from agentv.app.planning.excerpts import source_of
 from agentv.app.planning.preparation import Prepared, prepare
 from agentv.app.settings import EvalSettings
 from agentv.errors import AgentvError, LoadError, UsageError
-from agentv.extensions.labels.before_run import has_gate
 from agentv.model.run.trial import Trial
 from agentv.pytest_plugin.outcomes import CaseResults, Errored, lines_of
 from agentv.pytest_plugin.running import Runs

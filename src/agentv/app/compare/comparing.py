@@ -17,10 +17,10 @@ from agentv.app.compare.judging import Part, judge_parts
 from agentv.app.compare.matching import Matched, match
 from agentv.app.compare.records import differences, planned_cases, planned_names
 from agentv.app.compare.within import Parts, compared_within
+from agentv.app.labelled_runs import CompareRates, labelled_runs
 from agentv.app.results.stored import StoredRun, open_run, refuse_decided
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import UsageError
-from agentv.extensions.labels.compared_rates import RatesOfRuns, compared_rates
 from agentv.model.run.compared.run_comparison import RunComparison
 from agentv.model.run.comparison import (
     CaseKey,
@@ -103,9 +103,8 @@ def compare(request: CompareRequest, question: ComparisonSettings) -> Comparison
     runs = list(_read(request, question))
     shared = shared_names(run.cases.places for run in runs)
     if len(runs) == 2:
-        return _with_corrected(
-            _compared(runs[0], runs[1], question, shared), runs[0].stored, runs[1].stored, RatesOfRuns()
-        )
+        found = _compared(runs[0], runs[1], question, shared)
+        return _with_corrected(found, runs[0].stored, runs[1].stored, labelled_runs().comparing())
     return _matrix(runs, question, shared)
 
 
@@ -124,7 +123,7 @@ def compare_each(base: str, candidates: Sequence[str], question: ComparisonSetti
         StoreError: a run cannot be read.
     """
     common = Common()
-    rates = RatesOfRuns()
+    rates = labelled_runs().comparing()
     try:
         first = _read_one(base, question, common, partial=True)
     except UsageError as error:
@@ -141,13 +140,13 @@ def compare_each(base: str, candidates: Sequence[str], question: ComparisonSetti
     return list(map(compared, candidates))
 
 
-def _with_corrected(found: Comparison, base: StoredRun, candidate: StoredRun, rates: RatesOfRuns) -> Comparison:
+def _with_corrected(found: Comparison, base: StoredRun, candidate: StoredRun, rates: CompareRates) -> Comparison:
     """The comparison with the corrected pass rates of both runs, where labels give them."""
     if found.same:
         return found
 
     targets = (found.base.targets, found.candidate.targets)
-    return structs.replace(found, corrected=compared_rates((base, candidate), targets, rates))
+    return structs.replace(found, corrected=rates((base, candidate), targets))
 
 
 def _compare_parts(request: CompareRequest, question: ComparisonSettings) -> Comparison | Matrix | RunComparison:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeAlias
 
+from agentv.app.labelled_runs import labelled_runs
 from agentv.app.planning.answer_sources import AnswerSources, answer_sources
 from agentv.app.planning.preparation import Prepared, results_of
 from agentv.app.results.finding import find_run
@@ -21,7 +22,6 @@ from agentv.app.settings import LOCAL
 from agentv.app.wiring import Connections, redactor_for
 from agentv.engine.executor import TrialExecutor
 from agentv.errors import ExitStatus, LoadError, StoreError, UsageError
-from agentv.extensions.labels.before_run import labels_before
 from agentv.registry.extensions import EXECUTORS, loaded
 from agentv.store.files.directory import RunDirectory
 from agentv.user_code.processes.processes import kill_all
@@ -69,7 +69,7 @@ async def evaluate_async(
     Raises:
         StoreError, UsageError: as `evaluate`.
     """
-    labels = labels_before(prepared)
+    labels = labelled_runs().before(prepared)
     async with _executors(prepared) as executors:
         with answer_sources(prepared) as sources, _checked(sources, executors), _directory(prepared) as directory:
             if opened is not None:

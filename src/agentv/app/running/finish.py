@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
+from agentv.app.labelled_runs import has_gate, labelled_runs
 from agentv.app.planning.preparation import caches, results_of, root_of
 from agentv.app.results.planned import planned_counts
 from agentv.app.running.budget import notes_on
@@ -17,7 +18,6 @@ from agentv.app.running.exam_eligibility import why_of_run
 from agentv.app.running.outcome import Outcome, changed_exports, cut_by, journal_damage, superseded_rows
 from agentv.app.running.run_record import selected_cases, with_agent_versions
 from agentv.app.running.start import StartedRun
-from agentv.extensions.labels.before_run import has_gate
 from agentv.model.run.budget import BudgetUse
 from agentv.model.run.summary import Summary
 from agentv.store.files.directory import INDEX, RUN, read_document
@@ -136,9 +136,7 @@ def _labels_changed(started: StartedRun) -> bool:
     prepared = started.open.prepared
     if not any(map(has_gate, prepared.suites)):
         return False
-    from agentv.extensions.labels.shown_rates import labels_of_suites
-
-    now = labels_of_suites((suite.name for suite in prepared.suites), results_of(prepared.suites))
+    now = labelled_runs().of_suites((suite.name for suite in prepared.suites), results_of(prepared.suites))
     return now.problem is not None or now.sha256 != started.open.labels.sha256
 
 
@@ -147,19 +145,13 @@ def _with_gates(started: StartedRun, summary: Summary) -> Summary:
     run = started.open
     if not any(map(has_gate, run.prepared.suites)):
         return summary
-    from agentv.extensions.labels.shown_rates import with_gates  # few suites have gates
-
     changed = run.previous.processes > 0 and run.previous.labels_sha256 != run.labels.sha256
-    return with_gates(summary, _stored(started), run.prepared.suites, changed=changed)
+    return labelled_runs().with_gates(summary, _stored(started), run.prepared.suites, changed=changed)
 
 
 def _with_corrected_rates(started: StartedRun, summary: Summary) -> Summary:
     """The totals as they are shown: with what labels say of the judges that graded."""
-    if not summary.judges:
-        return summary
-    from agentv.extensions.labels.shown_rates import with_corrected_rates
-
-    return with_corrected_rates(summary, _stored(started))
+    return labelled_runs().with_rates(summary, _stored(started)) if summary.judges else summary
 
 
 def _stored(started: StartedRun) -> StoredRun:

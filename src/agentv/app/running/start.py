@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agentv.app.labelled_runs import has_gate
 from agentv.app.planning.answer_sources import AnswerSources
 from agentv.app.planning.preparation import Prepared, root_of, workers_of
 from agentv.app.planning.resume import PreviousRun, previous_run
@@ -21,7 +22,6 @@ from agentv.engine.conversation import first_request
 from agentv.engine.dependency_order import parted
 from agentv.engine.plan import without
 from agentv.engine.sequential_samples import SequentialSampler
-from agentv.extensions.labels.before_run import has_gate
 from agentv.model.run.events import Event, RunRegrades, RunResumed, TrialKept
 from agentv.model.run.labelled.labels import ReadLabels
 from agentv.model.run.trial import Trial, TrialResult

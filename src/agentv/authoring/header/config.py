@@ -23,7 +23,7 @@ from agentv.authoring.source.yaml import read_shared
 from agentv.authoring.targets.catalog import places_of
 from agentv.model.suite.suite import DEFAULT_RETRY, RunSettings
 from agentv.model.values.span import Span
-from agentv.registry.extensions import CONFIG_KEYS, HOW_TO_GET, known, lacking, loaded
+from agentv.registry.extensions import CONFIG_KEYS, HOW_TO_GET, PORTS, known, lacking, loaded
 from agentv.registry.fields import Alias, Declared, Doc, Fraction, Nonempty, Text
 
 
@@ -168,6 +168,8 @@ def read_run(node: Node, reading: Reading) -> RunSettings:
     if read.min_pass_rate is not None and read.gate is None:
         at = translated.items["min_pass_rate"]
         reading.report.error("missing-key", at, "'min_pass_rate' requires 'gate: corrected'")
+    if read.gate is not None and (needs := lacking(PORTS, "LabelledRuns")):
+        reading.report.error("missing-extra", translated.items["gate"], f"'gate' {needs}", hint=HOW_TO_GET)
     early = read.repeat if isinstance(read.repeat, AuthoredRepeat) else None
     return RunSettings(
         workers=read.workers,

@@ -7,6 +7,7 @@ from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.schema import AuthoredJudgeMinimums
 from agentv.authoring.source.nodes import MapNode, Node, Scalar
 from agentv.model.suite.suite import JudgeMinimums
+from agentv.registry.extensions import HOW_TO_GET, PORTS, lacking
 
 _PREFIX = "min_"
 """No target has a setting that begins so, and a misspelt key is compared with these."""
@@ -26,6 +27,9 @@ def split_minimums(node: Node | None, reading: Reading) -> tuple[Node | None, Ju
         return node, None
     own = {key: item for key, item in node.items.items() if key.startswith(_PREFIX)}
     rest = {key: item for key, item in node.items.items() if key not in own}
+    if needs := lacking(PORTS, "LabelledRuns"):
+        key = next(iter(own))
+        reading.report.error("missing-extra", node.keys[key], f"'{key}' {needs}", hint=HOW_TO_GET)
     read = shape_of(AuthoredJudgeMinimums).decode(own, node, reading, "'judge'")
     minimums = None if read is INVALID else JudgeMinimums(read.min_tpr, read.min_tnr)
     if not rest:

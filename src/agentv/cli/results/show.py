@@ -47,8 +47,8 @@ def command(
     """
     if matrix and as_json:
         raise UsageError("--matrix and --json conflict", "--json prints every row; use one of them")
+    from agentv.app.labelled_runs import shown_run
     from agentv.app.results.stored import open_run
-    from agentv.extensions.labels.shown_rates import shown_run
 
     found = open_run(run, action="show", partial=partial)
     wanted = limit if limit is not None or as_json else SHOWN
@@ -76,9 +76,9 @@ def command(
 
 
 def _show_matrix(run: StoredRun, selection: Selection, limit: int | None, *, full: bool) -> None:
+    from agentv.app.labelled_runs import shown_run
     from agentv.app.results.side_by_side import side_by_side
     from agentv.cli.printing import width_and_color
-    from agentv.extensions.labels.shown_rates import shown_run
     from agentv.reports.commands.side_by_side import render_case, render_rest
     from agentv.reports.commands.stored_run import ShowOptions, render_head
 

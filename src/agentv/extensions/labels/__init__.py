@@ -14,3 +14,5 @@ ENDPOINTS = {
     "label": "agentv.extensions.labels.pages.endpoints:LABELLING",
     "judge": "agentv.extensions.labels.pages.endpoints:JUDGES",
 }
+
+PORTS = {"LabelledRuns": "agentv.extensions.labels.of_runs:OfRuns"}

@@ -13,7 +13,6 @@ from msgspec import structs
 from agentv.errors import StoreError
 from agentv.model.run.labelled.corrected import CorrectedRates
 from agentv.model.run.labelled.labels import ReadLabels
-from agentv.model.run.runs import ListedRun
 from agentv.model.run.summary import Summary
 from agentv.model.suite.suite import Suite
 from agentv.store.labels.label_files import labels_directory, labels_file, read_labels
@@ -65,18 +64,6 @@ def with_corrected_rates(summary: Summary, run: StoredRun) -> Summary:
     if (summary.cut is not None or summary.early_stops is not None) and len(found.unchecked) < len(summary.judges):
         found = structs.replace(found, run=None, reason=ENDED_EARLY)
     return structs.replace(summary, corrected=found)
-
-
-def shown_run(run: StoredRun) -> ListedRun:
-    """The list entry of a run, with the comparisons of its parts and with its corrected rates.
-
-    Raises:
-        StoreError: its rows cannot be read.
-    """
-    from agentv.app.results.listing import compared_run  # reads indexes, which a run that ends does not
-
-    found = compared_run(run.path)
-    return found if found.summary is None else structs.replace(found, summary=with_corrected_rates(found.summary, run))
 
 
 def rated_trials(run: StoredRun) -> list[RatedTrial]:

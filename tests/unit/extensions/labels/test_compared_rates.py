@@ -2,9 +2,9 @@ import pytest
 from msgspec.structs import replace
 
 from agentv.app.compare.comparing import CompareRequest, compare
+from agentv.app.labelled_runs import shown_run
 from agentv.app.results.stored import open_run
 from agentv.extensions.labels.labelling import open_session
-from agentv.extensions.labels.shown_rates import shown_run
 from agentv.model.run.comparison import ComparisonSettings
 from doubles.judged_runs import ASKED, judged_run
 

@@ -7,6 +7,7 @@ import json
 import pytest
 from msgspec.structs import replace
 
+from agentv.app.labelled_runs import shown_run
 from agentv.app.results.stored import open_run
 from agentv.extensions.labels.checking import check_judges
 from agentv.extensions.labels.compared_rates import compared_rates
@@ -14,7 +15,7 @@ from agentv.extensions.labels.corrected_rates import RunLabels
 from agentv.extensions.labels.gates import CheckedMinimums
 from agentv.extensions.labels.labelling import open_session
 from agentv.extensions.labels.reports.judge_check import render_judge_check
-from agentv.extensions.labels.shown_rates import labels_of_suites, rated_trials, shown_run, with_corrected_rates
+from agentv.extensions.labels.shown_rates import labels_of_suites, rated_trials, with_corrected_rates
 from agentv.extensions.labels.stats.left_out import AnswerPart, left_out
 from agentv.model.suite.suite import JudgeMinimums
 from agentv.reports.run.totals import totals

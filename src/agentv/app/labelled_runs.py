@@ -1,0 +1,95 @@
+"""What labels by people add to runs, which the extension `labels` computes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from msgspec import structs
+
+from agentv.model.run.labelled.corrected import CorrectedComparison
+from agentv.model.run.labelled.labels import ReadLabels
+from agentv.model.run.runs import ListedRun
+from agentv.model.run.summary import Summary
+from agentv.model.suite.suite import Suite
+from agentv.registry.extensions import PORTS, loaded, registered
+
+if TYPE_CHECKING:
+    from agentv.app.planning.preparation import Prepared
+    from agentv.app.results.stored import StoredRun
+
+CompareRates: TypeAlias = (
+    "Callable[[tuple[StoredRun, StoredRun], tuple[Collection[str], Collection[str]]], CorrectedComparison | None]"
+)
+"""The corrected rates of a base and a candidate, with the targets of each that are compared; None without labels."""
+
+_PORT = "LabelledRuns"
+
+
+class LabelledRuns:
+    """What labels add where nothing computes it: nothing. The extension overrides all of it."""
+
+    def before(self, prepared: Prepared) -> ReadLabels:  # noqa: ARG002  # of those that override it, as below
+        """Return the labels of the suites that run, as they are before anything is called.
+
+        Raises:
+            StoreError: labels cannot be read that decide the run.
+            UsageError: they show already that a judge is worse than its suite allows.
+        """
+        return ReadLabels()
+
+    def of_suites(self, suites: Iterable[str], root: Path) -> ReadLabels:  # noqa: ARG002
+        """Return the labels of suites, by their names, as they lie on the disk."""
+        return ReadLabels()
+
+    def with_rates(self, summary: Summary, run: StoredRun) -> Summary:  # noqa: ARG002
+        """Return the totals of a run with its corrected rates.
+
+        Raises:
+            StoreError: the run cannot be read.
+        """
+        return summary
+
+    def with_gates(self, summary: Summary, run: StoredRun, suites: Sequence[Suite], *, changed: bool) -> Summary:  # noqa: ARG002
+        """Return the totals of a run that has just ended, with what its gates come to.
+
+        Args:
+            summary: of the run.
+            run: with the labels from before it began.
+            suites: that it ran.
+            changed: its labels are others than those before an earlier process of it.
+
+        Raises:
+            StoreError: the run cannot be read.
+        """
+        return summary
+
+    def comparing(self) -> CompareRates:
+        """Return what compares the rates of runs, and reads each run once."""
+        return lambda runs, targets: None  # noqa: ARG005
+
+
+def labelled_runs() -> LabelledRuns:
+    """What labels add to runs."""
+    found: LabelledRuns = loaded(PORTS, _PORT)() if _PORT in registered(PORTS) else LabelledRuns()
+    return found
+
+
+def has_gate(suite: Suite) -> bool:
+    """Whether labels decide the run of a suite."""
+    return suite.run.gate is not None or suite.judge_minimums is not None
+
+
+def shown_run(run: StoredRun) -> ListedRun:
+    """The list entry of a run, with the comparisons of its parts and with its corrected rates.
+
+    Raises:
+        StoreError: its rows cannot be read.
+    """
+    from agentv.app.results.listing import compared_run  # reads indexes, which a run that ends does not
+
+    found = compared_run(run.path)
+    if found.summary is None:
+        return found
+    return structs.replace(found, summary=labelled_runs().with_rates(found.summary, run))
