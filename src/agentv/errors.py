@@ -65,15 +65,10 @@ class Diagnostic:
 
 
 class AgentvError(Exception):
-    """An expected end of a command.
-
-    Attributes:
-        status: exit status of the command.
-        answered: the status and the code of a server's answer.
-    """
+    """An expected end of a command; `status` is its exit status."""
 
     status: ExitStatus = ExitStatus.WRONG
-    answered: tuple[int, str] = (422, "unreadable")
+    answered = (422, "unreadable")  # the status and the code of the answer of a web application
 
 
 class LoadError(AgentvError):
