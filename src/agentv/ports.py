@@ -640,6 +640,10 @@ class ModelExchanges(Protocol):
         """
         ...
 
+    def notes(self) -> Iterable[str]:
+        """What the report says of them at the end of the run."""
+        ...
+
 
 class SpendingLog(Protocol):
     """Record of what model calls of agents cost, kept as soon as each has ended."""

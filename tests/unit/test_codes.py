@@ -80,10 +80,13 @@ def used() -> dict[str, str]:
         if path.name == "codes.py":
             continue
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        constants |= constants_of(tree)
+        own = dict(constants_of(tree))
+        constants |= own
         for code, line in codes_of(tree):
             place = f"{path.relative_to(SOURCE)}:{line}"
-            if isinstance(code, ast.Name):
+            if isinstance(code, ast.Name) and code.id in own:
+                places.append((own[code.id], False, place))
+            elif isinstance(code, ast.Name):
                 places.append((code.id, True, place))
             elif isinstance(code, ast.Constant) and isinstance(code.value, str):
                 places.append((code.value, False, place))

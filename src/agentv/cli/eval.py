@@ -137,14 +137,6 @@ class Finite(click.FloatRange):
     is_flag=True,
     help="Run one trial at a time, without time limits, with Python code on the terminal: breakpoint() works.",
 )
-@click.option("--variant", "variants", multiple=True, metavar="NAME", help="Run only this variant. Repeatable.")
-@click.option(
-    "--sandbox", type=click.Choice(("none", "bwrap", "docker")), help="What confines agents to their workspaces."
-)
-@click.option(
-    "--keep-workspaces", type=click.Choice(("none", "failed", "all")), help="Workspaces to keep (default: failed)."
-)
-@click.option("--workspace-path", metavar="DIR", help="Run agents in this existing directory itself, one at a time.")
 @click.option("--allow-unchecked", is_flag=True, help="Exit with 0 even if cases were shown and not checked.")
 @click.option("--allow-outside", is_flag=True, help="Allow files outside the repository.")
 @click.option(

@@ -14,14 +14,14 @@ from agentv.app.wiring import Answers, SystemClock, redactor_for
 from agentv.engine.calls.recorded_call import call_key, no_answer
 from agentv.errors import UsageError
 from agentv.model.values.formatting import plural
-from agentv.ports import AnswerArchive, Store, WorkArchive
+from agentv.ports import AnswerArchive, ModelExchanges, Store, WorkArchive
+from agentv.registry.extensions import PORTS, loaded, registered
 from agentv.store.files.directory import JOURNAL
 
 if TYPE_CHECKING:
     from agentv.app.recorded_code import RecordedCode
     from agentv.store.cassettes.cache import AnswerCache
     from agentv.store.cassettes.cassette import Cassette
-    from agentv.store.cassettes.model_exchanges import CassetteExchanges
     from agentv.store.journal.journal_reader import JournalReader
 
 
@@ -49,7 +49,7 @@ class AnswerSources:
     records: bool = False
     adds: bool = False
     code: RecordedCode | None = None
-    exchanges: CassetteExchanges | None = None
+    exchanges: ModelExchanges | None = None
 
     def answers(self, journal: Store) -> Answers:
         """The store in which answers are looked up and saved."""
@@ -160,12 +160,11 @@ def answer_sources(prepared: Prepared) -> Iterator[AnswerSources]:
         )
 
 
-def _exchanges(cassette: Cassette | None, *, asks: bool, adds: bool) -> CassetteExchanges | None:
-    if cassette is None:
+def _exchanges(cassette: Cassette | None, *, asks: bool, adds: bool) -> ModelExchanges | None:
+    if cassette is None or "ModelExchanges" not in registered(PORTS):
         return None
-    from agentv.store.cassettes.model_exchanges import CassetteExchanges
-
-    return CassetteExchanges(cassette, records=asks, adds=adds)
+    exchanges: ModelExchanges = loaded(PORTS, "ModelExchanges")(cassette, records=asks, adds=adds)
+    return exchanges
 
 
 def _code(prepared: Prepared, cassette: Cassette | None, *, asks: bool) -> RecordedCode | None:

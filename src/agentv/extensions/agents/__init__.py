@@ -60,13 +60,21 @@ CASE_KEYS = {
 SCHEMA_DEFS = {"workspaces": "agentv.extensions.agents.authoring.json_schema:workspace_defs"}
 
 PORTS = {
+    "ModelExchanges": "agentv.extensions.agents.recording.model_exchanges:CassetteExchanges",
     "Sandboxes": "agentv.extensions.agents.workspaces.sandboxes.choice:LocalSandboxes",
     "TrialWorks": "agentv.extensions.agents.trial.works:RunWorks",
-    "WorkingAgents": "agentv.extensions.agents.reporting:AgentsView",
+    "WorkingAgents": "agentv.extensions.agents.reports.working:AgentsView",
     "WorkReader": "agentv.extensions.agents.authoring.suite_work:SuiteReader",
 }
 
 TRACE_FORMATS = {
     "otlp": "agentv.extensions.agents.stored_traces.exporting:export_otlp",
     "atif": "agentv.extensions.agents.stored_traces.exporting:export_atif",
+}
+
+OPTIONS = {
+    "eval --variant": "agentv.extensions.agents.commands.options:VARIANT",
+    "eval --sandbox": "agentv.extensions.agents.commands.options:SANDBOX",
+    "eval --keep-workspaces": "agentv.extensions.agents.commands.options:KEEP_WORKSPACES",
+    "eval --workspace-path": "agentv.extensions.agents.commands.options:WORKSPACE_PATH",
 }

@@ -8,7 +8,7 @@ import pyte
 import pytest
 from msgspec.structs import replace
 
-from agentv.extensions.agents.reporting import AgentsView
+from agentv.extensions.agents.reports.working import AgentsView
 from agentv.model.run.events import AgentProgress
 from agentv.model.values.activity import AgentActivity
 from agentv.model.values.response import Failure

@@ -36,8 +36,8 @@ def command(paths: tuple[str, ...], *, oracle: bool, as_json: bool, **options: A
     Exit status: 0 all cases are sound; 1 some are not, or have no solution; 2 a file or the command is wrong; 3 a case
     could not be graded.
     """
+    from agentv.extensions.agents.reports.check import check_json, render_check
     from agentv.extensions.agents.without_agent.checking import check_cases
-    from agentv.reports.commands.check import check_json, render_check
 
     settings = EvalSettings(paths=paths, **options)
     found = check_cases(settings, oracle=oracle)

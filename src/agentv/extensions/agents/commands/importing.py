@@ -90,9 +90,9 @@ def _list(program: str, chosen: SessionFilter) -> int:
 
     from agentv.authoring.source.plaintext_secrets import mask_keys_in
     from agentv.cli.printing import width_and_color
+    from agentv.extensions.agents.reports.sessions import SessionLine, render_sessions
     from agentv.extensions.agents.stored_traces.sessions import MOST_LISTED, PROGRAMS, list_sessions
     from agentv.model.values.response import Failure
-    from agentv.reports.commands.sessions import SessionLine, render_sessions
     from agentv.reports.text.escaping import one_line
 
     found = list(islice(list_sessions(program, chosen), MOST_LISTED + 1))

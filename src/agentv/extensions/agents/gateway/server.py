@@ -16,9 +16,9 @@ from agentv.extensions.agents.gateway.recording import KeptExchange, replayed_re
 from agentv.extensions.agents.gateway.redaction import redacted
 from agentv.extensions.agents.gateway.routes import Route, protocol_of, route_of, token_in
 from agentv.extensions.agents.gateway.session import TrialSession
+from agentv.extensions.agents.unix_sockets import listening_at
 from agentv.model.values.exchange import ModelRequest
 from agentv.user_code.proxies import proxy_for
-from agentv.user_code.unix_sockets import listening_at
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from agentv.extensions.agents.scripted_tools.functions import checked
 from agentv.extensions.agents.scripted_tools.joined import joined
 from agentv.extensions.agents.scripted_tools.tool_calls import ToolCalls
+from agentv.extensions.agents.unix_sockets import listening_at
 from agentv.model.suite.tools import FIRST_SANDBOX_PORT, McpServer, ScriptedServer
 from agentv.model.suite.workspace import Network
 from agentv.model.values.response import Failure
@@ -22,7 +23,6 @@ from agentv.model.values.values import JsonObject
 from agentv.ports import Executor
 from agentv.registry.extras import missing_extra
 from agentv.user_code.processes.leftovers import temporary_prefix
-from agentv.user_code.unix_sockets import listening_at
 
 if TYPE_CHECKING:
     from agentv.extensions.agents.scripted_tools.mcp_server import HttpServer, SocketServer

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from agentv.extensions.agents.acp_values import usage_of_turn
 from agentv.extensions.agents.traces.acp_calls import AcpCall
 from agentv.extensions.agents.traces.records import records_of
 from agentv.extensions.agents.traces.values import (
@@ -24,7 +25,6 @@ from agentv.extensions.agents.traces.values import (
     text_of,
     tokens_of,
 )
-from agentv.model.values.acp import usage_of_turn
 from agentv.model.values.message import Role
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import UNFINISHED, MessageStep, PermissionStep, Step, Trace, UsageStep

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from agentv.extensions.agents.acp_values import AcpToolNames, acp_tool_names
 from agentv.extensions.agents.traces.values import arguments_of, items, mapping, string, text_of
-from agentv.model.values.acp import AcpToolNames, acp_tool_names
 from agentv.model.values.trace import ToolCallStep, ToolStatus
 from agentv.model.values.values import Json, JsonObject
 

@@ -67,7 +67,7 @@ class UpstreamLimits:
 
     def model_calls(self, spec: TargetSpec, upstream: ModelUpstream, budget_usd: float | None) -> ModelCalls:
         """Those of one trial."""
-        from agentv.targets.model_apis import endpoint_of_upstream
+        from agentv.extensions.agents.gateway.model_apis import endpoint_of_upstream
 
         return self._throttle.model_calls(spec, endpoint_of_upstream(upstream), budget_usd)
 
@@ -103,7 +103,7 @@ class RunWorks:
     def gateway(self) -> ModelGateway:
         """Between agents and their models."""
         from agentv.extensions.agents.gateway.gateway import LocalGateway
-        from agentv.targets.model_apis import KnownModelApis
+        from agentv.extensions.agents.gateway.model_apis import KnownModelApis
 
         limits, spending = UpstreamLimits(self._connections.throttle), self._connections.answers.spending
         return LocalGateway(limits, KnownModelApis(), spending, self.clock.monotonic)

@@ -20,6 +20,7 @@ from agentv.engine.calls.budget import Budget
 from agentv.engine.calls.budget_limiter import BudgetLimiter
 from agentv.extensions.agents.gateway.ports import GatewayTrial
 from agentv.extensions.agents.gateway.routes import route_of
+from agentv.extensions.agents.recording.model_exchanges import CassetteExchanges
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.suite.gateway import ModelUpstream
 from agentv.model.suite.suite import Retry, TargetSpec
@@ -27,7 +28,6 @@ from agentv.model.values.message import Message
 from agentv.model.values.response import Failure
 from agentv.ports import Call, TargetRequest
 from agentv.store.cassettes.cassette import Cassette
-from agentv.store.cassettes.model_exchanges import CassetteExchanges
 from agentv.testing import Answer, ClosedConnection, ModelServer, Status, StoppedStream, TokenUsage, ToolCall, Truncated
 
 KEY = "sk-real-0123456789abcdef"

@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from agentv.extensions.view.pages.work import LONGEST, MOST_STEPS, MOST_TEXT, ShownDiff, ShownWork, work_json
 from agentv.model.values.trace import MessageStep, Trace, UsageStep
 from agentv.model.values.usage import TokenUsage
-from agentv.reports.commands.traces import TraceOptions, render_trace
 from doubles.traces import WORK
 
 
@@ -33,8 +32,6 @@ def test_what_an_agent_reports_beside_the_count_of_the_gateway_is_named_so():
     counted, reported = UsageStep("m", TokenUsage(1, 1, 2), evidence="gateway"), UsageStep("m", TokenUsage(9, 9, 18))
     steps = work_json(ShownWork(Trace((counted, reported))))["trace"]["steps"]
     assert [one["name"] for one in steps] == ["m", "the agent reports"]
-    assert "the agent reports" in render_trace("a", Trace((counted, reported)), TraceOptions(width=100))
-    assert "the agent reports" not in render_trace("a", Trace((reported,)), TraceOptions(width=100))
 
 
 def test_steps_and_texts_are_bounded():

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from agentv.extensions.agents.acp_values import usage_of_turn
 from agentv.extensions.agents.adapters.acp.trace_builder import TraceBuilder, usage_of
 from agentv.extensions.agents.adapters.acp.transport import AcpTransport
-from agentv.model.values.acp import usage_of_turn
 from agentv.model.values.response import TargetResponse
 from agentv.model.values.trace import Step, Trace, UsageStep
 from agentv.model.values.usage import TokenUsage

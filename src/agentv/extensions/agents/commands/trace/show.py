@@ -27,9 +27,9 @@ def command(run: str, case: str, *, full: bool, partial: bool, as_json: bool, **
     """
     from agentv.app.results.stored import open_run
     from agentv.cli.printing import width_and_color
+    from agentv.extensions.agents.reports.traces import TraceOptions, render_trace
     from agentv.extensions.agents.stored_traces.stored import trials_of_case
     from agentv.model.values.response import Failure
-    from agentv.reports.commands.traces import TraceOptions, render_trace
     from agentv.reports.text.escaping import one_line
 
     found = trials_of_case(open_run(run, action="show", partial=partial), case, chosen)

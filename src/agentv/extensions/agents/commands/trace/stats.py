@@ -28,10 +28,10 @@ def command(run: str, *, partial: bool, as_json: bool, **chosen: Any) -> int:
     """
     from agentv.app.results.stored import open_run
     from agentv.cli.printing import width_and_color
+    from agentv.extensions.agents.reports.traces import figures_json, render_figures
     from agentv.extensions.agents.stored_traces.figures import figures_of
     from agentv.extensions.agents.stored_traces.stored import traced_trials
     from agentv.model.run.selection import Selection
-    from agentv.reports.commands.traces import figures_json, render_figures
     from agentv.reports.text.escaping import one_line
 
     found = open_run(run, action="show", partial=partial)

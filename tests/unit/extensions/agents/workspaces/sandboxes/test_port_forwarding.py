@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from agentv.extensions.agents.unix_sockets import listening_at
 from agentv.extensions.agents.workspaces.capabilities import Capabilities
 from agentv.extensions.agents.workspaces.sandboxes.choice import chosen_sandbox
 from agentv.model.suite.workspace import WorkspaceCommand
 from agentv.model.values.response import Failure
 from agentv.registry.fields import Command
 from agentv.user_code.processes.processes import run_program
-from agentv.user_code.unix_sockets import listening_at
 from doubles.opened_workspaces import Place, printed
 from needs import needs
 

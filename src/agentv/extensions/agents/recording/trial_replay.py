@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from agentv.extensions.agents.recording.placeholders import Placeholders
+from agentv.extensions.agents.recording.prompts import Prompt, prompt_of, shared, shortened
+from agentv.extensions.agents.recording.trial_recording import SYSTEM_SHOWN, conversation_of
+from agentv.extensions.agents.recording.trial_texts import TrialTexts
 from agentv.model.values.exchange import ModelReply, ModelRequest
 from agentv.model.values.formatting import plural
 from agentv.model.values.response import Failure
-from agentv.store.cassettes.placeholders import Placeholders
-from agentv.store.cassettes.prompts import Prompt, prompt_of, shared, shortened
 from agentv.store.cassettes.recorded_trials import ExchangeLine, RecordedTrial, RequestLine
-from agentv.store.cassettes.trial_recording import SYSTEM_SHOWN, conversation_of
-from agentv.store.cassettes.trial_texts import TrialTexts
 
 _BEFORE, _BEHIND = 20, 60
 """Characters of a text that are quoted around the first difference."""

@@ -9,9 +9,9 @@ from hashlib import sha256
 
 import msgspec
 
+from agentv.extensions.agents.recording.placeholders import Placeholders
 from agentv.model.values.exchange import ModelRequest
 from agentv.model.values.values import Json, JsonObject
-from agentv.store.cassettes.placeholders import Placeholders
 
 _MESSAGES = ("messages", "input", "contents")
 _SYSTEM = ("system", "instructions", "systemInstruction", "system_instruction")

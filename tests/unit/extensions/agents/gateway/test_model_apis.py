@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agentv.extensions.agents.gateway.model_apis import KnownModelApis, endpoint_of_upstream
 from agentv.model.suite.gateway import GatewayAccess, ModelUpstream
-from agentv.targets.model_apis import KnownModelApis, endpoint_of_upstream
 from agentv.targets.openai_compatible.openai import OpenAI
 
 OPENAI = ModelUpstream("openai", "https://api.openai.com/v1", "sk-a")

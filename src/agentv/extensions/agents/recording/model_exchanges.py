@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from agentv.errors import StoreError
+from agentv.extensions.agents.recording.reply_texts import reply_texts
+from agentv.extensions.agents.recording.trial_recording import TrialRecording
+from agentv.extensions.agents.recording.trial_replay import TrialReplay
 from agentv.model.values.formatting import plural
 from agentv.model.values.response import Failure
 from agentv.ports import Call
 from agentv.store.cassettes.cassette import Cassette
 from agentv.store.cassettes.recorded_trials import RecordedTrial
-from agentv.store.cassettes.reply_texts import reply_texts
-from agentv.store.cassettes.trial_recording import TrialRecording
-from agentv.store.cassettes.trial_replay import TrialReplay
 
 _SHOWN = 10
 """Cases that a note names."""

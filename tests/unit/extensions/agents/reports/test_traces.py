@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from msgspec import structs
 
+from agentv.extensions.agents.reports.traces import TraceOptions, figures_json, render_figures, render_trace
 from agentv.model.values.trace import MessageStep, PermissionStep, ToolCallStep, Trace, UsageStep, depths_of
-from agentv.reports.commands.traces import TraceOptions, figures_json, render_figures, render_trace
+from agentv.model.values.usage import TokenUsage
 from agentv.stats.samples.distribution import RunFigures, distribution_of
 from doubles.traces import WORK
 
@@ -102,3 +103,9 @@ def test_figures_are_a_table():
     told = json.loads(figures_json(FIGURES))
     assert (told["trials"], told["partial_traces"], told["measures"]["cost_usd"]) == (3, 1, None)
     assert told["measures"]["score"] == {"n": 2, "mean": 0.5, "p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
+
+
+def test_what_an_agent_reports_beside_the_count_of_the_gateway_is_named_so():
+    counted, reported = UsageStep("m", TokenUsage(1, 1, 2), evidence="gateway"), UsageStep("m", TokenUsage(9, 9, 18))
+    assert "the agent reports" in render_trace("a", Trace((counted, reported)), TraceOptions(width=100))
+    assert "the agent reports" not in render_trace("a", Trace((reported,)), TraceOptions(width=100))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentv.extensions.agents.reporting import AgentsView, cut, elapsed, tokens
+from agentv.extensions.agents.reports.working import AgentsView, cut, elapsed, tokens
 from agentv.model.run.events import AgentProgress
 from agentv.model.values.activity import AgentActivity
 from agentv.reports.text.escaping import cells

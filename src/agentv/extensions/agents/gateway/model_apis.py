@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from math import ceil
 
+from agentv.extensions.agents.gateway.asked_surcharges import surcharge_of
 from agentv.model.run.budget import Ceiling
 from agentv.model.suite.gateway import ModelProtocol, ModelUpstream
 from agentv.model.values.finish_reasons import is_cut
@@ -19,7 +20,6 @@ from agentv.targets.http.model_calls import endpoint_of, host_of, other_server
 from agentv.targets.http.statuses import failure_of, limits_of
 from agentv.targets.model_api.ceilings import RequestSettings
 from agentv.targets.model_api.prices import cost_of, load_prices
-from agentv.targets.model_api.surcharges import surcharge_of
 from agentv.targets.openai_api import replies as openai
 
 _DOMAINS: Mapping[ModelProtocol, str] = {

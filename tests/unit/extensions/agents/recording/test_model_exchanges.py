@@ -9,13 +9,13 @@ from dataclasses import replace
 import pytest
 
 from agentv.errors import StoreError
+from agentv.extensions.agents.recording.model_exchanges import CassetteExchanges
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.values.exchange import ModelReply, ModelRequest
 from agentv.model.values.message import Message
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.ports import Call, TargetRequest
 from agentv.store.cassettes.cassette import Cassette
-from agentv.store.cassettes.model_exchanges import CassetteExchanges
 
 CALL = Call("k1", "claude", TargetRequest("fix", "Fix it", (Message("user", "Fix it"),), suite="shop", variant="bare"))
 

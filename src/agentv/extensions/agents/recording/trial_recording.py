@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from msgspec import UNSET
 
+from agentv.extensions.agents.recording.placeholders import Placeholders
+from agentv.extensions.agents.recording.prompts import Prompt, prompt_of, shared, shortened
+from agentv.extensions.agents.recording.trial_texts import TrialTexts
 from agentv.model.values.exchange import ModelReply, ModelRequest
 from agentv.model.values.message import portable
 from agentv.model.values.response import Failure
 from agentv.ports import Call
-from agentv.store.cassettes.placeholders import Placeholders
-from agentv.store.cassettes.prompts import Prompt, prompt_of, shared, shortened
 from agentv.store.cassettes.recorded_trials import (
     ExchangeLine,
     RecordedTrial,
@@ -22,7 +23,6 @@ from agentv.store.cassettes.recorded_trials import (
     TrialLine,
     recording_digest,
 )
-from agentv.store.cassettes.trial_texts import TrialTexts
 
 _NO_REPLY = ModelReply(0, "", complete=False)
 _OVERLOADED = frozenset({408, 409, 425, 429})

@@ -12,10 +12,10 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 
+from agentv.extensions.agents.recording.reply_texts import replaced_texts
 from agentv.model.values.exchange import ModelReply
 from agentv.model.values.joined_texts import Change
 from agentv.model.values.lazy_pattern import lazy_pattern
-from agentv.store.cassettes.reply_texts import replaced_texts
 
 _OPENING = "[agentv:"
 _LITERAL = "literal"

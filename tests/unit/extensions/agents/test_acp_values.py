@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentv.model.values.acp import acp_tool_names, usage_of_turn
+from agentv.extensions.agents.acp_values import acp_tool_names, usage_of_turn
 from agentv.model.values.usage import TokenUsage
 
 RM = {"command": "rm -rf build"}

@@ -1,0 +1,1 @@
+"""What people read of agents: those that are working, traces, sessions, and checks of cases."""
