@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from agentv.app.results.stored import StoredRun
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import UsageError
+from agentv.extensions.labels.graded_answers import DrawnAnswer, GradedAnswer, PointScale
 from agentv.extensions.labels.stats.strata import even_sizes
 from agentv.model.run.clusters import TrialCluster, cluster_of
 from agentv.model.run.grade import AskedJudge, Grade
-from agentv.model.run.labelled.labels import DrawnAnswer, GradedAnswer, PointScale
 from agentv.model.run.trial import Score, TrialResult
 from agentv.model.values.message import prompt_text, reference_text
 

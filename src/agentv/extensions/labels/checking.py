@@ -13,6 +13,7 @@ from agentv.app.results.stored import open_run
 from agentv.errors import UsageError
 from agentv.extensions.labels.answers import graded_answers
 from agentv.extensions.labels.checked_answers import CheckedAnswer, JudgeKey, VerdictKey
+from agentv.extensions.labels.graded_answers import GradedAnswer
 from agentv.extensions.labels.keeping import LabelFiles, LabelStore
 from agentv.extensions.labels.labelling import latest, possible
 from agentv.extensions.labels.left_out import left_out_elsewhere, left_out_of_run
@@ -36,7 +37,7 @@ from agentv.extensions.labels.stats.check_result import (
 from agentv.extensions.labels.stats.corrected import corrected_rate, more_labels, transferred_rate
 from agentv.extensions.labels.stats.mean_score import ScoredAnswer, corrected_mean
 from agentv.extensions.labels.stats.posterior import Estimated, JudgeCounts, JudgedAnswer, judge_counts
-from agentv.model.run.labelled.labels import GradedAnswer, Label, LabelKey
+from agentv.model.run.labelled.labels import Label, LabelKey
 from agentv.stats.intervals.design_effect import ClusterSum, estimated_rate
 from agentv.store.labels.label_files import read_labels
 

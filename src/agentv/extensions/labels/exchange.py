@@ -12,11 +12,12 @@ from agentv.app.results.place import RESULTS, place_holding
 from agentv.app.results.stored import open_run
 from agentv.errors import UsageError
 from agentv.extensions.labels.answers import graded_answers
+from agentv.extensions.labels.graded_answers import DrawnAnswer
 from agentv.extensions.labels.imported_lines import ImportedLines, written_draw
 from agentv.extensions.labels.keeping import LabelFiles
 from agentv.extensions.labels.label_rows import checked_form, label_rows
 from agentv.extensions.labels.labelling import Draw, LabellingSession, latest
-from agentv.model.run.labelled.labels import DrawnAnswer, Label, LabelItem
+from agentv.model.run.labelled.labels import Label, LabelItem
 from agentv.model.values.json_lines import without_breaks
 from agentv.reports.export.csv_rows import guarded
 from agentv.user_code.os_errors import store_error

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from agentv.extensions.labels.answers import draw
+from agentv.extensions.labels.graded_answers import DrawnAnswer, GradedAnswer, PointScale
 from agentv.extensions.labels.labelling import Draw, Said, label_of, now
-from agentv.model.run.labelled.labels import LABEL_VERDICTS, DrawnAnswer, GradedAnswer, Label, LabelKey, PointScale
+from agentv.model.run.labelled.labels import LABEL_VERDICTS, Label, LabelKey
 from agentv.reports.export.csv_rows import unguarded
 from agentv.reports.text.escaping import one_line
 

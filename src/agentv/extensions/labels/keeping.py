@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from agentv.extensions.labels.agreements import append_agreement, read_shown_answers
 from agentv.model.run.labelled.labels import Label
-from agentv.store.labels.agreements import append_agreement, read_shown_answers
 from agentv.store.labels.label_files import append_labels, labels_directory, labels_file, read_labels
 
 

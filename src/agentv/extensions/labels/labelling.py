@@ -10,8 +10,9 @@ from agentv.app.results.place import RESULTS, place_holding
 from agentv.app.results.stored import open_run
 from agentv.errors import UsageError
 from agentv.extensions.labels.answers import draw, graded_answers
+from agentv.extensions.labels.graded_answers import DrawnAnswer
 from agentv.extensions.labels.keeping import LabelFiles, LabelStore
-from agentv.model.run.labelled.labels import DrawnAnswer, Label, LabelItem, LabelVerdict, person_key, time_problem
+from agentv.model.run.labelled.labels import Label, LabelItem, LabelVerdict, person_key, time_problem
 from agentv.model.values.formatting import timestamp
 
 

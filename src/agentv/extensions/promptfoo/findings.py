@@ -9,8 +9,8 @@ import click
 
 from agentv.cli.printing import print_diagnostics
 from agentv.errors import ExitStatus
+from agentv.extensions.promptfoo.grouped import render_groups
 from agentv.reports.diagnostics.diagnostics import diagnostics_json
-from agentv.reports.diagnostics.grouped import render_groups
 from agentv.reports.text.escaping import safe
 
 if TYPE_CHECKING:

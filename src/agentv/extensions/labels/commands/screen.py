@@ -8,8 +8,9 @@ from shutil import get_terminal_size
 
 import click
 
+from agentv.extensions.labels.graded_answers import DrawnAnswer, PointScale
 from agentv.extensions.labels.labelling import LabellingSession
-from agentv.model.run.labelled.labels import DrawnAnswer, Label, LabelVerdict, PointScale
+from agentv.model.run.labelled.labels import Label, LabelVerdict
 from agentv.model.values.formatting import plural
 from agentv.reports.text.escaping import cells, one_line, safe
 

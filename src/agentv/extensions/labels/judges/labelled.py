@@ -10,11 +10,12 @@ from agentv.app.results.place import RESULTS, place_holding
 from agentv.app.results.stored import StoredRun
 from agentv.errors import UsageError
 from agentv.extensions.labels.answers import graded_answers
+from agentv.extensions.labels.graded_answers import GradedAnswer
 from agentv.extensions.labels.labelling import latest
 from agentv.extensions.labels.stats.agreement import majority
 from agentv.extensions.labels.stats.paired_accuracy import PersonLabel
 from agentv.extensions.labels.stats.posterior import Counted, JudgeCounts, JudgedAnswer, judge_counts
-from agentv.model.run.labelled.labels import GradedAnswer, Label, LabelKey
+from agentv.model.run.labelled.labels import Label, LabelKey
 from agentv.model.values.formatting import plural
 from agentv.store.labels.label_files import labels_directory, labels_file, read_labels
 

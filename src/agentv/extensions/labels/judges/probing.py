@@ -17,6 +17,7 @@ from agentv.authoring.source.nearest import did_you_mean
 from agentv.engine.trial import AnsweredTrial, answered
 from agentv.errors import UsageError
 from agentv.extensions.labels.answers import draw, graded_answers
+from agentv.extensions.labels.graded_answers import GradedAnswer
 from agentv.extensions.labels.judges.asking import (
     JudgeCaller,
     MeasuredVerdict,
@@ -30,7 +31,6 @@ from agentv.extensions.labels.judges.probes import PROBES, Probe
 from agentv.extensions.labels.judges.stored_answers import FoundAnswers, place_of, stored_answers_of
 from agentv.extensions.labels.stats.compare_result import MOST_ERRORS
 from agentv.extensions.labels.stats.probe_result import FlippedVerdict, Flips, JudgeProbing, ProbedJudge, ProbeOutcome
-from agentv.model.run.labelled.labels import GradedAnswer
 from agentv.model.run.rubric import Rubric
 from agentv.model.suite.suite import TargetSpec
 

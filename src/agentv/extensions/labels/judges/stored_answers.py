@@ -10,9 +10,10 @@ from agentv.app.planning.preparation import Prepared
 from agentv.app.stored_answers import left_out
 from agentv.engine.trial import AnsweredTrial, answer_of
 from agentv.extensions.labels.answers import as_labelled
+from agentv.extensions.labels.graded_answers import GradedAnswer
 from agentv.extensions.labels.judges.asking import JudgeCaller, StoredAnswer
 from agentv.judge.asked import asked_judge
-from agentv.model.run.labelled.labels import GradedAnswer, LabelKey
+from agentv.model.run.labelled.labels import LabelKey
 from agentv.model.run.trial import Trial
 from agentv.model.values.formatting import plural
 

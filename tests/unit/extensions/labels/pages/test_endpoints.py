@@ -9,12 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from agentv.extensions.labels.agreements import agreements_file
 from agentv.extensions.labels.checking import check_judges
 from agentv.extensions.labels.keeping import LabelFiles
 from agentv.extensions.labels.labelling import open_session
 from agentv.extensions.labels.reports.judge_check import judge_check_json
 from agentv.extensions.view.state import ViewOptions
-from agentv.store.labels.agreements import agreements_file
 from doubles.judged_runs import ASKED, judged_run
 from doubles.read_files import bytes_read
 from doubles.stored_runs import write_rows
