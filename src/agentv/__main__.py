@@ -32,21 +32,21 @@ def _leave(*_: object) -> None:
 
 
 def _run(arguments: list[str]) -> None:
-    """Run a command behind a process that ends what the command leaves running."""
+    """Run a command, and end what it leaves running."""
     if arguments[:1] == ["lsp"]:  # runs no code of users itself, and its answers must reach the editor at once
         from agentv.cli.main import run
 
         sys.exit(run(arguments))
     # a run makes millions of objects and next to no cycles: looking for them at Python's pace took a third of the time
     gc.set_threshold(100_000, 50, 100)
-    from agentv.user_code.processes.supervisor import supervise
+    from agentv.user_code.processes.command_process import run_command
 
     def work() -> int:
         from agentv.cli.main import run
 
         return run(arguments)
 
-    os._exit(supervise(work))  # nothing of the process in front has to be cleaned up
+    run_command(work)
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ _READ_AT_START = re.compile(r"PYTHON(?!_BIN$)|LC_|LANG|LD_")
 
 _LARGEST = 1 << 20
 
-OFTEN = ("agentv.__main__", "agentv.user_code.processes.supervisor", "jinja2", "numpy")
+OFTEN = ("agentv.__main__", "agentv.user_code.processes.command_process", "jinja2", "numpy")
 """What every command begins with, and what one in eight renders or computes with."""
 
 LIBRARIES = (
@@ -274,7 +274,7 @@ def _become(command: dict, descriptors: list[int]) -> None:
     status: object = 0
     try:
         _run(command["words"])
-    except SystemExit as ended:  # the process that ran the command; the one in front of it has ended by itself
+    except SystemExit as ended:  # of a script
         status = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
     except BaseException:  # noqa: BLE001 - of a program, which ends by it
         traceback.print_exc()

@@ -1,4 +1,4 @@
-"""The process that runs users' code is not the one whose exit status counts, and nothing that it started outlives it."""
+"""Nothing that a command or its users' code started outlives it, whatever ends it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -58,13 +57,6 @@ def answer(prompt):
         subprocess.run(["setsid", "--fork", "sh", "-c", "echo $$ >> pids; exec sleep 100"])
         while not os.path.exists("pids"):
             time.sleep(0.005)
-    if prompt == "look":
-        found = open("pids").read().split()
-        until = time.monotonic() + 20  # a process that is killed ends when the machine has time for it
-        while found and time.monotonic() < until:
-            found = [one for one in found if os.path.exists("/proc/" + one)]
-            time.sleep(0.01)
-        return f"{prompt}: {len(found)} left"
     if prompt == "hangs at exit":
         atexit.register(time.sleep, 100)
         threading.Thread(target=time.sleep, args=(100,)).start()
@@ -142,12 +134,12 @@ def test_descriptors_that_users_code_writes_or_closes_do_not_touch_the_output(pr
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a process that leaves its group is not found")
-def test_what_trials_leave_behind_ends_with_them_and_what_they_hold_with_the_run(project):
+def test_what_a_program_leaves_behind_ends_with_its_call_and_what_functions_leave_with_the_run(project):
     project.write("code.py", CODE)
     left = "setsid --fork sh -c 'echo $$ >> pids; exec sleep 100'; while ! test -e pids; do sleep 0.01; done; echo done"
     count = "n=0; for p in $(cat pids); do kill -0 $p 2> /dev/null && n=1; done"
     look = f"for i in $(seq 1000); do {count}; test $n = 0 && break; sleep 0.02; done; echo left: $n"
-    project.write("a.eval.yaml", suite("daemon", "look").replace("'look']", "'look: 0 left']"))
+    project.write("a.eval.yaml", suite("daemon"))
     project.write("b.eval.yaml", suite("held", "still held", "fork").replace("'still held']", "'still held: None']"))
     project.write("c.eval.yaml", suite("x", target=f"cli:{left}", output="done"))
     project.write("d.eval.yaml", suite("x", target=f"cli:{look}", output="left: 0"))
@@ -190,10 +182,6 @@ def gone(pids: list[int]) -> bool:
     return not any(alive(one) for one in pids)
 
 
-def children_of(process: int) -> list[int]:
-    return [int(one) for one in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
-
-
 def test_a_signal_to_the_whole_group_counts_once(project):
     process, pids = started(project, start_new_session=True)
     os.killpg(process.pid, signal.SIGINT)
@@ -218,23 +206,16 @@ def test_quit_and_a_closed_terminal_leave_no_program_behind(project, number):
     assert gone(pids)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-@pytest.mark.parametrize("killed", ["in front", "behind", "both"])
-def test_a_kill_leaves_nothing_running_and_the_run_can_be_resumed_at_once(project, killed):
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a program is not found by its mark")
+@pytest.mark.parametrize("whole_group", [False, True])
+def test_a_kill_leaves_nothing_running_and_the_run_can_be_resumed_at_once(project, whole_group):
     process, pids = started(project, start_new_session=True)
-    started_by_it = children_of(process.pid)
-    behind = started_by_it[-1]
-    if killed == "both":
-        os.killpg(process.pid, signal.SIGKILL)
-    else:
-        os.kill(process.pid if killed == "in front" else behind, signal.SIGKILL)
+    (os.killpg if whole_group else os.kill)(process.pid, signal.SIGKILL)
     _, stderr = process.communicate(timeout=30)
-    if killed == "in front":
-        assert "the supervising process was killed, so there is no verdict" in stderr
-    if killed != "both":
-        assert "agentv eval a.eval.yaml --out out --resume=out" in stderr
-    assert process.returncode == (3 if killed == "behind" else -signal.SIGKILL)
+    assert "ended from outside, or ran out of memory, so there is no verdict" in stderr
+    assert "agentv eval a.eval.yaml --out out --resume=out" in stderr
+    assert process.returncode == -signal.SIGKILL
     project.write("a.eval.yaml", suite(*"abcd", target="echo"))
     resumed = project.run("eval", "a.eval.yaml", "--out", "out", "--resume")
     assert resumed.status == 0, resumed.stderr
-    assert gone([*started_by_it, *pids])
+    assert gone(pids)

@@ -17,9 +17,8 @@ from agentv.registry.extensions import COMMANDS as OF_EXTENSIONS
 from agentv.registry.extensions import OPTIONS, lacking, registered
 from agentv.reports.text.escaping import safe
 from agentv.user_code.functions.guard import attempt, translated
+from agentv.user_code.processes.command_process import GO_ON, resume_line
 from agentv.user_code.processes.interrupts import raise_on_signals
-from agentv.user_code.processes.notes import GO_ON
-from agentv.user_code.processes.supervised import resume_line
 from agentv.version import __version__
 
 COMMANDS = {

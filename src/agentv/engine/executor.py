@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Sequence
 from typing import Protocol
 
 from agentv.engine.comparison_group import graded_together
@@ -13,7 +12,6 @@ from agentv.engine.run_context import RunContext
 from agentv.engine.trial import AnsweredTrial, answer_of, result_of
 from agentv.model.run.trial import Trial, TrialResult
 from agentv.model.values.response import Failure
-from agentv.user_code.processes.supervised import leftovers
 
 
 class TrialExecutor(Protocol):
@@ -46,21 +44,13 @@ class LocalExecutor:
         self._run_context = run_context
 
     async def run(self, trial: Trial) -> TrialResult:
-        """The result of one trial; never raises, and ends everything that the trial leaves running."""
-        found = leftovers()
-        number = found.begin()
-        try:  # no context manager, since this is done for every trial
-            if trial.has_work:
-                return await self._worked(trial)
-            if is_conversation(trial):
-                return await run_conversation(trial, self._run_context)
-            answered = await answer_of(trial, self._run_context)
-            if isinstance(answered, TrialResult):
-                return answered
-            clock, check = self._run_context.clock, self._run_context.check(trial.suite)
-            return answered.result(await grade_entries(trial.case.assertions, answered.context, clock, check))
-        finally:
-            found.end(number)
+        """The result of one trial; never raises."""
+        if trial.has_work:
+            return await self._worked(trial)
+        if is_conversation(trial):
+            return await run_conversation(trial, self._run_context)
+        answered = await answer_of(trial, self._run_context)
+        return answered if isinstance(answered, TrialResult) else await self._graded(answered)
 
     async def _worked(self, trial: Trial) -> TrialResult:
         """The result of a trial with a workspace or with tools, which are closed whatever happens."""
@@ -84,26 +74,24 @@ class LocalExecutor:
 
     async def answer(self, trial: Trial) -> AnsweredTrial | TrialResult:
         """The answer to a trial; its errored result if there is none."""
-        with _ending_leftovers():
-            if not trial.has_work:
-                return await answer_of(trial, self._run_context)
-            work = await self._run_context.works.open(trial)
-            if isinstance(work, Failure):
-                return result_of(trial, self._run_context, 0.0, None, (), error=work)
-            answered: AnsweredTrial | TrialResult | None = None
-            try:
-                answered = await answer_of(trial, self._run_context, work)
-                return await work.close(work.judged(answered)) if isinstance(answered, TrialResult) else answered
-            finally:
-                if not isinstance(answered, AnsweredTrial):  # else it is open until it is compared
-                    await work.discard()
+        if not trial.has_work:
+            return await answer_of(trial, self._run_context)
+        work = await self._run_context.works.open(trial)
+        if isinstance(work, Failure):
+            return result_of(trial, self._run_context, 0.0, None, (), error=work)
+        answered: AnsweredTrial | TrialResult | None = None
+        try:
+            answered = await answer_of(trial, self._run_context, work)
+            return await work.close(work.judged(answered)) if isinstance(answered, TrialResult) else answered
+        finally:
+            if not isinstance(answered, AnsweredTrial):  # else it is open until it is compared
+                await work.discard()
 
     async def compare(self, answered: Sequence[AnsweredTrial | TrialResult]) -> Sequence[TrialResult]:
         """The results of trials whose answers are compared."""
         works = [one.work if isinstance(one, AnsweredTrial) else None for one in answered]
         try:
-            with _ending_leftovers():
-                results = await graded_together(answered, self._run_context)
+            results = await graded_together(answered, self._run_context)
             pairs = zip(works, results, strict=True)
             return [one if work is None else await work.close(work.judged(one)) for work, one in pairs]
         finally:
@@ -114,13 +102,3 @@ class LocalExecutor:
     def interrupt(self) -> None:
         """End all waiting."""
         self._run_context.throttle.interrupt()
-
-
-@contextmanager
-def _ending_leftovers() -> Iterator[None]:
-    found = leftovers()
-    trial = found.begin()
-    try:
-        yield
-    finally:
-        found.end(trial)

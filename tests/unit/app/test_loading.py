@@ -8,7 +8,7 @@ import sys
 import pytest
 
 UNUSED = {
-    "agentv.user_code.processes.supervisor": {"ctypes", "click", "pathlib", "agentv.cli"},
+    "agentv.user_code.processes.command_process": {"ctypes", "click", "pathlib", "agentv.cli"},
     "agentv.app.authored.validate": {"asyncio", "ssl", "tempfile", "agentv.engine.run", "agentv.store.journal.journal"},
     "agentv.cli.running.progress": {
         "tempfile",

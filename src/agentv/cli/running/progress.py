@@ -45,7 +45,7 @@ from agentv.reports.run.view import RunView, WorkingAgents
 from agentv.reports.text.escaping import one_line
 from agentv.reports.text.paths import shown_from
 from agentv.user_code.functions.guard import apart_from_output
-from agentv.user_code.processes.supervised import note_resume
+from agentv.user_code.processes.command_process import note_resume
 
 if TYPE_CHECKING:
     from agentv.cli.exams import Exams

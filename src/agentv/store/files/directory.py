@@ -23,7 +23,6 @@ from agentv.model.values.values import Json, JsonObject
 from agentv.store.files.encoding import to_document
 from agentv.store.files.private_files import DIRECTORY_MODE, make_private, new_private, open_private
 from agentv.user_code.os_errors import store_error
-from agentv.user_code.processes.descriptors import close_private, keep_private
 from agentv.user_code.processes.leftovers import sweep
 
 RUN, INDEX, JOURNAL, SUMMARY = "run.json", "index.jsonl", "journal.jsonl", "summary.json"
@@ -225,12 +224,12 @@ class RunDirectory:
             StoreError: something else has it.
         """
         before, self._lock = self._lock, _locked(self.path)
-        close_private(before)
+        _unlocked(before)
 
     def close(self) -> None:
         """Let others write here."""
         if self._lock >= 0:
-            close_private(self._lock)
+            _unlocked(self._lock)
             self._lock = -1
 
     def __enter__(self) -> Self:
@@ -262,7 +261,7 @@ def _refusals(action: str, path: Path, more: str = "") -> Iterator[None]:
 @contextmanager
 def _closing_on_error(descriptor: int) -> Iterator[int]:
     with ExitStack() as closing:
-        closing.callback(close_private, descriptor)
+        closing.callback(os.close, descriptor)
         yield descriptor
         closing.pop_all()
 
@@ -307,11 +306,17 @@ def _locked(path: Path) -> int:
     The lock is on the journal: the one file that every run has and that is never replaced.
     """
     with _refusals("open", path / JOURNAL):
-        descriptor = keep_private(open_private(path / JOURNAL, os.O_RDWR | os.O_CREAT))
+        descriptor = open_private(path / JOURNAL, os.O_RDWR | os.O_CREAT)
     with _closing_on_error(descriptor), _refusals("lock", path / JOURNAL):
         if not _takes_lock(descriptor):
             raise StoreError(f"{path} is in use: another process is writing a run there")
     return descriptor
+
+
+def _unlocked(descriptor: int) -> None:
+    """Close the file of a lock. A fork of the caller's code may still have it open, and must not keep the lock."""
+    fcntl.flock(descriptor, fcntl.LOCK_UN)
+    os.close(descriptor)
 
 
 def _takes_lock(descriptor: int) -> bool:

@@ -15,8 +15,6 @@ from agentv.errors import StoreError
 from agentv.store.files.private_files import Mark, mark, new_private, open_private
 from agentv.store.files.signatures import Signatures
 from agentv.user_code.os_errors import store_error
-from agentv.user_code.processes.descriptors import close_private, keep_private
-from agentv.user_code.processes.supervised import finish_first
 
 _READ_AHEAD = 1 << 17
 """Bytes; a row is about two kilobytes long, and the usual buffer holds four of them."""
@@ -45,10 +43,9 @@ class LineFile:
         self._signatures: Signatures | None = None
         self._found: Mark | None = None
         try:
-            self._fd = keep_private(open_private(path, os.O_RDWR | os.O_CREAT | os.O_APPEND))
+            self._fd = open_private(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
             self.size = os.fstat(self._fd).st_size
             self._lock = Lock()
-            finish_first(self._lock)
         except OSError as error:
             raise store_error("open", path, error) from error
 
@@ -115,8 +112,8 @@ class LineFile:
                 os.fsync(descriptor)
             _clear_place(self.path)
             new.replace(self.path)
-            close_private(self._fd)
-            self._fd = keep_private(open_private(self.path, os.O_RDWR | os.O_APPEND))
+            os.close(self._fd)
+            self._fd = open_private(self.path, os.O_RDWR | os.O_APPEND)
             self.size = os.fstat(self._fd).st_size
         except OSError as error:
             raise store_error("restore", self.path, error) from error
@@ -147,7 +144,7 @@ class LineFile:
 
     def close(self) -> None:
         """Let go of the file."""
-        close_private(self._fd)
+        os.close(self._fd)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from pathlib import Path
 from stat import S_IMODE, S_ISCHR, S_ISREG
 
 from agentv.errors import StoreError
-from agentv.user_code.processes.descriptors import above_standard
 
 FILE_MODE = 0o600
 DIRECTORY_MODE = 0o700
@@ -23,7 +22,7 @@ def open_private(path: Path, flags: int) -> int:
         StoreError: something that is no file stands there.
         OSError: the system refuses.
     """
-    descriptor = above_standard(os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, FILE_MODE))
+    descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, FILE_MODE)
     found = os.fstat(descriptor)
     if not (S_ISREG(found.st_mode) or S_ISCHR(found.st_mode)):
         os.close(descriptor)
@@ -43,7 +42,7 @@ def new_private(path: Path) -> int:
     with suppress(FileNotFoundError):
         path.unlink()
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-    return above_standard(os.open(path, flags, FILE_MODE))
+    return os.open(path, flags, FILE_MODE)
 
 
 def make_private(directory: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -32,7 +31,7 @@ OURS = (ForeignError, SignalError)
 
 @contextmanager
 def foreign_code(code: str, what: str) -> Iterator[None]:
-    """Run foreign code in the body; whatever it raises comes out as a ForeignError, and a fork of it ends here.
+    """Run foreign code in the body; whatever it raises comes out as a ForeignError.
 
     That is every BaseException but a cancellation: where the body awaits, it is the waiting that is cancelled.
 
@@ -43,7 +42,6 @@ def foreign_code(code: str, what: str) -> Iterator[None]:
     Raises:
         ForeignError: the body raised, or called `sys.exit`.
     """
-    process = os.getpid()
     try:
         yield
     except OURS:
@@ -52,9 +50,6 @@ def foreign_code(code: str, what: str) -> Iterator[None]:
         if _is_cancellation(error):
             raise
         raise ForeignError(Failure(code, f"{what} {describe(error)}")) from error
-    finally:
-        if os.getpid() != process:
-            os._exit(0)
 
 
 @contextmanager

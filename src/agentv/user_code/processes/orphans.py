@@ -1,8 +1,7 @@
-"""Processes whose parent has ended: found, distinguished by what they belong to, and ended.
+"""Processes that lost their parent: found by the call that they were started for, and ended.
 
-The process in front (`supervisor.py`) is given every process that loses its parent anywhere below it
-(Linux: PR_SET_CHILD_SUBREAPER), also one in a session of its own. So its children are: the process that runs the
-command, and all that was left behind. Elsewhere only process groups can be ended (`processes.py`).
+On Linux the process of a command adopts every process that loses its parent below it (PR_SET_CHILD_SUBREAPER), also one
+in a session of its own. Elsewhere only process groups can be ended (`processes.py`).
 """
 
 from __future__ import annotations
@@ -12,11 +11,9 @@ import signal
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import count
-
-from agentv.user_code.processes.descriptors import keep_private
 
 MARK = "AGENTV_STARTED_BY"
 """Variable of every program that is started for a call: which run, and which call of it."""
@@ -26,18 +23,25 @@ _calls = count(1)
 _SET_PDEATHSIG, _SET_CHILD_SUBREAPER = 1, 36  # of <linux/prctl.h>
 _KILL_TIMEOUT_S = 2.0
 _LOOK_S = 0.002
+_adopted: list[int] = []
+"""The process that adopts, which is this one, unless this is a fork of it."""
+
+_killed: set[int] = set()
+"""Orphans that were killed, and whose status nobody has asked for yet."""
 
 
 def adopt_orphans() -> None:
-    """Have all processes below this one that lose their parent become its children. Nothing where that cannot be."""
+    """Have all processes below this one that lose their parent become its children, and show which run they are of."""
+    os.environ[MARK] = f"{_RUN}.0"
     if sys.platform != "linux":
         return
     with suppress(ImportError, OSError, AttributeError):
         _prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        _adopted[:] = [os.getpid()]
 
 
 def kill_with_parent() -> None:
-    """Have this process killed when the thread that started it ends. Nothing where that cannot be."""
+    """Have this process killed when the thread that started it ends, on Linux."""
     if sys.platform == "linux":
         with suppress(ImportError, OSError, AttributeError):
             _prctl(_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
@@ -56,11 +60,44 @@ def _prctl(*arguments: int) -> None:
     call_function(dlsym(program, "prctl"), arguments)
 
 
+def marked(environment: Mapping[str, str]) -> tuple[dict[str, str], bytes]:
+    """An environment for the programs of one call, and the mark by which they are found again."""
+    if not _adopted:
+        return dict(environment), b""
+    mark = f"{_RUN}.{next(_calls)}"
+    return {**environment, MARK: mark}, f"{MARK}={mark}\0".encode()
+
+
+def end_orphans(mark: bytes, started: Container[int]) -> bool:
+    """Kill what was started for a call and lost its parent; whether there was anything.
+
+    Args:
+        mark: of the call, which has ended.
+        started: children that are no orphans, and are not looked at.
+    """
+    if not _adopted or not mark:
+        return False
+    found = [one for one in _children() if one not in started]
+    ours = {one for one in found if _shows(one, mark)}
+    if ours:
+        _killed.update(ours)
+        for one in tree_of(ours, {one: _parent_of(one) for one in _processes()}):
+            _kill(one)
+    own_session = os.getsid(0)
+    for one in found:
+        state, _, session = _status(one)
+        if state == b"Z" and (one in _killed or session not in (own_session, one)):  # of these, nobody else asks
+            _killed.discard(one)
+            with suppress(ChildProcessError):
+                os.waitpid(one, os.WNOHANG)
+    return bool(ours)
+
+
 def end_all_children() -> None:
     """Kill all children of this process, and theirs, which become its own as theirs end."""
     deadline = time.monotonic() + _KILL_TIMEOUT_S
     while time.monotonic() < deadline:
-        for child in children_of(os.getpid()):
+        for child in _children():
             _kill(child)
         with suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG)[0]:
@@ -70,106 +107,17 @@ def end_all_children() -> None:
         return
 
 
-def children_of(process: int) -> list[int]:
-    """The children of a process with one thread."""
-    try:
-        with open(f"/proc/{process}/task/{process}/children", "rb") as file:  # noqa: PTH123  # pathlib is loaded by nobody yet
-            return [int(one) for one in file.read().split()]
-    except OSError:
-        return [one for one in _processes() if _parent_of(one) == process]
-
-
-def mark_this_process() -> None:
-    """Have programs that users' code starts by itself show which run they belong to."""
-    os.environ[MARK] = f"{_RUN}.0"
-
-
 def end_all_programs() -> None:
-    """Kill all that was started below this process, whether its parent lives or not. For when nothing is in front."""
+    """Kill all that shows that it was started by this run, and what is below it. For when the run has been killed."""
     deadline = time.monotonic() + _KILL_TIMEOUT_S
     run = f"{MARK}={_RUN}.".encode()
     while time.monotonic() < deadline:
-        parents = {one: _parent_of(one) for one in _processes()}
-        ours = {one for one in parents if one != os.getpid() and _shows(one, run)}
-        found = tree_of({os.getpid(), *ours}, parents) - {os.getpid()}
-        for one in found:
-            _kill(one)
-        if not found:
+        ours = {one for one in _processes() if _shows(one, run)} - {os.getpid()}
+        if not ours:
             return
+        for one in tree_of(ours, {one: _parent_of(one) for one in _processes()}):
+            _kill(one)
         time.sleep(_LOOK_S)
-
-
-class Leftovers:
-    """Ends what trials leave behind, given the processes that have become children of the one in front.
-
-    A program of a call carries the mark of that call, and ends with it. Any other orphan may be of each trial that ran
-    when it was first seen, since users' functions share this process: it ends with the last of them. What users' code
-    started here and holds (a pool, a server) is no orphan: it serves later trials, and ends with the run.
-
-    Args:
-        front: the process in front; None: there is none, and nothing is ever found.
-        watch: its other child, which was started before this process.
-    """
-
-    def __init__(self, front: int | None, watch: int = 0) -> None:
-        self._expected = {watch, os.getpid()}
-        self._alone = "".join(f"{one} " for one in (watch, os.getpid()) if one).encode()
-        self._file: int | None = None
-        self._trials = count()
-        self._running: set[int] = set()
-        self._owners: dict[int, set[int]] = {}
-        if front is not None:
-            with suppress(OSError):
-                file = os.open(f"/proc/{front}/task/{front}/children", os.O_RDONLY | os.O_CLOEXEC)
-                self._file = keep_private(file)
-
-    def marked(self, environment: Mapping[str, str]) -> tuple[dict[str, str], bytes]:
-        """An environment for the programs of one call, and the mark by which they are found again."""
-        if self._file is None:
-            return dict(environment), b""
-        mark = f"{_RUN}.{next(_calls)}"
-        return {**environment, MARK: mark}, f"{MARK}={mark}\0".encode()
-
-    def begin(self) -> int:
-        """A trial begins; its number."""
-        trial = next(self._trials)
-        self._running.add(trial)
-        return trial
-
-    def end(self, trial: int) -> None:
-        """A trial has ended."""
-        found = self.found()
-        for one in found:
-            if one not in self._owners:
-                self._owners[one] = set(self._running)
-        self._running.discard(trial)
-        if self._owners:
-            self._end_ownerless(trial, found)
-
-    def _end_ownerless(self, trial: int, found: list[int]) -> None:
-        self._owners = {one: owners - {trial} for one, owners in self._owners.items() if one in found}
-        ownerless = {one for one, owners in self._owners.items() if not owners}
-        if ownerless:
-            _kill_trees(ownerless)
-
-    def of_call(self, mark: bytes) -> set[int]:
-        """The orphans that carry the mark of a call. They are sent the signal to end."""
-        ours = {one for one in self.found() if _shows(one, mark)}
-        if ours:
-            _kill_trees(ours)
-        return ours
-
-    def found(self) -> list[int]:
-        """All orphans of this run."""
-        if self._file is None:
-            return []
-        try:
-            children = os.pread(self._file, 1 << 16, 0)
-        except OSError:
-            return []
-        if children == self._alone:
-            return []
-        return [one for one in map(int, children.split()) if one not in self._expected]
 
 
 def tree_of(roots: Iterable[int], parents: Mapping[int, int]) -> set[int]:
@@ -191,9 +139,14 @@ def tree_of(roots: Iterable[int], parents: Mapping[int, int]) -> set[int]:
     return found
 
 
-def _kill_trees(roots: set[int]) -> None:
-    for one in tree_of(roots, {one: _parent_of(one) for one in _processes()}):
-        _kill(one)
+def _children() -> list[int]:
+    """The processes that the main thread started, or that were adopted; elsewhere all children."""
+    own = os.getpid()
+    try:
+        with open(f"/proc/{own}/task/{own}/children", "rb") as file:  # noqa: PTH123  # pathlib is loaded by nobody yet
+            return [int(one) for one in file.read().split()]
+    except OSError:
+        return [one for one in _processes() if _parent_of(one) == own]
 
 
 def _kill(process: int) -> None:
@@ -210,11 +163,17 @@ def _processes() -> Iterator[int]:
 
 def _parent_of(process: int) -> int:
     """0 where it is gone."""
+    return _status(process)[1]
+
+
+def _status(process: int) -> tuple[bytes, int, int]:
+    """State, parent and session of a process. Source: proc(5), /proc/pid/stat."""
     try:
         with open(f"/proc/{process}/stat", "rb") as file:  # noqa: PTH123  # as above
-            return int(file.read().rpartition(b")")[2].split()[1])
-    except (OSError, IndexError):
-        return 0
+            state, parent, _, session = file.read().rpartition(b")")[2].split()[:4]
+    except (OSError, ValueError):
+        return b"", 0, 0
+    return state, int(parent), int(session)
 
 
 def _shows(process: int, mark: bytes) -> bool:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
+
+from agentv.user_code.processes.interrupts import ignore_signals
+from agentv.user_code.processes.orphans import kill_with_parent
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -60,8 +62,9 @@ _given: list[Callable[[Any], Any]] = []
 
 
 def _begin(work: Callable[[Any], Any]) -> None:
-    """Ctrl-C reaches all processes of a terminal; one that tells of it is enough."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Ctrl-C reaches all processes of a terminal; the one that started the others ends them."""
+    kill_with_parent()
+    ignore_signals()
     _given.append(work)
 
 

@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from agentv.model.values.response import Failure
 from agentv.registry.fields import Command
-from agentv.user_code.processes.supervised import leftovers
+from agentv.user_code.processes.orphans import end_orphans, marked
 
 if TYPE_CHECKING:
     from subprocess import Popen
@@ -62,13 +62,13 @@ async def run_program(
 
     Its whole process group is killed when it ends, when `timeout_s` seconds are over, when it prints more than
     `limit` bytes, and when the caller is cancelled: nothing that it started in its session is left. What it started in
-    sessions of their own is killed too, where a process is in front (`orphans.py`). Children that outlive it
+    sessions of their own is killed too, in the process of a command (`orphans.py`). Children that outlive it
     and keep its output open get `GRACE_S` seconds; what was printed until then counts.
 
     Returns:
         The ended program, or a Failure with code `cannot-start`, `timeout` or `output-too-large`.
     """
-    environment, mark = leftovers().marked(env)
+    environment, mark = marked(env)
     try:
         process = _start(command, environment)
     except (OSError, ValueError) as error:
@@ -104,7 +104,7 @@ async def start_program(command: Command, *, env: Mapping[str, str], stdout: int
         OSError: it cannot be started.
         ValueError: an argument holds a NUL byte.
     """
-    environment, mark = leftovers().marked(env)
+    environment, mark = marked(env)
     options = {"stdin": PIPE, "stdout": stdout, "stderr": PIPE, "cwd": command.cwd or None, "env": environment}
     if command.shell is not None:
         starting = asyncio.create_subprocess_shell(command.shell, start_new_session=True, **options)  # type: ignore[arg-type]
@@ -137,7 +137,7 @@ async def end_program(process: Process, grace_s: float) -> None:
                 await process.wait()
     finally:
         kill_group(process.pid)
-        leftovers().of_call(mark)
+        end_orphans(mark, {process.pid, *_alive})
     await _exited(process, KILL_TIMEOUT_S)
     await _end_leftovers(mark)
 
@@ -185,7 +185,7 @@ def kill_all() -> None:
 async def _end_leftovers(mark: bytes) -> None:
     """Kill what a program has left behind, and what that leaves behind, until there is nothing more of it."""
     for _ in range(_ROUNDS):
-        if not leftovers().of_call(mark):
+        if not end_orphans(mark, _alive):
             return
         await asyncio.sleep(_ROUND_S)
 

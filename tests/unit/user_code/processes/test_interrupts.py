@@ -1,4 +1,4 @@
-"""Signals that reach two processes count once."""
+"""Signals that end a run."""
 
 from __future__ import annotations
 
@@ -13,43 +13,30 @@ from agentv.user_code.processes.interrupts import SignalError, acting_on_signals
 
 @pytest.fixture
 def signals(monkeypatch):
-    """The counting alone, with the pipe in which signals that are passed on are announced."""
-    read, write = os.pipe()
-    os.set_blocking(read, False)
-    counted = interrupts._Signals()
-    counted.passed_on = read
+    """Has a signal come at a second; how many were acted on."""
+    found = interrupts._Signals()
     seen: list[int] = []
-    counted.act = seen.append
+    found.act = seen.append
 
-    def arrives(number: int, *, passed_on: bool) -> int:
-        if passed_on:
-            os.write(write, bytes([number]))
-        counted.handle(number, None)
+    def arrives(number: int, at_s: float) -> int:
+        monkeypatch.setattr(interrupts.time, "monotonic", lambda: at_s)
+        found.handle(number, None)
         return len(seen)
 
-    yield arrives
-    os.close(read)
-    os.close(write)
+    return arrives
 
 
-def test_one_that_is_passed_on_counts(signals):
-    assert [signals(signal.SIGINT, passed_on=True) for _ in range(3)] == [1, 2, 3]
+def test_each_signal_counts(signals):
+    assert [signals(signal.SIGINT, at) for at in (0.0, 0.2, 0.4)] == [1, 2, 3]
 
 
-def test_one_that_is_sent_to_this_process_alone_counts(signals):
-    assert [signals(signal.SIGINT, passed_on=False) for _ in range(3)] == [1, 2, 3]
-
-
-def test_one_that_reaches_both_counts_once(signals):
-    assert signals(signal.SIGINT, passed_on=False) == 1
-    assert signals(signal.SIGINT, passed_on=True) == 1
-    assert signals(signal.SIGINT, passed_on=True) == 2
-    assert signals(signal.SIGINT, passed_on=False) == 2
+def test_one_that_is_sent_to_the_process_and_to_its_group_counts_once(signals):
+    assert [signals(signal.SIGTERM, at) for at in (7.0, 7.001, 7.3, 7.302)] == [1, 1, 2, 2]
 
 
 def test_two_kinds_count_apart(signals):
-    assert signals(signal.SIGINT, passed_on=True) == 1
-    assert signals(signal.SIGTERM, passed_on=True) == 2
+    assert signals(signal.SIGINT, 0.0) == 1
+    assert signals(signal.SIGTERM, 0.0) == 2
 
 
 def test_outside_of_a_run_a_signal_is_an_interrupt_that_no_guard_takes_for_users_code():

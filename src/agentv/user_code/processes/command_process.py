@@ -1,0 +1,135 @@
+"""The process of a command: its standard streams, its signals, and the watch that ends what a killed command leaves."""
+
+from __future__ import annotations
+
+import atexit
+import errno
+import io
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, NoReturn
+
+from agentv.errors import ExitStatus
+from agentv.user_code.processes.interrupts import handle_signals, ignore_signals
+from agentv.user_code.processes.orphans import adopt_orphans, end_all_children, end_all_programs
+
+GO_ON = "finished trials are saved. Resume with:"
+
+_SHOW_CURSOR = "\x1b[?25h"
+"""What a bar of progress does when it ends; one of a killed process did not."""
+
+_STANDARD = 3
+_resume: list[str] = []
+_watch: list[int] = []
+"""The pipe to the watch."""
+
+
+def run_command(work: Callable[[], int]) -> NoReturn:
+    """Do the work of a command and exit with its status. Nothing that it started is left running then.
+
+    Args:
+        work: gives the exit status; it never raises.
+    """
+    _fill_standard()
+    handle_signals()
+    adopt_orphans()
+    try:
+        _start_watch()
+    except OSError as error:
+        os.write(2, f"error: cannot start a process: {error.strerror}\n".encode())
+        os._exit(ExitStatus.WRONG)
+    _own_streams()
+    status = work()
+    ignore_signals()
+    atexit._run_exitfuncs()  # noqa: SLF001  # threads of libraries are not waited for, and no object is taken apart
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    end_all_children()
+    os._exit(status)
+
+
+def note_resume(line: str) -> None:
+    """A run begins: say which command line resumes it, should this process end in the middle of it."""
+    _resume[:] = [line]
+    for descriptor in _watch:
+        with suppress(OSError):
+            os.write(descriptor, b"\n" + line.replace("\n", " ").encode(errors="replace"))
+
+
+def resume_line() -> str | None:
+    """The command line that resumes the run that was begun last."""
+    return next(iter(_resume), None)
+
+
+def _start_watch() -> None:
+    """Start a process that waits until this one has ended: it is killed at an orderly end, and else ends the programs.
+
+    It is in a session of its own, so that a signal to the process group passes it by.
+    """
+    read, write = os.pipe()
+    if os.fork():
+        os.close(read)
+        os.register_at_fork(after_in_child=lambda: os.close(write))  # who holds it would keep the watch waiting
+        _watch.append(write)
+        return
+    os.setsid()
+    ignore_signals()
+    os.close(write)
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.dup2(null, 1)
+    noted = b""
+    while chunk := os.read(read, 1 << 16):
+        noted = chunk
+    end_all_programs()
+    text = "error: agentv was ended from outside, or ran out of memory, so there is no verdict"
+    if resume := noted.decode(errors="replace").rpartition("\n")[2]:
+        text += f"\n{GO_ON}\n  {resume}"
+    with suppress(OSError):  # the terminal may be gone
+        os.write(2, f"{_SHOW_CURSOR if os.isatty(2) else ''}{text}\n".encode(errors="replace"))
+    os._exit(0)
+
+
+def _fill_standard() -> None:
+    """Have /dev/null stand where a standard stream is closed, so that no file of ours gets its number."""
+    for number in range(_STANDARD):
+        try:
+            os.fstat(number)
+        except OSError:
+            null = os.open(os.devnull, os.O_RDWR)
+            if null != number:
+                os.dup2(null, number)
+                os.close(null)
+            os.set_inheritable(number, True)
+
+
+def _own_streams() -> None:
+    """Keep standard output for results: what plugins, libraries and programs print goes to stderr."""
+    if sys.stdout is not None:
+        sys.stdout = _own(os.dup(1), sys.stdout)
+        os.dup2(2, 1)
+    if sys.stderr is not None:
+        sys.stderr = _own(os.dup(2), sys.stderr)
+
+
+def _own(descriptor: int, stream: Any) -> io.TextIOWrapper:
+    raw = _Raw(descriptor, "w", closefd=False)
+    is_line_buffered = stream is sys.stderr or raw.isatty()
+    return io.TextIOWrapper(
+        io.BufferedWriter(raw), encoding=stream.encoding, errors=stream.errors, line_buffering=is_line_buffered
+    )
+
+
+class _Raw(io.FileIO):
+    """A descriptor. A terminal that was closed takes no more, and that is no error: nobody reads it."""
+
+    def write(self, data: Any, /) -> int:
+        try:
+            return super().write(data)
+        except OSError as error:
+            if error.errno != errno.EIO:
+                raise
+            return len(data)
