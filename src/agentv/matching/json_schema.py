@@ -269,7 +269,12 @@ def _candidates(uri: str, homes: Mapping[str, str]) -> Iterator[str]:
 
 
 def _resource(document: Json, default: _Draft) -> Resource[Any]:
-    return (draft_of(document, default) or default).specification.create_resource(document)
+    draft = draft_of(document, default) or default
+    try:
+        draft.validator.check_schema(document, format_checker=None)
+    except SchemaError:  # in which no draft's way to ids and subschemas can be followed
+        return Specification.OPAQUE.create_resource(document)
+    return draft.specification.create_resource(document)
 
 
 def _complaint(error: ValidationError) -> str:
