@@ -85,11 +85,11 @@ def _start_watch() -> None:
     while chunk := os.read(read, 1 << 16):
         noted = chunk
     end_all_programs()
-    text = "error: agentv was ended from outside, or ran out of memory, so there is no verdict"
-    if resume := noted.decode(errors="replace").rpartition("\n")[2]:
-        text += f"\n{GO_ON}\n  {resume}"
-    with suppress(OSError):  # the terminal may be gone
-        os.write(2, f"{_SHOW_CURSOR if os.isatty(2) else ''}{text}\n".encode(errors="replace"))
+    if noted:
+        text = "error: agentv was killed from outside, or ran out of memory, so there is no verdict"
+        resume = noted.decode(errors="replace").rpartition("\n")[2]
+        with suppress(OSError):  # the terminal may be gone
+            os.write(2, f"{_SHOW_CURSOR if os.isatty(2) else ''}{text}\n{GO_ON}\n  {resume}\n".encode(errors="replace"))
     os._exit(0)
 
 

@@ -22,7 +22,7 @@ _ONE_S = 0.1
 """Seconds within which two signals of a kind are one: `timeout` sends it to the process, and then to its group."""
 
 _HEARD = 3
-"""Signals that a run acts on; the next one ends the process."""
+"""Signals that a run acts on; the next one kills the process."""
 
 Act = Callable[[int], object]
 
@@ -58,7 +58,7 @@ class _Signals:
         self._last[number] = now
         self._heard += 1
         if self._heard > _HEARD:
-            os._exit(ExitStatus.INTERRUPTED)
+            os.kill(os.getpid(), signal.SIGKILL)
         self.act(number)
 
 
