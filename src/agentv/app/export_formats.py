@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from agentv.app.results.stored import StoredRun
 from agentv.model.run.summary import Summary
 from agentv.model.run.trial import TrialResult
-from agentv.registry.extensions import EXPORT_FORMATS, loaded, registered
+from agentv.registry.extensions import EXPORT_FORMATS, known, loaded, registered
 
 if TYPE_CHECKING:
     from agentv.registry.types import ReportFormat
@@ -193,7 +193,7 @@ def renderer_of(suffix: str) -> Renderer | None:
 
 
 def known_suffixes() -> list[str]:
-    """Every suffix that a run can be exported to. Imports no plugin."""
+    """Every suffix that a run can be exported to, by extensions that are not here too. Imports no plugin."""
     from agentv.app.plugins.reports import report_suffixes
 
-    return [*EXPORTS, *registered(EXPORT_FORMATS), *report_suffixes()]
+    return [*EXPORTS, *known(EXPORT_FORMATS), *report_suffixes()]

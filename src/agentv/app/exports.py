@@ -18,7 +18,7 @@ from agentv.app.export_formats import (
 from agentv.app.results.stored import StoredRun
 from agentv.authoring.source.files import is_directory
 from agentv.errors import StoreError, UsageError
-from agentv.registry.extensions import EXPORT_FORMATS, lacking
+from agentv.registry.extensions import EXPORT_FORMATS, HOW_TO_GET, lacking
 from agentv.store.files.directory import HISTORY, INDEX, JOURNAL, REJECTED, RUN, SUMMARY
 from agentv.store.files.whole_file import check_place, write_whole
 
@@ -31,7 +31,7 @@ def is_export(path: str) -> bool:
     suffix = Path(path).suffix.lower()
     if path.endswith("/") or len(suffix) < 2:
         return False
-    return suffix in EXPORTS or suffix in known_suffixes() or lacking(EXPORT_FORMATS, suffix) is not None
+    return suffix in EXPORTS or suffix in known_suffixes()
 
 
 def write_export(run: StoredRun, path: Path, chosen: Choice = everything) -> None:
@@ -140,5 +140,5 @@ def _renderer(suffix: str, path: Path | str = "it") -> Renderer:
     if found is not None:
         return found
     if needs := lacking(EXPORT_FORMATS, suffix.lower()):
-        raise UsageError(f"cannot export to {path}: '{suffix}' {needs}")
+        raise UsageError(f"cannot export to {path}: '{suffix}' {needs}", HOW_TO_GET)
     raise UsageError(f"cannot export to {path}: unknown suffix", f"known are {', '.join(known_suffixes())}")

@@ -95,11 +95,11 @@ def group(context: click.Context, /, **given: Any) -> int:
 
 
 def _serve(address: str, data: Path, options: ServeOptions) -> int:
-    from agentv.registry.extensions import PAGES, lacking
+    from agentv.registry.extensions import HOW_TO_GET, PAGES, lacking
     from agentv.registry.extras import missing_extra
 
     if needs := lacking(PAGES, "project"):
-        raise UsageError(f"agentv serve {needs}")
+        raise UsageError(f"agentv serve {needs}", HOW_TO_GET)
     for module in ("starlette", "uvicorn", "sse_starlette", "authlib"):
         missing = missing_extra(module, "server", "agentv serve")
         if missing is not None:
