@@ -33,6 +33,7 @@ OF_SEVERAL_MODULES = {
     "targets/test_openai_replies.py": "replies of all servers that speak OpenAI's API",
     "targets/test_redirects.py": "redirects, with each provider",
     "test_layout.py": "this file",
+    "test_public_api.py": "the names of the public API, of three modules",
     "testing/test_anthropic.py": "the server, asked by Anthropic's library",
     "testing/test_azure_and_ollama.py": "the server, asked as Azure and Ollama are",
     "testing/test_by_hand.py": "the server, started from a command line",
