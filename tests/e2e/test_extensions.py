@@ -48,13 +48,12 @@ FILES = {
 """Extension → files that need it, of `CASES`."""
 
 
-@pytest.fixture(scope="module", params=extensions())
-def without(request, tmp_path_factory):
-    """An extension's name, and how to run a copy of the package without its folder."""
-    place = tmp_path_factory.mktemp("package")
+def package_without(names, place):
+    """What runs a copy of the package without the folders of some extensions."""
     shutil.copytree(SOURCE, place / "agentv")
     shutil.copytree(EXAMPLE, place / "quickstart", ignore=shutil.ignore_patterns("results"))
-    shutil.rmtree(place / "agentv/extensions" / request.param)
+    for name in names:
+        shutil.rmtree(place / "agentv/extensions" / name)
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:
         environment = {**os.environ, "PYTHONPATH": str(place)}
@@ -63,7 +62,13 @@ def without(request, tmp_path_factory):
             command, cwd=place / "quickstart", env=environment, capture_output=True, text=True, check=False
         )
 
-    return request.param, run
+    return run
+
+
+@pytest.fixture(scope="module", params=extensions())
+def without(request, tmp_path_factory):
+    """An extension's name, and how to run a copy of the package without its folder."""
+    return request.param, package_without([request.param], tmp_path_factory.mktemp("package"))
 
 
 def test_its_commands_are_not_listed_and_say_what_they_need(without):
@@ -130,8 +135,7 @@ def test_its_options_say_what_they_need(without):
         assert (refused.returncode, f"'{option}' needs extension {name}" in refused.stderr) == (2, True)
 
 
-def test_the_core_validates_runs_lists_and_compares(without):
-    _, run = without
+def check_core(run):
     checked = run("validate", ".")
     assert checked.returncode == 0, checked.stderr
     ended = run("eval", ".", "--replay", "support.cassette.jsonl")
@@ -139,8 +143,20 @@ def test_the_core_validates_runs_lists_and_compares(without):
     assert ended.stderr.startswith("5 cases: 5 passed")
     listed = run("results", "list", "--json")
     assert len(json.loads(listed.stdout)) == 1, listed.stderr
-    compared = run("compare", "last", "last")
-    assert compared.returncode == 0, compared.stderr
+    for words in (("compare", "last", "last"), ("results", "show"), ("plugins",)):
+        shown = run(*words)
+        assert shown.returncode == 0, shown.stderr
+
+
+def test_the_core_validates_runs_lists_and_compares(without):
+    _, run = without
+    check_core(run)
+
+
+def test_the_core_works_without_any_extension(tmp_path):
+    run = package_without(extensions(), tmp_path)
+    assert run("--help").returncode == 0
+    check_core(run)
 
 
 def test_a_server_without_pages_says_what_it_needs(without):
