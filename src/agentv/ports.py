@@ -477,6 +477,7 @@ class CodeCall:
         directory: where `sys.path` begins; empty: the file's own.
         env: the environment of the worker; None: this process's.
         handler: answers what the call asks this process for.
+        processes: how many workers calls of the function are divided among, where they turn out to compute.
     """
 
     role: Role
@@ -490,6 +491,7 @@ class CodeCall:
     directory: str = ""
     env: Mapping[str, str] | None = field(default=None, repr=False)
     handler: Handler | None = field(default=None, repr=False)
+    processes: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ class Python(ProviderSettings):
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
         """A target that calls the function in a worker."""
-        return _InWorker(self, spec.name, executor)
+        return _InWorker(self, spec, executor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +61,11 @@ class GivenFunction(ProviderSettings):
 class _InWorker:
     """A function of a file or a module."""
 
-    def __init__(self, settings: Python, name: str, executor: Executor) -> None:
+    def __init__(self, settings: Python, spec: TargetSpec, executor: Executor) -> None:
         self._function = settings.function
         self._config = settings.config
-        self._name = name
+        self._name = spec.name
+        self._processes = spec.workers or 1
         self._executor = executor
 
     async def answer(self, request: TargetRequest) -> TargetResponse | Failure:
@@ -79,6 +80,7 @@ class _InWorker:
             file=ref.path,
             module=ref.module,
             env=request.env or None,
+            processes=self._processes,
         )
         found = await self._executor.python(call)
         if isinstance(found, Raised):

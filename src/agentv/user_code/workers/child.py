@@ -20,7 +20,7 @@ from inspect import iscoroutinefunction
 from io import TextIOWrapper
 from pathlib import Path
 from queue import SimpleQueue
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -283,15 +283,16 @@ class Worker:
                     return
                 if not self._begin(call):
                     return
-                began = perf_counter()
+                began, computed = perf_counter(), thread_time()
                 value = made()
+                cpu_ms = (thread_time() - computed) * 1000
         except BaseException as error:  # noqa: BLE001  # a CancelledError, which the guard lets through
             self._fail(call, error)
         else:
             if _is_awaitable(value):
                 self._loop.post(lambda: self._begin_task(self._await(call, value, began)))
             else:
-                self._succeed(call, value, began)
+                self._succeed(call, value, began, cpu_ms)
 
     def _begin_task(self, coroutine: Coroutine[Any, Any, None]) -> None:
         self._loop.create_task(coroutine)
@@ -341,10 +342,10 @@ class Worker:
         if number in self._tasks:
             self._tasks[number].cancel()
 
-    def _succeed(self, call: Call, value: object, began: float) -> None:
+    def _succeed(self, call: Call, value: object, began: float, cpu_ms: float = 0.0) -> None:
         took_ms = (perf_counter() - began) * 1000
         try:
-            self._channel.send(Value(call.id, plain(value), took_ms, newly_loaded()))
+            self._channel.send(Value(call.id, plain(value), took_ms, newly_loaded(), cpu_ms))
         except RecursionError:
             why = "returned a value that is nested too deeply, or contains itself"
             self._channel.send(Failed(call.id, call.code, f"{call.what} {why}"))

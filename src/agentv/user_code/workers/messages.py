@@ -84,13 +84,14 @@ class Ready(msgspec.Struct, tag="ready", array_like=True):
 class Value(msgspec.Struct, tag="value", array_like=True):
     """What a call returned, and after how many milliseconds, without those of loading its module.
 
-    `loaded`: files of modules that were loaded since the last message.
+    `loaded`: files of modules that were loaded since the last message. `cpu_ms`: for how long its thread computed.
     """
 
     id: int
     value: Any = None
     duration_ms: float = 0.0
     loaded: list[str] = []
+    cpu_ms: float = 0.0
 
 
 class Failed(msgspec.Struct, tag="failed", array_like=True):

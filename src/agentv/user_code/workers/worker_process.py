@@ -132,6 +132,11 @@ class WorkerProcess:
         """Whether it has answered everything."""
         return not self._calls and not self._given_up
 
+    @property
+    def load(self) -> int:
+        """How many calls it has not answered."""
+        return len(self._calls)
+
     async def started(self) -> None:
         """Wait until the process can be called, or has ended."""
         if self._ready is not None:

@@ -16,7 +16,7 @@ from typing import Any
 from agentv.model.values.response import Attempt
 from agentv.ports import CodeCall, Raised, Returned, Role
 from agentv.user_code.functions.deadline import LIMIT, LONGEST_S
-from agentv.user_code.workers.messages import Begin, Call, Failed, Unsendable
+from agentv.user_code.workers.messages import Begin, Call, Failed, Unsendable, Value
 from agentv.user_code.workers.worker_process import LostError, WithdrawnError, WorkerProcess
 
 DIED = "user-code-died"
@@ -26,9 +26,19 @@ MOST_IDLE = 8
 
 _ALONE_AT_ONCE = 4
 
+_COMPUTES_MS, _COMPUTES_SHARE = 5.0, 0.1
+"""Milliseconds that a call computes, and the part of their duration that it and those beside it do, from which on calls
+compute rather than wait: threads of one process compute one at a time.
+"""
+
 
 class _Pool:
-    """The worker of one directory, role and environment, and those for calls that must be alone."""
+    """The worker of one directory, role and environment, further ones, and those for calls that must be alone.
+
+    Attributes:
+        further: more workers, for calls that compute and may be divided.
+        computes: whether the call that returned last did.
+    """
 
     def __init__(self, begin: Begin, env: Mapping[str, str], name: str, on_loaded: Callable[[list[str]], None]) -> None:
         self._on_loaded = on_loaded
@@ -38,6 +48,8 @@ class _Pool:
         self.shared: WorkerProcess | None = None
         self.all: list[WorkerProcess] = []
         self.alone: list[WorkerProcess] = []
+        self.further: list[WorkerProcess] = []
+        self.computes = False
         self.used = 0
 
     def living(self) -> list[WorkerProcess]:
@@ -80,7 +92,7 @@ class Workers:
         while True:
             began, waits_since = perf_counter(), loop.time()
             try:
-                worker = self._shared(pool)
+                worker = self._least_busy(pool, call.processes)
                 reply = await self._patiently(worker, pool, message, call)
             except WithdrawnError:
                 if limit is not None and not is_withdrawn:  # once: a module that never loads has to reach the limit
@@ -94,6 +106,7 @@ class Workers:
                 return Raised("cannot-start", f"{call.what} cannot be called: no process starts ({error.strerror})")
             except (TypeError, RecursionError) as error:
                 return Raised(call.code, f"{call.what} cannot be given its arguments ({type(error).__name__}: {error})")
+            pool.computes = _computes(reply, worker.load + 1)
             return self._outcome(call, reply, tuple(attempts))
         async with self._alone_slots:
             worker = pool.alone.pop() if pool.alone else pool.start()
@@ -134,6 +147,8 @@ class Workers:
         if not worker.has_ended:
             if pool.shared is worker:
                 pool.shared = None
+            if worker in pool.further:
+                pool.further.remove(worker)
             worker.withdraw()
 
     def prepare(self, call: CodeCall) -> None:
@@ -173,6 +188,17 @@ class Workers:
             self._end_idle()
         return worker
 
+    def _least_busy(self, pool: _Pool, most: int) -> WorkerProcess:
+        """The worker for a call: a further one while calls compute, all are busy, and a core is left."""
+        shared = self._shared(pool)
+        pool.further = [one for one in pool.further if not (one.has_ended or one.retired)]
+        least = min((shared, *pool.further), key=lambda one: one.load)
+        if least.load and pool.computes and len(pool.further) + 1 < min(most, os.cpu_count() or 1):
+            least = pool.start()
+            pool.further.append(least)
+            self._prefix()
+        return least
+
     def _prefix(self) -> None:
         """Where several workers run, say which one prints."""
         running = [(pool, worker) for pool in self._pools.values() for worker in pool.living()]
@@ -186,8 +212,9 @@ class Workers:
         idle.sort(key=lambda pool: pool.used)
         for pool in idle[: -MOST_IDLE - 1]:
             if pool.shared is not None:
-                pool.shared.retire()
-                pool.shared = None
+                for worker in (pool.shared, *pool.further):
+                    worker.retire()
+                pool.shared, pool.further = None, []
 
     def _message(self, call: CodeCall) -> Call:
         number = next(self._numbers)
@@ -201,6 +228,13 @@ class Workers:
             message = f"{call.what} returned a value of the type '{reply.kind}', which is not plain data"
             return Raised("bad-result", message, cause=reply.kind, attempts=attempts)
         return Returned(reply.value, reply.duration_ms, attempts)
+
+
+def _computes(reply: object, at_once: int) -> bool:
+    """Whether calls compute, by one that has returned, of so many at once."""
+    if not isinstance(reply, Value):
+        return False
+    return reply.cpu_ms > _COMPUTES_MS and reply.cpu_ms * at_once > reply.duration_ms * _COMPUTES_SHARE
 
 
 async def _started(worker: WorkerProcess) -> None:

@@ -53,6 +53,12 @@ async def blocks(value):
     time.sleep(value)
     return os.getpid()
 
+def computes(value):
+    until = time.thread_time() + value
+    while time.thread_time() < until:
+        pass
+    return os.getpid()
+
 def on_a_loop(value):
     return asyncio.get_event_loop().run_until_complete(asyncio.sleep(0, value))
 
@@ -133,6 +139,24 @@ def test_calls_of_one_directory_role_and_environment_share_a_process_and_no_othe
     assert [seen for _, seen, _ in found] == [[1]] * 4 + [[1, 1]] * 4
     assert os.getpid() not in {pid for pid, _, _ in found}
     assert all(is_main for _, _, is_main in found)
+
+
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one core computes one call at a time")
+@pytest.mark.parametrize(("name", "processes", "used"), [("computes", 2, 2), ("computes", 1, 1), ("sleeps", 2, 1)])
+def test_calls_that_compute_are_divided_among_as_many_processes_as_are_allowed(file, name, processes, used):
+    async def run():
+        workers, one = Workers(), call(file, name, 0.02, processes=processes)
+
+        async def lane():
+            return [await workers.call(one) for _ in range(5)]
+
+        try:
+            return await asyncio.gather(lane(), lane())
+        finally:
+            await workers.close()
+
+    found = asyncio.run(asyncio.wait_for(run(), 60))
+    assert len({answer.value for answers in found for answer in answers}) == used
 
 
 def test_its_path_begins_at_the_directory_and_its_environment_is_the_one_that_was_given(file, tmp_path):
