@@ -98,9 +98,9 @@ def test_what_files_name_says_what_it_needs(without, tmp_path):
     suite_keys, case_keys, providers, types = added = [getattr(extensions()[name], kind, {}) for kind in kinds]
     if not any(added):
         return
-    case = {"id": "a", "input": "hi", **dict.fromkeys(case_keys, "x"), "assert": [{"type": one} for one in types]}
+    case = {"id": "a", "input": "hi", **{key: {} for key in case_keys}, "assert": [{"type": one} for one in types]}
     targets = [{"provider": one} for one in providers]
-    suite = {"targets": targets, **dict.fromkeys(suite_keys, "x"), "tests": [case]}
+    suite = {"targets": targets, **{key: {} for key in suite_keys}, "tests": [case]}
     file = tmp_path / "a.eval.yaml"
     file.write_text(json.dumps(suite))
     refused = run("validate", str(file))
@@ -108,6 +108,16 @@ def test_what_files_name_says_what_it_needs(without, tmp_path):
     assert [one for kind in added for one in kind if f"'{one}' needs extension {name}" not in refused.stderr] == []
     diagnostic = re.compile(rf".*a\.eval\.yaml:1:\d+: error\[missing-extra\]: .* needs extension {name}")
     assert [line for line in said if not diagnostic.fullmatch(line)] == []
+
+
+def test_a_program_whose_model_calls_are_to_be_counted_says_what_it_needs(without, tmp_path):
+    name, run = without
+    if "TrialWorks" in getattr(extensions()[name], PORTS, {}):
+        target = {"provider": "cli", "command": "cat", "gateway": "openai"}
+        suite = {"target": target, "tests": [{"id": "a", "input": "hi", "assert": [{"contains": "hi"}]}]}
+        (tmp_path / "a.eval.yaml").write_text(json.dumps(suite))
+        refused = run("validate", str(tmp_path / "a.eval.yaml"))
+        assert (refused.returncode, f"'gateway' needs extension {name}" in refused.stderr) == (2, True), refused.stderr
 
 
 def test_what_it_exports_says_what_it_needs(without):

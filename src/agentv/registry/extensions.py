@@ -60,7 +60,8 @@ TRACE_FORMATS = "TRACE_FORMATS"
 and yields what it did, a line each."""
 
 SUITE_KEYS = "SUITE_KEYS"
-"""As above: a key of eval files → the JSON Schema of what it may hold. Who reads it is a port."""
+"""As above: a key of eval files → the JSON Schema of what it may hold, where the core does not declare it. Who reads it
+is a port."""
 
 CASE_KEYS = "CASE_KEYS"
 """As above, for a key of a case."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Annotated, TypeAlias, get_args
 
 from agentv.model.suite.gateway import DROP, ModelProtocol, ModelUpstream
+from agentv.registry.extensions import HOW_TO_GET, PORTS, lacking
 from agentv.registry.fields import Doc, Fraction, Issue, Secret, Text
 from agentv.registry.types import ProviderSettings
 
@@ -65,6 +66,8 @@ class GatewaySettings(ProviderSettings):
     def protocol_issues(self) -> Iterable[Issue]:
         """What is wrong with the options of a target whose protocol only `gateway` tells."""
         known = ", ".join(PROTOCOLS)
+        if isinstance(self.gateway, str) and (needs := lacking(PORTS, "TrialWorks")):
+            yield Issue(("gateway",), f"'gateway' {needs}", "missing-extra", HOW_TO_GET)
         if self.gateway is True:
             yield Issue(("gateway",), f"'gateway' needs the protocol of the agent's model: {known}")
         for name in ("faults", "base_url", "api_key") if not isinstance(self.gateway, str) else ():

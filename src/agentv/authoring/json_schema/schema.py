@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from msgspec import Struct
 
 from agentv.authoring.exams.meta import meta_schema
+from agentv.authoring.fields.decode import shape_of
 from agentv.authoring.fields.json_kinds import (
     ASSERTIONS,
     FREE_KEYS,
@@ -87,7 +88,7 @@ _Document = tuple[str, Schema, dict[str, Schema]]
 def _eval_file(words: Vocabulary) -> _Document:
     name = {"$ref": "#/properties/name"}
     body = spelled_mapping(
-        properties_of(AuthoredSuite, {**_SUITE_VALUES, **_of_extensions(SUITE_KEYS)}),
+        properties_of(AuthoredSuite, {**_SUITE_VALUES, **_of_extensions(SUITE_KEYS, AuthoredSuite)}),
         SUITE,
         "#",
         {
@@ -98,7 +99,9 @@ def _eval_file(words: Vocabulary) -> _Document:
     defs = {
         "case": {
             **spelled_mapping(
-                properties_of(AuthoredCase, {**_CASE_VALUES, **_of_extensions(CASE_KEYS)}), CASE, "#/$defs/case"
+                properties_of(AuthoredCase, {**_CASE_VALUES, **_of_extensions(CASE_KEYS, AuthoredCase)}),
+                CASE,
+                "#/$defs/case",
             ),
             **needed([CASE.spelled("id")]),
         },
@@ -118,9 +121,11 @@ def _eval_file(words: Vocabulary) -> _Document:
     return "agentv eval file", {**body, **needed([SUITE.spelled("tests")]), **input_or_prompts()}, defs
 
 
-def _of_extensions(kind: str) -> dict[str, Schema]:
-    """What the keys may hold that extensions read: nothing where the extension is not here."""
-    return {**{key: {"not": {}} for key in missing(kind)}, **{key: loaded(kind, key) for key in registered(kind)}}
+def _of_extensions(kind: str, cls: type) -> dict[str, Schema]:
+    """What the keys of a class may hold that extensions read: nothing where the extension is not here."""
+    unread = {key for key, rule in shape_of(cls).rules.items() if rule.unread}
+    lacked: dict[str, Schema] = {key: {"not": {}} for key in unread & {*missing(kind)}}
+    return {**lacked, **{key: loaded(kind, key) for key in unread & registered(kind).keys()}}
 
 
 def _targets_file(words: Vocabulary) -> _Document:

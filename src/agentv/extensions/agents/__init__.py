@@ -47,6 +47,7 @@ SUITE_KEYS = {
     "tools": "agentv.extensions.agents.authoring.json_schema:TOOLS",
     "variants": "agentv.extensions.agents.authoring.json_schema:VARIANTS",
     "extensions": "agentv.extensions.agents.authoring.json_schema:EXTENSIONS",
+    "limits": "agentv.authoring.fields.schema:AuthoredLimits",
 }
 
 CASE_KEYS = {
@@ -55,6 +56,7 @@ CASE_KEYS = {
     "environment": "agentv.extensions.agents.authoring.json_schema:ENVIRONMENT",
     "tools": "agentv.extensions.agents.authoring.json_schema:TOOLS",
     "solution": "agentv.extensions.agents.authoring.json_schema:SOLUTION",
+    "limits": "agentv.authoring.fields.schema:AuthoredLimits",
 }
 
 SCHEMA_DEFS = {"workspaces": "agentv.extensions.agents.authoring.json_schema:workspace_defs"}
