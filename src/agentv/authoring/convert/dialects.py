@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 from agentv.authoring.source.nodes import MapNode
 from agentv.authoring.source.report import Report
-from agentv.authoring.source.spellings import CASE
+from agentv.authoring.source.spellings import CASE, SUITE
 from agentv.authoring.source.yaml import read_yaml
 from agentv.registry.extensions import DIALECTS, SIGNS, known, lacking, loaded, registered
 
@@ -75,7 +75,7 @@ def dialect(name: str) -> Dialect:
 
 def of_whole_files() -> list[str]:
     """The names of dialects whose files are not recognized by their records."""
-    return [name for sign, name in registered(SIGNS).items() if sign.startswith(_KEYS)]
+    return list(dict.fromkeys(name for sign, name in registered(SIGNS).items() if sign.startswith(_KEYS)))
 
 
 def by_name(path: str) -> Claim | None:
@@ -84,16 +84,21 @@ def by_name(path: str) -> Claim | None:
     return next((_claim(sign) for sign, pattern in _signs(_NAME) if fnmatchcase(name, pattern)), None)
 
 
+def may_be_document(data: bytes) -> bool:
+    """Whether a YAML or JSON file has the keys of a dialect, wherever they are in it."""
+    return any(all(key.encode() in data for key in keys.split("+")) for _, keys in _signs(_KEYS))
+
+
 def by_content(path: Path, data: bytes) -> Claim | None:
     """The dialect of a YAML or JSON file: of those that are here the one that claims it, else one whose keys it has."""
     for name in registered(DIALECTS):
         if dialect(name).claims(path, data):
             return Claim(name)
     for sign, keys in _signs(_KEYS):
-        wanted = keys.split("+")
-        if lacking(SIGNS, sign) and all(key.encode() in data for key in wanted):
-            root = read_yaml(str(path), data, Report()).value
-            if isinstance(root, MapNode) and root.items.keys() >= set(wanted):
+        wanted = set(keys.split("+"))
+        if lacking(SIGNS, sign) and not wanted <= SUITE.canonical:  # those are an eval file's, too
+            root = read_yaml(str(path), data, Report()).value if may_be_document(data) else None
+            if isinstance(root, MapNode) and root.items.keys() >= wanted:
                 return _claim(sign)
     return None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from agentv.authoring.cases.data_files.files import TABLES
-from agentv.authoring.convert.dialects import Claim, by_content, by_name, by_record
+from agentv.authoring.convert.dialects import Claim, by_content, by_name, by_record, may_be_document
 from agentv.authoring.source.files import is_file, shown
 from agentv.authoring.source.nodes import ListNode, MapNode, Node
 from agentv.errors import Diagnostic, UsageError
@@ -33,7 +33,7 @@ def of_name(path: str) -> Diagnostic | None:
 
 def of_document(path: str, data: bytes) -> Diagnostic | None:
     """Diagnostic for an invalid suite whose keys are those of another tool's file."""
-    claim = by_content(Path(path), data)
+    claim = by_content(Path(path), data) if may_be_document(data) else None
     return None if claim is None else _other(path, claim, "this looks like")
 
 

@@ -9,6 +9,7 @@ SIGNS = {
     "name:promptfooconfig.[jt]s": "promptfoo",
     "name:promptfooconfig.[cm][jt]s": "promptfoo",
     "keys:prompts+providers": "promptfoo",
+    "keys:prompts+targets": "promptfoo",
 }
 
 OPTIONS = {

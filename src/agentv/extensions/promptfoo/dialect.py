@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agentv.authoring.convert.dialects import Dialect
+from agentv.authoring.convert.dialects import Dialect, may_be_document
 from agentv.authoring.source.nodes import ListNode, MapNode, Node
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.spellings import CASE
@@ -42,7 +42,7 @@ class Promptfoo(Dialect):
         if path.name in NAMES:
             return True
         by_name = "promptfoo" in path.name.lower() and not path.stem.endswith(".eval")
-        if not by_name and not (b"prompts" in data and (b"providers" in data or b"targets" in data)):
+        if not by_name and not may_be_document(data):
             return False
         root = configuration_in(read_yaml(str(path.absolute()), data, Report()).value)
         if not isinstance(root, MapNode):

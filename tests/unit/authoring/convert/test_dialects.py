@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from agentv.authoring.convert.dialects import by_record
+from agentv.authoring.loading.other_tools import of_document
 
 
 @pytest.mark.parametrize(
@@ -26,3 +27,16 @@ from agentv.authoring.convert.dialects import by_record
 )
 def test_a_format_is_told_by_keys_that_only_it_has(keys: str, formats: list[str]) -> None:
     assert sorted(claim.name for claim in by_record(keys.split())) == formats
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "is_other"),
+    [
+        ("promptfoo-notes.yaml", "target: echo\nnonsense: 1\ntests: [{id: a, input: a}]\n", False),
+        ("a.yaml", "targets: [echo]\nprompts: [a]\nnonsense: 1\ntests: [{id: a, input: a}]\n", False),
+        ("a.yaml", "targets: [echo]\nprompts: [a]\ntests: [{vars: {x: 1}}]\n", True),
+        ("promptfoo-notes.yaml", "providers: [echo]\nprompts: [a]\ntests: [{id: a, input: a}]\n", True),
+    ],
+)
+def test_an_invalid_suite_is_another_tools_by_its_keys(name: str, text: str, *, is_other: bool) -> None:
+    assert (of_document(name, text.encode()) is not None) == is_other
