@@ -16,8 +16,8 @@ from agentv.model.suite.suite import Suite
 from agentv.registry.extensions import PORTS, loaded, registered
 
 if TYPE_CHECKING:
-    from agentv.app.planning.preparation import Prepared
     from agentv.app.results.stored import StoredRun
+    from agentv.engine.plan import Plan
 
 CompareRates: TypeAlias = (
     "Callable[[tuple[StoredRun, StoredRun], tuple[Collection[str], Collection[str]]], CorrectedComparison | None]"
@@ -30,7 +30,7 @@ _PORT = "LabelledRuns"
 class LabelledRuns:
     """What labels add where nothing computes it: nothing. The extension overrides all of it."""
 
-    def before(self, prepared: Prepared) -> ReadLabels:  # noqa: ARG002  # of those that override it, as below
+    def before(self, suites: tuple[Suite, ...], plan: Plan) -> ReadLabels:  # noqa: ARG002  # of those that override it, as below
         """Return the labels of the suites that run, as they are before anything is called.
 
         Raises:

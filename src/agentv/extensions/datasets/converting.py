@@ -18,8 +18,8 @@ from agentv.authoring.source.nodes import NOWHERE, ListNode, MapNode, Node, Scal
 from agentv.errors import Diagnostic, LoadError, UsageError
 from agentv.extensions.datasets.cases import cases
 from agentv.extensions.datasets.checks import CHECKS, DatasetCheck
-from agentv.extensions.datasets.dialects import OPENAI_EVALS, TITLES
 from agentv.extensions.datasets.registry import RegisteredEval, registered
+from agentv.extensions.datasets.sample import OPENAI_EVALS, TITLES
 from agentv.model.values.formatting import plural
 
 SampleFormat = Literal["yaml", "jsonl"]

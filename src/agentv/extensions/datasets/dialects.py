@@ -9,17 +9,7 @@ from typing import Any
 
 from agentv.authoring.convert.dialects import Dialect
 from agentv.errors import ExitStatus, UsageError
-
-DEEPEVAL = "deepeval"
-OPENAI_EVALS = "openai-evals"
-INSPECT = "inspect"
-
-TITLES = {
-    DEEPEVAL: "goldens of deepeval",
-    OPENAI_EVALS: "samples of OpenAI evals",
-    INSPECT: "samples of Inspect",
-}
-"""Format → what a file of it contains, for messages."""
+from agentv.extensions.datasets.sample import DEEPEVAL, INSPECT, OPENAI_EVALS, TITLES
 
 _MANY = 20_000
 """Cases from which on a YAML file takes noticeably more memory than JSON Lines."""

@@ -9,9 +9,8 @@ from agentv.authoring.convert.findings import Findings
 from agentv.authoring.source.json_text import parse_json
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, kind_of, plain, span_of
 from agentv.authoring.source.report import Report
-from agentv.extensions.datasets.dialects import DEEPEVAL, INSPECT, OPENAI_EVALS
 from agentv.extensions.datasets.messages import input_of
-from agentv.extensions.datasets.sample import DatasetSample, text_of, texts
+from agentv.extensions.datasets.sample import DEEPEVAL, INSPECT, OPENAI_EVALS, DatasetSample, text_of, texts
 
 ReadSample = Callable[[MapNode, Findings], "DatasetSample | None"]
 

@@ -8,6 +8,17 @@ from msgspec import Struct, field
 
 from agentv.authoring.source.nodes import Node, Place, Scalar, is_empty, node_of, written
 
+DEEPEVAL = "deepeval"
+OPENAI_EVALS = "openai-evals"
+INSPECT = "inspect"
+
+TITLES = {
+    DEEPEVAL: "goldens of deepeval",
+    OPENAI_EVALS: "samples of OpenAI evals",
+    INSPECT: "samples of Inspect",
+}
+"""Format → what a file of it contains, for messages."""
+
 
 class DatasetSample(Struct, frozen=True):
     """One sample.

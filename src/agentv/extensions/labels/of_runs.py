@@ -7,8 +7,9 @@ from functools import partial
 from pathlib import Path
 
 from agentv.app.labelled_runs import CompareRates, LabelledRuns, has_gate
-from agentv.app.planning.preparation import Prepared, results_of
+from agentv.app.planning.preparation import results_of
 from agentv.app.results.stored import StoredRun
+from agentv.engine.plan import Plan
 from agentv.errors import StoreError, UsageError
 from agentv.model.run.labelled.labels import ReadLabels
 from agentv.model.run.summary import Summary
@@ -18,9 +19,8 @@ from agentv.model.suite.suite import Suite
 class OfRuns(LabelledRuns):
     """What labels add. Each part is imported at its first use: most repositories have no labels."""
 
-    def before(self, prepared: Prepared) -> ReadLabels:
+    def before(self, suites: tuple[Suite, ...], plan: Plan) -> ReadLabels:
         """Return the labels of the suites that run, if they decide it or there are any."""
-        suites = prepared.suites
         root, gated = results_of(suites), any(map(has_gate, suites))
         if not gated and not (root / ".agentv" / "labels").is_dir():
             return ReadLabels()
@@ -30,7 +30,7 @@ class OfRuns(LabelledRuns):
         if found.problem is not None:
             raise StoreError(found.problem)
         if found.labels:
-            _refuse_judges(prepared, found)
+            _refuse_judges(suites, plan, found)
         return found
 
     def of_suites(self, suites: Iterable[str], root: Path) -> ReadLabels:
@@ -58,12 +58,12 @@ class OfRuns(LabelledRuns):
         return partial(compared_rates, known=RatesOfRuns())
 
 
-def _refuse_judges(prepared: Prepared, labels: ReadLabels) -> None:
-    if all(suite.judge_minimums is None for suite in prepared.suites):
+def _refuse_judges(suites: Sequence[Suite], plan: Plan, labels: ReadLabels) -> None:
+    if all(suite.judge_minimums is None for suite in suites):
         return
     from agentv.extensions.labels.known_judges import known_refusals  # imports numpy
 
-    refusals = list(known_refusals(prepared.plan, labels.labels))
+    refusals = list(known_refusals(plan, labels.labels))
     if refusals:
         raise UsageError(
             "\n".join(refusals), "improve the judge or its prompt, or choose another one; nothing was called"

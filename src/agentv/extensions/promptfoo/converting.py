@@ -18,7 +18,7 @@ from agentv.authoring.source.yaml import read_yaml
 from agentv.errors import Diagnostic, LoadError, UsageError
 from agentv.extensions.promptfoo.called_code import call_code
 from agentv.extensions.promptfoo.comments import with_comments
-from agentv.extensions.promptfoo.dialect import NAMES, configuration_in
+from agentv.extensions.promptfoo.configuration_file import NAMES, configuration_in
 from agentv.extensions.promptfoo.translation.configuration import eval_file
 from agentv.extensions.promptfoo.translation.source import Source
 

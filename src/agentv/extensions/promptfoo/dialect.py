@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from agentv.authoring.convert.dialects import Dialect, may_be_document
-from agentv.authoring.source.nodes import ListNode, MapNode, Node
+from agentv.authoring.source.nodes import ListNode, MapNode
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.spellings import CASE
 from agentv.authoring.source.yaml import read_yaml
 from agentv.errors import UsageError
+from agentv.extensions.promptfoo.configuration_file import NAMES, configuration_in
 
-NAMES = ("promptfooconfig.yaml", "promptfooconfig.yml", "promptfooconfig.json")
 _IN_JAVASCRIPT = re.compile(r"promptfooconfig\.[cm]?[jt]s")
 _EXPORT = "promptfoo export eval latest -o promptfoo.json"
 _KEYS = ({"prompts", "providers"}, {"prompts", "targets"})
@@ -70,9 +70,3 @@ class Promptfoo(Dialect):
 
 
 PROMPTFOO = Promptfoo()
-
-
-def configuration_in(root: Node | None) -> Node | None:
-    """The configuration that `promptfoo export eval` and `promptfoo eval -o` write beside the results."""
-    held = root.get("config") if isinstance(root, MapNode) and "results" in root.items else None
-    return held if isinstance(held, MapNode) and "prompts" in held.items else root
