@@ -45,6 +45,8 @@ def yaml_error(path: str, data: bytes, error: YAMLError) -> Diagnostic:
     else:
         offset = getattr(error, "position", 0)
         span = span_at(path, data, offset if isinstance(offset, int) else 0)
+    if "nesting depth" in problem:  # of newer libyaml, before the depth can be counted here
+        return Diagnostic("too-deep", "nested too deeply", span)
     message = f"not YAML: {problem}{_context(error, span)}"
     return Diagnostic("bad-yaml", message, span, hint=hint_at(data, span, problem))
 

@@ -61,8 +61,11 @@ def apart_from_output() -> Iterator[None]:
 
 def _is_cancellation(error: BaseException) -> bool:
     """Whether a task was cancelled. Where nothing has loaded asyncio there are no tasks, and it stays so."""
-    asyncio = sys.modules.get("asyncio")
-    return asyncio is not None and isinstance(error, asyncio.CancelledError)
+    if "asyncio" not in sys.modules:
+        return False
+    from asyncio import CancelledError  # waits for a thread that is importing it
+
+    return isinstance(error, CancelledError)
 
 
 def attempt(function: Callable[[A], T], argument: A, code: str, what: str) -> T | Failure:
