@@ -1,1 +1,1 @@
-"""Assertions on the work of an agent: files, changes, commands, counts of its trace (AGENTS.md section 7)."""
+"""Assertions on what an agent did: tool calls, skills, files, changes, commands (AGENTS.md section 7)."""
