@@ -7,24 +7,20 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, runtime_checkable
 
-from agentv.model.run.trial import Trial, TrialResult
-from agentv.model.run.work import AgentWork
+from agentv.model.run.trial import TrialResult
 from agentv.model.suite.gateway import GatewayAccess
 from agentv.model.suite.suite import TargetSpec
-from agentv.model.suite.tools import McpServer, ScriptedServer
-from agentv.model.suite.workspace import Network, SandboxName, Variant, WorkspaceCommand, WorkspaceSpec
+from agentv.model.suite.tools import McpServer
+from agentv.model.suite.workspace import Network, SandboxName, WorkspaceCommand
 from agentv.model.values.activity import AgentActivity
 from agentv.model.values.changes import WorkspaceChanges
-from agentv.model.values.exchange import ModelReply, ModelRequest
 from agentv.model.values.message import Message
 from agentv.model.values.response import Attempt, Embeddings, Failure, TargetResponse
-from agentv.model.values.trace import ToolCallStep, Trace, UsageStep
+from agentv.model.values.trace import UsageStep
 from agentv.model.values.values import EMPTY, Json, JsonObject
 
 if TYPE_CHECKING:
     from asyncio import Future  # which validation does without
-
-    from agentv.model.run.context import AssertionContext
 
 
 T = TypeVar("T")
@@ -122,223 +118,6 @@ class Workspace(Protocol):
 
     async def close(self, *, keep: bool) -> str | Failure | None:
         """Run the hooks that come last, and remove it; the path where it is kept."""
-        ...
-
-
-class Workspaces(Protocol):
-    """Makes the workspaces of a run."""
-
-    async def open(self, spec: WorkspaceSpec, variant: Variant | None, env: Mapping[str, str]) -> Workspace | Failure:
-        """A new workspace with its baseline; why there is none.
-
-        Args:
-            spec: of the case.
-            variant: whose overlays and ref apply.
-            env: what the suite sets, for setup and hooks.
-        """
-        ...
-
-    async def close(self) -> tuple[Failure, ...]:
-        """Run the hooks after all trials, and remove what is left; what failed."""
-        ...
-
-
-class Sandboxes(Protocol):
-    """What can confine agents on this machine. Each is tried when it is first asked for."""
-
-    @property
-    def warning(self) -> str:
-        """What an agent can do that nothing confines."""
-        ...
-
-    def choose(self, wanted: Sequence[SandboxName], network: Network) -> SandboxName | Failure:
-        """The first that works here and gives the network that is asked for; why none does."""
-        ...
-
-    def problem(self, name: SandboxName) -> str:
-        """Why one is not available, and how to get it; empty: it is."""
-        ...
-
-    def lines(self) -> tuple[str, ...]:
-        """What there is, for people."""
-        ...
-
-
-class ToolServers(Protocol):
-    """The scripted tools of one trial."""
-
-    @property
-    def servers(self) -> tuple[McpServer, ...]:
-        """How the agent connects to them."""
-        ...
-
-    @property
-    def forwards(self) -> Mapping[int, str]:
-        """Port → socket, for `Sandbox.forwarding`; empty where the agent connects by the network of the host."""
-        ...
-
-    def calls(self) -> tuple[ToolCallStep, ...]:
-        """The calls that reached them, in order: evidence that the agent cannot forge."""
-        ...
-
-    def joined(self, trace: Trace | None) -> Trace:
-        """The agent's trace with these calls: one that both report counts once, as evidence of the tools."""
-        ...
-
-    def unlisted(self) -> tuple[str, ...]:
-        """The servers that the agent never asked for their tools, so that its model knows none (`no-tools`)."""
-        ...
-
-    def state(self) -> JsonObject:
-        """Server name → the state that its functions kept."""
-        ...
-
-    async def close(self) -> None:
-        """End them."""
-        ...
-
-
-class ScriptedTools(Protocol):
-    """Starts the scripted tools of trials."""
-
-    async def start(
-        self, servers: Sequence[ScriptedServer], env: Mapping[str, str], directory: str = "", network: Network = "host"
-    ) -> ToolServers | Failure:
-        """Tools that answer; why they do not.
-
-        Args:
-            servers: of the case.
-            env: what the suite sets.
-            directory: absolute; writable by us and reachable by the agent under the same path, such as the HOME of its
-                sandbox. Sockets are put there. Empty: a temporary directory, which no sandbox may hide.
-            network: of the agent. With `loopback`, servers over HTTP listen on sockets too, and `forwards` names them.
-        """
-        ...
-
-
-class WorkArchive(Protocol):
-    """The work of agents that an earlier run kept, for grading it again."""
-
-    def work(self, trial: Trial, output: str | None) -> AgentWork | Failure | None:
-        """What is kept of a trial; None: nothing, or of another answer than this; why it cannot be used.
-
-        Args:
-            trial: by its names: its assertions may have changed.
-            output: of its recorded answer.
-        """
-        ...
-
-
-class TrialWork(Protocol):
-    """What a trial has besides its calls, from before the first of them to after its grades.
-
-    Such as the workspace and the tools of an agent. A call of the trial passes `request`, `counted` and `note`, then
-    `finish` ends what it started, `context` shows the work to assertions, and `judged` and `close` complete its result.
-
-    Attributes:
-        trace: of all its calls so far.
-    """
-
-    trace: Trace | None
-
-    @property
-    def trial(self) -> Trial:
-        """The trial."""
-        ...
-
-    @property
-    def workspace(self) -> Workspace | None:
-        """The workspace; None: the case has none, or its answer is recorded."""
-        ...
-
-    @property
-    def changes(self) -> WorkspaceChanges | None:
-        """Against the baseline, once the agent has ended."""
-        ...
-
-    @property
-    def runs_recorded(self) -> bool:
-        """Whether the target is called whatever answers are stored, since its model calls are recorded or replayed."""
-        ...
-
-    @property
-    def grades_at_limits(self) -> bool:
-        """Whether a trial that reached a limit is graded all the same."""
-        ...
-
-    def request(self, request: TargetRequest) -> TargetRequest:
-        """What the target is asked."""
-        ...
-
-    def seen(self, activity: AgentActivity) -> AgentActivity:
-        """What is shown of an agent's work so far, by what it reports."""
-        ...
-
-    def counted(
-        self, given: TargetResponse | Failure | Awaitable[TargetResponse | Failure]
-    ) -> TargetResponse | Failure | Awaitable[TargetResponse | Failure]:
-        """What a call gives, with what it took by our own count."""
-        ...
-
-    def note(self, answer: TargetResponse | Failure) -> None:
-        """Take in what a call shows of the work."""
-        ...
-
-    def recall(self, kept: AgentWork | None) -> None:
-        """Take in what an earlier run kept of the work; None: it kept nothing."""
-        ...
-
-    def exceeded(self, answer: TargetResponse) -> Failure | None:
-        """The limit that an answer passed, though nothing ended it."""
-        ...
-
-    def limited(self, answer: Failure) -> TargetResponse | Failure:
-        """What a failed call comes to: a limit that was reached may be graded as it is."""
-        ...
-
-    async def finish(self) -> Failure | None:
-        """End what was started, and see what it left; why that cannot be graded."""
-        ...
-
-    def context(self, context: AssertionContext) -> AssertionContext:
-        """What assertions see, once it has ended; before, they see nothing of it."""
-        ...
-
-    def judged(self, result: TrialResult) -> TrialResult:
-        """The result as the work lets it stand."""
-        ...
-
-    async def close(self, result: TrialResult) -> TrialResult:
-        """Remove what is left, or keep it; the result with the work."""
-        ...
-
-    async def discard(self) -> None:
-        """Close what is not closed yet: the trial was broken off."""
-        ...
-
-
-class TrialWorks(Protocol):
-    """Gives the trials of a run what they have besides their calls."""
-
-    @property
-    def failures(self) -> tuple[Failure, ...]:
-        """What failed after the last trial."""
-        ...
-
-    async def open(self, trial: Trial) -> TrialWork | Failure:
-        """The work of a trial; why it cannot be had."""
-        ...
-
-    async def workspace(self, trial: Trial) -> Workspace | Failure:
-        """A new workspace for a trial of a case that has one."""
-        ...
-
-    def work(self, trial: Trial, workspace: Workspace | None) -> TrialWork:
-        """The work of a trial that has this workspace, and whose target is not called."""
-        ...
-
-    async def close(self) -> None:
-        """The run is over: end and remove what is left."""
         ...
 
 
@@ -584,67 +363,6 @@ class Call:
     def grades(self) -> bool:
         """Whether the answer decides grades: a judge or an embedder gives it."""
         return bool(self.request.nonces) or not self.request.case_id  # texts are embedded for no case
-
-
-class TrialExchanges(Protocol):
-    """The recording of the model calls of one trial.
-
-    Where it `replays`, the gateway gives every reply from it: nothing is forwarded, delayed, charged or failed on
-    purpose. Elsewhere each request that is forwarded is numbered by `begin` when it arrives, and `keep` gets its reply.
-    """
-
-    @property
-    def replays(self) -> bool:
-        """Whether replies come from the recording."""
-        ...
-
-    def recorded(self, request: ModelRequest) -> ModelReply | Failure:
-        """The recorded reply to the next request; a Failure: there is none, which `finish` reports too."""
-        ...
-
-    def begin(self, request: ModelRequest) -> int:
-        """The number of a request that is forwarded."""
-        ...
-
-    def keep(self, number: int, reply: ModelReply) -> None:
-        """Record the reply to a request. A request without one ended with its trial."""
-        ...
-
-    def set_placeholders(self, texts: Mapping[str, str]) -> None:
-        """Name texts that are new for each trial, such as the path of its workspace: they are no difference.
-
-        Args:
-            texts: text → what stands for it.
-        """
-        ...
-
-    def finish(self, *, complete: bool) -> Failure | None:
-        """The agent has ended: keep the trial, or say why its replay cannot count.
-
-        Args:
-            complete: it gave an answer that is graded; anything less is not recorded.
-        """
-        ...
-
-    def notes(self) -> tuple[str, ...]:
-        """How the requests of a replay differ from the recorded ones."""
-        ...
-
-
-class ModelExchanges(Protocol):
-    """The recorded model calls of a run: a cassette."""
-
-    def open(self, call: Call) -> TrialExchanges | Failure:
-        """The recording of a trial, to be replayed or made; why it cannot be replayed.
-
-        Args:
-            call: the first call of the trial; its key covers all turns.
-        """
-        ...
-
-    def notes(self) -> Iterable[str]:
-        """What the report says of them at the end of the run."""
-        ...
 
 
 class SpendingLog(Protocol):

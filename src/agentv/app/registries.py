@@ -13,11 +13,11 @@ from agentv.authoring.source.spellings import type_name
 from agentv.model.suite.repository import Checkout, RepositoryFile, Unavailable
 from agentv.model.suite.workspace import Network, SandboxName
 from agentv.model.values.response import Failure
-from agentv.ports import Sandboxes
 from agentv.registry.extensions import PORTS, loaded
 from agentv.registry.plugins import ASSERTIONS, REPORTS, TARGETS
 from agentv.registry.types import Checkouts, CustomTypes, Discovered
 from agentv.targets.catalogue import registry as target_registry
+from agentv.work_ports import Sandboxes
 
 if TYPE_CHECKING:
     from agentv.user_code.repositories.repositories import Repositories

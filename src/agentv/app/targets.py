@@ -17,10 +17,10 @@ from agentv.authoring.targets.variables import how_to_set
 from agentv.errors import Diagnostic, LoadError
 from agentv.model.suite.configured import CheckOutcome, KeyFact, ListedProvider, ListedTarget, TargetsListing
 from agentv.model.suite.suite import TargetSpec, Variable
-from agentv.ports import Sandboxes
 from agentv.registry.extensions import PORTS, loaded, registered
 from agentv.registry.fields import FromEnvironment
 from agentv.registry.types import Provider
+from agentv.work_ports import Sandboxes
 
 EXAMPLES: Mapping[str, str] = {
     "azure": "azure:my-deployment",

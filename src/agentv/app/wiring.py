@@ -20,18 +20,10 @@ from agentv.model.secrets.redaction import Redactor
 from agentv.model.suite.suite import DEFAULT_WORKERS, JUDGE_TIMEOUT_S, Suite, TargetSpec
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.values import Json, JsonObject
-from agentv.ports import (
-    AnswerLookup,
-    Call,
-    Embedder,
-    ModelExchanges,
-    SpendingLog,
-    Target,
-    TrialWorks,
-    WorkArchive,
-)
+from agentv.ports import AnswerLookup, Call, Embedder, SpendingLog, Target
 from agentv.registry.extensions import PORTS, loaded
 from agentv.user_code.functions.threads import DaemonThreads
+from agentv.work_ports import ModelExchanges, TrialWorks, WorkArchive
 
 if TYPE_CHECKING:
     from agentv.engine.calls.budget_limiter import BudgetLimiter

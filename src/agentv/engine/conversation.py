@@ -35,7 +35,8 @@ from agentv.model.values.message import Message
 from agentv.model.values.response import Attempt, Failure, TargetResponse
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import EMPTY as NO_METADATA
-from agentv.ports import TargetRequest, TrialWork
+from agentv.ports import TargetRequest
+from agentv.work_ports import TrialWork
 
 N = TypeVar("N", int, float)
 

@@ -9,16 +9,8 @@ from agentv.engine.calls.recorded_call import Unanswered
 from agentv.engine.grading import GraderCheck
 from agentv.model.run.context import Judge
 from agentv.model.suite.suite import Suite, TargetSpec
-from agentv.ports import (
-    AnswerLookup,
-    Clock,
-    Embedder,
-    Executor,
-    JavaScriptHost,
-    Target,
-    TrialWorks,
-    WorkArchive,
-)
+from agentv.ports import AnswerLookup, Clock, Embedder, Executor, JavaScriptHost, Target
+from agentv.work_ports import TrialWorks, WorkArchive
 
 
 class RunContext(Protocol):

@@ -23,9 +23,10 @@ from agentv.model.suite.suite import CODE_TIMEOUT_S
 from agentv.model.values.formatting import timestamp
 from agentv.model.values.message import Message, prompt_text
 from agentv.model.values.response import ANSWER_KEYS, Attempt, CallFailure, Failure, TargetResponse
-from agentv.ports import TargetRequest, TrialWork
+from agentv.ports import TargetRequest
 from agentv.user_code.functions.deadline import Deadline
 from agentv.user_code.functions.guard import attempt
+from agentv.work_ports import TrialWork
 
 if TYPE_CHECKING:
     from agentv.model.run.work import AgentWork

@@ -14,9 +14,10 @@ from agentv.app.wiring import Answers, SystemClock, redactor_for
 from agentv.engine.calls.recorded_call import call_key, no_answer
 from agentv.errors import UsageError
 from agentv.model.values.formatting import plural
-from agentv.ports import AnswerArchive, ModelExchanges, Store, WorkArchive
+from agentv.ports import AnswerArchive, Store
 from agentv.registry.extensions import PORTS, loaded, registered
 from agentv.store.files.directory import JOURNAL
+from agentv.work_ports import ModelExchanges, WorkArchive
 
 if TYPE_CHECKING:
     from agentv.app.recorded_code import RecordedCode

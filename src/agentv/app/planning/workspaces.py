@@ -11,8 +11,8 @@ from agentv.errors import UsageError
 from agentv.model.suite.suite import Suite, TargetSpec
 from agentv.model.suite.workspace import SandboxName
 from agentv.model.values.response import Failure
-from agentv.ports import Sandboxes
 from agentv.registry.extensions import PORTS, loaded
+from agentv.work_ports import Sandboxes
 
 MOST_NAMED = 20
 """Variants that a hint names."""

@@ -107,7 +107,7 @@ def _changes_of(changes: WorkspaceChanges | None) -> dict[str, Any] | None:
 
 
 class KeptWorks:
-    """The kept work of an earlier run, an `agentv.ports.WorkArchive`. Its rows are read when the first trial asks.
+    """The kept work of an earlier run, an `agentv.work_ports.WorkArchive`. Its rows are read when the first trial asks.
 
     Args:
         journal: of the run; rows without a checksum there do not count.

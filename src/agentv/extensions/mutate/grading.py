@@ -26,7 +26,7 @@ from agentv.model.run.trial import Score, Trial, TrialResult
 from agentv.model.run.verdict import Combined, combined, counts
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.values.response import STRUCTURED, Failure, TargetResponse
-from agentv.ports import TrialWork
+from agentv.work_ports import TrialWork
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from agentv.model.run.verdict import combined
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.suite import Suite
 from agentv.model.values.response import Failure, TargetResponse
-from agentv.ports import TrialWork
+from agentv.work_ports import TrialWork
 
 LONGEST = 200
 """Characters of a proposed line, at most: a longer one quotes the answer."""

@@ -23,8 +23,9 @@ from agentv.model.run.work import AgentWork
 from agentv.model.values.changes import FileChange, WorkspaceChanges
 from agentv.model.values.path_globs import matches
 from agentv.model.values.response import Failure
-from agentv.ports import TrialWork, Workspace
+from agentv.ports import Workspace
 from agentv.store.files.artifact import artifact
+from agentv.work_ports import TrialWork
 
 NOT_REBUILT = "cases whose workspace cannot be rebuilt"
 MOST_TESTS = 20

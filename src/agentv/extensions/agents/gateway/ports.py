@@ -13,7 +13,7 @@ from agentv.model.values.response import CallFailure, Failure, RateLimits, Targe
 from agentv.model.values.trace import UsageStep
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json, JsonObject
-from agentv.ports import TrialExchanges
+from agentv.work_ports import TrialExchanges
 
 
 class ModelApis(Protocol):

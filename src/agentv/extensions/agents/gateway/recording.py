@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from agentv.extensions.agents.gateway.errors import NOT_AGAIN, SPENT, error_body
 from agentv.model.suite.gateway import ModelProtocol
 from agentv.model.values.exchange import ModelReply, ModelRequest
-from agentv.ports import TrialExchanges
+from agentv.work_ports import TrialExchanges
 
 if TYPE_CHECKING:
     from aiohttp.web import Request, Response

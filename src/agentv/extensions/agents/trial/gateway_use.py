@@ -13,7 +13,7 @@ from msgspec import Struct, field, structs
 
 from agentv.extensions.agents.gateway.ports import GatewaySession, GatewayTrial
 from agentv.extensions.agents.trial.settings import limits_of
-from agentv.extensions.agents.trial.works import WorkContext
+from agentv.extensions.agents.trial.work_context import WorkContext
 from agentv.model.run.trial import Trial, TrialResult
 from agentv.model.values.activity import AgentActivity
 from agentv.model.values.formatting import money, plural
@@ -21,7 +21,8 @@ from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.trace import Step, Trace, UsageStep
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json
-from agentv.ports import TargetRequest, TrialExchanges
+from agentv.ports import TargetRequest
+from agentv.work_ports import TrialExchanges
 
 ENDING_S = 10.0
 """Seconds in which an agent ends by itself once its model calls are refused."""

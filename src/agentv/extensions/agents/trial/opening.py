@@ -5,10 +5,10 @@ from __future__ import annotations
 from agentv.extensions.agents.trial.gateway_use import open_use
 from agentv.extensions.agents.trial.recorded_trial import exchanges_of, placeholders_of
 from agentv.extensions.agents.trial.work import AgentTrial
-from agentv.extensions.agents.trial.works import WorkContext, new_workspace
+from agentv.extensions.agents.trial.work_context import WorkContext, new_workspace
 from agentv.model.run.trial import Trial
 from agentv.model.values.response import Failure
-from agentv.ports import TrialExchanges
+from agentv.work_ports import TrialExchanges
 
 
 async def open_work(trial: Trial, run_context: WorkContext) -> AgentTrial | Failure:

@@ -9,11 +9,12 @@ import msgspec
 
 from agentv.engine.calls.recorded_call import call_key
 from agentv.engine.conversation import first_request, turns_of
-from agentv.extensions.agents.trial.works import WorkContext
+from agentv.extensions.agents.trial.work_context import WorkContext
 from agentv.model.run.trial import Trial
 from agentv.model.values.message import portable
 from agentv.model.values.response import Failure
-from agentv.ports import Call, TrialExchanges, Workspace
+from agentv.ports import Call, Workspace
+from agentv.work_ports import TrialExchanges
 
 _encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
 

@@ -19,7 +19,7 @@ from agentv.engine.calls.recorded_call import Given
 from agentv.extensions.agents.trial.denials import denied
 from agentv.extensions.agents.trial.limits import exceeded, limited
 from agentv.extensions.agents.trial.settings import agent_env, limits_of
-from agentv.extensions.agents.trial.works import WorkContext
+from agentv.extensions.agents.trial.work_context import WorkContext
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check, Grade
 from agentv.model.run.trial import Score, Trial, TrialResult
@@ -33,7 +33,8 @@ from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.trace import Trace
 from agentv.model.values.trace_messages import messages_of
 from agentv.model.values.values import JsonObject
-from agentv.ports import SessionTarget, TargetRequest, ToolServers, Workspace
+from agentv.ports import SessionTarget, TargetRequest, Workspace
+from agentv.work_ports import ToolServers
 
 if TYPE_CHECKING:
     from agentv.extensions.agents.trial.gateway_use import GatewayUse

@@ -3,60 +3,20 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
-
-from msgspec.structs import replace
+from typing import TYPE_CHECKING
 
 from agentv.app.wiring import Connections
 from agentv.engine.calls.call_throttle import CallThrottle
-from agentv.engine.calls.recorded_call import Unanswered
-from agentv.extensions.agents.trial.settings import with_facts
+from agentv.extensions.agents.trial.work_context import new_workspace
 from agentv.model.run.trial import Trial
 from agentv.model.suite.gateway import ModelUpstream
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.response import Failure
-from agentv.ports import Clock, ModelExchanges, ScriptedTools, Target, TrialWork, Workspace, Workspaces
+from agentv.ports import Workspace
+from agentv.work_ports import ScriptedTools, TrialWork, Workspaces
 
 if TYPE_CHECKING:
     from agentv.extensions.agents.gateway.ports import ModelCalls, ModelGateway
-
-
-class WorkContext(Protocol):
-    """What the work of a trial reaches during a run."""
-
-    @property
-    def clock(self) -> Clock:
-        """The time."""
-        ...
-
-    @property
-    def unanswered(self) -> Unanswered | None:
-        """Failure of a target's call without a recorded answer; None: the target is called."""
-        ...
-
-    @property
-    def exchanges(self) -> ModelExchanges | None:
-        """Recorded model calls of agents; None: there are none, and none are recorded."""
-        ...
-
-    @property
-    def workspaces(self) -> Workspaces:
-        """Makes workspaces; loaded when the first trial needs one."""
-        ...
-
-    @property
-    def scripted_tools(self) -> ScriptedTools:
-        """Starts scripted tools; loaded when the first trial needs one."""
-        ...
-
-    @property
-    def gateway(self) -> ModelGateway:
-        """Between agents and their models; it listens from the first trial on that needs it."""
-        ...
-
-    def target(self, spec: TargetSpec) -> Target:
-        """The connected target of a spec; the same one at every call."""
-        ...
 
 
 class UpstreamLimits:
@@ -73,7 +33,7 @@ class UpstreamLimits:
 
 
 class RunWorks:
-    """The works of a run's trials, an `agentv.ports.TrialWorks` and their `WorkContext`.
+    """The works of a run's trials, an `agentv.work_ports.TrialWorks` and their `WorkContext`.
 
     Attributes:
         failures: what failed after the last trial.
@@ -130,13 +90,3 @@ class RunWorks:
             await self.gateway.close()
         if "workspaces" in vars(self):
             self.failures = await self.workspaces.close()
-
-
-async def new_workspace(trial: Trial, context: WorkContext) -> Workspace | Failure:
-    """A new workspace for a trial of a case that has one, in the HOME that its target asks for."""
-    spec = trial.case.workspace
-    assert spec is not None  # noqa: S101  # the caller has looked
-    spec, home = with_facts(spec, trial), getattr(trial.target.settings, "home", None)
-    return await context.workspaces.open(
-        spec if home is None else replace(spec, home=home), trial.variant, trial.suite.own_env
-    )

@@ -88,7 +88,7 @@ def _problem(name: SandboxName, network: Network, found: Capabilities) -> str:
 
 
 class LocalSandboxes:
-    """What can confine agents here. An `agentv.ports.Sandboxes`."""
+    """What can confine agents here. An `agentv.work_ports.Sandboxes`."""
 
     warning = WITHOUT_BWRAP
 
