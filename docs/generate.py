@@ -26,6 +26,8 @@ from python_api import module_reference
 
 from agentv.app.authored.explain import explanation
 from agentv.app.registries import registries
+from agentv.app.settings import LOCAL
+from agentv.authoring.convert.source_formats import FORMATS
 from agentv.authoring.exams.meta import AuthoredMeta
 from agentv.authoring.exams.schema import AuthoredExam, AuthoredExamCase, AuthoredExamDefaults, AuthoredExamJudge
 from agentv.authoring.exams.trigger_queries import AuthoredTriggering
@@ -33,6 +35,7 @@ from agentv.authoring.fields.decode import OptionsSchema, shape_of
 from agentv.authoring.fields.json_kinds import doc_of
 from agentv.authoring.fields.pacing import AuthoredRate, AuthoredRetry
 from agentv.authoring.fields.schema import AuthoredSettings, AuthoredTarget
+from agentv.authoring.header.config import AuthoredConfig
 from agentv.authoring.json_schema.schema import Vocabulary, full_schema
 from agentv.authoring.source.spellings import (
     ASSERTION_TYPES,
@@ -58,7 +61,16 @@ from agentv.extensions.agents.authoring.schema import (
 from agentv.extensions.agents.authoring.tool_schema import AuthoredServer, AuthoredTool
 from agentv.extensions.mutate.operators.catalogue import OPERATORS
 from agentv.model.values.tool_names import KNOWN_AGENTS, TOOLS
-from agentv.registry.extensions import NAMES, owners
+from agentv.registry.extensions import (
+    COMMANDS,
+    CONFIG_KEYS,
+    CORE,
+    DIALECTS,
+    EXECUTORS,
+    NAMES,
+    owners,
+)
+from agentv.registry.extensions import OPTIONS as FLAGS
 from agentv.registry.fields import Command
 from agentv.reports.diagnostics.explanations import render_markdown
 
@@ -274,19 +286,20 @@ def explained(meanings: Mapping[str, str]) -> str:
     return paragraphs(f"### {code}\n\n{render_markdown(explanation(code))}" for code in meanings)
 
 
-def commands() -> Iterator[str]:
-    """Every command, with those of a group behind it: `prompt`, `prompt list` and so on."""
-    context = click.Context(cli, info_name="agentv")
-    for name in cli.places:
-        yield from with_inner(name, cli.get_command(context, name), context)
+def commands() -> Iterator[tuple[str, click.Command]]:
+    """Every command by its name, with those of a group behind it: `prompt`, `prompt list` and so on."""
+    yield from within(cli, click.Context(cli, info_name="agentv"))
 
 
-def with_inner(name: str, found: click.Command | None, context: click.Context) -> Iterator[str]:
-    """A command, and those inside it."""
-    yield name
-    if isinstance(found, click.Group):
-        for one in found.list_commands(context):
-            yield from with_inner(f"{name} {one}", found.get_command(context, one), context)
+def within(group: click.Group, context: click.Context) -> Iterator[tuple[str, click.Command]]:
+    """The commands of a group, and those inside them."""
+    for name in group.list_commands(context):
+        found = group.get_command(context, name)
+        assert found is not None, name
+        inner = click.Context(found, info_name=name, parent=context)
+        yield inner.command_path.removeprefix("agentv "), found
+        if isinstance(found, click.Group):
+            yield from within(found, inner)
 
 
 def command(name: str) -> str:
@@ -384,7 +397,7 @@ def blocks() -> dict[str, str]:
         "tool server keys": declared_keys(AuthoredServer),
         "run keys": run_keys(),
         "run keys to come": not_yet(RUN.not_yet),
-        **{f"command {name}": command(name) for name in commands()},
+        **{f"command {name}": command(name) for name, _ in commands()},
         "operators": operators(),
         "tool names": tool_names(),
         "codes of files": codes(FILES),
@@ -396,6 +409,20 @@ def blocks() -> dict[str, str]:
         "python agentv.testing": module_reference("agentv.testing", without=["agentv", "agentv.plugins"]),
         "python agentv.testing.contract": module_reference("agentv.testing.contract"),
     }
+
+
+def all_owners() -> dict[str, dict[str, str]]:
+    """Kind → name → the extension, or the core, that has it."""
+    found = owners()
+    options = {f"{path} {name}" for path, command in commands() for one in command.params for name in one.opts}
+    of_core: dict[str, Iterable[str]] = {
+        COMMANDS: [path for path, _ in commands()],
+        FLAGS: [name for name in options if " --" in name],
+        EXECUTORS: [LOCAL],
+        DIALECTS: FORMATS,
+        CONFIG_KEYS: shape_of(AuthoredConfig).rules,
+    }
+    return found | {kind: dict.fromkeys(names, CORE) | found[kind] for kind, names in of_core.items()}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -418,7 +445,7 @@ def main(arguments: Sequence[str]) -> int:
             stale.append(f"{page.name}: stale")
             if "--check" not in arguments:
                 page.write_text(fresh, encoding="utf-8")
-    owned = json.dumps(owners(), indent=2, sort_keys=True) + "\n"
+    owned = json.dumps(all_owners(), indent=2, sort_keys=True) + "\n"
     if owned != NAMES.read_text(encoding="utf-8"):
         stale.append(f"{NAMES.name}: stale")
         if "--check" not in arguments:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from agentv.authoring.convert.dialects import Dialect
+from agentv.errors import UsageError
 from agentv.model.run.budget import Ceiling
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check, Grade
@@ -44,6 +46,7 @@ __all__ = [
     "Check",
     "Count",
     "DeclaredAssertion",
+    "Dialect",
     "Doc",
     "DocumentBlock",
     "Embedder",
@@ -73,5 +76,6 @@ __all__ = [
     "Texts",
     "TokenUsage",
     "ToolCall",
+    "UsageError",
     "Verbatim",
 ]

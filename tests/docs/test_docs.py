@@ -304,7 +304,7 @@ def test_a_wrong_page_is_found(tmp_path: Path) -> None:
 def test_shell_words_of_examples_are_commands() -> None:
     """The examples of `--help` name commands that exist."""
     context = click.Context(cli)
-    for name in cli.places:
+    for name in cli.list_commands(context):
         found = cli.get_command(context, name)
         assert found is not None
         example = (found.epilog or "").removeprefix("Example: ")

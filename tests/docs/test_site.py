@@ -44,7 +44,10 @@ def is_known(shown: str, known: set[str]) -> bool:
     """Whether what a page shows is agentv's: a command with its flags, a call, a line of a file, or a name."""
     program, *words = shlex.split(shown)
     if program == "agentv":
-        return words[0] in cli.places and {word for word in words if word.startswith("-")} <= known
+        return (
+            words[0] in cli.list_commands(click.Context(cli))
+            and {word for word in words if word.startswith("-")} <= known
+        )
     call = re.fullmatch(r"(?:await )?(?:agentv\.)?(\w+)\(.*\)", shown)
     return (call[1] if call else program.removesuffix(":")) in known
 

@@ -69,6 +69,79 @@ def tap(run):
 '''
 
 
+EXTENSION = '''
+"""What Acme adds to agentv."""
+
+COMMANDS = {"greet": "acme_evals.commands:greet"}
+OPTIONS = {"eval --polite": "acme_evals.commands:POLITE"}
+BESIDE_RUNS = {"polite": "acme_evals.commands:beside"}
+EXECUTORS = {"slow": "acme_evals.commands:executor"}
+CONFIG_KEYS = {"acme": "acme_evals.commands:check_key"}
+DIALECTS = {"acme-list": "acme_evals.dialect:ACME_LIST"}
+SIGNS = {"name:acme.yaml": "acme-list"}
+TRACE_FORMATS = {"lines": "acme_evals.reports:lines"}
+ASSERTIONS = {"twice": "acme_evals.checks:Twice"}
+PROVIDERS = {"shout": "acme_evals.targets:Shout"}
+EXPORT_FORMATS = {".tap": "acme_evals.reports:tap"}
+'''
+
+COMMANDS = '''
+import contextlib
+
+import click
+
+
+@click.command("greet")
+@click.argument("name")
+def greet(name):
+    """Greet somebody."""
+    click.echo(f"hello {name}" if name != "nobody" else 1 / 0)
+
+
+POLITE = click.Option(["--polite"], is_flag=True, help="Say please.")
+
+
+def beside(prepared, options, *, quiet):
+    if options.get("polite"):
+        click.echo("please", err=True)
+
+
+def executor(prepared):
+    raise click.UsageError("too slow")
+
+
+def check_key(node, reading):
+    if node.value != "yes":
+        reading.report.error("bad-value", node, "'acme' must be yes")
+'''
+
+DIALECT = """
+class AcmeList:
+    title = "a list of Acme"
+
+    def convert(self, source, options):
+        print("converted", source)
+        return 0
+
+    def claims(self, path, data):
+        return data.startswith(b"acme")
+
+    def refuse(self, path):
+        pass
+
+
+ACME_LIST = AcmeList()
+"""
+
+LINES = """
+
+def lines(run, paths):
+    for path in paths:
+        path.write_text(run.run_id)
+        yield f"lines: {path}"
+"""
+
+
 def install(
     site: Path,
     groups: Mapping[str, Mapping[str, str]],
@@ -81,7 +154,7 @@ def install(
 
     Args:
         site: the directory.
-        groups: `assertions`, `targets`, `reports` → name → `module:Class`.
+        groups: `assertions`, `targets`, `reports`, `extensions` → name → `module:Class`.
         modules: path → text of its files.
         package: its name.
         version: None: the metadata says none.
@@ -113,3 +186,24 @@ def install_acme(site: Path, *, package: str = "acme-evals", version: str = "1.2
     files = {"__init__": "", "checks": ASSERTION, "targets": TARGET, "reports": REPORT}
     modules = {f"acme_evals/{name}.py": text for name, text in files.items()}
     return install(site, groups, modules, package=package, version=version)
+
+
+def install_extension(site: Path, **files: str) -> Path:
+    """The same as an extension of a package, with a command `greet` and something of most other tables.
+
+    Args:
+        site: the directory.
+        files: of its modules those that are others, by name.
+    """
+    modules = {
+        "__init__": "",
+        "agentv_tables": EXTENSION,
+        "commands": COMMANDS,
+        "dialect": DIALECT,
+        "checks": ASSERTION,
+        "targets": TARGET,
+        "reports": REPORT + LINES,
+        **files,
+    }
+    named = {f"acme_evals/{name}.py": text for name, text in modules.items()}
+    return install(site, {"extensions": {"acme": "acme_evals.agentv_tables"}}, named)

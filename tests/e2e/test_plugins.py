@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agentv import __version__
-from doubles.plugin_packages import ASSERTION, REPORT, TARGET, install, install_acme
+from doubles.plugin_packages import ASSERTION, REPORT, TARGET, install, install_acme, install_extension
 from e2e.command import Ended, Project
 
 SUITE = """
@@ -50,7 +50,7 @@ def test_a_plugin_of_each_kind_is_used(acme):
 def test_they_are_listed(acme):
     ended = run(acme, "plugins")
     assert (ended.status, ended.stderr) == (0, "")
-    lines = [line.split(maxsplit=5) for line in ended.stdout.splitlines()]
+    lines = [line.split(maxsplit=5) for line in ended.stdout.splitlines() if line[0] != " "]
     assert [line for line in lines if line[0] != "extension"] == [
         ["KIND", "NAME", "PACKAGE", "VERSION", "STATUS", "DESCRIPTION"],
         ["assertion", "twice", "acme-evals", "1.2", "ok", "The answer contains a text at least twice."],
@@ -60,9 +60,11 @@ def test_they_are_listed(acme):
 
 
 def test_extensions_are_listed_first(project):
-    _, line, *_ = project.run("plugins").stdout.splitlines()
+    lines = project.run("plugins").stdout.splitlines()
+    at = next(number for number, line in enumerate(lines) if line.startswith("extension  editor"))
     summary = "The language server, which editors start to check and complete eval files."
-    assert line.split(maxsplit=5) == ["extension", "editor", "agentv", __version__, "ok", summary]
+    assert lines[at].split(maxsplit=5) == ["extension", "editor", "agentv", __version__, "ok", summary]
+    assert lines[at + 1].split() == ["command:", "lsp"]
     assert {(one["kind"], one["status"]) for one in json.loads(project.run("plugins", "--json").stdout)} == {
         ("extension", "ok")
     }
@@ -245,3 +247,145 @@ def test_a_secret_setting_is_written_nowhere(acme):
     assert run(acme, "eval", "suite.eval.yaml", TEAM_KEY="sk-1234567890abcdef").status == 0
     written = [path for path in Path(acme.path, ".agentv").rglob("*") if path.is_file()]
     assert [path for path in written if b"sk-1234567890abcdef" in path.read_bytes()] == []
+
+
+@pytest.fixture
+def extended(project: Project) -> Project:
+    install_extension(project.path / "site")
+    project.write("suite.eval.yaml", SUITE)
+    return project
+
+
+def test_an_extension_of_a_package_adds_what_those_of_agentv_add(extended):
+    assert "\n  greet " in run(extended, "--help").stdout
+    greeted = run(extended, "greet", "you")
+    assert (greeted.status, greeted.stdout, greeted.stderr) == (0, "hello you\n", "")
+    ended = run(extended, "eval", "suite.eval.yaml", "--polite", "-o", "run.tap")
+    assert ended.status == 0, ended.stderr
+    assert ended.stderr.startswith("please\n")
+    assert (extended.path / "run.tap").read_text() == "ok 1 greeting\n"
+    assert extended.rows()[0]["output"] == "HELLO HELLO!"
+    exported = run(extended, "results", "export", "--format", "lines", "-o", "run.txt")
+    assert (exported.status, exported.stderr) == (0, "lines: run.txt\n")
+    extended.write("acme.yaml", "acme: [a]\n")
+    assert run(extended, "convert", "acme.yaml").stdout == "converted acme.yaml\n"
+    assert "this is a list of Acme" in run(extended, "validate", "acme.yaml").stderr
+    extended.write(".agentv/config.yaml", "acme: no\n")
+    assert "config.yaml:1:7: error[bad-value]: 'acme' must be yes" in run(extended, "validate", ".").stderr
+    extended.write(".agentv/config.yaml", "acme: 'yes'\n")
+    assert run(extended, "validate", "suite.eval.yaml").status == 0
+    assert "too slow" in run(extended, "eval", "suite.eval.yaml", "--executor", "slow").stderr
+
+
+def test_what_an_extension_of_a_package_adds_is_listed(extended):
+    ended = run(extended, "plugins", "--json")
+    assert ended.status == 0, ended.stdout
+    listed = json.loads(ended.stdout)
+    (ours,) = [one for one in listed if one["name"] == "ray"]
+    assert ours["adds"] == {"executor": ["ray"]}
+    theirs = {(one["kind"], one["name"]): one for one in listed if one["package"] == "acme-evals"}
+    assert list(theirs) == [
+        ("extension", "acme"),
+        ("assertion", "twice"),
+        ("target", "shout"),
+        ("report", "tap"),
+        ("beside run", "polite"),
+        ("command", "greet"),
+        ("config key", "acme"),
+        ("dialect", "acme-list"),
+        ("executor", "slow"),
+        ("option", "eval --polite"),
+        ("sign of a dialect", "name:acme.yaml"),
+        ("trace format", "lines"),
+    ]
+    assert theirs["extension", "acme"]["summary"] == "What Acme adds to agentv."
+    assert theirs["command", "greet"]["summary"] == "Greet somebody."
+    assert theirs["command", "greet"]["file"].endswith("acme_evals/agentv_tables.py")
+    assert theirs["command", "greet"]["line"] == 4
+
+
+BROKEN = {
+    "module": ({"agentv_tables": "import nowhere\n"}, "extension 'acme' of acme-evals 1.2 cannot be loaded: Module"),
+    "exits": ({"agentv_tables": "import sys\nsys.exit(3)\n"}, "cannot be loaded: it called sys.exit(3)"),
+    "table": ({"agentv_tables": "COMANDS = {}\n"}, "no extension has a table COMANDS; did you mean COMMANDS?"),
+    "no table": ({"agentv_tables": "COMMANDS = 3\n"}, "COMMANDS must map names to text such as"),
+    "no text": ({"agentv_tables": "COMMANDS = {'greet': print}\n"}, "COMMANDS must map names to text such as"),
+    "no place": (
+        {"agentv_tables": "COMMANDS = {'greet': 'acme evals!'}\nOPTIONS = {'eval --hi': 'no where'}\n"},
+        "an entry must read NAME = module:Class, found 'acme evals!' (site/acme_evals/agentv_tables.py:1)",
+    ),
+    "no command": (
+        {"commands": "greet = 3\nPOLITE = 4\nbeside = lambda *_, **__: None\ncheck_key = executor = beside\n"},
+        "acme_evals.commands:greet must be a click.Command, found int (site/acme_evals/agentv_tables.py:4)",
+    ),
+    "dialect": ({"dialect": "raise ValueError('no')\n"}, "dialect 'acme-list' of acme-evals 1.2 cannot be loaded"),
+    "core": (
+        {
+            "agentv_tables": "COMMANDS = {'eval': 'a:b'}\nOPTIONS = {'eval --out': 'a:b'}\nEXECUTORS = {'local': 'a:b'}\n"
+        },
+        "command 'eval' of acme-evals 1.2 is not used: 'eval' is built in, which is used instead",
+    ),
+    "extension": (
+        {"agentv_tables": "COMMANDS = {'view': 'a:b'}\n"},
+        "command 'view' of acme-evals 1.2 is not used: 'view' is built in",
+    ),
+}
+
+
+@pytest.mark.parametrize("how", BROKEN)
+def test_a_broken_extension_is_listed_and_stops_no_other_command(project, how):
+    files, why = BROKEN[how]
+    install_extension(project.path / "site", **files)
+    project.write("suite.eval.yaml", "target: echo\ntests: [{id: a, input: a, assert: [{contains: a}]}]\n")
+    listed = run(project, "plugins")
+    assert why in listed.stdout
+    assert listed.status == (0 if "is not used" in why else 2)
+    for words in (("--version",), ("--help",), ("view", "--help"), ("eval", "suite.eval.yaml"), ("validate", ".")):
+        ended = run(project, *words)
+        assert (ended.status, "Traceback" in ended.stderr) == (0, False), ended.stderr
+
+
+def test_a_command_of_an_extension_that_cannot_be_imported_is_unknown_for_that_reason(project):
+    install_extension(project.path / "site", agentv_tables="import nowhere\n")
+    ended = run(project, "greet", "you")
+    assert ended.status == 2
+    assert "no command 'greet'; extension 'acme' of acme-evals 1.2 cannot be loaded: ModuleNotFound" in ended.stderr
+
+
+def test_a_broken_command_says_why_where_it_is_called(project):
+    install_extension(project.path / "site", commands="import nowhere\n")
+    ended = run(project, "greet", "you", "--loud")
+    assert (ended.status, ended.stdout) == (2, "")
+    assert "error: [bad-plugin] command 'greet' of acme-evals 1.2 cannot be loaded: ModuleNotFoundError" in ended.stderr
+    assert "upgrade acme-evals, or remove it: pip uninstall acme-evals" in ended.stderr
+
+
+def test_a_command_that_raises_names_its_plugin(extended):
+    ended = run(extended, "greet", "nobody")
+    assert ended.status == 2
+    assert "error: extension 'acme' of acme-evals 1.2 raised ZeroDivisionError: division by zero (site" in ended.stderr
+
+
+def test_of_two_extensions_with_one_name_neither_is_used(extended):
+    tables = "COMMANDS = {'greet': 'other:greet', 'leave': 'other:leave'}\n"
+    install(extended.path / "site", {"extensions": {"other": "other"}}, {"other.py": tables}, package="other")
+    taken = "command 'greet' is registered by acme-evals 1.2 and other 1.2, so neither is used"
+    assert taken in run(extended, "greet", "you").stderr
+    said = run(extended, "validate", "suite.eval.yaml").stderr
+    assert taken in said
+    assert "site/other.py:1:1: warning[bad-plugin]" in said
+    install(extended.path / "site", {"extensions": {"acme": "other"}}, {"other.py": tables}, package="other")
+    assert "extension 'acme' is registered by acme-evals 1.2 and other 1.2" in run(extended, "plugins").stdout
+
+
+def test_a_name_of_an_extension_of_agentv_is_taken(project):
+    install(project.path / "site", {"extensions": {"view": "other"}}, {"other.py": "raise ValueError\n"})
+    assert "extension 'view' of acme-evals 1.2 is not used: 'view' is built in" in run(project, "plugins").stdout
+
+
+def test_nothing_is_looked_for_that_a_command_does_not_need(extended):
+    (extended.path / "site/acme_evals/agentv_tables.py").write_text("print('imported')\n")
+    for words in (("--version",), ("results", "list"), ("push", "--help"), ("explain", "bad-plugin")):
+        ended = run(extended, *words)
+        assert (ended.status, "imported" in ended.stderr) == (0, False), words
+    assert "imported" in run(extended, "--help").stderr

@@ -6,10 +6,10 @@ import agentv.plugins
 from agentv.testing import contract
 
 NAMES = """
-Alias AsWritten AssertionContext Between Block CallFailure CallTimeTemplate Ceiling Check Count DeclaredAssertion Doc
+Alias AsWritten AssertionContext Between Block CallFailure CallTimeTemplate Ceiling Check Count DeclaredAssertion Dialect Doc
 DocumentBlock Embedder Embeddings Executor Failure FileBlock FilePath Fraction FromEnvironment Grade ImageBlock Issue
 Message Nonempty ProviderSettings RetrievedText RunData Seconds Secret Target TargetRequest TargetResponse TargetSpec Text TextBlock
-Texts TokenUsage ToolCall Verbatim
+Texts TokenUsage ToolCall UsageError Verbatim
 """
 
 

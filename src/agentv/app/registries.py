@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from agentv.app.plugins.sources import source, warnings_of
+from agentv.app.plugins.sources import source, warnings
 from agentv.assertions.catalogue import registry as assertion_registry
 from agentv.authoring.fields.request import Registries
 from agentv.authoring.source.files import nearest_in_agentv
@@ -13,8 +13,7 @@ from agentv.authoring.source.spellings import type_name
 from agentv.model.suite.repository import Checkout, RepositoryFile, Unavailable
 from agentv.model.suite.workspace import Network, SandboxName
 from agentv.model.values.response import Failure
-from agentv.registry.extensions import PORTS, loaded
-from agentv.registry.plugins import ASSERTIONS, REPORTS, TARGETS
+from agentv.registry.extensions import ASSERTIONS, PORTS, PROVIDERS, loaded
 from agentv.registry.types import Checkouts, CustomTypes, Discovered
 from agentv.targets.catalogue import registry as target_registry
 from agentv.work_ports import Sandboxes
@@ -25,10 +24,8 @@ if TYPE_CHECKING:
 
 def registries() -> Registries:
     """All that names in authored files can mean."""
-    assertions, targets = source(ASSERTIONS), source(TARGETS)
-    warnings = tuple(warnings_of(assertions, targets, source(REPORTS)))
-    known = assertion_registry(assertions), target_registry(targets)
-    return Registries(*known, _custom_types(), _checkouts(), warnings, _sandbox)
+    known = assertion_registry(source(ASSERTIONS)), target_registry(source(PROVIDERS))
+    return Registries(*known, _custom_types(), _checkouts(), tuple(warnings()), _sandbox)
 
 
 def _sandbox(wanted: Sequence[SandboxName], network: Network) -> SandboxName | Failure:

@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from agentv.registry.extensions import COMMANDS, OPTIONS, lacking, loaded, registered
+from agentv.errors import PluginError
+from agentv.registry.extensions import COMMANDS, OPTIONS, broken_extensions, lacking, loaded, registered, usable
 
 WHOLE = 10_000
 """Characters of a first sentence: click cuts it where there are more."""
@@ -53,7 +54,7 @@ class Registered(click.Choice[str]):
 
 def options_of_extensions(command: str) -> tuple[click.Option, ...]:
     """The options that extensions add to a command."""
-    return tuple(loaded(OPTIONS, name) for name in registered(OPTIONS) if name.rpartition(" ")[0] == command)
+    return tuple(usable(OPTIONS, (name for name in registered(OPTIONS) if name.rpartition(" ")[0] == command)))
 
 
 class LazyCommands(Commands):
@@ -61,6 +62,7 @@ class LazyCommands(Commands):
 
     Args:
         places: name → `module:attribute`, in the order of the list.
+        kind: of commands that extensions and plugins add to the group; empty: they add none.
         meant: what other programs call a command → the one to use here.
     """
 
@@ -68,31 +70,45 @@ class LazyCommands(Commands):
         self,
         *args: Any,
         places: Mapping[str, str],
+        kind: str = "",
         meant: Mapping[str, str] | None = None,
         **settings: Any,
     ) -> None:
         super().__init__(*args, **settings)
         self.places = places
+        self.kind = kind
         self.meant = meant or {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
-        """The names, in the order of the table."""
-        return list(self.places)
+        """The names, in the order of the table; then those that extensions and plugins add."""
+        return [*self.places, *registered(self.kind)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of a name.
+        """The command of a name; of one that is broken, a command that says so.
 
         Raises:
             UsageError: there is none, or that of an extension which is not here.
         """
         place = self.places.get(cmd_name)
-        if place is not None:
-            found: click.Command = resolve_name(place)
+        try:
+            found: click.Command | None = loaded(self.kind, cmd_name) if place is None else resolve_name(place)
+        except PluginError as error:
+            return _broken(cmd_name, error)
+        if found is not None:
             return found
         if needs := lacking(COMMANDS, " ".join([*ctx.command_path.split()[1:], cmd_name])):
             raise click.UsageError(f"'{cmd_name}' {needs}", ctx)
         from agentv.authoring.source.nearest import did_you_mean
 
         meant = self.meant.get(cmd_name)
-        hint = f"did you mean '{meant}'?" if meant else did_you_mean(cmd_name, self.places)
+        hint = f"did you mean '{meant}'?" if meant else did_you_mean(cmd_name, self.list_commands(ctx))
+        hint = hint or " and ".join(broken_extensions())
         raise click.UsageError(f"no command '{cmd_name}'" + (f"; {hint}" if hint else ""), ctx)
+
+
+def _broken(name: str, error: PluginError) -> click.Command:
+    def say() -> None:
+        raise error
+
+    anything = {"ignore_unknown_options": True, "allow_extra_args": True}
+    return click.Command(name, callback=say, help=str(error), context_settings=anything, add_help_option=False)

@@ -14,7 +14,7 @@ from agentv.cli.printing import print_error, without_secrets
 from agentv.errors import AgentvError, ExitStatus, PluginError
 from agentv.model.values.response import Failure
 from agentv.registry.extensions import COMMANDS as OF_EXTENSIONS
-from agentv.registry.extensions import OPTIONS, lacking, registered
+from agentv.registry.extensions import OPTIONS, lacking
 from agentv.reports.text.escaping import safe
 from agentv.user_code.functions.guard import attempt, translated
 from agentv.user_code.processes.command_process import GO_ON, resume_line
@@ -83,7 +83,8 @@ MEANT_ARGUMENTS = {
 
 @click.group(
     cls=LazyCommands,
-    places=COMMANDS | registered(OF_EXTENSIONS),
+    places=COMMANDS,
+    kind=OF_EXTENSIONS,
     meant=MEANT,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Example: agentv eval evals/ --target 'cli:./my-agent {PROMPT}'",

@@ -8,28 +8,41 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 
 from msgspec import Struct, field
 
-ASSERTIONS = "agentv.assertions"
-TARGETS = "agentv.targets"
-REPORTS = "agentv.reports"
+GROUPS: Mapping[str, str] = {
+    "agentv.assertions": "ASSERTIONS",
+    "agentv.targets": "PROVIDERS",
+    "agentv.reports": "EXPORT_FORMATS",
+}
+"""Entry point group → the kind of its entries, which an extension has a table for."""
 
-KINDS: Mapping[str, str] = {ASSERTIONS: "assertion type", TARGETS: "provider", REPORTS: "report format"}
-"""Entry point group → what its entries are, in the words of a message."""
+EXTENSIONS = "agentv.extensions"
+"""The entry point group of extensions, and the kind of its entries."""
+
+_WORDS: Mapping[str, str] = {
+    "ASSERTIONS": "assertion type",
+    "EXPORT_FORMATS": "report format",
+    "SIGNS": "sign of a dialect",
+    EXTENSIONS: "extension",
+}
+
+ANY_NAME = re.compile(r".+", re.DOTALL)
+"""A name that is written in no eval file."""
 
 NAME = re.compile(r"[a-z][a-z0-9]*(?:[.-][a-z0-9]+)*")
 """A name as it can be written everywhere. ASCII alone: no letter of another script passes for one of these."""
 
 
 class Plugin(Struct, frozen=True):
-    """One entry point of an installed package: `name = value` in a group.
+    """What an installed package registers: an entry point, or a name in a table of its extension.
 
     Attributes:
-        group: a key of `KINDS`.
-        value: `package.module:Class`.
+        kind: `EXTENSIONS`, or a table of an extension (`registry/extensions.py`).
+        value: `package.module:Class`; of an extension: its module.
         package, version: of the distribution; no version: its metadata has none.
-        file, line: where its `entry_points.txt` says so; the line counts from 1.
+        file, line: where its `entry_points.txt` or the extension's module says so; the line counts from 1.
     """
 
-    group: str
+    kind: str
     name: str
     value: str
     package: str
@@ -46,7 +59,12 @@ class Plugin(Struct, frozen=True):
     def title(self) -> str:
         """The plugin as a message names it: `assertion type 'tone' of acme-evals 1.2`."""
         shown = f"'{self.name}'" if self.name.isascii() else ascii(self.name)
-        return f"{KINDS[self.group]} {shown} of {self.owner}"
+        return f"{words_of(self.kind)} {shown} of {self.owner}"
+
+
+def words_of(kind: str) -> str:
+    """What a kind registers, in the words of a message: `command`, `trace format`."""
+    return _WORDS.get(kind) or kind.removesuffix("S").replace("_", " ").lower()
 
 
 class Problem(Struct, frozen=True):
@@ -84,17 +102,19 @@ class LoadedPlugin(Struct, frozen=True):
 
 
 class NameRules(Struct, frozen=True):
-    """Rules for the names of plugins in one group.
+    """Rules for the names of plugins of one kind.
 
     Attributes:
         built_in: names of built-ins, which take precedence.
         reserved: name → why no plugin may have it.
         reads: a name as authored → the canonical name, and whether `not-` inverts it.
+        form: the characters of a name.
     """
 
     built_in: Collection[str]
     reserved: Mapping[str, str] = field(default_factory=dict)
     reads: Callable[[str], tuple[str, bool]] = lambda name: (name, False)
+    form: re.Pattern[str] = NAME
 
 
 def problems_of(plugins: Sequence[Plugin], rules: NameRules) -> dict[Plugin, Problem]:
@@ -112,7 +132,7 @@ def problems_of(plugins: Sequence[Plugin], rules: NameRules) -> dict[Plugin, Pro
             found[one] = Problem("bad-plugin", why, _rename(one))
         elif claimed[one.name] > 1:
             owners = " and ".join(other.owner for other in plugins if other.name == one.name)
-            message = f"{KINDS[one.group]} '{one.name}' is registered by {owners}, so neither is used"
+            message = f"{words_of(one.kind)} '{one.name}' is registered by {owners}, so neither is used"
             found[one] = Problem("bad-plugin", message, f"remove one of them: pip uninstall {one.package}")
     return found
 
@@ -125,7 +145,7 @@ def _why_unusable(plugin: Plugin, rules: NameRules) -> str | None:
         return f"{plugin.title} has a reserved name: 'not-' in front of a name inverts the type"
     if plugin.name in rules.reserved:
         return f"{plugin.title} has a reserved name: {rules.reserved[plugin.name]}"
-    if not NAME.fullmatch(plugin.name):
+    if not rules.form.fullmatch(plugin.name):
         return f"the name of {plugin.title} must be lower-case letters and digits, with '-' or '.' between them"
     return None
 
@@ -135,7 +155,7 @@ def _rename(plugin: Plugin) -> str:
 
 
 class PluginSource:
-    """The plugins of one group, for a registry.
+    """The plugins of one kind, for a registry.
 
     Args:
         plugins: those that are installed.
@@ -154,7 +174,12 @@ class PluginSource:
     @property
     def names(self) -> Iterator[str]:
         """The names that may be used, sorted. Runs no code of a plugin."""
-        return iter(sorted(one.name for one in self.plugins if one not in self.problems))
+        return iter(sorted(self.places))
+
+    @property
+    def places(self) -> dict[str, str]:
+        """Each name that may be used, and what it names."""
+        return {one.name: one.value for one in self.plugins if one not in self.problems}
 
     def find(self, name: str) -> LoadedPlugin | Problem | None:
         """Look a name up and load it; returns why it cannot be used, or None if no plugin has it."""

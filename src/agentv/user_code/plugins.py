@@ -22,7 +22,7 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
 
-from agentv.registry.plugins import KINDS, Plugin, PluginCode, Problem
+from agentv.registry.plugins import EXTENSIONS, GROUPS, Plugin, PluginCode, Problem
 from agentv.user_code.functions.guard import ForeignError, apart_from_output, foreign_code
 from agentv.user_code.processes.interrupts import SignalError
 from agentv.version import __version__
@@ -96,20 +96,21 @@ def _of_distribution(metadata: str) -> Iterator[Plugin]:
     if not _OURS.search(text):
         return
     package, version = _package_of(Path(metadata))
-    for group, name, value, line in _entries(text.decode("utf-8", "replace")):
-        yield Plugin(group, name, value, package, version, os.path.abspath(file), line)  # noqa: PTH100  # as it lies
+    for kind, name, value, line in _entries(text.decode("utf-8", "replace")):
+        yield Plugin(kind, name, value, package, version, os.path.abspath(file), line)  # noqa: PTH100  # as it lies
 
 
 def _entries(text: str) -> Iterator[tuple[str, str, str, int]]:
-    """The (group, name, value, line) of our groups."""
+    """The (kind, name, value, line) of our groups."""
+    kinds = {**GROUPS, EXTENSIONS: EXTENSIONS}
     group = ""
     for number, raw in enumerate(text.splitlines(), 1):
         line = raw.strip()
         if line.startswith("[") and line.endswith("]"):
             group = line[1:-1]
-        elif line and not line.startswith("#") and group in KINDS:
+        elif line and not line.startswith("#") and group in kinds:
             name, _, value = line.partition("=")
-            yield group, name.strip(), value.strip(), number
+            yield kinds[group], name.strip(), value.strip(), number
 
 
 def _package_of(metadata: Path) -> tuple[str, str]:
@@ -266,11 +267,18 @@ def plugin_at_fault(error: BaseException) -> tuple[Plugin, str] | None:
 def code_of_plugin(plugin: Plugin) -> PluginCode:
     """Whose code a plugin is that was imported: with the sha256 of its files, as an edit changes no version."""
     digest = hashlib.sha256()
-    for path, shown in _files_of(plugin.value.partition(":")[0].strip()):
-        _loaded.setdefault(str(path), plugin)
+    for path, shown in note_files(plugin):
         digest.update(f"{shown}\0".encode("utf-8", "surrogateescape"))
         digest.update(hashlib.sha256(path.read_bytes() if path.is_file() else b"").digest())
     return PluginCode(plugin.title, plugin.owner, f"{plugin.owner} {digest.hexdigest()}")
+
+
+def note_files(plugin: Plugin) -> list[tuple[Path, str]]:
+    """The files of a plugin that was imported, whose exceptions are its fault from now on."""
+    files = _files_of(plugin.value.partition(":")[0].strip())
+    for path, _ in files:
+        _loaded.setdefault(str(path), plugin)
+    return files
 
 
 def _files_of(module: str) -> list[tuple[Path, str]]:

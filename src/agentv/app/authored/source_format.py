@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agentv.authoring.convert.dialects import CHECKED, Claim, by_content, by_record, dialect
+from agentv.authoring.convert.dialects import CHECKED, Claim, by_content, by_record
 from agentv.authoring.convert.findings import Findings
 from agentv.authoring.convert.records import LISTS, SUFFIXES, first_record, json_root
 from agentv.authoring.convert.source_formats import AGENT_SKILLS, AGENTV, FORMATS, named_by
@@ -13,7 +13,7 @@ from agentv.authoring.loading.other_tools import refuse_unreadable
 from agentv.authoring.source.nodes import ListNode, MapNode
 from agentv.authoring.source.spellings import CASE
 from agentv.errors import LoadError, UsageError
-from agentv.registry.extensions import DIALECTS, registered
+from agentv.registry.extensions import DIALECTS, registered, usable
 
 
 def format_of(source: Path) -> str:
@@ -35,8 +35,8 @@ def format_of(source: Path) -> str:
 def _of_yaml(source: Path) -> str:
     if claim := by_content(source, source.read_bytes()):
         return _name_of(source, claim)
-    for name in registered(DIALECTS):
-        dialect(name).refuse(source)
+    for dialect in usable(DIALECTS, registered(DIALECTS)):
+        dialect.refuse(source)
     return AGENTV
 
 

@@ -1,4 +1,4 @@
-"""Requirements for the object of an entry point in each group: checked when it is loaded, before anything runs."""
+"""Requirements for what plugins of these kinds name: checked when it is loaded, before anything runs."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import NoReturn
 from agentv.authoring.fields.decode import shape_of
 from agentv.authoring.fields.schema import AuthoredSettings
 from agentv.authoring.source.spellings import TARGET
+from agentv.registry.extensions import ASSERTIONS, EXPORT_FORMATS, PROVIDERS
 from agentv.registry.fields import Declared, DeclaredAssertion
-from agentv.registry.plugins import ASSERTIONS, REPORTS, TARGETS
 from agentv.registry.types import ProviderSettings
 from agentv.user_code.plugins import BadPluginError
 
 
-def check(group: str, value: object) -> None:
-    """Refuse what is no plugin of its group.
+def check(kind: str, value: object) -> None:
+    """Refuse what is no plugin of its kind.
 
     Raises:
         BadPluginError: it is none; says why, and in which line it is defined.
     """
-    for why in _CHECKS[group](value):
+    for why in _CHECKS[kind](value):
         _refuse(value, why)
 
 
@@ -103,4 +103,8 @@ def _report(value: object) -> Iterator[str]:
         yield "must be a plain function, not async"
 
 
-_CHECKS: Mapping[str, Callable[[object], Iterator[str]]] = {ASSERTIONS: _assertion, TARGETS: _target, REPORTS: _report}
+_CHECKS: Mapping[str, Callable[[object], Iterator[str]]] = {
+    ASSERTIONS: _assertion,
+    PROVIDERS: _target,
+    EXPORT_FORMATS: _report,
+}

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from agentv.app.plugins.sources import source
 from agentv.errors import UsageError
-from agentv.registry.plugins import REPORTS, LoadedPlugin, Problem
+from agentv.registry.extensions import EXPORT_FORMATS
+from agentv.registry.plugins import LoadedPlugin, Problem
 from agentv.registry.types import ReportFormat, RunData
 from agentv.user_code.functions.guard import ForeignError, apart_from_output, foreign_code
 
@@ -16,7 +17,7 @@ _END = object()
 
 def report_suffixes() -> list[str]:
     """The suffixes of files that plugins write: `.tap` for the report `tap`. Imports no plugin."""
-    return [f".{name}" for name in source(REPORTS).names]
+    return [f".{name}" for name in source(EXPORT_FORMATS).names]
 
 
 def report_format(suffix: str) -> ReportFormat | None:
@@ -25,7 +26,7 @@ def report_format(suffix: str) -> ReportFormat | None:
     Raises:
         UsageError: its plugin is broken.
     """
-    found = source(REPORTS).find(suffix.lower().removeprefix("."))
+    found = source(EXPORT_FORMATS).find(suffix.lower().removeprefix("."))
     if isinstance(found, Problem):
         raise UsageError(f"[{found.code}] {found.message}", found.hint)
     if not isinstance(found, LoadedPlugin):

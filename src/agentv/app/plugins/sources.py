@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 
 from agentv.assertions.catalogue import NOT_YET as TYPES_TO_COME
@@ -11,10 +11,8 @@ from agentv.authoring.source.spellings import ASSERTION_TYPES, type_name
 from agentv.authoring.targets.provider_names import provider_name
 from agentv.errors import Diagnostic
 from agentv.model.values.span import Span
+from agentv.registry.extensions import ASSERTIONS, EXPORT_FORMATS, PROVIDERS, kinds, of_plugins
 from agentv.registry.plugins import (
-    ASSERTIONS,
-    REPORTS,
-    TARGETS,
     LoadedPlugin,
     NameRules,
     Plugin,
@@ -22,9 +20,10 @@ from agentv.registry.plugins import (
     Problem,
 )
 from agentv.targets.catalogue import NOT_YET as PROVIDERS_TO_COME
-from agentv.targets.catalogue import PROVIDERS
+from agentv.targets.catalogue import PROVIDERS as BUILT_IN_PROVIDERS
 from agentv.user_code.functions.guard import ForeignError, foreign_code
-from agentv.user_code.plugins import code_of_plugin, import_plugin, installed_plugins, problem_with
+from agentv.user_code.plugin_tables import plugins_of, source_of_extensions
+from agentv.user_code.plugins import code_of_plugin, import_plugin, problem_with
 
 BUILT_IN_REPORTS = frozenset(
     {"csv", "github", "html", "json", "jsonl", "junit", "markdown", "md", "sarif", "text", "xml"}
@@ -34,10 +33,10 @@ BUILT_IN_REPORTS = frozenset(
 _KEYS = ("assert", "config", "include", "min_score", "name", "negate", "required", "timeout_s", "transform", "type")
 
 
-def source(group: str, plugins: Collection[Plugin] | None = None) -> PluginSource:
-    """The installed plugins of one group; None of them is imported before a name needs it."""
-    found = installed_plugins() if plugins is None else plugins
-    return PluginSource((one for one in found if one.group == group), _rules()[group], load_plugin)
+def source(kind: str) -> PluginSource:
+    """The installed plugins of one kind. None of them is imported before a name needs it."""
+    rules = _rules().get(kind)
+    return of_plugins(kind) if rules is None else PluginSource(plugins_of(kind), rules, load_plugin)
 
 
 @cache
@@ -46,12 +45,12 @@ def _rules() -> Mapping[str, NameRules]:
     reserved = {name: key for one in (*_KEYS, "metric", "weight") for name in (one, one.replace("_", "-"))}
     return {
         ASSERTIONS: NameRules(frozenset({*TYPES, *TYPES_TO_COME, *ASSERTION_TYPES}), reserved, type_name),
-        TARGETS: NameRules(
-            frozenset({*PROVIDERS, *PROVIDERS_TO_COME}),
+        PROVIDERS: NameRules(
+            frozenset({*BUILT_IN_PROVIDERS, *PROVIDERS_TO_COME}),
             {"default": "it is the name of a project's default target"},
             lambda name: (provider_name(name), False),
         ),
-        REPORTS: NameRules(BUILT_IN_REPORTS, reads=lambda name: (name.lower().removeprefix("."), False)),
+        EXPORT_FORMATS: NameRules(BUILT_IN_REPORTS, reads=lambda name: (name.lower().removeprefix("."), False)),
     }
 
 
@@ -63,7 +62,7 @@ def load_plugin(plugin: Plugin) -> LoadedPlugin | Problem:
     if not isinstance(value, Problem):
         try:
             with foreign_code("bad-plugin", plugin.title):
-                check(plugin.group, value)
+                check(plugin.kind, value)
                 return LoadedPlugin(value, code_of_plugin(plugin))
         except ForeignError as error:
             value = problem_with(plugin, error.__cause__ or error)
@@ -79,9 +78,13 @@ def _without_secrets(message: str) -> str:
     return Redactor(environment_secrets(os.environ)).redact(message)
 
 
-def warnings_of(*sources: PluginSource) -> Iterator[Diagnostic]:
-    """Problems with the names of installed plugins, used or not, at the lines that register them."""
-    for one in sources:
-        for plugin, problem in one.problems.items():
+def warnings() -> Iterator[Diagnostic]:
+    """Problems with installed extensions and the names of plugins, used or not, at the lines that register them."""
+    extensions = source_of_extensions()
+    found = [(one, extensions.find(one.name)) for one in extensions.plugins]
+    for kind in kinds():
+        found += source(kind).problems.items()
+    for plugin, problem in found:
+        if isinstance(problem, Problem):
             span = Span(plugin.file, plugin.line, 1, plugin.line, len(plugin.name) + 1)
             yield Diagnostic(problem.code, problem.message, span, "warning", problem.hint)

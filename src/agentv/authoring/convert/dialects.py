@@ -12,7 +12,7 @@ from agentv.authoring.source.nodes import MapNode
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.spellings import CASE, SUITE
 from agentv.authoring.source.yaml import read_yaml
-from agentv.registry.extensions import DIALECTS, SIGNS, known, lacking, loaded, registered
+from agentv.registry.extensions import DIALECTS, SIGNS, known, lacking, loaded, registered, usable
 
 CHECKED = frozenset({*CASE.spelled("assert"), *CASE.spelled("criteria"), "rubrics", "turns"})
 """Keys that only a case of agentv has."""
@@ -92,7 +92,7 @@ def may_be_document(data: bytes) -> bool:
 def by_content(path: Path, data: bytes) -> Claim | None:
     """The dialect of a YAML or JSON file: of those that are here the one that claims it, else one whose keys it has."""
     for name in registered(DIALECTS):
-        if dialect(name).claims(path, data):
+        if any(one.claims(path, data) for one in usable(DIALECTS, [name])):
             return Claim(name)
     for sign, keys in _signs(_KEYS):
         wanted = set(keys.split("+"))

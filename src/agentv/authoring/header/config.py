@@ -23,7 +23,7 @@ from agentv.authoring.source.yaml import read_shared
 from agentv.authoring.targets.catalog import places_of
 from agentv.model.suite.suite import DEFAULT_RETRY, RunSettings
 from agentv.model.values.span import Span
-from agentv.registry.extensions import CONFIG_KEYS, HOW_TO_GET, PORTS, known, lacking, loaded
+from agentv.registry.extensions import CONFIG_KEYS, HOW_TO_GET, PORTS, known, lacking, loaded, registered
 from agentv.registry.fields import Alias, Declared, Doc, Fraction, Nonempty, Text
 
 
@@ -109,9 +109,12 @@ def _read(path: str, reading: Reading) -> Config:
         return Config()
     reading = reading.rendering(holds_placeholder(root))
     root = canonical_config(root, reading)
-    read = shape_of(AuthoredConfig).decode(root.items, root, reading, "a config file", extra=_AGENTV_KEYS)
+    shape = shape_of(AuthoredConfig)
+    of_plugins = registered(CONFIG_KEYS).keys() - shape.rules.keys()
+    own = {key: node for key, node in root.items.items() if key not in of_plugins}
+    read = shape.decode(own, root, reading, "a config file", extra=_AGENTV_KEYS)
     if read is INVALID:
-        read = shape_of(AuthoredConfig).unread(root.items)
+        read = shape.unread(own)
     run = read_run(read.run, reading) if read.run is not None else RunSettings()
     prompts_dir = _directory(read.prompts_dir, reading.places.suite)
     providers = None if read.providers is None else (read.providers, reading.rendering(True))

@@ -15,7 +15,7 @@ _HEADINGS = ("KIND", "NAME", "PACKAGE", "VERSION", "STATUS", "DESCRIPTION")
 
 
 def render_plugins(found: Sequence[ListedPlugin], *, here: str) -> str:
-    """One line a plugin, then what is wrong with those that are not used.
+    """One line a plugin, with what an extension adds below it, then what is wrong with those that are not used.
 
     Args:
         found: what is installed.
@@ -23,8 +23,14 @@ def render_plugins(found: Sequence[ListedPlugin], *, here: str) -> str:
     """
     rows = [_HEADINGS, *map(_row, found)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADINGS) - 1)]
-    lines = [_laid_out(row, widths) for row in rows]
-    return "\n".join([*lines, *(line for one in found for line in _problem(one, here))])
+    heading, *lines = [_laid_out(row, widths) for row in rows]
+    table = (text for line, one in zip(lines, found, strict=True) for text in (line, *_added(one)))
+    return "\n".join([heading, *table, *(line for one in found for line in _problem(one, here))])
+
+
+def _added(one: ListedPlugin) -> Iterator[str]:
+    for kind, names in (one.adds or {}).items():
+        yield one_line(f"           {kind}: {', '.join(names)}")
 
 
 def _row(one: ListedPlugin) -> tuple[str, ...]:
