@@ -308,6 +308,7 @@ BROKEN = {
     "module": ({"agentv_tables": "import nowhere\n"}, "extension 'acme' of acme-evals 1.2 cannot be loaded: Module"),
     "exits": ({"agentv_tables": "import sys\nsys.exit(3)\n"}, "cannot be loaded: it called sys.exit(3)"),
     "table": ({"agentv_tables": "COMANDS = {}\n"}, "no extension has a table COMANDS; did you mean COMMANDS?"),
+    "ours": ({"agentv_tables": "PORTS = {'a': 'b:c'}\n"}, "the table PORTS is for agentv's own extensions"),
     "no table": ({"agentv_tables": "COMMANDS = 3\n"}, "COMMANDS must map names to text such as"),
     "no text": ({"agentv_tables": "COMMANDS = {'greet': print}\n"}, "COMMANDS must map names to text such as"),
     "no place": (
@@ -373,7 +374,7 @@ def test_of_two_extensions_with_one_name_neither_is_used(extended):
     assert taken in run(extended, "greet", "you").stderr
     said = run(extended, "validate", "suite.eval.yaml").stderr
     assert taken in said
-    assert "site/other.py:1:1: warning[bad-plugin]" in said
+    assert "site/other.py:1:14: warning[bad-plugin]" in said
     install(extended.path / "site", {"extensions": {"acme": "other"}}, {"other.py": tables}, package="other")
     assert "extension 'acme' is registered by acme-evals 1.2 and other 1.2" in run(extended, "plugins").stdout
 

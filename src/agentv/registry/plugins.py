@@ -39,7 +39,7 @@ class Plugin(Struct, frozen=True):
         kind: `EXTENSIONS`, or a table of an extension (`registry/extensions.py`).
         value: `package.module:Class`; of an extension: its module.
         package, version: of the distribution; no version: its metadata has none.
-        file, line: where its `entry_points.txt` or the extension's module says so; the line counts from 1.
+        file, line, column: where its `entry_points.txt` or the extension's module says so, from 1.
     """
 
     kind: str
@@ -49,6 +49,7 @@ class Plugin(Struct, frozen=True):
     version: str
     file: str
     line: int
+    column: int = 1
 
     @property
     def owner(self) -> str:

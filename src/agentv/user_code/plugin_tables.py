@@ -9,7 +9,21 @@ from pkgutil import resolve_name
 from types import ModuleType
 from typing import Any
 
-from agentv.registry.extensions import COMMANDS, EXPORT_FORMATS, OPTIONS, SIGNS, extensions, kinds, reserved
+from agentv.registry.extensions import (
+    CASE_KEYS,
+    COMMANDS,
+    ENDPOINTS,
+    EXPORT_FORMATS,
+    OPTIONS,
+    PAGES,
+    PORTS,
+    SCHEMA_DEFS,
+    SIGNS,
+    SUITE_KEYS,
+    extensions,
+    kinds,
+    reserved,
+)
 from agentv.registry.plugins import (
     ANY_NAME,
     EXTENSIONS,
@@ -25,6 +39,10 @@ from agentv.user_code.plugins import BadPluginError, import_plugin, installed_pl
 
 _CLASSES = {COMMANDS: "click:Command", OPTIONS: "click:Option"}
 """Kind → the class of what is registered, where there is one."""
+
+
+_OURS = {CASE_KEYS, ENDPOINTS, PAGES, PORTS, SCHEMA_DEFS, SUITE_KEYS}
+"""Tables whose names mean something only where the code of agentv itself asks for them."""
 
 
 def source_of_extensions() -> PluginSource:
@@ -76,6 +94,8 @@ def _faults(module: object) -> Iterator[str]:
 
             near = difflib.get_close_matches(name, kinds(), 1)
             yield f"no extension has a table {name}" + (f"; did you mean {near[0]}?" if near else "")
+        elif name in _OURS:
+            yield f"the table {name} is for agentv's own extensions"
         elif not isinstance(table, dict) or not all(isinstance(one, str) for pair in table.items() for one in pair):
             yield f"{name} must map names to text such as 'package.module:attribute'"
 
@@ -84,11 +104,17 @@ def _of_table(extension: Plugin, module: Any, kind: str) -> Iterator[Plugin]:
     """The names of one table, each at its line of the module."""
     file = str(getattr(module, "__file__", None) or extension.file)
     for name, place in getattr(module, kind, {}).items():
-        written = (f'"{name}"', f"'{name}'")
-        lines = enumerate(linecache.getlines(file), 1)
-        line = next((number for number, text in lines if any(one in text for one in written)), 1)
         shown = name.removeprefix(".") if kind == EXPORT_FORMATS else name
-        yield Plugin(kind, shown, place, extension.package, extension.version, file, line)
+        yield Plugin(kind, shown, place, extension.package, extension.version, file, *_written(name, file))
+
+
+def _written(name: str, file: str) -> tuple[int, int]:
+    """The line and column of a name in a module; the first ones, where it is put together."""
+    for number, text in enumerate(linecache.getlines(file), 1):
+        for quoted in (f'"{name}"', f"'{name}'"):
+            if quoted in text:
+                return number, text.index(quoted) + 2
+    return 1, 1
 
 
 def _loaded(plugin: Plugin) -> LoadedPlugin | Problem:

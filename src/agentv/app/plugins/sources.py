@@ -23,7 +23,7 @@ from agentv.targets.catalogue import NOT_YET as PROVIDERS_TO_COME
 from agentv.targets.catalogue import PROVIDERS as BUILT_IN_PROVIDERS
 from agentv.user_code.functions.guard import ForeignError, foreign_code
 from agentv.user_code.plugin_tables import plugins_of, source_of_extensions
-from agentv.user_code.plugins import code_of_plugin, import_plugin, problem_with
+from agentv.user_code.plugins import code_of_plugin, import_plugin, installed_plugins, problem_with
 
 BUILT_IN_REPORTS = frozenset(
     {"csv", "github", "html", "json", "jsonl", "junit", "markdown", "md", "sarif", "text", "xml"}
@@ -80,11 +80,13 @@ def _without_secrets(message: str) -> str:
 
 def warnings() -> Iterator[Diagnostic]:
     """Problems with installed extensions and the names of plugins, used or not, at the lines that register them."""
+    if not installed_plugins():
+        return
     extensions = source_of_extensions()
     found = [(one, extensions.find(one.name)) for one in extensions.plugins]
     for kind in kinds():
         found += source(kind).problems.items()
     for plugin, problem in found:
         if isinstance(problem, Problem):
-            span = Span(plugin.file, plugin.line, 1, plugin.line, len(plugin.name) + 1)
+            span = Span(plugin.file, plugin.line, plugin.column, plugin.line, plugin.column + len(plugin.name))
             yield Diagnostic(problem.code, problem.message, span, "warning", problem.hint)
