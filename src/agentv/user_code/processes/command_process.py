@@ -72,8 +72,8 @@ def _start_watch() -> None:
     read, write = os.pipe()
     if os.fork():
         os.close(read)
-        os.register_at_fork(after_in_child=lambda: os.close(write))  # who holds it would keep the watch waiting
         _watch.append(write)
+        os.register_at_fork(after_in_child=_leave_watch)
         return
     os.setsid()
     ignore_signals()
@@ -91,6 +91,12 @@ def _start_watch() -> None:
         with suppress(OSError):  # the terminal may be gone
             os.write(2, f"{_SHOW_CURSOR if os.isatty(2) else ''}{text}\n{GO_ON}\n  {resume}\n".encode(errors="replace"))
     os._exit(0)
+
+
+def _leave_watch() -> None:
+    """In a fork: let go of the pipe, or the watch would wait for the fork's end, too."""
+    while _watch:
+        os.close(_watch.pop())
 
 
 def _fill_standard() -> None:
