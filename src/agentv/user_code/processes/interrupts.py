@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
@@ -17,9 +16,6 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 _ALWAYS = frozenset({signal.SIGINT, signal.SIGTERM})
 """Handled where the shell had them ignored, too: a run in the background can be ended by its id. `nohup` is heeded."""
-
-_ONE_S = 0.1
-"""Seconds within which two signals of a kind are one: `timeout` sends it to the process, and then to its group."""
 
 _HEARD = 3
 """Signals that a run acts on; the next one kills the process."""
@@ -43,19 +39,14 @@ def _leave(_number: int) -> None:
 
 
 class _Signals:
-    """What is done when a signal comes, and when the last one of each kind came."""
+    """What is done when a signal comes, and how many have come."""
 
     def __init__(self) -> None:
         self.act: Act = _raise
-        self._last: dict[int, float] = {}
         self._heard = 0
 
     def handle(self, number: int, _frame: FrameType | None) -> None:
         """Act on a signal."""
-        now = time.monotonic()
-        if now - self._last.get(number, -_ONE_S) < _ONE_S:
-            return
-        self._last[number] = now
         self._heard += 1
         if self._heard > _HEARD:
             os.kill(os.getpid(), signal.SIGKILL)
