@@ -146,7 +146,12 @@ class JavaScriptHost:
     async def _shared_worker(self) -> WorkerProcess:
         if self._shared is None or (self._shared.done() and _is_lost(self._shared)):
             self._shared = asyncio.get_running_loop().create_task(self._start(self._patience_s))
-        return await asyncio.shield(self._shared)
+        try:
+            return await asyncio.shield(self._shared)
+        except asyncio.CancelledError:
+            if self._shared.cancelled():  # by `close`; it is not the call that was cancelled
+                raise _shut_down() from None
+            raise
 
     async def _worker_alone(self) -> WorkerProcess:
         while self._idle:
@@ -157,7 +162,7 @@ class JavaScriptHost:
 
     async def _start(self, patience_s: float | None) -> WorkerProcess:
         if self._is_closed:
-            raise _NoRuntimeError(Failure("cannot-start", "was called too late: the JavaScript runtime was shut down"))
+            raise _shut_down()
         env = dict(os.environ if self._env is None else self._env)
         if self._runtime is None:
             self._runtime = asyncio.get_running_loop().create_task(find_runtime(env))
@@ -179,6 +184,10 @@ class _NoRuntimeError(Exception):
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.message)
         self.failure = failure
+
+
+def _shut_down() -> _NoRuntimeError:
+    return _NoRuntimeError(Failure("cannot-start", "was called too late: the JavaScript runtime was shut down"))
 
 
 def _is_lost(task: asyncio.Task[WorkerProcess]) -> bool:
