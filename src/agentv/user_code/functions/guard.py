@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -31,7 +32,7 @@ OURS = (ForeignError, SignalError)
 
 @contextmanager
 def foreign_code(code: str, what: str) -> Iterator[None]:
-    """Run foreign code in the body; whatever it raises comes out as a ForeignError.
+    """Run foreign code in the body; whatever it raises comes out as a ForeignError, and a fork of it ends here.
 
     That is every BaseException but a cancellation: where the body awaits, it is the waiting that is cancelled.
 
@@ -42,6 +43,7 @@ def foreign_code(code: str, what: str) -> Iterator[None]:
     Raises:
         ForeignError: the body raised, or called `sys.exit`.
     """
+    process = os.getpid()
     try:
         yield
     except OURS:
@@ -50,6 +52,9 @@ def foreign_code(code: str, what: str) -> Iterator[None]:
         if _is_cancellation(error):
             raise
         raise ForeignError(Failure(code, f"{what} {describe(error)}")) from error
+    finally:
+        if os.getpid() != process:  # else two processes would answer
+            os._exit(0)
 
 
 @contextmanager
