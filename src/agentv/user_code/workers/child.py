@@ -16,6 +16,7 @@ import threading
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
+from functools import partial
 from inspect import iscoroutinefunction
 from io import TextIOWrapper
 from pathlib import Path
@@ -63,6 +64,9 @@ _RESPONDS_S = 0.05
 
 Job = Callable[[], None]
 
+Work = Callable[[], Job | None]
+"""What a thread does. It returns what to do once the thread is free: its answer, after which the next call may come."""
+
 current_call: ContextVar[int] = ContextVar("agentv_call")
 """Number of the call that the current task is."""
 
@@ -109,12 +113,12 @@ class Threads:
     """Threads for plain functions: the main one, and others while all are busy."""
 
     def __init__(self) -> None:
-        self._main: SimpleQueue[Job | None] = SimpleQueue()
-        self._idle: list[SimpleQueue[Job | None]] = []
+        self._main: SimpleQueue[Work | None] = SimpleQueue()
+        self._idle: list[SimpleQueue[Work | None]] = []
         self._main_is_idle = True
         self._lock = threading.Lock()
 
-    def run(self, job: Job) -> None:
+    def run(self, job: Work) -> None:
         """Run a job on a thread that does nothing else."""
         with self._lock:
             if self._main_is_idle:
@@ -124,19 +128,21 @@ class Threads:
                 jobs = self._idle.pop() if self._idle else self._start()
         jobs.put(job)
 
-    def _start(self) -> SimpleQueue[Job | None]:
-        jobs: SimpleQueue[Job | None] = SimpleQueue()
+    def _start(self) -> SimpleQueue[Work | None]:
+        jobs: SimpleQueue[Work | None] = SimpleQueue()
         threading.Thread(target=self._serve, args=(jobs,), name="agentv-user-code", daemon=True).start()
         return jobs
 
-    def _serve(self, jobs: SimpleQueue[Job | None]) -> None:
+    def _serve(self, jobs: SimpleQueue[Work | None]) -> None:
         import asyncio
 
         asyncio.set_event_loop(asyncio.new_event_loop())
         while (job := jobs.get()) is not None:
-            job()
+            answer = job()
             with self._lock:
                 self._idle.append(jobs)
+            if answer is not None:
+                answer()
 
     def serve_main(self) -> None:
         """Run jobs on this thread until `close`."""
@@ -147,9 +153,11 @@ class Threads:
 
                 asyncio.set_event_loop(asyncio.new_event_loop())
                 has_loop = True
-            job()
+            answer = job()
             with self._lock:
                 self._main_is_idle = True
+            if answer is not None:
+                answer()
 
     def close(self) -> None:
         """End the main thread's work."""
@@ -272,27 +280,24 @@ class Worker:
         with self._lock:
             return self._waiting.pop(call.id, None) is not None
 
-    def _run(self, call: Call, key: tuple[str, str | None, str | None, str]) -> None:
+    def _run(self, call: Call, key: tuple[str, str | None, str | None, str]) -> Job | None:
         """On a thread: call a function. A coroutine function, which runs at its first await, is left to the loop."""
         try:
             with foreign_code(call.code, call.what):
                 made, is_async = _loaded(call)
                 if is_async:
                     self._known_async.add(key)
-                    self._loop.post(lambda: self._begin_task(self._run_async(call)))
-                    return
+                    return lambda: self._loop.post(lambda: self._begin_task(self._run_async(call)))
                 if not self._begin(call):
-                    return
+                    return None
                 began, computed = perf_counter(), thread_time()
                 value = made()
                 cpu_ms = (thread_time() - computed) * 1000
         except BaseException as error:  # noqa: BLE001  # a CancelledError, which the guard lets through
-            self._fail(call, error)
-        else:
-            if _is_awaitable(value):
-                self._loop.post(lambda: self._begin_task(self._await(call, value, began)))
-            else:
-                self._succeed(call, value, began, cpu_ms)
+            return partial(self._fail, call, error)
+        if _is_awaitable(value):
+            return lambda: self._loop.post(lambda: self._begin_task(self._await(call, value, began)))
+        return partial(self._succeed, call, value, (perf_counter() - began) * 1000, cpu_ms)
 
     def _begin_task(self, coroutine: Coroutine[Any, Any, None]) -> None:
         self._loop.create_task(coroutine)
@@ -326,7 +331,7 @@ class Worker:
             if task.cancelling():
                 raise
         else:
-            self._succeed(call, found, began)
+            self._succeed(call, found, (perf_counter() - began) * 1000)
         finally:
             del self._tasks[call.id]
 
@@ -342,8 +347,7 @@ class Worker:
         if number in self._tasks:
             self._tasks[number].cancel()
 
-    def _succeed(self, call: Call, value: object, began: float, cpu_ms: float = 0.0) -> None:
-        took_ms = (perf_counter() - began) * 1000
+    def _succeed(self, call: Call, value: object, took_ms: float, cpu_ms: float = 0.0) -> None:
         try:
             self._channel.send(Value(call.id, plain(value), took_ms, newly_loaded(), cpu_ms))
         except RecursionError:
