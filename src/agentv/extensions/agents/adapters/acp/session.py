@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -23,6 +22,7 @@ from agentv.extensions.agents.adapters.denials import did_nothing
 from agentv.extensions.agents.adapters.failures import AGENT_STOPPED, API, DENIED, LIMIT, PROTOCOL, REFUSED, failed
 from agentv.extensions.agents.adapters.limits import SessionLimits
 from agentv.extensions.agents.adapters.process import GRACE_S, AgentProcess, start_agent
+from agentv.extensions.agents.adapters.workspace_files import file_clock
 from agentv.model.values.activity import AgentActivity
 from agentv.model.values.message import prompt_text
 from agentv.model.values.response import Failure, TargetResponse
@@ -143,7 +143,7 @@ class AcpSession:
             self._on_activity = request.on_activity
             self._trace = self._client.trace = TraceBuilder(prompt_text(messages), self._progressed)
         self.usable = False
-        moment = time.time()
+        moment = file_clock()
         blocks = prompt_blocks(messages, self._facts.agent)
         if isinstance(blocks, Failure):
             return blocks

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,6 +20,7 @@ from agentv.extensions.agents.adapters.native.recorder import Recording
 from agentv.extensions.agents.adapters.native.settings import NativeAgentSettings
 from agentv.extensions.agents.adapters.native.stream import Ending, Launch, StreamReader
 from agentv.extensions.agents.adapters.process import INTERRUPT_S, AgentProcess, argv_of, environment_of, start_argv
+from agentv.extensions.agents.adapters.workspace_files import file_clock
 from agentv.model.values.activity import AgentActivity
 from agentv.model.values.message import prompt_text
 from agentv.model.values.response import Failure, TargetResponse
@@ -115,7 +115,7 @@ class NativeSession:
             return problem
         reader = self._agent.reader(recording)
         lines = StreamLines(reader, self._secrets(request), launch.discarded)
-        began = time.time()
+        began = file_clock()
         env = environment_of(request, {"HOME": paths.home, **launch.env})
         process = await start_argv(self._argv(launch), request, paths.workspace, env)
         if isinstance(process, Failure):
