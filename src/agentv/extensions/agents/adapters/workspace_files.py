@@ -101,7 +101,7 @@ def write_text(root: str, path: str, text: str) -> None:
 
 
 def file_clock() -> float:
-    """Now in seconds, by the clock of the file system: Linux gives changes the time of the last tick, up to 10 ms ago."""
+    """Now in seconds, by the clock of the file system: on Linux, changes get the time of the last tick."""
     coarse = getattr(time, "CLOCK_REALTIME_COARSE", None)
     return time.time() if coarse is None else time.clock_gettime(coarse)
 
