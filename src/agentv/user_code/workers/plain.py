@@ -31,6 +31,12 @@ def plain(value: object) -> Any:
 def _plain(value: object) -> Any:
     if isinstance(value, PurePath):
         return str(value)
+    if isinstance(value, str):  # of a class derived from it, such as markupsafe's Markup
+        return str.__str__(value)
+    if isinstance(value, int):
+        return int.__int__(value)
+    if isinstance(value, float):
+        return float.__float__(value)
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, AbstractSet) or (isinstance(value, Sequence) and not isinstance(value, str | bytes)):
