@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from decimal import Decimal
 from pathlib import PurePath
@@ -28,15 +28,16 @@ def plain(value: object) -> Any:
     return msgspec.to_builtins(value, builtin_types=(bytes, bytearray, Decimal), enc_hook=_plain)
 
 
+_DERIVED: Mapping[type, Callable[[Any], Any]] = {str: str.__str__, int: int.__int__, float: float.__float__}
+"""What makes a plain value of one whose class is derived from these, such as markupsafe's Markup."""
+
+
 def _plain(value: object) -> Any:
     if isinstance(value, PurePath):
         return str(value)
-    if isinstance(value, str):  # of a class derived from it, such as markupsafe's Markup
-        return str.__str__(value)
-    if isinstance(value, int):
-        return int.__int__(value)
-    if isinstance(value, float):
-        return float.__float__(value)
+    for base, plain_of in _DERIVED.items():
+        if isinstance(value, base):
+            return plain_of(value)
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, AbstractSet) or (isinstance(value, Sequence) and not isinstance(value, str | bytes)):
