@@ -14,7 +14,7 @@ from agentv.errors import UsageError
 from agentv.model.suite.suite import Case, TargetSpec, Until
 from agentv.model.suite.workspace import KeepWorkspaces, SandboxName
 from agentv.model.values.values import Json
-from agentv.registry.extensions import EXECUTORS, lacking, registered
+from agentv.registry.extensions import EXECUTORS, lacking
 
 if TYPE_CHECKING:
     from agentv.engine.failed_trials import FailedTrials
@@ -178,10 +178,8 @@ def check_settings(settings: EvalSettings) -> None:
         value = getattr(settings, name)
         if value is not None and (not isinstance(value, int) or value < least):
             raise UsageError(f"{name} must be a whole number of at least {least}, found {value!r}")
-    known = (LOCAL, *registered(EXECUTORS))
-    if settings.executor not in known:
-        needs = lacking(EXECUTORS, settings.executor) or f"executor must be one of {', '.join(known)}"
-        raise UsageError(f"{needs}, found {settings.executor!r}")
+    if settings.executor != LOCAL:
+        _check_executor(settings.executor)
     if settings.debug and (settings.executor != LOCAL or settings.workers is not None):
         other = "workers" if settings.executor == LOCAL else f"executor {settings.executor}"
         raise UsageError(f"--debug runs one trial at a time on this machine, so omit --{other}")
@@ -199,6 +197,15 @@ def check_settings(settings: EvalSettings) -> None:
         raise UsageError(f"threshold must be between 0 and 1, found {threshold!r}")
     if timeout_s is not None and not 0 < timeout_s < math.inf:
         raise UsageError(f"timeout_s must be a number of seconds above 0, found {timeout_s!r}")
+
+
+def _check_executor(name: str) -> None:
+    from agentv.user_code.plugin_tables import added  # which searches the installed packages
+
+    known = (LOCAL, *added(EXECUTORS))
+    if name not in known:
+        needs = lacking(EXECUTORS, name) or f"executor must be one of {', '.join(known)}"
+        raise UsageError(f"{needs}, found {name!r}")
 
 
 def _check_last_failed(settings: EvalSettings) -> None:

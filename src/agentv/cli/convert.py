@@ -14,9 +14,10 @@ from agentv.cli.lazy import Registered, options_of_extensions
 from agentv.cli.printing import print_diagnostics
 from agentv.errors import Diagnostic, ExitStatus, UsageError
 from agentv.model.values.formatting import plural
-from agentv.registry.extensions import DIALECTS, registered
+from agentv.registry.extensions import DIALECTS
 from agentv.reports.text.escaping import one_line, safe
 from agentv.reports.text.paths import shown_from
+from agentv.user_code.plugin_tables import added
 
 TARGET_FORMATS = ("yaml", "jsonl", "csv", "python")
 
@@ -72,7 +73,7 @@ def command(source: Path, **options: Any) -> int:
     _refuse_unused(form, source, options)
     if source.is_dir():
         return _convert_project(source, options)
-    if form in registered(DIALECTS):
+    if form in added(DIALECTS):
         return dialect(form).convert(source, options)
     return _convert_skill(source, options) if form == AGENT_SKILLS else _convert_suite(source, options)
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from agentv.errors import PluginError
-from agentv.registry.extensions import COMMANDS, OPTIONS, broken_extensions, lacking, loaded, registered, usable
+from agentv.registry.extensions import COMMANDS, OPTIONS, lacking
 
 WHOLE = 10_000
 """Characters of a first sentence: click cuts it where there are more."""
@@ -38,7 +38,9 @@ class Registered(click.Choice[str]):
     """
 
     def __init__(self, kind: str, own: Sequence[str]) -> None:
-        super().__init__((*own, *registered(kind)))
+        from agentv.user_code.plugin_tables import added
+
+        super().__init__((*own, *added(kind)))
         self._kind = kind
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
@@ -54,7 +56,9 @@ class Registered(click.Choice[str]):
 
 def options_of_extensions(command: str) -> tuple[click.Option, ...]:
     """The options that extensions add to a command."""
-    return tuple(usable(OPTIONS, (name for name in registered(OPTIONS) if name.rpartition(" ")[0] == command)))
+    from agentv.user_code.plugin_tables import added, usable
+
+    return tuple(usable(OPTIONS, (name for name in added(OPTIONS) if name.rpartition(" ")[0] == command)))
 
 
 class LazyCommands(Commands):
@@ -81,7 +85,9 @@ class LazyCommands(Commands):
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
         """The names, in the order of the table; then those that extensions and plugins add."""
-        return [*self.places, *registered(self.kind)]
+        from agentv.user_code.plugin_tables import added
+
+        return [*self.places, *added(self.kind)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of a name; of one that is broken, a command that says so.
@@ -89,9 +95,13 @@ class LazyCommands(Commands):
         Raises:
             UsageError: there is none, or that of an extension which is not here.
         """
-        place = self.places.get(cmd_name)
+        if cmd_name in self.places:
+            found: click.Command | None = resolve_name(self.places[cmd_name])
+            return found
+        from agentv.user_code.plugin_tables import added_value, broken_extensions  # search the installed packages
+
         try:
-            found: click.Command | None = loaded(self.kind, cmd_name) if place is None else resolve_name(place)
+            found = added_value(self.kind, cmd_name)
         except PluginError as error:
             return _broken(cmd_name, error)
         if found is not None:

@@ -1,22 +1,19 @@
 """The extensions that are here, and what each registers: names and places, as strings in its `__init__.py`.
 
-Installed packages add to the same tables: entry points in the group `agentv.extensions` name such modules.
+Installed packages add to the same tables; `user_code/plugin_tables.py` finds them.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import resolve_name
 from types import ModuleType
 from typing import Any
-
-from agentv.errors import PluginError
-from agentv.registry.plugins import GROUPS, NO_PLUGINS, PluginSource, Problem
 
 _FOLDER = Path(__file__).parent.parent / "extensions"
 
@@ -25,9 +22,6 @@ NAMES = Path(__file__).with_name("extension_names.json")
 
 CORE = "core"
 """Who has the names that no plugin can add."""
-
-_OF_PLUGINS = "agentv.user_code.plugin_tables"
-"""Finds and imports what plugins add; named as the places in the tables are, since user code is above the registry."""
 
 COMMANDS = "COMMANDS"
 """What an extension registers: subcommand → `module:attribute`."""
@@ -103,43 +97,13 @@ def extensions() -> Mapping[str, ModuleType]:
 
 
 def registered(kind: str) -> dict[str, str]:
-    """Everything of a kind that extensions add, then what plugins add: name → place."""
-    return _own(kind) | of_plugins(kind).places
-
-
-def _own(kind: str) -> dict[str, str]:
+    """Everything of a kind that extensions add: name → place."""
     return {name: place for module in extensions().values() for name, place in getattr(module, kind, {}).items()}
 
 
-def of_plugins(kind: str) -> PluginSource:
-    """What installed packages add of a kind; nothing for kinds of `GROUPS`, whose own registries check and guard it."""
-    return NO_PLUGINS if kind in GROUPS.values() else import_module(_OF_PLUGINS).source_of(kind)
-
-
 def loaded(kind: str, name: str) -> Any:
-    """What an extension or a plugin registered by a name, imported; None: nobody did.
-
-    Raises:
-        PluginError: it is a plugin's that is broken.
-    """
-    if name in (own := _own(kind)):
-        return resolve_name(own[name])
-    found = of_plugins(kind).find(name)
-    if isinstance(found, Problem):
-        raise PluginError(f"[{found.code}] {found.message}", found.hint)
-    return found.value if found is not None else None
-
-
-def broken_extensions() -> list[str]:
-    """What is wrong with extensions of installed packages, of which nothing can be used."""
-    found: PluginSource = import_module(_OF_PLUGINS).source_of_extensions()
-    return [one.message for name in found.names if isinstance(one := found.find(name), Problem)]
-
-
-def usable(kind: str, names: Iterable[str]) -> list[Any]:
-    """What is registered by these names, imported, without what is broken: for who asks all of them."""
-    found = of_plugins(kind)
-    return [loaded(kind, name) for name in names if not isinstance(found.find(name), Problem)]
+    """What an extension registered by a name, imported."""
+    return resolve_name(registered(kind)[name])
 
 
 def kinds() -> list[str]:
@@ -149,7 +113,7 @@ def kinds() -> list[str]:
 
 def reserved(kind: str) -> set[str]:
     """The names of a kind that no plugin can add: those of the core and of all extensions."""
-    return {*_owners().get(kind, {}), *_own(kind)}
+    return {*_owners().get(kind, {}), *registered(kind)}
 
 
 def known(kind: str) -> list[str]:

@@ -1,14 +1,15 @@
-"""Extensions of installed packages: entry points that name modules with the tables of agentv's own extensions."""
+"""What extensions add, those of installed packages too: entry points that name modules with the same tables."""
 
 from __future__ import annotations
 
 import linecache
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pkgutil import resolve_name
 from types import ModuleType
 from typing import Any
 
+from agentv.errors import PluginError
 from agentv.registry.extensions import (
     CASE_KEYS,
     COMMANDS,
@@ -22,6 +23,8 @@ from agentv.registry.extensions import (
     SUITE_KEYS,
     extensions,
     kinds,
+    loaded,
+    registered,
     reserved,
 )
 from agentv.registry.plugins import (
@@ -43,6 +46,37 @@ _CLASSES = {COMMANDS: "click:Command", OPTIONS: "click:Option"}
 
 _OURS = {CASE_KEYS, ENDPOINTS, PAGES, PORTS, SCHEMA_DEFS, SUITE_KEYS}
 """Tables whose names mean something only where the code of agentv itself asks for them."""
+
+
+def added(kind: str) -> dict[str, str]:
+    """Everything of a kind that extensions add, then what installed packages add: name → place."""
+    return registered(kind) | source_of(kind).places
+
+
+def added_value(kind: str, name: str) -> Any:
+    """What is added by a name, imported; None: nothing is.
+
+    Raises:
+        PluginError: it is a package's that is broken.
+    """
+    if name in registered(kind):
+        return loaded(kind, name)
+    found = source_of(kind).find(name)
+    if isinstance(found, Problem):
+        raise PluginError(f"[{found.code}] {found.message}", found.hint)
+    return found.value if found is not None else None
+
+
+def usable(kind: str, names: Iterable[str]) -> list[Any]:
+    """What is added by these names, imported, without what is broken: for who asks all of them."""
+    found = source_of(kind)
+    return [added_value(kind, name) for name in names if not isinstance(found.find(name), Problem)]
+
+
+def broken_extensions() -> list[str]:
+    """What is wrong with extensions of installed packages, of which nothing can be used."""
+    found = source_of_extensions()
+    return [one.message for name in found.names if isinstance(one := found.find(name), Problem)]
 
 
 def source_of_extensions() -> PluginSource:

@@ -13,7 +13,8 @@ from agentv.authoring.loading.other_tools import refuse_unreadable
 from agentv.authoring.source.nodes import ListNode, MapNode
 from agentv.authoring.source.spellings import CASE
 from agentv.errors import LoadError, UsageError
-from agentv.registry.extensions import DIALECTS, registered, usable
+from agentv.registry.extensions import DIALECTS
+from agentv.user_code.plugin_tables import added, usable
 
 
 def format_of(source: Path) -> str:
@@ -35,7 +36,7 @@ def format_of(source: Path) -> str:
 def _of_yaml(source: Path) -> str:
     if claim := by_content(source, source.read_bytes()):
         return _name_of(source, claim)
-    for dialect in usable(DIALECTS, registered(DIALECTS)):
+    for dialect in usable(DIALECTS, added(DIALECTS)):
         dialect.refuse(source)
     return AGENTV
 
@@ -60,7 +61,7 @@ def _of_samples(source: Path, record: MapNode) -> str:
     found = by_record(record.items)
     if len(found) == 1:
         return _name_of(source, found[0])
-    hint = named_by((*FORMATS, *registered(DIALECTS)))
+    hint = named_by((*FORMATS, *added(DIALECTS)))
     if found:
         titles = " or ".join(claim.dialect.title for claim in found if claim.name)
         raise UsageError(f"{source} may contain {titles}", hint)

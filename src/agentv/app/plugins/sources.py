@@ -11,7 +11,7 @@ from agentv.authoring.source.spellings import ASSERTION_TYPES, type_name
 from agentv.authoring.targets.provider_names import provider_name
 from agentv.errors import Diagnostic
 from agentv.model.values.span import Span
-from agentv.registry.extensions import ASSERTIONS, EXPORT_FORMATS, PROVIDERS, kinds, of_plugins
+from agentv.registry.extensions import ASSERTIONS, EXPORT_FORMATS, PROVIDERS, kinds
 from agentv.registry.plugins import (
     LoadedPlugin,
     NameRules,
@@ -22,7 +22,7 @@ from agentv.registry.plugins import (
 from agentv.targets.catalogue import NOT_YET as PROVIDERS_TO_COME
 from agentv.targets.catalogue import PROVIDERS as BUILT_IN_PROVIDERS
 from agentv.user_code.functions.guard import ForeignError, foreign_code
-from agentv.user_code.plugin_tables import plugins_of, source_of_extensions
+from agentv.user_code.plugin_tables import plugins_of, source_of, source_of_extensions
 from agentv.user_code.plugins import code_of_plugin, import_plugin, installed_plugins, problem_with
 
 BUILT_IN_REPORTS = frozenset(
@@ -36,7 +36,7 @@ _KEYS = ("assert", "config", "include", "min_score", "name", "negate", "required
 def source(kind: str) -> PluginSource:
     """The installed plugins of one kind. None of them is imported before a name needs it."""
     rules = _rules().get(kind)
-    return of_plugins(kind) if rules is None else PluginSource(plugins_of(kind), rules, load_plugin)
+    return source_of(kind) if rules is None else PluginSource(plugins_of(kind), rules, load_plugin)
 
 
 @cache

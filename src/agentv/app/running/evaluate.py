@@ -22,8 +22,9 @@ from agentv.app.settings import LOCAL
 from agentv.app.wiring import Connections, redactor_for
 from agentv.engine.executor import TrialExecutor
 from agentv.errors import ExitStatus, LoadError, StoreError, UsageError
-from agentv.registry.extensions import EXECUTORS, loaded
+from agentv.registry.extensions import EXECUTORS
 from agentv.store.files.directory import RunDirectory
+from agentv.user_code.plugin_tables import added_value
 from agentv.user_code.processes.processes import kill_all
 
 Opened = Callable[[str, Path], None]
@@ -108,7 +109,7 @@ def _executors(prepared: Prepared) -> AbstractAsyncContextManager[ExecutorFactor
     chosen = prepared.settings.executor
     if chosen == LOCAL:
         return nullcontext()
-    pool: AbstractAsyncContextManager[ExecutorFactory] = loaded(EXECUTORS, chosen)(prepared)
+    pool: AbstractAsyncContextManager[ExecutorFactory] = added_value(EXECUTORS, chosen)(prepared)
     return pool
 
 

@@ -12,7 +12,8 @@ from agentv.authoring.source.nodes import MapNode
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.spellings import CASE, SUITE
 from agentv.authoring.source.yaml import read_yaml
-from agentv.registry.extensions import DIALECTS, SIGNS, known, lacking, loaded, registered, usable
+from agentv.registry.extensions import DIALECTS, SIGNS, lacking, missing
+from agentv.user_code.plugin_tables import added, added_value, usable
 
 CHECKED = frozenset({*CASE.spelled("assert"), *CASE.spelled("criteria"), "rubrics", "turns"})
 """Keys that only a case of agentv has."""
@@ -69,13 +70,13 @@ class Claim(NamedTuple):
 
 def dialect(name: str) -> Dialect:
     """The dialect of a name."""
-    found: Dialect = loaded(DIALECTS, name)
+    found: Dialect = added_value(DIALECTS, name)
     return found
 
 
 def of_whole_files() -> list[str]:
     """The names of dialects whose files are not recognized by their records."""
-    return list(dict.fromkeys(name for sign, name in registered(SIGNS).items() if sign.startswith(_KEYS)))
+    return list(dict.fromkeys(name for sign, name in added(SIGNS).items() if sign.startswith(_KEYS)))
 
 
 def by_name(path: str) -> Claim | None:
@@ -91,7 +92,7 @@ def may_be_document(data: bytes) -> bool:
 
 def by_content(path: Path, data: bytes) -> Claim | None:
     """The dialect of a YAML or JSON file: of those that are here the one that claims it, else one whose keys it has."""
-    for name in registered(DIALECTS):
+    for name in added(DIALECTS):
         if any(one.claims(path, data) for one in usable(DIALECTS, [name])):
             return Claim(name)
     for sign, keys in _signs(_KEYS):
@@ -116,9 +117,9 @@ def by_record(keys: Collection[str]) -> tuple[Claim, ...]:
 
 
 def _signs(form: str) -> Iterator[tuple[str, str]]:
-    return ((sign, sign.removeprefix(form)) for sign in known(SIGNS) if sign.startswith(form))
+    return ((sign, sign.removeprefix(form)) for sign in (*added(SIGNS), *missing(SIGNS)) if sign.startswith(form))
 
 
 def _claim(sign: str) -> Claim:
     needs = lacking(SIGNS, sign)
-    return Claim(None if needs else registered(SIGNS)[sign], needs)
+    return Claim(None if needs else added(SIGNS)[sign], needs)

@@ -23,8 +23,9 @@ from agentv.authoring.source.yaml import read_shared
 from agentv.authoring.targets.catalog import places_of
 from agentv.model.suite.suite import DEFAULT_RETRY, RunSettings
 from agentv.model.values.span import Span
-from agentv.registry.extensions import CONFIG_KEYS, HOW_TO_GET, PORTS, known, lacking, loaded, registered
+from agentv.registry.extensions import CONFIG_KEYS, HOW_TO_GET, PORTS, lacking, missing
 from agentv.registry.fields import Alias, Declared, Doc, Fraction, Nonempty, Text
+from agentv.user_code.plugin_tables import added, added_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,7 @@ def _read(path: str, reading: Reading) -> Config:
     reading = reading.rendering(holds_placeholder(root))
     root = canonical_config(root, reading)
     shape = shape_of(AuthoredConfig)
-    of_plugins = registered(CONFIG_KEYS).keys() - shape.rules.keys()
+    of_plugins = added(CONFIG_KEYS).keys() - shape.rules.keys()
     own = {key: node for key, node in root.items.items() if key not in of_plugins}
     read = shape.decode(own, root, reading, "a config file", extra=_AGENTV_KEYS)
     if read is INVALID:
@@ -135,13 +136,13 @@ def _read(path: str, reading: Reading) -> Config:
 
 
 def _check_keys_of_extensions(root: MapNode, reading: Reading) -> None:
-    for key in known(CONFIG_KEYS):
+    for key in (*added(CONFIG_KEYS), *missing(CONFIG_KEYS)):
         if (node := root.items.get(key)) is None:
             continue
         if needs := lacking(CONFIG_KEYS, key):
             reading.report.error("missing-extra", node, f"'{key}' {needs}", hint=HOW_TO_GET)
         else:
-            loaded(CONFIG_KEYS, key)(node, reading)
+            added_value(CONFIG_KEYS, key)(node, reading)
 
 
 def _directory(written: str | None, home: str) -> str | None:

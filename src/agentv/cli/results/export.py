@@ -11,7 +11,8 @@ from agentv.cli.completion.values import runs
 from agentv.cli.lazy import Registered
 from agentv.cli.results.choosing import choosing, chosen_of, selection_of
 from agentv.errors import ExitStatus, UsageError
-from agentv.registry.extensions import TRACE_FORMATS, loaded
+from agentv.registry.extensions import TRACE_FORMATS
+from agentv.user_code.plugin_tables import added_value
 
 
 @click.command("export", epilog="Example: agentv results export last --failed -o failed.csv")
@@ -50,7 +51,7 @@ def command(
         picked = chosen_of(found, selection, limit)
         found, number = picked.run, picked.wanted
     if form is not None:
-        for line in loaded(TRACE_FORMATS, form)(found, [Path(file) for file in out]):
+        for line in added_value(TRACE_FORMATS, form)(found, [Path(file) for file in out]):
             click.echo(line, err=True)
         return ExitStatus.PASSED
     for file in out:

@@ -38,13 +38,14 @@ from agentv.model.run.events import (
 )
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.formatting import plural
-from agentv.registry.extensions import BESIDE_RUNS, PORTS, loaded, registered
+from agentv.registry.extensions import BESIDE_RUNS, PORTS, loaded
 from agentv.reports.run.plain import progress_line, render_plain
 from agentv.reports.run.totals import totals
 from agentv.reports.run.view import RunView, WorkingAgents
 from agentv.reports.text.escaping import one_line
 from agentv.reports.text.paths import shown_from
 from agentv.user_code.functions.guard import apart_from_output
+from agentv.user_code.plugin_tables import added, added_value
 from agentv.user_code.processes.command_process import note_resume
 
 if TYPE_CHECKING:
@@ -159,7 +160,7 @@ def _prepared(
     """What is to be run, and what goes on beside it; wrong files are reported in the format that was asked for."""
     try:
         prepared = prepare(settings)
-        made = (loaded(BESIDE_RUNS, name)(prepared, beside, quiet=options.quiet) for name in registered(BESIDE_RUNS))
+        made = (added_value(BESIDE_RUNS, name)(prepared, beside, quiet=options.quiet) for name in added(BESIDE_RUNS))
         return prepared, [one for one in made if one is not None]
     except LoadError as error:
         if options.form not in ANNOTATED:

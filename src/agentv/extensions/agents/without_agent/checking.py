@@ -20,7 +20,8 @@ from agentv.model.run.events import Event, TrialFinished
 from agentv.model.run.trial import TrialResult
 from agentv.model.suite.suite import Case, Suite
 from agentv.model.values.message import reference_text
-from agentv.registry.extensions import SUITE_SCORES, loaded, registered
+from agentv.registry.extensions import SUITE_SCORES
+from agentv.user_code.plugin_tables import added, added_value
 
 NOTHING = "nothing"
 SOLUTION = "solution"
@@ -83,7 +84,7 @@ def check_cases(settings: EvalSettings, *, oracle: bool) -> CheckReport:
 
 def _mutation_scores(suites: tuple[Suite, ...]) -> tuple[SuiteScore, ...]:
     """Of the extension that computes them, if it is here."""
-    return tuple(score for name in registered(SUITE_SCORES) for score in loaded(SUITE_SCORES, name)(suites))
+    return tuple(score for name in added(SUITE_SCORES) for score in added_value(SUITE_SCORES, name)(suites))
 
 
 def _is_solvable(case: Case) -> bool:
