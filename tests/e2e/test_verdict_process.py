@@ -212,7 +212,7 @@ def test_a_kill_leaves_nothing_running_and_the_run_can_be_resumed_at_once(projec
     process, pids = started(project, start_new_session=True)
     (os.killpg if whole_group else os.kill)(process.pid, signal.SIGKILL)
     _, stderr = process.communicate(timeout=30)
-    assert "killed from outside, or ran out of memory, so there is no verdict" in stderr
+    assert "agentv was killed, or ran out of memory, so there is no verdict" in stderr
     assert "agentv eval a.eval.yaml --out out --resume=out" in stderr
     assert process.returncode == -signal.SIGKILL
     project.write("a.eval.yaml", suite(*"abcd", target="echo"))

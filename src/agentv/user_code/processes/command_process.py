@@ -6,6 +6,7 @@ import atexit
 import errno
 import io
 import os
+import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -22,8 +23,8 @@ _SHOW_CURSOR = "\x1b[?25h"
 
 _STANDARD = 3
 _resume: list[str] = []
-_watch: list[int] = []
-"""The pipe to the watch."""
+_pipe: list[int] = []
+"""To the watch."""
 
 
 def run_command(work: Callable[[], int]) -> NoReturn:
@@ -36,7 +37,7 @@ def run_command(work: Callable[[], int]) -> NoReturn:
     handle_signals()
     adopt_orphans()
     try:
-        _start_watch()
+        watch = _start_watch()
     except OSError as error:
         os.write(2, f"error: cannot start a process: {error.strerror}\n".encode())
         os._exit(ExitStatus.WRONG)
@@ -47,6 +48,7 @@ def run_command(work: Callable[[], int]) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError, AttributeError):
             stream.flush()
+    os.kill(watch, signal.SIGKILL)
     end_all_children()
     os._exit(status)
 
@@ -54,7 +56,7 @@ def run_command(work: Callable[[], int]) -> NoReturn:
 def note_resume(line: str) -> None:
     """A run begins: say which command line resumes it, should this process end in the middle of it."""
     _resume[:] = [line]
-    for descriptor in _watch:
+    for descriptor in _pipe:
         with suppress(OSError):
             os.write(descriptor, b"\n" + line.replace("\n", " ").encode(errors="replace"))
 
@@ -64,17 +66,17 @@ def resume_line() -> str | None:
     return next(iter(_resume), None)
 
 
-def _start_watch() -> None:
-    """Start a process that waits until this one has ended: it is killed at an orderly end, and else ends the programs.
+def _start_watch() -> int:
+    """Start a process that waits for the end of this one, and ends the programs of a run that is killed; its id.
 
-    It is in a session of its own, so that a signal to the process group passes it by.
+    At an orderly end it is killed before. It has a session of its own: a signal to the process group passes it by.
     """
     read, write = os.pipe()
-    if os.fork():
+    if watch := os.fork():
         os.close(read)
-        _watch.append(write)
+        _pipe.append(write)
         os.register_at_fork(after_in_child=_leave_watch)
-        return
+        return watch
     os.setsid()
     ignore_signals()
     os.close(write)
@@ -86,7 +88,7 @@ def _start_watch() -> None:
         noted = chunk
     end_all_programs()
     if noted:
-        text = "error: agentv was killed from outside, or ran out of memory, so there is no verdict"
+        text = "error: agentv was killed, or ran out of memory, so there is no verdict"
         resume = noted.decode(errors="replace").rpartition("\n")[2]
         with suppress(OSError):  # the terminal may be gone
             os.write(2, f"{_SHOW_CURSOR if os.isatty(2) else ''}{text}\n{GO_ON}\n  {resume}\n".encode(errors="replace"))
@@ -95,8 +97,8 @@ def _start_watch() -> None:
 
 def _leave_watch() -> None:
     """In a fork: let go of the pipe, or the watch would wait for the fork's end, too."""
-    while _watch:
-        os.close(_watch.pop())
+    while _pipe:
+        os.close(_pipe.pop())
 
 
 def _fill_standard() -> None:

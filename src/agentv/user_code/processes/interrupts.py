@@ -18,7 +18,7 @@ _ALWAYS = frozenset({signal.SIGINT, signal.SIGTERM})
 """Handled where the shell had them ignored, too: a run in the background can be ended by its id. `nohup` is heeded."""
 
 _HEARD = 3
-"""Signals that a run acts on; the next one kills the process."""
+"""Signals that a run acts on; the next one ends the process."""
 
 Act = Callable[[int], object]
 
@@ -49,7 +49,7 @@ class _Signals:
         """Act on a signal."""
         self._heard += 1
         if self._heard > _HEARD:
-            os.kill(os.getpid(), signal.SIGKILL)
+            os._exit(ExitStatus.INTERRUPTED)
         self.act(number)
 
 
