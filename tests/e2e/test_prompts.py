@@ -186,12 +186,22 @@ def test_less_than_the_exam_is_marked_partial_and_opens_no_gate(library, words):
     assert library.log()[-1]["partial"] is False
 
 
-@pytest.mark.parametrize("words", [("--threshold", "0.5"), ("--var", "name=Ann")], ids=lambda words: words[0])
-def test_flags_that_change_an_exam_are_none_of_its_own(library, words):
-    refused = library.run("prompt", "eval", "greeter", *words)
-    assert (refused.status, library.log()) == (2, [])
-    library.run("eval", "prompts", *words)
-    assert [row["partial"] for row in library.log()] == [True]
+@pytest.mark.parametrize(
+    "words",
+    [(), ("--threshold", "0.5"), ("--var", "name=Ann"), ("--limit", "1"), ("--target", "other")],
+    ids=lambda words: " ".join(words) or "whole",
+)
+def test_eval_of_the_file_is_prompt_eval_of_the_id(library, words):
+    second = "  - {name: closes, inputs: {name: Bo}, assert: [contains: e]}\n"
+    library.write("prompts/greeter/eval.yml", "defaults: {model: pupil}\n" + EXAM + second)
+    by_id = library.run("prompt", "eval", "greeter", "--json", *words)
+    by_file = library.run("eval", "prompts/greeter/eval.yml", "--json", *words)
+    rows = [{key: row[key] for key in row if key not in {"ts", "run_id"}} for row in library.log()]
+    assert rows[0] == rows[1]
+    assert rows[0]["partial"] is bool(words)
+    for one in (by_id, by_file):
+        [exam] = json.loads(one.stdout)["exams"]
+        assert (exam["promotion"]["to"], exam["promotion"]["open"]) == ("tested", not words)
 
 
 def test_another_judge_than_the_exam_names_is_another_exam(library):

@@ -172,18 +172,17 @@ BESIDE = {one.name for one in _OF_EXTENSIONS} - {one.name for one in fields(Eval
 """Options of extensions that are no settings of the run: they are for what goes on beside it."""
 
 
-def run(paths: tuple[str, ...], options: dict[str, Any], *, promotes: bool = False) -> int:
+def run(paths: tuple[str, ...], options: dict[str, Any]) -> int:
     """Run eval files with the options of `agentv eval`; options that are not given have their defaults.
 
     Args:
         paths: of the command line.
         options: by the names of the command's parameters.
-        promotes: report for every exam whether its prompt may be promoted.
     """
     form = chosen_format(options.pop("format_name"), as_json=options.pop("as_json"))
     shown = {name: options.pop(name) for name in ("quiet", "verbose", "no_progress")}
     shown["no_progress"] |= options.get("debug", False)  # which would be drawn over the debugger's prompt
-    shown_as = ProgressOptions(form, promotes=promotes, **shown)
+    shown_as = ProgressOptions(form, **shown)
     out, exports = outs_of(options.pop("outs"))
     variables = dict(_variable(text) for text in options.pop("variables", ()))
     if options.pop("watches", False):

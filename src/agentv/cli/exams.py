@@ -55,8 +55,8 @@ def is_quiet(attempt: ExamAttempt) -> bool:
     return attempt.exam_row.all_passed and not attempt.exam_row.partial and attempt.error is None
 
 
-def exams_of(attempts: Sequence[ExamAttempt], here: str, *, promotes: bool) -> Exams:
-    """Report on the exams of a run; `promotes`: include the promotion gates after it."""
+def exams_of(attempts: Sequence[ExamAttempt], here: str) -> Exams:
+    """Report on the exams of a run, with the promotion gates after it."""
     from agentv.app.prompts.reporting import report_of
 
-    return Exams([(attempt, report_of(attempt, promotes=promotes)) for attempt in attempts], here)
+    return Exams([(attempt, report_of(attempt)) for attempt in attempts], here)

@@ -11,10 +11,10 @@ from agentv.model.suite.library import ExamReport
 from agentv.prompts.reading import log_path
 
 
-def report_of(attempt: ExamAttempt, *, promotes: bool) -> ExamReport:
-    """The report of an exam attempt. `promotes`: include the gate's state after it, if the prompt's own exam ran."""
+def report_of(attempt: ExamAttempt) -> ExamReport:
+    """The report of an exam attempt, with the state of the promotion gate if the prompt's own exam ran."""
     gate = None
-    if promotes and exam_of(attempt.exam.directory) == attempt.suite.path:
+    if exam_of(attempt.exam.directory) == attempt.suite.path:
         library = Library.here()
         gate = gate_of(Examiner(library).examine(library.read(attempt.exam.directory)))
     return ExamReport(

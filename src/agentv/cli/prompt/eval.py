@@ -1,4 +1,4 @@
-"""`agentv prompt eval`."""
+"""`agentv prompt eval`: `agentv eval` of the exams of prompts, named by their ids."""
 
 from __future__ import annotations
 
@@ -6,36 +6,7 @@ from typing import Any
 
 import click
 
-from agentv.cli.eval import BESIDE
 from agentv.cli.eval import command as eval_command
-
-TAKEN = frozenset(
-    {
-        "targets",
-        "judge",
-        "outs",
-        "filters",
-        "last_failed",
-        "tags",
-        "exclude_tags",
-        "env_file",
-        "workers",
-        "repeat",
-        "timeout_s",
-        "max_errors",
-        "budget_usd",
-        "budget_tokens",
-        "resume",
-        "lists",
-        "format_name",
-        "as_json",
-        "quiet",
-        "verbose",
-        "no_progress",
-        "strict",
-    }
-)
-"""Options of `agentv eval`. The others change what a case asks, or how it is judged: that would be another exam."""
 
 
 @click.command("eval", epilog="Example: agentv prompt eval diff-surgeon --filter 'small-*'")
@@ -44,8 +15,9 @@ TAKEN = frozenset(
 def command(names: tuple[str, ...], *, everything: bool, **options: Any) -> int:
     """Run the exams of prompts and record every attempt in the prompt's .eval.jsonl.
 
-    ID is the id of a prompt, or a path to its directory or its exam. An attempt that runs only part of an exam, or uses
-    another model than the exam names, is not evidence for a promotion.
+    ID is the id of a prompt, or a path to its directory or its exam: `agentv prompt eval ID` is `agentv eval
+    prompts/ID/eval.yml`. An attempt that runs only part of an exam, or with other settings than the exam's, is marked
+    partial and is not evidence for a promotion.
 
     Exit status: 0 all cases passed; 1 a case failed; 2 a file or the command is wrong and nothing ran; 3 a trial
     errored or did not run; 130 interrupted.
@@ -57,7 +29,7 @@ def command(names: tuple[str, ...], *, everything: bool, **options: Any) -> int:
     chosen = exams_of(names, everything=everything)
     for prompt in chosen.without:
         click.echo(f"note: {one_line(prompt)} has no exam and is skipped", err=True)
-    return run(chosen.paths, options, promotes=True)
+    return run(chosen.paths, options)
 
 
-command.params += [one for one in eval_command.params if one.name in TAKEN | BESIDE]
+command.params += [one for one in eval_command.params if isinstance(one, click.Option)]

@@ -76,14 +76,12 @@ class ProgressOptions:
         quiet: only the totals, and the exams that did not pass.
         verbose: every trial as it finishes.
         no_progress: show no progress.
-        promotes: report for every exam whether its prompt may be promoted.
     """
 
     form: Format
     quiet: bool
     verbose: bool
     no_progress: bool
-    promotes: bool = False
 
 
 Beside = Callable[[Opened], AbstractContextManager[Opened]]
@@ -128,7 +126,7 @@ def _followed(prepared: Prepared, options: ProgressOptions, opened: Opened) -> i
     view.rerun = _rerun_options(outcome, prepared, here)
     if form in ANNOTATED:
         print_run_as(form, warnings, view, outcome)
-    exams = _exams(outcome, here, promotes=options.promotes, quiet=quiet and form != "json")
+    exams = _exams(outcome, here, quiet=quiet and form != "json")
     _report(view, outcome, exams, here, as_json=form == "json", quiet=quiet or form in ANNOTATED)
     if exams is not None and form != "json":
         color = takes_color(sys.stderr)
@@ -293,14 +291,14 @@ def _stopping(event: RunInterrupted) -> str:
     return f"\nstopping: {running}; press Ctrl-C again to stop at once"
 
 
-def _exams(outcome: Outcome, here: str, *, promotes: bool, quiet: bool) -> Exams | None:
+def _exams(outcome: Outcome, here: str, *, quiet: bool) -> Exams | None:
     """What became of the exams, for those who read it; None where there was none, or quiet, and all went well."""
     if not outcome.exam_attempts:
         return None
     from agentv.cli.exams import exams_of, is_quiet  # only exams pay for this
 
     shown = [attempt for attempt in outcome.exam_attempts if not (quiet and is_quiet(attempt))]
-    return exams_of(shown, here, promotes=promotes) if shown else None
+    return exams_of(shown, here) if shown else None
 
 
 def _report(view: RunView, outcome: Outcome, exams: Exams | None, here: str, *, as_json: bool, quiet: bool) -> None:

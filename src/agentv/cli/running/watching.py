@@ -43,7 +43,7 @@ class Watch:
     """A command that runs again after every save.
 
     Attributes:
-        words: of the command line, after `agentv eval`, without `--watch`.
+        words: of the command line, after `agentv`, without `--watch`.
         files: that are watched.
         run: runs `agentv` with these words; its exit status.
         here: absolute path of the working directory.
@@ -78,7 +78,7 @@ class Watch:
 
     def _command(self, note: Path) -> list[str]:
         """The command for the next run: the first one is new, and the others resume it."""
-        words = ["eval", *self.words, "--watched", str(note)]
+        words = [*self.words, "--watched", str(note)]
         run = note.read_text(encoding="utf-8") if note.exists() else ""
         if not run or not Path(run).is_dir():
             return words
@@ -107,7 +107,8 @@ def watch(paths: tuple[str, ...], options: dict[str, object], exports: tuple[str
     files = WatchedFiles(
         _directories(paths, here), frozenset(map(os.path.abspath, exports)), time.sleep, time.monotonic, outputs()
     )
-    words = tuple(word for word in sys.argv[sys.argv.index("eval") + 1 :] if word != "--watch")
+    given = ["prompt"] if Path(sys.argv[0]).name == "eva" else []
+    words = (*given, *(word for word in sys.argv[1:] if word != "--watch"))
     return Watch(words, files, run_agentv, here).follow()
 
 

@@ -31,7 +31,7 @@ def began(directory):
     return step
 
 
-def followed(tmp_path, runs, *saves, words=("evals",)):
+def followed(tmp_path, runs, *saves, words=("eval", "evals")):
     ahead = iter(saves)
 
     def sleep(_seconds):
@@ -51,7 +51,7 @@ def saved(tmp_path, name="a.yaml"):
 def test_the_first_run_is_new_and_the_others_resume_it(tmp_path, capsys):
     runs = Runs(began(tmp_path / "r"), began(tmp_path / "r"))
     saves = [saved(tmp_path), None, saved(tmp_path, "b.yaml")]
-    assert followed(tmp_path, runs, *saves, words=("evals", "--last-failed", "-j", "3")) == 130
+    assert followed(tmp_path, runs, *saves, words=("eval", "evals", "--last-failed", "-j", "3")) == 130
     first, second, third = ([word for word in words if "agentv-watch" not in word] for words in runs.commands)
     assert first == ["eval", "evals", "--last-failed", "-j", "3", "--watched"]
     assert second == third == ["eval", "evals", "-j", "3", "--watched", f"--resume={tmp_path / 'r'}"]
