@@ -30,7 +30,7 @@ from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.span import Span
 
 if TYPE_CHECKING:
-    from agentv.authoring.cases.data_files.csv_header import Column
+    from agentv.authoring.cases.data_files.columns import Column
     from agentv.authoring.cases.data_files.rows import Table
 
 _FUNCTION = lazy_pattern(r"(?:file://)?(?P<path>.+\.(?:py|[mc]?[jt]s))(?::(?P<name>[^:/]*))?", re.DOTALL)
@@ -159,12 +159,7 @@ class CaseSources(Struct):
             return Transcripts(path)
         if path.endswith(".jsonl"):
             return JsonLines(path, CASE.spelled("id"), self.disk.open, RowKeys(types.knows) if is_data else None)
-        if path.endswith(TABLES):
-            return self._table([_table_of(path, sheet)], f"{Path(path).stem}-{sheet}" if sheet else Path(path).stem)
-        from agentv.authoring.cases.data_files.csv_cases import CsvCases  # most suites have none
-        from agentv.authoring.cases.data_files.csv_expected import Expectations
-
-        return CsvCases(path, Expectations(types), self._prefix(Path(path).stem), self._unfit)
+        return self._table([_table_of(path, sheet)], f"{Path(path).stem}-{sheet}" if sheet else Path(path).stem)
 
     def _table(self, tables: Sequence[Table], stem: str, name: str = "") -> Format[Any]:
         from agentv.authoring.cases.data_files.csv_expected import Expectations
@@ -178,20 +173,19 @@ class CaseSources(Struct):
         self._tables += 1
         return f"{stem}-" if self._tables > 1 else ""
 
-    def _unfit(self, columns: Sequence[Column]) -> Diagnostic | None:
+    def _unfit(self, columns: Sequence[Column], at: Span) -> Diagnostic | None:
         """Rows are variables: the suite must say what is asked with them, and somebody what is expected."""
         plain = [column for column in columns if column.kind == "vars"]
         suite = Path(self.path)
         where = suite.with_suffix(".yaml").name if suite.suffix in (".csv", *TABLES) else suite.name
-        top = columns[0].at._replace(end_column=columns[0].at.column + 1)
         if not self.reader.prompted:
             name = plain[0].name if plain else "NAME"
             message = "the rows set variables, but no input uses them"
-            return Diagnostic("missing-input", message, top, hint=f"write \"input: '{{{{ {name} }}}}'\" into {where}")
+            return Diagnostic("missing-input", message, at, hint=f"write \"input: '{{{{ {name} }}}}'\" into {where}")
         context = self.reader.context
         if not (self.reader.graded or context.show_only) and not any(column.kind == "expected" for column in columns):
             message = "these rows check nothing: they have no column '__expected', and there is no common 'assert'"
-            return Diagnostic("checks-nothing", message, top, hint=f"add the column, or 'assert' to {where}")
+            return Diagnostic("checks-nothing", message, at, hint=f"add the column, or 'assert' to {where}")
         return None
 
     def from_command_line(self, written: str) -> None:
@@ -276,6 +270,10 @@ class CaseSources(Struct):
 
 
 def _table_of(path: str, sheet: str | None) -> Table:
+    if path.endswith(".csv"):
+        from agentv.authoring.cases.data_files.csv_table import CsvTable
+
+        return CsvTable(path)
     if path.endswith(EXCEL):
         from agentv.authoring.cases.data_files.workbook import SheetTable
 

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
-from agentv.authoring.cases.data_files.csv_rows import CsvRow, read_rows
+from agentv.authoring.cases.data_files.csv_table import CsvTable
 from agentv.authoring.cases.data_files.jsonl import JsonLines
+from agentv.authoring.cases.data_files.rows import WrongValue
 from agentv.authoring.convert.findings import Findings
 from agentv.authoring.source.json_text import parse_json, read_json
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, kind_of, span_of
 from agentv.authoring.source.report import Report
-from agentv.errors import Diagnostic
 from agentv.model.values.span import Span
 
 SUFFIXES = (".jsonl", ".json", ".csv")
@@ -90,34 +90,19 @@ def json_root(path: str, findings: Findings) -> Node | None:
 
 
 def _rows(path: str, findings: Findings) -> Iterator[Node]:
-    report = Report()
-    rows = read_rows(path, report)
-    header = next(rows, None)
-    names = [name.strip() for name in header.texts] if header is not None and header.problem is None else []
-    if header is not None and header.problem is not None:
-        findings.add([header.problem])
+    report, table = Report(), CsvTable(path)
+    names = [name.strip() for name in table.header(report) or ()]
     twice = next((name for name in names if name and names.count(name) > 1), None)
     if twice is not None:
         findings.error("duplicate-key", Span(path, 1, 1, 1, 2), f"two columns are named '{twice}'")
         names = []
-    for row in rows if names else ():
-        problem = row.problem or _wrong_width(row, len(names), path)
-        if problem is not None:
-            findings.add([problem])
-        elif row.raw.strip(", "):
-            at = Span(path, row.line, 1, row.line, 2)
-            cells = zip(names, row.texts, strict=True)
-            yield mapping({name: text(cell, at) for name, cell in cells if name}, at)
+    for line, cells in table.rows(report) if names else ():
+        at = Span(path, line, 1, line, 2)
+        if isinstance(cells, WrongValue):
+            findings.error(table.code, at, cells.message, cells.hint)
+        else:
+            yield mapping({name: text(str(cell), at) for name, cell in zip(names, cells, strict=True) if name}, at)
     findings.add(report.diagnostics)
-
-
-def _wrong_width(row: CsvRow, columns: int, path: str) -> Diagnostic | None:
-    cells = len(row.texts)
-    if cells == columns:
-        return None
-    at = Span(path, row.line, 1, row.line, 2)
-    message = f"this row has {cells} cells, but the header has {columns}"
-    return Diagnostic("bad-csv", message, at, hint="quote a cell that contains a comma")
 
 
 _READERS: dict[str, Callable[[str, Findings], Iterator[Node]]] = {".jsonl": _lines, ".json": _list, ".csv": _rows}

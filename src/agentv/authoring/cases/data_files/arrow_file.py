@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentv.authoring.cases.data_files.arrow_values import Convert, UnsupportedTypeError, conversion, converted
 from agentv.authoring.cases.data_files.files import PARQUET
-from agentv.authoring.cases.data_files.rows import LARGEST_VALUE, Value, WrongValue, report_unreadable
+from agentv.authoring.cases.data_files.rows import LARGEST_VALUE, TableRow, Value, WrongValue, report_unreadable
 from agentv.authoring.source.report import Report
 from agentv.model.values.span import Span
 
@@ -40,6 +40,9 @@ class ArrowTable:
     Args:
         path: of the file.
     """
+
+    code = "bad-table"
+    header_line = 1
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -77,10 +80,10 @@ class ArrowTable:
         except _errors() as error:
             report_unreadable(self.path, f"after row {number}: {_message(self.path, error)}", report)
 
-    def place(self, line: int, column: int | None) -> str:
+    def place(self, row: TableRow, column: int | None) -> str:
         """The row by its number; a column is named by what refers to it."""
         del column
-        return f"row {line}"
+        return f"row {row.line}"
 
     def _values(self, batch: pa.RecordBatch) -> Iterator[Sequence[Value]]:
         batch.validate(full=True)  # what a file says of its own memory is not believed

@@ -7,6 +7,7 @@ Source: promptfoo's documentation of CSV test cases. The types are agentv's, a p
 
 from __future__ import annotations
 
+import csv
 import re
 from dataclasses import replace
 from functools import cached_property
@@ -139,7 +140,10 @@ def _bare(name: str) -> str:
 
 def _value(name: str, text: str, at: Span, report: Report) -> Node:
     if name in LIST_TYPES and not text.startswith("file://"):
-        items = (item.strip() for item in text.split(","))
+        parts = (
+            next(csv.reader([" ".join(text.splitlines())], skipinitialspace=True)) if '"' in text else text.split(",")
+        )
+        items = (item.strip() for item in parts)
         return ListNode([Scalar(item, item, at) for item in items], at)
     if name in DOCUMENTS and text.startswith(("{", "[")):
         own = Report()

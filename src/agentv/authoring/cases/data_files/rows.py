@@ -38,14 +38,15 @@ class TableRow:
     """One row: its values in the order of the columns.
 
     Attributes:
-        line: the row of the sheet, or of the file; both count from 1.
+        line: the row of the sheet, or the line or row of the file; all count from 1.
         number: of the case, from 1.
+        values: or what is wrong with the row as a whole.
         source: the file that it is in, where a table has several.
     """
 
     __slots__ = ("_text", "line", "number", "source", "values")
 
-    def __init__(self, line: int, number: int, values: Sequence[Value], source: int = 0) -> None:
+    def __init__(self, line: int, number: int, values: Sequence[Value] | WrongValue, source: int = 0) -> None:
         self.line = line
         self.number = number
         self.values = values
@@ -64,23 +65,27 @@ class Table(Protocol):
 
     Attributes:
         path: of the file.
+        code: of what is wrong with the file itself.
+        header_line: the line that the header is in.
     """
 
     path: str
+    code: str
+    header_line: int
 
     def header(self, report: Report) -> Sequence[str] | None:
         """The names of the columns; None where there are none to be had, which is then reported."""
         ...
 
-    def rows(self, report: Report) -> Iterator[tuple[int, Sequence[Value]]]:
+    def rows(self, report: Report) -> Iterator[tuple[int, Sequence[Value] | WrongValue]]:
         """Each row with its number, and its values in the order of the header. What ends the file early is reported."""
         ...
 
-    def place(self, line: int, column: int | None) -> str:
+    def place(self, row: TableRow, column: int | None) -> str:
         """A row, or a cell of it, as people name it.
 
         Args:
-            line: of the row.
+            row: of the file.
             column: from 1; None: the whole row.
         """
         ...

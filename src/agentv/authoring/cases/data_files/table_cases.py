@@ -1,26 +1,32 @@
-"""Rows of a table as cases: the columns mean what those of a CSV file do, and values keep their types."""
+"""Rows of a table as cases, by promptfoo's columns (SPEC section 2).
+
+Plain columns are variables; those that begin with two underscores say what is expected of the answer, and more. Values
+keep their types; all of a CSV file are texts.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from msgspec import Struct
 
-from agentv.authoring.cases.data_files.csv_cases import Filling
+from agentv.authoring.cases.data_files.columns import Column, read_columns
 from agentv.authoring.cases.data_files.csv_expected import Expectations
-from agentv.authoring.cases.data_files.csv_header import Column, read_columns
-from agentv.authoring.cases.data_files.csv_rows import Cell
 from agentv.authoring.cases.data_files.rows import Table, TableRow, WrongValue
-from agentv.authoring.source.nodes import MapNode, Node, Scalar, node_of, written
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, node_of, written
 from agentv.authoring.source.report import Report
+from agentv.authoring.source.scalars import resolve
 from agentv.errors import Diagnostic
 from agentv.model.values.span import Span
 from agentv.model.values.values import Json
 
+_COMMA = re.compile(r"(?<!\\),")
 
-class TypedCell(Struct, frozen=True):
+
+class Cell(Struct, frozen=True):
     """Value, text and position of a cell."""
 
     value: Json
@@ -50,7 +56,7 @@ class TableCases:
         tables: Sequence[Table],
         expectations: Expectations,
         prefix: str,
-        problem_with: Callable[[Sequence[Column]], Diagnostic | None],
+        problem_with: Callable[[Sequence[Column], Span], Diagnostic | None],
         name: str = "",
     ) -> None:
         self.path = tables[0].path
@@ -70,7 +76,7 @@ class TableCases:
             if names is None or not self._read_header(source, names, report):
                 return
             for line, values in table.rows(report):
-                if any(value is not None and value != "" for value in values):
+                if isinstance(values, WrongValue) or any(value is not None and value != "" for value in values):
                     number += 1
                     self._source = source
                     yield line, TableRow(line, number, values, source)
@@ -93,7 +99,8 @@ class TableCases:
     def identity(self, record: TableRow) -> str | None:
         """The id that the row gives or gets."""
         own = next((place for place, column in enumerate(self._columns) if column.kind == "id"), None)
-        value = record.values[own] if own is not None and own < len(record.values) else None
+        values = () if isinstance(record.values, WrongValue) else record.values
+        value = values[own] if own is not None and own < len(values) else None
         given = "" if isinstance(value, WrongValue) else _text(value).strip()
         return given or self._id_of(record)
 
@@ -103,28 +110,27 @@ class TableCases:
         if found.span is not None and found.span.file != table.path:
             return found  # it is the suite's own, and the same for every row
         place = found.span.column if found.span is not None and found.span.end_column > found.span.column else None
-        where = self._name + table.place(record.line, place)
+        where = self._name + table.place(record, place)
         if place is not None and place <= len(self._columns):
             where = f"{where}, column '{self._columns[place - 1].name}'"
-        return replace(found, message=f"{where}: {found.message}")
+        return replace(found, message=f"{where}: {found.message}", span=self._at(record))
 
     def _read_header(self, source: int, names: Sequence[str], report: Report) -> bool:
         """Whether the columns of a file can be used; reported where they cannot."""
         table = self._tables[source]
-        top = Span(table.path, 1, 1, 1, 1)
+        top = Span(table.path, table.header_line, 1, table.header_line, 1)
         if source:
             if [column.name for column in self._columns] == [name.strip() for name in names]:
                 return True
-            report.error("bad-table", top, f"the columns of this file differ from those of {self._tables[0].path}")
+            report.error(table.code, top, f"the columns of this file differ from those of {self._tables[0].path}")
             return False
-        cells = [Cell(name, top._replace(column=place, end_column=place + 1)) for place, name in enumerate(names, 1)]
-        if not cells:
+        if not names:
             report.error("no-tests", top, "this file contains no cases")
             return False
-        columns = read_columns(cells, report, "bad-table")
+        columns = read_columns(names, top, table.code, report)
         if columns is None:
             return False
-        problem = self._unfit(columns)
+        problem = self._unfit(columns, top)
         if problem is not None:
             report.add(problem)
             return False
@@ -139,22 +145,26 @@ class TableCases:
         return f"{self._prefix}row-{row.number}"
 
     def _width(self, row: TableRow) -> int:
-        return max(len(row.values), len(self._columns))
+        return 0 if isinstance(row.values, WrongValue) else max(len(row.values), len(self._columns))
 
     def _cell_at(self, row: TableRow, place: int) -> Span:
         return self._at(row)._replace(column=place, end_column=place + 1)
 
     def _case(self, row: TableRow, places: Sequence[Span], report: Report) -> Node | None:
-        own, at = report.section(), self._at(row)
+        own, at, values = report.section(), self._at(row), row.values
+        code = self._tables[row.source].code
+        if isinstance(values, WrongValue):
+            report.error(code, at, values.message, hint=values.hint)
+            return None
         items: dict[str, Node] = {"id": Scalar(self._id_of(row), self._id_of(row), at)}
-        fill = Filling(self._expectations, own)
+        fill = _Filling(self._expectations, own)
         for place, cell_at in enumerate(places):
-            value = row.values[place] if place < len(row.values) else ""  # a sheet leaves empty cells out
+            value = values[place] if place < len(values) else ""  # a sheet leaves empty cells out
             problem = value if isinstance(value, WrongValue) else self._problem(place, value)
             if problem is not None:
-                own.error("bad-table", self._cell_at(row, place + 1), problem.message, hint=problem.hint)
+                own.error(code, self._cell_at(row, place + 1), problem.message, hint=problem.hint)
             elif place < len(self._columns) and not isinstance(value, WrongValue):
-                fill.take(self._columns[place], TypedCell(value, _text(value), cell_at))
+                fill.take(self._columns[place], Cell(value, _text(value), cell_at))
         if own.failed:
             return None
         items |= fill.items(at)
@@ -174,6 +184,62 @@ class TableCases:
             found = "a list" if isinstance(value, list) else "a struct"
             return WrongValue(f"'{column.name}' needs text, found {found}")
         return None
+
+
+class _Filling:
+    """What the cells of one row come to."""
+
+    def __init__(self, expectations: Expectations, report: Report) -> None:
+        self._expectations = expectations
+        self._report = report
+        self._own: dict[str, Node] = {}
+        self._vars: dict[str, Node] = {}
+        self._metadata: dict[str, Node] = {}
+        self._expected: dict[str, Cell] = {}
+        self._thresholds: dict[str, Node] = {}
+        self._metric: Node | None = None
+
+    def take(self, column: Column, cell: Cell) -> None:
+        """One cell. An empty one says nothing, but as a variable it is the empty text."""
+        kind, text, at = column.kind, cell.text, cell.at
+        if kind == "vars":
+            self._vars[column.key] = cell.node()
+        elif not text.strip():
+            return
+        elif kind == "expected":
+            self._expected[column.key] = cell
+        elif kind == "metadata" or (kind == "list" and isinstance(cell.node(), ListNode)):
+            self._metadata[column.key] = cell.node()
+        elif kind == "list":
+            items = [item.strip().replace("\\,", ",") for item in _COMMA.split(text)]
+            self._metadata[column.key] = ListNode([Scalar(item, item, at) for item in items], at)
+        elif kind == "config":
+            self._thresholds[column.key] = _number(text, at)
+        elif kind == "metric":
+            self._metric = Scalar(text.strip(), text.strip(), at)
+        else:
+            self._own[kind] = _number(text, at) if kind == "threshold" else Scalar(text.strip(), text.strip(), at)
+
+    def items(self, at: Span) -> Mapping[str, Node]:
+        """The keys of the case."""
+        found = dict(self._own)
+        for key, nodes in (("vars", self._vars), ("metadata", self._metadata)):
+            if nodes:
+                found[key] = MapNode(nodes, {name: node.at for name, node in nodes.items()}, at)
+        if self._expected:
+            found["assert"] = ListNode([self._entry(*one) for one in self._expected.items()], at)
+        return found
+
+    def _entry(self, column: str, cell: Cell) -> MapNode:
+        entry = self._expectations.entry(cell.text, cell.at, self._thresholds.get(column), self._report)
+        if self._metric is None:
+            return entry
+        return MapNode({**entry.items, "name": self._metric}, {**entry.keys, "name": self._metric.at}, entry.at)
+
+
+def _number(text: str, at: Span) -> Scalar:
+    text = text.strip()
+    return Scalar(resolve(text), text, at)
 
 
 def _text(value: Json) -> str:

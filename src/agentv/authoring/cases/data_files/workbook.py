@@ -21,7 +21,7 @@ from xml.parsers import expat
 
 from msgspec import Struct
 
-from agentv.authoring.cases.data_files.rows import LARGEST_VALUE, Value, WrongValue, report_unreadable
+from agentv.authoring.cases.data_files.rows import LARGEST_VALUE, TableRow, Value, WrongValue, report_unreadable
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.authoring.source.report import Report
 from agentv.model.values.span import Span
@@ -95,6 +95,9 @@ class SheetTable:
         sheet: its name, or its number from 1 where none has that name; None: the first.
     """
 
+    code = "bad-table"
+    header_line = 1
+
     def __init__(self, path: str, sheet: str | None) -> None:
         self.path = path
         self._asked = sheet
@@ -123,11 +126,11 @@ class SheetTable:
         except _ERRORS as error:
             report_unreadable(self.path, _message(error), report)
 
-    def place(self, line: int, column: int | None) -> str:
+    def place(self, row: TableRow, column: int | None) -> str:
         """The row or the cell as Excel names it."""
         from openpyxl.utils import get_column_letter
 
-        where = f"row {line}" if column is None else f"cell {get_column_letter(column)}{line}"
+        where = f"row {row.line}" if column is None else f"cell {get_column_letter(column)}{row.line}"
         return f"sheet '{self._sheet.name}', {where}"
 
     def _header(self, report: Report) -> Sequence[str] | None:
@@ -153,7 +156,12 @@ class SheetTable:
         if wrong is not None:
             found = values[wrong - 1]
             assert isinstance(found, WrongValue)  # noqa: S101  # as was seen
-            report.error("bad-table", self._at(line), f"{self.place(line, wrong)}: {found.message}", hint=found.hint)
+            report.error(
+                "bad-table",
+                self._at(line),
+                f"{self.place(TableRow(line, 0, values), wrong)}: {found.message}",
+                hint=found.hint,
+            )
             return None
         self._width = last
         return [str(value) for value in values[:last]]

@@ -33,6 +33,8 @@ def expectations() -> Expectations:
         ("not-contains:x", {"not-contains": "x"}),
         ("not_contains_any:x", {"not_contains_any": ["x"]}),
         ("icontains-all: a , b,c", {"icontains-all": ["a", "b", "c"]}),
+        ('not-contains-any: "Dear Sir, Madam", foo', {"not-contains-any": ["Dear Sir, Madam", "foo"]}),
+        ('contains-all:say ""hi"", b', {"contains-all": ['say ""hi""', "b"]}),
         ("is-json", {"is-json": None}),
         ('is-json:{"type": "object"}', {"is-json": {"type": "object"}}),
         ("is-json:file://s.json", {"is-json": "file://s.json"}),
