@@ -1,11 +1,10 @@
-"""Twenty secrets are planted wherever a secret may stand, and told by everything that runs: nothing that any command
-writes or prints may hold one, in any encoding, whole or in pieces.
+"""Twenty secrets are planted wherever a secret may be, and repeated by everything that runs: nothing that any command
+writes or prints may hold one, plain, in base64, in hex or in a URL.
 """
 
 from __future__ import annotations
 
 import base64
-import html
 import json
 import random
 import string
@@ -19,7 +18,6 @@ import pytest
 
 from agentv.cli.main import run
 
-PIECE = 12
 LETTERS = string.ascii_letters + string.digits
 
 ENVIRONMENT = (
@@ -66,22 +64,14 @@ def encodings(secret: str) -> Iterator[str]:
         encoded = base64.b64encode(b"." * offset + data).decode()
         inside = encoded[-(-offset * 8 // 6) : (offset + len(data)) * 8 // 6]
         yield from (inside, inside.replace("+", "-").replace("/", "_"))
-    yield from (data.hex(), data.hex().upper(), quote(secret, safe=""), quote(secret), html.escape(secret))
+    yield from (data.hex(), data.hex().upper(), quote(secret, safe=""), quote(secret))
     yield from (json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
 
 
-def pieces(secret: str) -> set[bytes]:
-    forms = [form.encode() for form in encodings(secret)]
-    return {form[at : at + PIECE] for form in forms for at in range(len(form) - PIECE + 1)}
-
-
-COMMON = set[bytes]().union(*(pieces(f"-----{one} PRIVATE KEY-----\n") for one in ("BEGIN", "END")))
-"""What certificates all begin and end with."""
-
-PIECES = {piece: name for name, secret in TOLD.items() for piece in pieces(secret) - COMMON}
+FORMS = {form.encode(): name for name, secret in TOLD.items() for form in encodings(secret)}
 
 AGENT = """
-import base64, html, json, os, sys
+import base64, json, os, sys
 from urllib.parse import quote
 
 SECRETS = json.loads(os.environ["PLANTED"])
@@ -92,26 +82,19 @@ def told(name, way):
     data = secret.encode()
     if way.startswith("base64"):
         return base64.b64encode(b"." * int(way[-1]) + data + b"...").decode()
-    if way == "cut":  # as a program does that shows the ends of a text
-        return secret[:20] + "... and " + secret[-20:]
     return {
         "plain": secret,
         "urlsafe": base64.urlsafe_b64encode(data).decode(),
         "hex": data.hex(),
         "HEX": data.hex().upper(),
         "percent": quote(secret, safe=""),
-        "html": html.escape(secret),
         "json": json.dumps({"a": secret}),
-        "python": repr({"a": secret}),
-        "split": "\\n".join(secret[at : at + 9] for at in range(0, len(secret), 9)),
     }[way]
 
 
 def answer(prompt):
     name, way, pad = prompt.split()
     said = "." * int(pad) + told(name, way) + "." * 300
-    if way == "split":
-        said = told(name, way)
     return {"output": said, "metadata": {"x-echo": told(name, way), told(name, way): 1}}
 
 
@@ -164,13 +147,13 @@ def tells(ctx: AssertionContext, *, api_key: str = ""):
             "details": {"key": api_key, ctx.output or "": 1}}
 """
 
-WAYS = ("plain", "base640", "base641", "base642", "urlsafe", "hex", "HEX", "percent", "html", "json", "python", "split")
+WAYS = ("plain", "base640", "base641", "base642", "urlsafe", "hex", "HEX", "percent", "json")
 
 
 def cases() -> Iterator[dict]:
     number = 0
     for name in NAMES:
-        for way in (*WAYS, "cut"):
+        for way in WAYS:
             number += 1
             pad = number * 7 % 230
             prompt = f"{name} {way} {pad}"
@@ -244,22 +227,22 @@ AUTHORED = ("agent.py", ".env", "a.eval.yaml", "wrong.eval.yaml")
 
 
 def leaks(directory: Path, printed: str = "") -> list[tuple[str, str, str]]:
-    """Where which secret shows, with the piece that does."""
+    """Where which secret shows, with the form that does."""
     files = [path for path in sorted(directory.rglob("*")) if path.is_file()]
     texts = [(str(one.relative_to(directory)), one.read_bytes()) for one in files if one.name not in AUTHORED]
     names = [("a file's name", str(one.relative_to(directory)).encode()) for one in files]
     return [
-        (place, PIECES[data[at : at + PIECE]], data[at : at + PIECE].decode(errors="replace"))
+        (place, name, form.decode())
         for place, data in chain(texts, names, [("printed", printed.encode())])
-        for at in range(len(data) - PIECE + 1)
-        if data[at : at + PIECE] in PIECES
+        for form, name in FORMS.items()
+        if form in data
     ]
 
 
 EXPORTS = ("x.csv", "x.xml", "x.html", "x.md", "x.json", "x.jsonl")
 
 
-def test_nothing_that_a_run_and_its_views_write_holds_a_secret_or_a_piece_of_one(planted, capfd):
+def test_nothing_that_a_run_and_its_views_write_holds_a_secret(planted, capfd):
     outs = [word for name in EXPORTS for word in ("-o", name)]
     assert run(["eval", "a.eval.yaml", "--cache", *outs]) == 3
     results = next((planted / ".agentv" / "results").glob("2*"))

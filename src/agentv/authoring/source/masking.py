@@ -312,8 +312,7 @@ def _parts(value: str) -> Iterator[str]:
     yield value
     yield unquote(value)
     if "-----BEGIN" in value:
-        lines = value.replace("\\n", "\n").splitlines()
-        yield from (line.strip() for line in lines if is_searched(line) and "-----" not in line)
+        yield value.replace("\\n", "\n")
         return
     if value.lstrip().startswith(("{", "[")):
         yield from _in_body(value)

@@ -1,13 +1,12 @@
-"""Secrets never reach a file, a log or a report (SPEC section 6): their values are taken out of every text.
-
-Texts are cut in many places, by this program and by others, and what is left of a secret that was cut is no less
-secret. So pieces of a secret are found as whole values are, and it does not matter which came first, the cut or this.
-"""
+"""Secrets never reach a file, a log or a report (SPEC section 6): their values are taken out of every text."""
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, cast
 
@@ -15,8 +14,7 @@ from msgspec import structs
 
 from agentv.model.run.grade import AskedJudge, Grade
 from agentv.model.run.trial import Score, Trial, TrialResult
-from agentv.model.secrets.secret_forms import is_searched
-from agentv.model.secrets.secret_pieces import SecretPieces
+from agentv.model.secrets.secret_forms import SHORTEST, forms_of, is_searched
 from agentv.model.suite.conversation import Turn
 from agentv.model.values.message import (
     Block,
@@ -42,44 +40,42 @@ class Redactor:
     """Takes the values of secrets out of text; free of cost where there are none.
 
     Args:
-        secrets: the values. One that cannot be told from ordinary text is left alone (`secret_forms.is_searched`). A
-            value is found in every form of `secret_forms`, and so is a piece of it of eight characters or more.
+        secrets: the values. One that cannot be told from ordinary text is left alone (`secret_forms.is_searched`); the
+            others are found as a whole, in the forms of `secret_forms.forms_of`.
     """
 
-    __slots__ = ("_pieces", "_values")
-
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        self._values = tuple(sorted({secret for secret in secrets if is_searched(secret)}))
-        self._pieces: SecretPieces | None = None
+        self._values = frozenset(secret for secret in secrets if is_searched(secret))
 
     def __bool__(self) -> bool:
         """Whether there is anything to look for."""
         return bool(self._values)
 
-    def _known(self) -> SecretPieces:
-        """Made when the first text comes: most commands look at none."""
-        if self._pieces is None:
-            self._pieces = SecretPieces(self._values)
-        return self._pieces
+    @cached_property
+    def _forms(self) -> tuple[str, ...]:
+        """Made when the first text comes: most commands look at none. Longest first, as one may hold another."""
+        return tuple(sorted(set().union(*map(forms_of, self._values)), key=len, reverse=True))
+
+    @cached_property
+    def _in_json(self) -> frozenset[bytes]:
+        forms = {*self._forms, *(json.dumps(form, ensure_ascii=False)[1:-1] for form in self._forms)}
+        return frozenset(form.encode(errors="surrogatepass") for form in forms)
 
     def redact(self, text: str) -> str:
-        """The text with `[redacted]` in the place of every secret, and of every piece of one."""
-        return self._known().replaced(text, REDACTED) if self._values else text
+        """The text with `[redacted]` in the place of every secret."""
+        for form in self._forms if len(text) >= SHORTEST else ():
+            if form in text:
+                text = text.replace(form, REDACTED)
+        return text
 
     def stretches(self, text: str) -> list[tuple[int, int]]:
-        """Where secrets, and pieces of them, stand in a text: first and last letter."""
-        return [*self._known().stretches(text)] if self._values else []
+        """Where secrets are in a text: first and last letter."""
+        found = [form for form in self._forms if form in text]
+        return [one.span() for one in re.finditer("|".join(map(re.escape, found)), text)] if found else []
 
-    def found_in(self, line: bytes, *, skip_hashes: bool = False) -> bool:
-        """Whether a secret stands in this JSON text; at times true where it spans a border of two values.
-
-        Args:
-            line: the text.
-            skip_hashes: a few digits within a hash are no secret. For texts that were redacted when they were written:
-                among the hashes of many rows, some hold by chance eight digits that are also in the hex form of a
-                secret.
-        """
-        return bool(self._values) and self._known().stand_in(line, skip_hashes=skip_hashes)
+    def found_in(self, line: bytes) -> bool:
+        """Whether a secret is in this JSON text."""
+        return any(form in line for form in self._in_json)
 
     def redact_diagnostic(self, found: Diagnostic) -> Diagnostic:
         """What is wrong in a file, without the secrets that it may quote. The file's own path stays."""

@@ -248,7 +248,7 @@ class RunPush:
 
     def _refuse_secrets(self, content: bytes, where: str) -> None:
         """Rows are redacted when they are written; what was secret only later, or was put there by others, is not."""
-        if self._redactor.found_in(content, skip_hashes=True):
+        if self._redactor.found_in(content):
             raise PushError(
                 f"{where} contains a secret of this environment, so the run was not pushed: "
                 "delete the run and run it again, or unset the variable if its value is no secret"
