@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agentv.authoring.convert.dialects import Dialect
+from agentv.authoring.dialects.dialect import DocumentDialect, SampleDialect, Translation
 from agentv.errors import UsageError
 from agentv.model.run.budget import Ceiling
 from agentv.model.run.context import AssertionContext
@@ -46,9 +46,9 @@ __all__ = [
     "Check",
     "Count",
     "DeclaredAssertion",
-    "Dialect",
     "Doc",
     "DocumentBlock",
+    "DocumentDialect",
     "Embedder",
     "Embeddings",
     "Executor",
@@ -65,6 +65,7 @@ __all__ = [
     "ProviderSettings",
     "RetrievedText",
     "RunData",
+    "SampleDialect",
     "Seconds",
     "Secret",
     "Target",
@@ -76,6 +77,7 @@ __all__ = [
     "Texts",
     "TokenUsage",
     "ToolCall",
+    "Translation",
     "UsageError",
     "Verbatim",
 ]

@@ -31,18 +31,18 @@ from agentv.registry.extensions import (
 
 SOURCE = Path(agentv.__file__).parent
 EXAMPLE = Path(__file__).parents[2] / "examples/quickstart"
-CASES = Path(__file__).parents[1] / "cases/invalid"
+CASES = Path(__file__).parents[1] / "cases"
 FILES = {
     "promptfoo": (
-        "bad-eval-file--promptfoo/promptfooconfig.yaml",
-        "bad-eval-file--promptfoo-of-any-name/greetings.yaml",
-        "promptfoo-in-typescript/promptfooconfig.ts",
+        "valid/promptfoo/promptfooconfig.yaml",
+        "valid/promptfoo-of-any-name/greetings.yaml",
+        "invalid/promptfoo-in-typescript/promptfooconfig.ts",
     ),
     "datasets": (
-        "bad-eval-file--inspect/samples.jsonl",
-        "bad-eval-file--openai-evals/samples.jsonl",
-        "bad-eval-file--deepeval/goldens.json",
-        "bad-eval-file--deepeval-csv/goldens.csv",
+        "invalid/bad-eval-file--inspect/samples.jsonl",
+        "invalid/bad-eval-file--openai-evals/samples.jsonl",
+        "invalid/bad-eval-file--deepeval/goldens.json",
+        "invalid/bad-eval-file--deepeval-csv/goldens.csv",
     ),
 }
 """Extension → files that need it, of `CASES`."""

@@ -6,10 +6,10 @@ import agentv.plugins
 from agentv.testing import contract
 
 NAMES = """
-Alias AsWritten AssertionContext Between Block CallFailure CallTimeTemplate Ceiling Check Count DeclaredAssertion Dialect Doc
-DocumentBlock Embedder Embeddings Executor Failure FileBlock FilePath Fraction FromEnvironment Grade ImageBlock Issue
-Message Nonempty ProviderSettings RetrievedText RunData Seconds Secret Target TargetRequest TargetResponse TargetSpec Text TextBlock
-Texts TokenUsage ToolCall UsageError Verbatim
+Alias AsWritten AssertionContext Between Block CallFailure CallTimeTemplate Ceiling Check Count DeclaredAssertion Doc
+DocumentBlock DocumentDialect Embedder Embeddings Executor Failure FileBlock FilePath Fraction FromEnvironment Grade ImageBlock Issue
+Message Nonempty ProviderSettings RetrievedText RunData SampleDialect Seconds Secret Target TargetRequest TargetResponse TargetSpec Text TextBlock
+Texts TokenUsage ToolCall Translation UsageError Verbatim
 """
 
 

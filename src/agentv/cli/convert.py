@@ -9,6 +9,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from agentv.app.authored.data_trust import SAID
 from agentv.authoring.convert.source_formats import AGENT_SKILLS, AGENTV, FORMATS, named_by
 from agentv.cli.lazy import Registered, options_of_extensions
 from agentv.cli.printing import print_diagnostics
@@ -62,10 +63,11 @@ def command(source: Path, **options: Any) -> int:
     If the suite or its cases are written in Python, this command runs that code, as `eval` does. If functions return
     the tests of another tool's file, it runs them.
 
-    Exit status: 1 if something that could change a verdict has no equivalent; it is listed.
+    Writes nothing if something that could change a verdict has no equivalent; it is listed.
     """
     from agentv.app.authored.source_format import format_of
-    from agentv.authoring.convert.dialects import dialect
+    from agentv.authoring.dialects.dialect import SampleDialect
+    from agentv.authoring.dialects.recognition import dialect
 
     if not source.is_dir() and not source.is_file():
         raise UsageError(f"{source} is a device or a pipe, expected a file", "save its content to a file first")
@@ -74,7 +76,10 @@ def command(source: Path, **options: Any) -> int:
     if source.is_dir():
         return _convert_project(source, options)
     if form in added(DIALECTS):
-        return dialect(form).convert(source, options)
+        found = dialect(form)
+        if isinstance(found, SampleDialect):
+            return found.convert(source, options)
+        return _convert_document(source, form, options)
     return _convert_skill(source, options) if form == AGENT_SKILLS else _convert_suite(source, options)
 
 
@@ -116,10 +121,22 @@ def _convert_skill(source: Path, options: dict[str, Any]) -> int:
     return ExitStatus.PASSED
 
 
+def _convert_document(source: Path, form: str, options: dict[str, Any]) -> int:
+    from agentv.app.authored.convert_document import convert_document
+
+    if options["to"] not in (None, "yaml"):
+        raise UsageError(f"a file of {form} is converted to yaml, not to {options['to']}")
+    done = convert_document(source, form, options["out"], dict(os.environ), allow_outside=options["allow_outside"])
+    print_diagnostics(done.diagnostics)
+    print_written(done.path)
+    if done.trusts:
+        click.echo(f"  {SAID}", err=True)
+    return ExitStatus.PASSED
+
+
 def _convert_suite(source: Path, options: dict[str, Any]) -> int:
     from agentv.app.authored.convert import convert
-    from agentv.app.authored.data_trust import SAID
-    from agentv.authoring.convert.dialects import dialect, of_whole_files
+    from agentv.authoring.dialects.recognition import document_dialect
     from agentv.authoring.loading.check import is_of_project
     from agentv.authoring.loading.load import refuse_others
 
@@ -132,7 +149,8 @@ def _convert_suite(source: Path, options: dict[str, Any]) -> int:
         hint = f"add --to {', --to '.join(TARGET_FORMATS[:-1])} or --to {TARGET_FORMATS[-1]}; "
         hint += f"to rewrite older spellings: agentv validate --fix {source}"
         if source.suffix in (".yaml", ".yml"):
-            hint += "".join(f"; if it is {dialect(name).title}, add --from {name}" for name in of_whole_files())
+            documents = ((name, document_dialect(name)) for name in added(DIALECTS))
+            hint += "".join(f"; if it is {one.title}, add --from {name}" for name, one in documents if one is not None)
         raise UsageError(f"{source} is an eval file, so --to must name the format to write", hint)
     written = convert(source, to, options["out"], dict(os.environ), allow_outside=options["allow_outside"])
     for path in written:

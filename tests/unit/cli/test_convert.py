@@ -25,44 +25,19 @@ def test_a_configuration_of_promptfoo_needs_no_format(project: Path, capsys: pyt
     assert capsys.readouterr().err == "wrote promptfoo.eval.yaml\n"
     (project / "promptfooconfig.yaml").write_text(f"{text}sharing: true\n")
     assert run(["convert", "promptfooconfig.yaml", "-o", "other.eval.yaml"]) == ExitStatus.PASSED
-    assert capsys.readouterr().err == (
-        "Left out; no verdict depends on it:\n"
-        "  results are local files; agentv has no sharing service\n"
-        "    promptfooconfig.yaml:4:1: 'sharing' is omitted\n"
-        "wrote other.eval.yaml\n"
-    )
+    assert "promptfooconfig.yaml:4:1: hint[no-equivalent]: 'sharing' is omitted" in capsys.readouterr().err
 
 
-def test_what_has_no_equivalent_is_printed_once_by_what_to_do(
+def test_nothing_is_written_where_something_has_no_equivalent(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    checks = ", ".join("{type: moderation, value: hate}" for _ in range(2))
-    text = f"prompts: a\nproviders: echo\ntests:\n  - assert: [{checks}]\n  - assert: [{{type: human, value: a}}]\n"
+    text = "prompts: a\nproviders: echo\ntests:\n  - assert: [{type: moderation}]\n  - assert: [{type: human}]\n"
     (project / "promptfooconfig.yaml").write_text(text)
-    assert run(["convert", "promptfooconfig.yaml"]) == ExitStatus.FAILED
-    assert capsys.readouterr().err == (
-        "Not converted; the eval file does not run before you decide:\n"
-        "  call the moderation service from an assertion of type python or script\n"
-        "    promptfooconfig.yaml:4:21, promptfooconfig.yaml:4:54: 'moderation' has no equivalent\n"
-        "  judge the answer with llm-rubric\n"
-        "    promptfooconfig.yaml:5:21: 'human' has no equivalent\n"
-        "wrote promptfoo.eval.yaml\n"
-    )
-    assert run(["convert", "promptfooconfig.yaml", "-o", "b.eval.yaml", "--json"]) == ExitStatus.FAILED
-    found = json.loads(capsys.readouterr().out)
-    assert [(one["line"], one["severity"]) for one in found] == [(4, "warning"), (4, "warning"), (5, "warning")]
-
-
-def test_a_variable_that_a_test_does_not_set_is_empty_where_that_is_asked_for(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    check = "assert: [{type: equals, value: a }]"
-    text = f"prompts: 'a{{{{ b }}}}'\nproviders: echo\ntests: [{{vars: {{b: ''}}, {check}}}, {{vars: {{c: d}}, {check}}}]\n"
-    (project / "promptfooconfig.yaml").write_text(text)
-    assert run(["convert", "promptfooconfig.yaml"]) == ExitStatus.FAILED
-    assert "or convert with --missing-vars empty" in capsys.readouterr().err
-    assert run(["convert", "promptfooconfig.yaml", "-o", "b.eval.yaml", "--missing-vars", "empty"]) == ExitStatus.PASSED
-    assert run(["eval", "b.eval.yaml", "-q"]) == ExitStatus.PASSED
+    assert run(["convert", "promptfooconfig.yaml"]) == ExitStatus.WRONG
+    said = capsys.readouterr().err
+    assert "promptfooconfig.yaml:4:21: error[no-equivalent]: 'moderation' has no equivalent" in said
+    assert "promptfooconfig.yaml:5:21: error[no-equivalent]: 'human' has no equivalent" in said
+    assert not (project / "promptfoo.eval.yaml").exists()
 
 
 def test_a_suite_needs_a_format(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -168,7 +143,7 @@ NAMES = "name its format: --from agentv, --from agent-skills, --from deepeval, -
         ("a.jsonl", '{"input": "a", "ideal": "b"}', ["--assert", "equals", "-o", "no/b.eval.yaml"], "no does not exist\n  create the directory first"),
         ("r.yaml", "a.s1: {class: 'evals.elsuite.basic.match:Match', args: {samples_jsonl: a.jsonl}}", [], "r.yaml is a registry of OpenAI evals, which contains no samples\n  convert the samples that it names: agentv convert SAMPLES.jsonl"),
         ("a.txt", '{"input": "a", "ideal": "b"}', ["--to", "yaml"], "a.txt is not an eval file\n  eval files end in .yaml, .yml, .jsonl, .csv, .json, .parquet, .arrow, .feather, .ipc, .xlsx, .xlsm or .eval.py"),
-        ("promptfooconfig.js", "", [], "promptfooconfig.js is a promptfoo configuration in JavaScript or TypeScript, which agentv does not read\n  export it after a run (promptfoo export eval latest -o promptfoo.json), then: agentv convert promptfoo.json"),
+        ("promptfooconfig.js", "", [], "promptfooconfig.js is a promptfoo configuration in JavaScript or TypeScript, which agentv does not read\n  export it after a run (promptfoo export eval latest -o promptfoo.json), then: agentv eval promptfoo.json"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_converted_says_what_to_do(

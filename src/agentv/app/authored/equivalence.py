@@ -34,6 +34,7 @@ def meaning(suite: Suite) -> tuple[Any, dict[str, Any]]:
         tally=None,
         span=None,
         variants=_spanless(suite.variants),
+        dialect=None,
     )
     return head, {_name(case): _placeless_case(case) for case in suite.cases}
 

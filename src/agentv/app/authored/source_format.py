@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agentv.authoring.convert.dialects import CHECKED, Claim, by_content, by_record
 from agentv.authoring.convert.findings import Findings
 from agentv.authoring.convert.records import LISTS, SUFFIXES, first_record, json_root
 from agentv.authoring.convert.source_formats import AGENT_SKILLS, AGENTV, FORMATS, named_by
+from agentv.authoring.dialects.recognition import CHECKED, Claim, by_content, by_record, dialect, may_be_document
 from agentv.authoring.exams.detection import holds_skill_tests
-from agentv.authoring.loading.other_tools import refuse_unreadable
+from agentv.authoring.loading.samples import refuse_unreadable
 from agentv.authoring.source.nodes import ListNode, MapNode
+from agentv.authoring.source.report import Report
 from agentv.authoring.source.spellings import CASE
+from agentv.authoring.source.yaml import read_yaml
 from agentv.errors import LoadError, UsageError
 from agentv.registry.extensions import DIALECTS
 from agentv.user_code.plugin_tables import added, usable
@@ -34,10 +36,12 @@ def format_of(source: Path) -> str:
 
 
 def _of_yaml(source: Path) -> str:
-    if claim := by_content(source, source.read_bytes()):
-        return _name_of(source, claim)
-    for dialect in usable(DIALECTS, added(DIALECTS)):
-        dialect.refuse(source)
+    data = source.read_bytes()
+    root = read_yaml(str(source.absolute()), data, Report()).value if may_be_document(str(source), data) else None
+    if root is not None and (claims := by_content(str(source.absolute()), root, data)):
+        return _name_of(source, claims)
+    for one in usable(DIALECTS, added(DIALECTS)):
+        one.refuse(source)
     return AGENTV
 
 
@@ -47,8 +51,10 @@ def _of_records(source: Path) -> str:
         root = json_root(str(source), findings)
         if root is not None and holds_skill_tests(root):
             return AGENT_SKILLS
-        if claim := by_content(source, source.read_bytes()):
-            return _name_of(source, claim)
+        data = source.read_bytes()
+        claims = by_content(str(source.absolute()), root, data) if root and may_be_document(str(source), data) else ()
+        if claims:
+            return _name_of(source, claims)
         if isinstance(root, MapNode) and not any(isinstance(root.get(key), ListNode) for key in LISTS):
             return AGENTV
     record = first_record(str(source), findings)
@@ -60,10 +66,10 @@ def _of_records(source: Path) -> str:
 def _of_samples(source: Path, record: MapNode) -> str:
     found = by_record(record.items)
     if len(found) == 1:
-        return _name_of(source, found[0])
+        return _name_of(source, found)
     hint = named_by((*FORMATS, *added(DIALECTS)))
     if found:
-        titles = " or ".join(claim.dialect.title for claim in found if claim.name)
+        titles = " or ".join(dialect(claim.name).title for claim in found if claim.name)
         raise UsageError(f"{source} may contain {titles}", hint)
     is_case = bool(record.items.keys() & (CHECKED | set(CASE.spelled("id"))))
     if source.suffix == ".json" or (source.suffix == ".jsonl" and not is_case):
@@ -71,10 +77,18 @@ def _of_samples(source: Path, record: MapNode) -> str:
     return AGENTV
 
 
-def _name_of(source: Path, claim: Claim) -> str:
-    if claim.name is None:
-        raise UsageError(f"{source} {claim.needs}")
-    return claim.name
+def _name_of(source: Path, claims: tuple[Claim, ...]) -> str:
+    """The dialect that claims a file.
+
+    Raises:
+        UsageError: several do, or its extension is not here.
+    """
+    names = [claim.name for claim in claims if claim.name is not None]
+    if not names:
+        raise UsageError(f"{source} {claims[0].needs}")
+    if len(names) > 1:
+        raise UsageError(f"{source} is claimed by {len(names)} dialects", named_by(names))
+    return names[0]
 
 
 def _keys(names: list[str]) -> str:

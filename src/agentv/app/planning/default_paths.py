@@ -1,4 +1,4 @@
-"""The eval files of a command without a path: `eval_patterns` of the configuration, else `evals/` (SPEC section 12)."""
+"""The eval files of a command without a path: `eval_patterns`, else `evals/`, else another tool's file (SPEC 12)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from agentv.authoring.dialects.recognition import by_name
 from agentv.authoring.exams.prompt_library import library_reading
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.header.config import Config, read_config
@@ -64,6 +65,9 @@ def default_paths(working: str, env: Mapping[str, str], *, allow_outside: bool =
         return _by_patterns(config, config.eval_patterns, reading, boundary)
     found = next((path for path in _homes(working, root) if is_directory(path)), None)
     if found is None:
+        others = sorted(name for name in os.listdir(working) if by_name(name))  # noqa: PTH208  # as in files
+        if others:
+            return DefaultPaths(tuple(others), tuple(f"no path given: using {name}" for name in others))
         what = f"no path given, no configuration sets 'eval_patterns', and there is no {DIRECTORY}/"
         raise UsageError(what, _HOW)
     return DefaultPaths((shown(found),), (f"no path given: using {shown(found)}/",))

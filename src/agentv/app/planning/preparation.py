@@ -188,6 +188,9 @@ def _notes(plan: Plan) -> Iterator[str]:
 
 
 def _of_suites(settings: EvalSettings, suites: tuple[Suite, ...]) -> Iterator[str]:
+    for suite in suites:
+        if suite.dialect is not None:
+            yield f"{os.path.relpath(suite.path)} is read as {suite.dialect}"
     yield from _unfollowed(settings, suites)
     yield from _unsearched(suites)
     yield from _above(suites)

@@ -55,6 +55,7 @@ class LoadRequest(Struct, frozen=True):
         allow_outside: also read files outside the repository; their content is not quoted.
         tests_from: the cases of every suite are these, a path or a dataset of the command line, and not its own.
         trust_data: rows that `tests:` includes, and CSV files, may name code and read the environment.
+        dialect: that every path is written in; None: recognized.
         for_run: False for `validate`: no target is needed, and an unset environment variable is a warning.
     """
 
@@ -81,4 +82,5 @@ class LoadRequest(Struct, frozen=True):
     asks_targets: bool = True
     allow_outside: bool = False
     trust_data: bool = False
+    dialect: str | None = None
     for_run: bool = True

@@ -79,7 +79,7 @@ class HeaderReader(Struct, frozen=True):
             exam: of a prompt: every assertion is required, and the id of a model is enough to name it.
         """
         request = self.request
-        env = self._environment(root.get("env"), reading)
+        env = self.environment(root.get("env"), reading)
         reading.secrets.update(secrets_in(dict(request.variables)))  # the case's variables are data, these are given
         reading = reading.within(Scope(request.variables, env))
         registry, config = open_project(reading.places.suite, self.registries.providers, reading)
@@ -178,7 +178,8 @@ class HeaderReader(Struct, frozen=True):
         reading.report.error("bad-value", node, f"'preprocessors' must be a list, found {kind_of(node)}")
         return reading
 
-    def _environment(self, node: Node | None, reading: Reading) -> dict[str, str]:
+    def environment(self, node: Node | None, reading: Reading) -> dict[str, str]:
+        """The environment in reach: of the process, the suite's `env`, and `.env` files."""
         own = {} if node is None else _suite_env(node, reading)
         places, request = reading.places, self.request
         if request.env_file is not None:

@@ -12,9 +12,10 @@ from msgspec import Struct, structs
 
 from agentv.authoring.assertions.unused import unused_templates
 from agentv.authoring.cases.data_files.files import TABLES, split_sheet
+from agentv.authoring.dialects.recognition import by_name
 from agentv.authoring.exams.detection import is_exam
 from agentv.authoring.fields.request import LoadRequest, Registries
-from agentv.authoring.loading.other_tools import refuse_unreadable
+from agentv.authoring.loading.samples import refuse_unreadable
 from agentv.authoring.loading.suite import SuiteReader
 from agentv.authoring.source.files import is_directory, is_file
 from agentv.authoring.source.nearest import nearest
@@ -29,7 +30,7 @@ from agentv.model.values.values import Json
 __all__ = ["LoadRequest", "Loaded", "Registries", "eval_files", "load", "load_assertion"]
 
 COLLECTED = ("*.eval.yaml", "*.eval.yml", "*.eval.py", "EVAL.yaml", "EVAL.yml")
-"""What a directory is searched for (SPEC section 2)."""
+"""What a directory is searched for, beside exams and the names that dialects have (SPEC section 2)."""
 
 SUFFIXES = (".yaml", ".yml", ".jsonl", ".csv", ".json", *TABLES)
 """Of files that may be given by name, beside those that a directory is searched for."""
@@ -144,9 +145,10 @@ def is_named_eval_file(path: str) -> bool:
 def _in_directory(written: str) -> Iterator[str]:
     found = collected(written)
     if not found:
-        patterns = "*.eval.yaml, *.eval.yml, *.eval.py or EVAL.yaml, and eval.yml next to a prompt"
+        patterns = "*.eval.yaml, *.eval.yml, *.eval.py, EVAL.yaml, promptfooconfig.yaml, and eval.yml next to a prompt"
         raise UsageError(f"{written} contains no eval files", f"eval files are named {patterns}; give others by name")
     for path in found:
+        refuse_unreadable(path)
         yield _absolute(Path(path))
 
 
@@ -165,7 +167,7 @@ def _walk(directory: Path) -> Iterator[Path]:
         if path.is_dir():
             if path.name not in PASSED_OVER and not path.is_symlink():
                 yield from _walk(path)
-        elif any(fnmatch(path.name, pattern) for pattern in COLLECTED) or is_exam(str(path)):
+        elif any(fnmatch(path.name, one) for one in COLLECTED) or by_name(path.name) or is_exam(str(path)):
             yield path
 
 

@@ -12,13 +12,15 @@ from msgspec.structs import replace
 
 from agentv.authoring.assertions.includes import load_template
 from agentv.authoring.cases.datasets import STREAMED
+from agentv.authoring.dialects.dialect import DocumentDialect
+from agentv.authoring.dialects.recognition import Claim, by_content, dialect, may_be_document
 from agentv.authoring.exams.detection import holds_exam, holds_skill_tests, is_exam, may_be_exam, may_test_skill
 from agentv.authoring.fields.reading import SHOWN_KEYS, Chain, Reading
 from agentv.authoring.fields.request import LoadRequest, Registries
 from agentv.authoring.header.header import HeaderReader
 from agentv.authoring.header.judge_minimums import names_judge
 from agentv.authoring.loading.context import SuiteContext
-from agentv.authoring.loading.other_tools import of_document, of_json, of_name, of_stream
+from agentv.authoring.loading.samples import of_json, of_stream
 from agentv.authoring.loading.sidecar import TESTS, cases_beside, read_sidecar
 from agentv.authoring.loading.suite_builder import SuiteBuilder
 from agentv.authoring.source.nearest import nearest
@@ -32,7 +34,8 @@ from agentv.errors import Diagnostic
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.suite import Suite
 from agentv.model.values.lazy_pattern import lazy_pattern
-from agentv.model.values.values import Json
+from agentv.model.values.values import EMPTY, Json
+from agentv.templating import Scope
 
 if TYPE_CHECKING:
     from agentv.authoring.exams.reader import ReadsExam
@@ -127,10 +130,11 @@ class SuiteReader:
 
     def _yaml_suite(self) -> Suite | None:
         data = self._context.bytes_of(self.path)
-        if data is None or self._is_of_other_tool(of_name(self.path)):
+        if data is None:
             return None
-        exam = is_exam(self.path)
-        root, valid = self._read_root(data, whole=exam or may_be_exam(data))
+        exam, forced = is_exam(self.path), self._context.request.dialect
+        other = forced is not None or may_be_document(self.path, data)
+        root, valid = self._read_root(data, whole=exam or other or may_be_exam(data))
         if root is None and valid:
             what = "contains only comments" if data.strip() else "is empty"
             self._report.error("empty-file", self._context.top, f"this file {what}")
@@ -138,11 +142,38 @@ class SuiteReader:
             return None
         if exam or holds_exam(root) or (self.path.endswith(".json") and holds_skill_tests(root)):
             return self._exam_suite(root, data)
+        if other and (claims := by_content(self.path, root, data) if forced is None else (Claim(forced),)):
+            return self._translated_suite(claims, root)
         if self._is_of_other_tool(of_json(self.path, root)):
             return None
-        return self._suite_of(root, data)
+        return self._suite_of(root)
 
-    def _suite_of(self, root: Node, data: bytes) -> Suite | None:
+    def _translated_suite(self, claims: tuple[Claim, ...], root: Node) -> Suite | None:
+        """The suite of another tool's file. What cannot be translated is reported before anything else is read."""
+        context = self._context
+        if len(claims) > 1:
+            titles = " and ".join(dialect(str(one.name)).title for one in claims)
+            hint = "uninstall the package that adds one of the dialects; 'agentv plugins' lists them"
+            self._report.error("bad-eval-file", context.top, f"two dialects claim this file: {titles}", hint=hint)
+            return None
+        if claims[0].needs:
+            self._report.error("bad-eval-file", context.top, f"this is a file of another tool, which {claims[0].needs}")
+            return None
+        found = dialect(str(claims[0].name))
+        assert isinstance(found, DocumentDialect)  # noqa: S101  # no other claims a document
+        if isinstance(root, MapNode):
+            header = HeaderReader(self.path, context.request, context.registries)
+            self._reading = self._reading.within(Scope(EMPTY, header.environment(root.get("env"), self._reading)))
+        made = found.translate(self.path, root, self._reading, calls=context.runs_code)
+        if made is None or self._report.failed:
+            return None
+        places = replace(self._reading.places, alone=made.own_paths)
+        self._reading = replace(self._reading, places=places).rendering(holds_placeholder(made.root))
+        self._not_missing |= made.not_missing
+        suite = self._suite(made.root)
+        return suite and replace(suite, dialect=found.title)
+
+    def _suite_of(self, root: Node) -> Suite | None:
         """The suite of a file that is no exam."""
         if not isinstance(root, MapNode):
             message = f"an eval file is a mapping with 'tests', found {kind_of(root)}"
@@ -151,13 +182,10 @@ class SuiteReader:
         if not self._context.request.for_run and _looks_like_template(root):
             self.check_template()
             return None
-        suite = self._suite(root)
-        if suite is None:
-            self._is_of_other_tool(of_document(self.path, data))
-        return suite
+        return self._suite(root)
 
     def _is_of_other_tool(self, found: Diagnostic | None) -> bool:
-        """Whether the file was made for another tool, which is then reported."""
+        """Whether the file holds another tool's samples, which is then reported."""
         if found is not None:
             self._report.add(found)
         return found is not None

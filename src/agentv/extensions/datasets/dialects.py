@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agentv.authoring.convert.dialects import Dialect
+from agentv.authoring.dialects.dialect import SampleDialect
 from agentv.errors import ExitStatus, UsageError
 from agentv.extensions.datasets.sample import DEEPEVAL, INSPECT, OPENAI_EVALS, TITLES
 
@@ -15,7 +15,7 @@ _MANY = 20_000
 """Cases from which on a YAML file takes noticeably more memory than JSON Lines."""
 
 
-class Samples(Dialect):
+class Samples(SampleDialect):
     """The samples of a tool.
 
     Args:

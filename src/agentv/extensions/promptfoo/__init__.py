@@ -1,4 +1,4 @@
-"""promptfoo's configurations: recognized, and converted to eval files."""
+"""promptfoo's configurations: read as eval files."""
 
 DIALECTS = {"promptfoo": "agentv.extensions.promptfoo.dialect:PROMPTFOO"}
 
@@ -10,9 +10,4 @@ SIGNS = {
     "name:promptfooconfig.[cm][jt]s": "promptfoo",
     "keys:prompts+providers": "promptfoo",
     "keys:prompts+targets": "promptfoo",
-}
-
-OPTIONS = {
-    "convert --missing-vars": "agentv.extensions.promptfoo.options:MISSING_VARS",
-    "convert --json": "agentv.extensions.promptfoo.options:JSON",
 }

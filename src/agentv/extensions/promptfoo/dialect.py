@@ -1,19 +1,17 @@
-"""The dialect of promptfoo's configurations: whose file it is, and `agentv convert` of one."""
+"""The dialect of promptfoo's configurations: which files are its own, and their translation."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from agentv.authoring.convert.dialects import Dialect, may_be_document
-from agentv.authoring.source.nodes import ListNode, MapNode
-from agentv.authoring.source.report import Report
+from agentv.authoring.dialects.dialect import DocumentDialect, Translation
+from agentv.authoring.fields.reading import Reading
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, kind_of
 from agentv.authoring.source.spellings import CASE
-from agentv.authoring.source.yaml import read_yaml
 from agentv.errors import UsageError
-from agentv.extensions.promptfoo.configuration_file import NAMES, configuration_in
+
+NAMES = ("promptfooconfig.yaml", "promptfooconfig.yml", "promptfooconfig.json")
 
 _IN_JAVASCRIPT = re.compile(r"promptfooconfig\.[cm]?[jt]s")
 _EXPORT = "promptfoo export eval latest -o promptfoo.json"
@@ -22,7 +20,7 @@ _OWN = frozenset({"prompts", "providers", "targets", "tests", "defaultTest", "sc
 _OWN_ALONE = frozenset({"scenarios", "assertionTemplates", "redteam"})
 
 
-class Promptfoo(Dialect):
+class Promptfoo(DocumentDialect):
     """promptfoo's configurations."""
 
     title = "a promptfoo configuration"
@@ -35,38 +33,44 @@ class Promptfoo(Dialect):
         """
         if _IN_JAVASCRIPT.fullmatch(path.name):
             message = f"{path} is a promptfoo configuration in JavaScript or TypeScript, which agentv does not read"
-            raise UsageError(message, f"export it after a run ({_EXPORT}), then: agentv convert promptfoo.json")
+            raise UsageError(message, f"export it after a run ({_EXPORT}), then: agentv eval promptfoo.json")
 
-    def claims(self, path: Path, data: bytes) -> bool:
+    def claims(self, path: str, root: Node, data: bytes) -> bool:  # noqa: ARG002  # the keys say enough
         """Whether a file is a configuration: by its name, else by its keys, and tests that need no id."""
-        if path.name in NAMES:
+        file = Path(path)
+        if file.name in NAMES:
             return True
-        by_name = "promptfoo" in path.name.lower() and not path.stem.endswith(".eval")
-        if not by_name and not may_be_document(data):
+        found = configuration_in(root)
+        if not isinstance(found, MapNode):
             return False
-        root = configuration_in(read_yaml(str(path.absolute()), data, Report()).value)
-        if not isinstance(root, MapNode):
-            return False
-        if by_name and root.items.keys() & _OWN:
+        if "promptfoo" in file.name.lower() and not file.stem.endswith(".eval") and found.items.keys() & _OWN:
             return True
-        if not any(wanted <= root.items.keys() for wanted in _KEYS):
+        if not any(wanted <= found.items.keys() for wanted in _KEYS):
             return False
-        tests = root.get("tests")
+        tests = found.get("tests")
         listed = tests.items if isinstance(tests, ListNode) else []
         nameless = (isinstance(one, MapNode) and not one.items.keys() & set(CASE.spelled("id")) for one in listed)
-        return bool(root.items.keys() & _OWN_ALONE) or any(nameless)
+        return found is not root or bool(found.items.keys() & _OWN_ALONE) or any(nameless)
 
-    def convert(self, source: Path, options: Mapping[str, Any]) -> int:
-        """Write a configuration as an eval file beside it, and print what has no equivalent."""
-        from agentv.extensions.promptfoo.converting import from_promptfoo
-        from agentv.extensions.promptfoo.findings import report_converted
+    def translate(self, path: str, root: Node, reading: Reading, *, calls: bool) -> Translation | None:
+        """The configuration as an eval file."""
+        from agentv.extensions.promptfoo.translation.configuration import eval_file
+        from agentv.extensions.promptfoo.translation.source import Source, mapping
 
-        allow_outside, to = options["allow_outside"], options["to"]
-        if to not in (None, "yaml"):
-            raise UsageError(f"a promptfoo configuration is converted to yaml, not to {to}")
-        missing_empty = options["missing_vars"] == "empty"
-        converted = from_promptfoo(source, options["out"], allow_outside=allow_outside, missing_empty=missing_empty)
-        return report_converted(converted, allow_outside=allow_outside, as_json=options["as_json"])
+        found = configuration_in(root)
+        if not isinstance(found, MapNode):
+            reading.report.error("bad-eval-file", root, f"{self.title} is a mapping, found {kind_of(root)}")
+            return None
+        source = Source(Path(path).parent, reading, calls=calls)
+        made = eval_file(Path(path), found, source)
+        unseen = frozenset({"tests"}) if source.uncalled else frozenset()
+        return Translation(mapping(found, made), unseen, own_paths=True)
+
+
+def configuration_in(root: Node) -> Node:
+    """The configuration; that of a file with results, which `promptfoo export eval` and `eval -o` write, too."""
+    held = root.get("config") if isinstance(root, MapNode) and "results" in root.items else None
+    return held if isinstance(held, MapNode) and "prompts" in held.items else root
 
 
 PROMPTFOO = Promptfoo()

@@ -284,6 +284,7 @@ class Suite(Struct, frozen=True):
         workspaces: what its cases ask of workspaces.
         variants: ways to equip the same agent; every case runs with each; empty: there is one, without a name.
         judge_minimums: of whichever judges grade its cases; None: there are none.
+        dialect: what its file is, such as "a promptfoo configuration"; None: an eval file.
     """
 
     name: str
@@ -318,3 +319,4 @@ class Suite(Struct, frozen=True):
     own_env: Mapping[str, str] = field(default_factory=dict)
     workspaces: WorkspaceUse = WorkspaceUse()
     judge_minimums: JudgeMinimums | None = None
+    dialect: str | None = None

@@ -46,6 +46,11 @@ def by_name(function: Function, payload: Mapping[str, Any]) -> Any:
     return _planned(function, tuple(offered), payload["single"], by_position).bind(function, offered)()
 
 
+def by_position(function: Function, payload: Mapping[str, Any]) -> Any:
+    """Call a function with `arguments`."""
+    return function(*payload["arguments"])
+
+
 def with_context(function: Function, payload: Mapping[str, Any]) -> Any:
     """Call a function with the context, behind the output where `takes_output` says so, and `parameters`."""
     context = context_of(payload[CONTEXT])

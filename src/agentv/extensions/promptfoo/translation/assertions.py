@@ -1,4 +1,4 @@
-"""promptfoo's assertions as ours. What has no equivalent stays as it was written, so that it is refused."""
+"""promptfoo's assertions as ours. What has no equivalent is reported."""
 
 from __future__ import annotations
 
@@ -35,9 +35,6 @@ from agentv.extensions.promptfoo.translation.tool_calls import checked_calls
 from agentv.extensions.promptfoo.translation.transforms import transform_of
 from agentv.templating import has_placeholder
 
-UNCONVERTED = "unconverted"
-"""The key under which stands what would be read as something else here, were it left alone."""
-
 _MEMBER = re.compile(r"output(?:\.[A-Za-z_]\w*)+")
 _ITEM = re.compile(r'\s*(?:"(?P<quoted>(?:\\["\\]|""|[^"])*)"\s*(?=,|$)|(?P<plain>[^,\s][^,]*))')
 _ESCAPED = re.compile(r'[\\"](["\\])')
@@ -66,11 +63,11 @@ def _entries(node: Node, source: Source) -> list[Node]:
 def _entry(node: Node, source: Source) -> Node:
     if not isinstance(node, MapNode):
         source.tell(node, "an assertion in promptfoo is a mapping", "write it as a mapping with 'type'")
-        return node if not isinstance(node, Scalar) else mapping(node, {UNCONVERTED: node})
+        return node
     kind = node.get("type")
     if not isinstance(kind, Scalar) or not isinstance(kind.value, str):
         source.tell(node, "this assertion has no type")
-        return mapping(node, {UNCONVERTED: node})
+        return node
     inverted = kind.value.startswith("not-")
     name = kind.value.removeprefix("not-")
     if name == "assert-set":
@@ -183,7 +180,7 @@ def _converted(node: MapNode, kind: Scalar, ours: str, source: Source) -> Node:
     if value is not None:
         written = _value(value, ours, source)
         if written is None:
-            return mapping(node, {UNCONVERTED: node})
+            return node
         items["value"] = _failing(written, value, kind, source) if ours == "javascript" else written
     _as_promptfoo_compares(items, kind, ours)
     if ours in CODE and "threshold" not in items and may_score(value, source):
@@ -219,7 +216,7 @@ def _key(key: str, item: Node, node: MapNode, ours: str, source: Source) -> dict
 def _transform(node: Node, ours: str, source: Source) -> dict[str, Node]:
     del ours
     made = transform_of(node, source)
-    return {f"{UNCONVERTED}_transform": node} if made is None else {"transform": made}
+    return {} if made is None else {"transform": made}
 
 
 def _config(node: Node, ours: str, source: Source) -> dict[str, Node]:
@@ -228,7 +225,7 @@ def _config(node: Node, ours: str, source: Source) -> dict[str, Node]:
     if ours in CONFIGURED:
         return {"config": node}
     source.tell(node, f"'config' of '{ours}' has no equivalent", "javascript and python take 'config'")
-    return {f"{UNCONVERTED}_config": node}
+    return {}
 
 
 def _provider(node: Node, ours: str, source: Source) -> dict[str, Node]:
@@ -246,7 +243,7 @@ def _context_transform(node: Node, ours: str, source: Source) -> dict[str, Node]
     if isinstance(node, Scalar) and _MEMBER.fullmatch(node.text):
         return {"context_transform": text_node(f"${node.text.removeprefix('output')}", node.at)}
     made = transform_of(node, source)
-    return {f"{UNCONVERTED}_contextTransform": node} if made is None else {"context_transform": made}
+    return {} if made is None else {"context_transform": made}
 
 
 def _rubric_prompt(node: Node, ours: str, source: Source) -> dict[str, Node]:
@@ -255,7 +252,7 @@ def _rubric_prompt(node: Node, ours: str, source: Source) -> dict[str, Node]:
         return {"prompt": made}
     if ours not in RUBRICS:
         source.tell(node, f"'rubricPrompt' of '{ours}' has no equivalent", "write it as llm-rubric with a 'prompt'")
-    return {f"{UNCONVERTED}_rubricPrompt": node}
+    return {}
 
 
 _SPECIAL: Mapping[str, Callable[[Node, str, Source], dict[str, Node]]] = {

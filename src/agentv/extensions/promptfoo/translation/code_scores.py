@@ -29,7 +29,7 @@ def may_score(value: Node | None, source: Source) -> bool:
         if not source.boundary.admits(str(path)):
             return False
         try:
-            text = path.read_text(encoding="utf-8")
+            text = source.reading.reader.read(str(path)).decode()
         except (OSError, UnicodeDecodeError):
             return False
         return _SCORES.search(text) is not None

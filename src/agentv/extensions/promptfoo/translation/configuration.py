@@ -1,7 +1,6 @@
 """promptfoo's configuration as an eval file (SPEC section 2).
 
-Nothing is dropped silently: what has no equivalent is reported. Where it could change a verdict, the eval file says so
-under `unconverted`, and is refused until somebody has decided.
+Nothing is dropped silently: what has no equivalent is reported, as an error where it could change a verdict.
 """
 
 from __future__ import annotations
@@ -31,7 +30,6 @@ from agentv.extensions.promptfoo.translation.source import FILE, Source, mapping
 from agentv.extensions.promptfoo.translation.tables import REFUSED, RUN_WITHOUT_EFFECT, WITHOUT_EFFECT
 from agentv.extensions.promptfoo.translation.thresholds import marked
 from agentv.extensions.promptfoo.translation.tool_calls import declared_calls
-from agentv.extensions.promptfoo.translation.unconverted import unconverted
 from agentv.extensions.promptfoo.translation.variables import variables
 
 _RUN = {"maxConcurrency": "workers", "repeat": "repeat"}
@@ -39,14 +37,13 @@ _MILLISECONDS = 1000
 _HELD = (".yaml", ".yml", ".json", ".jsonl")
 
 
-def eval_file(path: Path, root: MapNode, source: Source, *, missing_empty: bool = False) -> Mapping[str, Node]:
+def eval_file(path: Path, root: MapNode, source: Source) -> Mapping[str, Node]:
     """What the eval file holds; the report gets what has no equivalent.
 
     Args:
         path: of the configuration.
         root: what it says.
         source: of the configuration; gets warnings with its places.
-        missing_empty: a variable that a test does not set is empty, as in promptfoo.
     """
     root = resolved(root, source)
     source = replace(
@@ -55,8 +52,7 @@ def eval_file(path: Path, root: MapNode, source: Source, *, missing_empty: bool 
         pictures=picture_variables(root),
         declared_calls=declared_calls(root, source),
     )
-    if missing_empty:
-        source = replace(source, always_set=_always_set(root, source))
+    source = replace(source, always_set=_always_set(root, source))
     return _Converter(path, source).converted(root)
 
 
@@ -127,7 +123,6 @@ class _Converter:
         head, found = marked(self._made, found, self._source)
         if _checks_nothing(head, found) or (is_empty(_shared(head)) and self._unchecked_tables(found)):
             head["show_only"] = Scalar(True, "true", root.at)
-        head |= unconverted(self._source.report.diagnostics, root.at)
         return {**ordered(head), "tests": found}
 
     def _prompts(self, root: MapNode) -> Prompts:
@@ -227,6 +222,8 @@ class _Converter:
 
     def _without_tests(self, cases: CaseConverter, root: MapNode) -> None:
         """Promptfoo asks every prompt once then; with an attack to generate, there is nothing that can be written."""
+        if self._source.uncalled:
+            return
         if cases.prompts.found and "redteam" not in root.items:
             cases.take(MapNode({}, {}, root.at))
         else:

@@ -1,4 +1,4 @@
-"""Tests that functions return: they take the place of the function, so that their assertions are converted too."""
+"""Tests that functions return: they take the place of the function, so that their assertions are translated too."""
 
 from __future__ import annotations
 
@@ -6,11 +6,16 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from agentv.authoring.source.nodes import MapNode, Node, Scalar, node_of, plain
-from agentv.extensions.promptfoo.translation.calls import CodeCall, CodeError
+from agentv.authoring.source.python_values import as_authored
 from agentv.extensions.promptfoo.translation.providers.provider_tables import JAVASCRIPT, PYTHON
 from agentv.extensions.promptfoo.translation.source import FILE, Source
+from agentv.model.suite.suite import CODE_TIMEOUT_S
+from agentv.model.values.response import Failure
+from agentv.ports import CodeCall
+from agentv.user_code.functions.guard import ForeignError
+from agentv.user_code.workers.blocking import ADAPTERS, call_blocking
 
-_AGAIN = "convert again when the code changes"
+_BAD = "bad-generator"
 
 
 def names_code(text: str) -> bool:
@@ -23,32 +28,54 @@ def returned_tests(node: Node, source: Source) -> Node | None:
     """The tests that a function returns: `file://tests.py:name`, or `{path: …, config: …}`.
 
     Returns:
-        A list of tests; None where there is none, which is reported.
+        A list of tests; None where the function failed, which is reported, or where nothing is called.
     """
     said = node.get("path") if isinstance(node, MapNode) else node
     config = node.get("config") if isinstance(node, MapNode) else None
     if not isinstance(said, Scalar):
         return None
-    given = () if config is None else (plain(config),)
-    found = _returned(said, "generate_tests", given, source)
-    if found is None:
-        return None
-    source.note(node, f"the tests that '{said.text}' returned are written into the eval file", _AGAIN)
-    return node_of(found, said.at)
-
-
-def _returned(said: Scalar, name: str, given: tuple[Any, ...], source: Source) -> Any:
     path, _, function = said.text.strip().removeprefix(FILE).partition(":")
-    is_python = PurePosixPath(path).suffix in PYTHON
-    function = function or (name if is_python else "")
-    if source.call_code is None or (is_python and not function):
-        source.tell(said, f"'{said.text}' cannot be called", "name a function: file.py:name; or write what it returns")
-        return None
+    if PurePosixPath(path).suffix in PYTHON and not function:
+        function = "generate_tests"
     if not source.admits(path, said):
         return None
-    try:
-        return source.call_code(CodeCall(source.directory / path, function, given, source.directory))
-    except CodeError as error:
-        hint = "make it run on its own, then convert again; or write what it returns"
-        source.tell(said, f"'{said.text}' failed: {error}", hint)
+    if not source.calls:
+        source.uncalled.append(said)
+        message = f"'{path}' is not called here: its tests are checked when they run"
+        source.report.remark("unchecked-cases", said, message)
         return None
+    place, given = str(source.directory / path), [] if config is None else [plain(config)]
+    call = _in_python if PurePosixPath(path).suffix in PYTHON else _in_javascript
+    try:
+        return node_of(as_authored(call(place, function, given, source), path, _BAD), said.at)
+    except ForeignError as error:
+        source.report.error(error.failure.code, said, error.failure.message)
+        return None
+
+
+def _in_python(path: str, function: str, given: list[Any], source: Source) -> Any:
+    call = CodeCall(
+        "authoring",
+        f"{ADAPTERS}:by_position",
+        {"arguments": given},
+        code=_BAD,
+        what=f"{PurePosixPath(path).name}:{function}",
+        function=function,
+        file=path,
+        env=dict(source.reading.scope.env) or None,
+    )
+    return call_blocking(call, CODE_TIMEOUT_S)
+
+
+def _in_javascript(path: str, function: str, given: list[Any], source: Source) -> Any:
+    from agentv.user_code.javascript.blocking import BlockingHost
+
+    host = BlockingHost(source.reading.scope.env, CODE_TIMEOUT_S)
+    try:
+        found = host.call(f"call:{function}:{path}", {"arguments": given})
+    finally:
+        host.close()
+    if isinstance(found, Failure):
+        code = found.code if found.code in ("timeout", "no-javascript-runtime", "cannot-load") else _BAD
+        raise ForeignError(Failure(code, f"{PurePosixPath(path).name} {found.message}"))
+    return found

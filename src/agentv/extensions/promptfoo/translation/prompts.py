@@ -28,14 +28,13 @@ _KEPT = (".txt", ".md", ".j2")
 _DATA = (".json", ".yaml", ".yml")
 _SERVICES = ("langfuse://", "portkey://", "helicone://")
 _TEXT_KEYS = ("raw", "prompt", "file", "id")
-_UNCONVERTED = "unconverted"
 
 
 class Prompt(Struct, frozen=True):
     """One prompt.
 
     Attributes:
-        content: a text or messages, with placeholders; a mapping where it could not be converted.
+        content: a text or messages, with placeholders.
         label: its name; None where it has none.
         file: the path or the function that gives it, where it can stay there; a part of a file has none.
     """
@@ -118,7 +117,7 @@ def _prompts(node: Node, source: Source, label: Scalar | None = None) -> Iterato
     elif node.text.startswith((*_SERVICES, "exec:")):
         kind = node.text.partition(":")[0]
         source.tell(node, f"a prompt of '{kind}' has no equivalent", "write its text, with placeholders")
-        yield Prompt(mapping(node, {_UNCONVERTED: node}), label)
+        yield Prompt(node, label)
     elif _names_file(node, source):
         yield from _in_files(node, source, label)
     else:
@@ -164,7 +163,7 @@ def _in_files(node: Scalar, source: Source, label: Scalar | None) -> Iterator[Pr
             source.tell(
                 node, f"'{path}' prints its prompt", "write a function that returns it, and name it: file.py:name"
             )
-            yield Prompt(mapping(node, {_UNCONVERTED: node}), label)
+            yield Prompt(node, label)
         elif source.admits(path, node):
             yield Prompt(node, label, text_node(text.removeprefix(FILE), node.at))
         return
@@ -176,7 +175,7 @@ def _in_files(node: Scalar, source: Source, label: Scalar | None) -> Iterator[Pr
 def _in_file(path: str, node: Scalar, source: Source, label: Scalar | None) -> Iterator[Prompt]:
     content = source.content(text_node(path, node.at))
     if content is None:
-        yield Prompt(mapping(node, {_UNCONVERTED: node}), label)
+        yield Prompt(node, label)
         return
     parts = _SEPARATOR.split(content.text) if path.endswith(".txt") else [content.text]
     texts = [part.strip() for part in parts if part.strip()] or [""]

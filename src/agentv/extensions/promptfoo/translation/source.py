@@ -12,6 +12,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agentv.authoring.cases.data_files.jsonl import JsonLines
+from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.boundary import ALLOW, OUTSIDE, REASON, Boundary
 from agentv.authoring.source.files import is_file, shown
 from agentv.authoring.source.json_text import parse_json
@@ -21,7 +22,6 @@ from agentv.authoring.source.report import Report
 from agentv.authoring.source.spellings import CASE
 from agentv.authoring.source.yaml import read_yaml
 from agentv.errors import Diagnostic
-from agentv.extensions.promptfoo.translation.calls import CallCode
 from agentv.extensions.promptfoo.translation.tables import ORDER
 from agentv.extensions.promptfoo.translation.templates import COMMENT, check_template, converted_template
 from agentv.model.values.span import Span
@@ -39,34 +39,45 @@ class Source(Struct, frozen=True):
 
     Attributes:
         directory: of the configuration; where its paths begin.
-        report: gets what has no equivalent.
-        boundary: what may be read.
+        reading: reads files, and gets what has no equivalent.
+        calls: functions that return tests are called; else they are only looked for.
         within: the files that are being read, each of which names the next one.
         pictures: variables that are picture files, and that prompts show in blocks of their own.
         declared_calls: what the providers declare as `tools` and as `functions`.
         only_shown: no test has an assertion, so that what an answer holds changes no verdict.
-        call_code: calls the functions that return tests; None: they have no equivalent.
+        uncalled: functions that return tests and were not called.
         always_set: variables that every test sets; all others get a default, which is empty. None: nothing gets one.
     """
 
     directory: Path
-    report: Report
-    boundary: Boundary
+    reading: Reading
+    calls: bool = False
     always_set: frozenset[str] | None = None
     pictures: frozenset[str] = frozenset()
     declared_calls: Mapping[str, Node] = field(default_factory=dict)
     only_shown: bool = False
-    call_code: CallCode | None = None
     within: tuple[str, ...] = ()
+    uncalled: list[Node] = field(default_factory=list)
+
+    @property
+    def report(self) -> Report:
+        """Gets what is wrong."""
+        return self.reading.report
+
+    @property
+    def boundary(self) -> Boundary:
+        """What may be read."""
+        return self.reading.places.boundary or Boundary("", is_open=True)
 
     def tell(self, at: Node | Place, message: str, hint: str | None = None) -> None:
-        """Something that has no equivalent, at its place."""
-        self.report.warning(NO_EQUIVALENT, at, message, hint=hint)
+        """Something that has no equivalent and could change a verdict, at its place."""
+        self.report.error(NO_EQUIVALENT, at, message, hint=hint)
 
     def note(self, at: Node | Place, message: str, hint: str | None = None) -> None:
         """Something that was left out and cannot change a verdict, at its place."""
-        place = span_of(at.at if isinstance(at, Scalar | ListNode | MapNode) else at)
-        self.report.add(Diagnostic(NO_EQUIVALENT, message, place, "hint", hint))
+        if self.report.hints:
+            place = span_of(at.at if isinstance(at, Scalar | ListNode | MapNode) else at)
+            self.report.add(Diagnostic(NO_EQUIVALENT, message, place, "hint", hint))
 
     def is_code(self, text: str) -> bool:
         """Whether a text names a program."""
@@ -78,9 +89,9 @@ class Source(Struct, frozen=True):
         if not self._admits(path, node):
             return None
         try:
-            text = path.read_text(encoding="utf-8-sig")
+            text = self.reading.reader.read(str(path)).decode("utf-8-sig")
         except (OSError, UnicodeDecodeError):
-            self.tell(node, f"'{node.text}' cannot be read as text", "fix the path, then convert again")
+            self.tell(node, f"'{node.text}' cannot be read as text", "fix the path")
             return None
         return text_node(text, node.at if self.boundary.holds(str(path)) else Span(str(path), 1, 1, 1, 2))
 
@@ -121,13 +132,13 @@ class Source(Struct, frozen=True):
             self.tell(at, f"{shown(str(path))} names itself, directly or through other files", "remove the reference")
             return None
         if not is_file(str(path)):
-            self.tell(at, f"{shown(str(path))} does not exist", "fix the path, then convert again")
+            self.tell(at, f"{shown(str(path))} does not exist", "fix the path")
             return None
         if path.suffix == ".jsonl":
             lines: Any = JsonLines(str(path), CASE.spelled("id"))
             nodes = [lines.exact(number, record, self.report) for number, record in lines.records(self.report)]
             return ListNode([node for node in nodes if node is not None], at.at)
-        return read_yaml(str(path), path.read_bytes(), self.report).value  # JSON is YAML
+        return read_yaml(str(path), self.reading.reader.read(str(path)), self.report).value  # JSON is YAML
 
     def inside(self, written: str) -> Source:
         """The source for what stands in a file, which may not name that file again."""

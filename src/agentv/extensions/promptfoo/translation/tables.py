@@ -230,7 +230,6 @@ RUN_WITHOUT_EFFECT: Mapping[str, str] = {
 
 ORDER = (
     "name",
-    "unconverted",
     "description",
     "tags",
     "targets",

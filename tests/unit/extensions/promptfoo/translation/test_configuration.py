@@ -13,18 +13,20 @@ from hypothesis import strategies as st
 
 from agentv.app.authored.source_format import format_of
 from agentv.app.authored.validate import validate
+from agentv.app.registries import registries
 from agentv.authoring.convert.emit import yaml_text
-from agentv.authoring.source.boundary import Boundary
+from agentv.authoring.fields.request import LoadRequest
+from agentv.authoring.loading.context import SuiteContext
 from agentv.authoring.source.nodes import MapNode
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
-from agentv.errors import ExitStatus, UsageError
-from agentv.extensions.promptfoo.converting import from_promptfoo
-from agentv.extensions.promptfoo.translation.configuration import eval_file
-from agentv.extensions.promptfoo.translation.source import Source
+from agentv.errors import ExitStatus
+from agentv.extensions.promptfoo.dialect import PROMPTFOO
 from agentv.extensions.promptfoo.translation.tables import ABSENT, RENAMED, SAME
 from agentv.sdk import evaluate
 from doubles.thorough import examples
+from doubles.translations import translated
+from doubles.translations import translated_text as converted
 
 SAMPLES = Path(__file__).parent / "promptfoo"
 
@@ -32,15 +34,6 @@ SAMPLES = Path(__file__).parent / "promptfoo"
 def sample(name: str, tmp_path: Path) -> Path:
     shutil.copytree(SAMPLES / name, tmp_path, dirs_exist_ok=True)
     return tmp_path / "promptfooconfig.yaml"
-
-
-def converted(text: str, tmp_path: Path) -> tuple[dict[str, Any], list[str]]:
-    """What a configuration comes to, and what was told."""
-    source = tmp_path / "promptfooconfig.yaml"
-    source.write_text(text)
-    found = from_promptfoo(source, None)
-    assert found is not None
-    return yaml.safe_load(found.path.read_text()), [one.message for one in found.left]
 
 
 def write(tmp_path: Path, text: str) -> Path:
@@ -59,11 +52,10 @@ def entries(text: str, tmp_path: Path) -> tuple[list[dict[str, Any]], list[str]]
 
 @pytest.mark.parametrize("name", ["echo", "files"])
 def test_a_configuration_without_models_is_converted_whole_and_runs(name: str, tmp_path: Path) -> None:
-    found = from_promptfoo(sample(name, tmp_path), None)
-    assert found is not None
-    assert found.left == ()
-    assert not any(one.severity == "error" for one in validate((str(found.path),), {}))
-    outcome = evaluate(str(found.path))
+    path = sample(name, tmp_path)
+    assert translated(path)[1] == ()
+    assert not any(one.severity == "error" for one in validate((str(path),), {}))
+    outcome = evaluate(str(path))
     assert outcome.status == ExitStatus.PASSED
 
 
@@ -73,7 +65,7 @@ def test_one_wrong_assertion_fails_a_test_without_a_threshold(tmp_path: Path) ->
         f"prompts: hello\nproviders: echo\ntests: [{{assert: [{right}, {{type: contains, value: z}}]}}]\n", tmp_path
     )
     assert document["threshold"] == 1
-    assert evaluate(str(tmp_path / "promptfoo.eval.yaml")).status == ExitStatus.FAILED
+    assert evaluate(str(tmp_path / "promptfooconfig.yaml")).status == ExitStatus.FAILED
 
 
 @pytest.mark.parametrize(
@@ -85,7 +77,7 @@ def test_a_number_above_0_passes_and_one_that_is_not_fails_the_test(
     text = "prompts: hello\nproviders: echo\ndefaultTest: {assert: [{type: contains, value: h}]}\n"
     text += f"tests: [{{assert: [{{type: python, value: '{code}'}}, {{type: contains, value: e}}]}}]\n"
     converted(text, tmp_path)
-    assert evaluate(str(tmp_path / "promptfoo.eval.yaml")).status == status
+    assert evaluate(str(tmp_path / "promptfooconfig.yaml")).status == status
 
 
 def test_every_assertion_of_a_test_with_a_graded_one_must_pass(tmp_path: Path) -> None:
@@ -94,7 +86,7 @@ def test_every_assertion_of_a_test_with_a_graded_one_must_pass(tmp_path: Path) -
         text += f"tests: [{{assert: [{{type: python, value: '0.6'}}, {{type: contains, value: {own}}}]}}]\n"
         (tmp_path / shared).mkdir()
         converted(text, tmp_path / shared)
-        assert evaluate(str(tmp_path / shared / "promptfoo.eval.yaml")).status == ExitStatus.FAILED
+        assert evaluate(str(tmp_path / shared / "promptfooconfig.yaml")).status == ExitStatus.FAILED
 
 
 @pytest.mark.parametrize(("shared", "status"), [("h", ExitStatus.PASSED), ("z", ExitStatus.FAILED)])
@@ -105,17 +97,16 @@ def test_what_is_shared_is_a_gate_only_for_tests_without_a_threshold(
     text += "tests: [{description: b, assert: [{type: python, value: '0.6'}]}, {description: a, threshold: 0.5, "
     text += "assert: [{type: contains, value: e}]}]\n"
     converted(text, tmp_path)
-    found = evaluate(str(tmp_path / "promptfoo.eval.yaml"))
+    found = evaluate(str(tmp_path / "promptfooconfig.yaml"))
     assert {one.trial.case.id: one.status for one in found.results} == {"a": "passed", "b": status.name.lower()}
 
 
 def test_what_has_no_equivalent_is_told_at_its_place_and_refused(tmp_path: Path) -> None:
     source = sample("models", tmp_path)
-    found = from_promptfoo(source, None)
-    assert found is not None
-    assert {one.code for one in found.left} == {"no-equivalent"}
+    found = [one for one in validate((str(source),), {}) if one.severity == "error"]
+    assert {one.code for one in found} == {"no-equivalent"}
     lines = source.read_text().splitlines()
-    places = {lines[one.span.line - 1].strip() for one in found.left if one.span is not None}
+    places = {lines[one.span.line - 1].strip() for one in found if one.span is not None}
     for part in (
         "moderation",
         "secret.py",
@@ -123,16 +114,10 @@ def test_what_has_no_equivalent_is_told_at_its_place_and_refused(tmp_path: Path)
         "sparkle",
     ):
         assert any(part in place for place in places), part
-    refused = [one for one in validate((str(found.path),), {}) if one.severity == "error"]
-    wanted = ("moderation", "sparkle", "unconverted")
-    for name in wanted:
-        assert any(f"'{name}'" in one.message for one in refused), name
 
 
 def test_providers_become_targets(tmp_path: Path) -> None:
-    found = from_promptfoo(sample("models", tmp_path), None)
-    assert found is not None
-    targets = yaml.safe_load(found.path.read_text())["targets"]
+    targets = translated(sample("models", tmp_path))[0]["targets"]
     assert {one.pop("thoughts") for one in targets if "provider" in one} == {"keep"}
     assert targets[:5] == [
         {"provider": "openai:gpt-5-mini"},
@@ -146,10 +131,9 @@ def test_providers_become_targets(tmp_path: Path) -> None:
         "url": "https://support.example.com/ask",
         "method": "POST",
         "headers": {"Authorization": "Bearer {{ env.SUPPORT_TOKEN }}"},
-        "body": {"question": "{{ prompt }}"},
+        "body": {"question": "{{ prompt | default('') }}"},
         "output": "$.choices[0].message.content",
     }
-    assert "temperature: 0.50" in found.path.read_text()
 
 
 @pytest.mark.parametrize(
@@ -343,7 +327,7 @@ def test_thoughts_are_part_of_the_answer_as_in_promptfoo(of_test: bool, tmp_path
     text += "- {provider: mine, assert: [{type: contains, value: '41'}]}\n" if of_test else ""
     text += "- {assert: [{type: contains, value: '41'}]}\n" if not of_test else ""
     converted(text, tmp_path)
-    found = evaluate(str(tmp_path / "promptfoo.eval.yaml"))
+    found = evaluate(str(tmp_path / "promptfooconfig.yaml"))
     assert {one.trial.target.name: one.status for one in found.results}["mine"] == "passed"
 
 
@@ -361,13 +345,11 @@ def test_a_model_that_is_reached_otherwise_is_told_and_how(theirs: str, instead:
     path.write_text(
         f"prompts: [hi]\nproviders: [{json.dumps(theirs)}]\ntests: [{{assert: [{{type: contains, value: a}}]}}]\n"
     )
-    found = from_promptfoo(path, None)
-    assert found is not None
-    (told,) = found.left
-    assert told.message == f"the provider '{theirs}' has no equivalent"
-    assert f"line 2: {told.message} ({told.hint})" in yaml.safe_load(found.path.read_text())["unconverted"]
+    (told,) = validate((str(path),), {})
+    assert (told.severity, told.message) == ("error", f"the provider '{theirs}' has no equivalent")
+    assert told.span is not None
+    assert told.span.line == 2
     assert instead in str(told.hint)
-    assert any(one.severity == "error" for one in validate((str(found.path),), {}))
 
 
 def test_every_type_is_in_one_table() -> None:
@@ -378,10 +360,9 @@ def test_every_type_is_in_one_table() -> None:
 
 @pytest.mark.parametrize("name", sorted(ABSENT))
 def test_a_type_that_is_absent_stays_and_is_refused(name: str, tmp_path: Path) -> None:
-    found, told = entries(f'{{type: "not-{name}", value: x}}', tmp_path)
-    assert found == [{"type": f"not-{name}", "value": "x"}]
+    _, told = entries(f'{{type: "not-{name}", value: x}}', tmp_path)
     assert told == [f"'{name}' has no equivalent"]
-    assert any(one.severity == "error" for one in validate((str(tmp_path / "promptfoo.eval.yaml"),), {}))
+    assert any(one.severity == "error" for one in validate((str(tmp_path / "promptfooconfig.yaml"),), {}))
 
 
 @pytest.mark.parametrize(
@@ -435,17 +416,15 @@ def test_a_template_that_is_not_jinja_is_told(template: str, said: str, tmp_path
 def test_a_variable_that_is_computed_is_undefined_and_so_refused(tmp_path: Path) -> None:
     text = "prompts: '{{ a }}'\nproviders: echo\n"
     text += "tests: [{vars: {a: file://a.js}, assert: [{type: contains, value: x}]}]\n"
-    document, told = converted(text, tmp_path)
-    assert document["tests"][0]["vars"] == {}
-    assert told == ["the variable 'a' is computed by 'file://a.js'"]
-    assert "undefined-variable" in {one.code for one in validate((str(tmp_path / "promptfoo.eval.yaml"),), {})}
+    assert converted(text, tmp_path)[1] == ["the variable 'a' is computed by 'file://a.js'"]
+    assert {one.code for one in validate((str(tmp_path / "promptfooconfig.yaml"),), {})} == {"no-equivalent"}
 
 
 def test_rows_of_csv_are_asked_the_prompt(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("name,__expected\nAnn,contains: Ann\n")
     document, told = converted("prompts: 'Hello {{name}}'\nproviders: echo\ntests: file://rows.csv\n", tmp_path)
-    assert (document["input"], document["tests"], told) == ("Hello {{name}}", "rows.csv", [])
-    assert evaluate(str(tmp_path / "promptfoo.eval.yaml")).status == ExitStatus.PASSED
+    assert (document["input"], document["tests"], told) == ("Hello {{ name | default('') }}", "rows.csv", [])
+    assert evaluate(str(tmp_path / "promptfooconfig.yaml")).status == ExitStatus.PASSED
 
 
 def test_rows_among_other_tests_stay_in_their_file(tmp_path: Path) -> None:
@@ -455,18 +434,8 @@ def test_rows_among_other_tests_stay_in_their_file(tmp_path: Path) -> None:
     document, told = converted(text, tmp_path)
     assert told == []
     assert document["tests"][0] == "rows.csv"
-    assert document["prompts"] == ["Hello {{name}}"]
-    assert evaluate(str(tmp_path / "promptfoo.eval.yaml")).status == ExitStatus.PASSED
-
-
-def test_it_is_written_beside_the_configuration_and_overwrites_nothing(tmp_path: Path) -> None:
-    source = sample("echo", tmp_path)
-    (tmp_path / "other").mkdir()
-    with pytest.raises(UsageError, match="are relative to its directory, but"):
-        from_promptfoo(source, tmp_path / "other" / "a.eval.yaml")
-    from_promptfoo(source, None)
-    with pytest.raises(UsageError, match="overwritten"):
-        from_promptfoo(source, None)
+    assert document["prompts"] == ["Hello {{ name | default('') }}"]
+    assert evaluate(str(tmp_path / "promptfooconfig.yaml")).status == ExitStatus.PASSED
 
 
 def test_an_eval_file_is_not_taken_for_a_configuration(tmp_path: Path) -> None:
@@ -478,9 +447,7 @@ def test_an_eval_file_is_not_taken_for_a_configuration(tmp_path: Path) -> None:
 def test_a_configuration_of_another_name_is_known_by_its_keys(tmp_path: Path) -> None:
     path = tmp_path / "support.yaml"
     path.write_text("prompts: [a]\nproviders: [echo]\ntests: [{assert: [{type: contains, value: a}]}]\n")
-    found = from_promptfoo(path, None)
-    assert found is not None
-    assert found.path.name == "support.eval.yaml"
+    assert format_of(path) == "promptfoo"
 
 
 KEYS = ["type", "value", "assert", "vars", "options", "provider", "id", "config", "tests", "prefix", "threshold", "raw"]
@@ -511,14 +478,13 @@ def test_no_shape_of_a_configuration_is_too_much(document: dict[str, Any]) -> No
     path = Path("/nowhere/promptfooconfig.yaml")
     root = read_yaml(str(path), msgspec.json.encode(document), Report()).value
     if isinstance(root, MapNode):
-        report = Report()
-        made = eval_file(path, root, Source(path.parent, report, Boundary(str(path.parent))))
-        assert isinstance(yaml.safe_load(yaml_text(made)), dict)
-        kept = yaml_text(made)
+        report = Report(hints=True)
+        reading = SuiteContext.of(str(path), LoadRequest(()), registries(), report).reading
+        made = PROMPTFOO.translate(str(path), root, reading, calls=False)
+        assert made is not None
+        assert isinstance(yaml.safe_load(yaml_text(made.root.items)), dict)
         for key in document.keys() & {"x", "redteam"}:
             assert report.count or document[key] in (None, "", [], {})
-        told = {one.severity for one in report.diagnostics if one.code == "no-equivalent"}
-        assert ("unconverted:" in kept) == ("warning" in told)
 
 
 def test_the_settings_of_a_model_keep_their_meaning(tmp_path: Path) -> None:
@@ -593,18 +559,15 @@ def test_labels_and_files_of_prompts_stay(tmp_path: Path) -> None:
         "write.py:write",
         {"label": "tell", "prompt": "Tell {{ a }}"},
     ]
-    outcome = evaluate(str(tmp_path / "promptfoo.eval.yaml"))
+    outcome = evaluate(str(tmp_path / "promptfooconfig.yaml"))
     assert outcome.status == ExitStatus.PASSED
     assert len(outcome.results) == 6
 
 
 @pytest.mark.parametrize("service", ["langfuse://a:1:chat", "portkey://a", "helicone://a:1", "exec:./write.sh"])
 def test_a_prompt_that_a_service_keeps_is_never_sent_as_text(service: str, tmp_path: Path) -> None:
-    document, told = converted(f"prompts: ['{service}']\n{HEAD}tests: [{TEST}]\n", tmp_path)
+    _, told = converted(f"prompts: ['{service}']\n{HEAD}tests: [{TEST}]\n", tmp_path)
     assert told == [f"a prompt of '{service.partition(':')[0]}' has no equivalent"]
-    assert len(document["unconverted"]) == 1
-    refused = [one for one in validate((str(tmp_path / "promptfoo.eval.yaml"),), {}) if one.severity == "error"]
-    assert any("'unconverted'" in one.message for one in refused)
 
 
 def test_blocks_of_other_apis_are_written_as_ours(tmp_path: Path) -> None:
@@ -633,13 +596,8 @@ def test_references_lists_and_files_of_assertions_are_taken_apart(tmp_path: Path
     document, told = converted(text, tmp_path)
     assert told == []
     assert [one["value"] for one in document["tests"][0]["assert"]] == ["a", "b", "c"]
-    _, told = converted_again(text.replace("Templates/a'", "Templates/z'"), tmp_path)
+    _, told = converted(text.replace("Templates/a'", "Templates/z'"), tmp_path)
     assert "the reference '#/assertionTemplates/z' leads nowhere" in told
-
-
-def converted_again(text: str, tmp_path: Path) -> tuple[dict[str, Any], list[str]]:
-    (tmp_path / "promptfoo.eval.yaml").unlink()
-    return converted(text, tmp_path)
 
 
 def test_options_of_tests_and_of_the_default_test(tmp_path: Path) -> None:
@@ -687,12 +645,12 @@ def test_what_makes_the_answer_of_a_reply_is_kept(theirs: str, ours: dict[str, s
 def test_prompts_without_assertions_are_shown(tmp_path: Path) -> None:
     document, told = converted(f"prompts: [a, b]\n{HEAD}tests: [{{vars: {{c: d}}}}, {TEST}]\n", tmp_path)
     assert (document["show_only"], told) == (True, [])
-    document, _ = converted_again(f"prompts: [a, b]\n{HEAD}", tmp_path)
+    document, _ = converted(f"prompts: [a, b]\n{HEAD}", tmp_path)
     assert document["tests"] == [{"id": "test-1"}]
     (tmp_path / "rows.csv").write_text("a\nb\n")
-    document, _ = converted_again(f"prompts: ['{{{{ a }}}}']\n{HEAD}tests: file://rows.csv\n", tmp_path)
+    document, _ = converted(f"prompts: ['{{{{ a }}}}']\n{HEAD}tests: file://rows.csv\n", tmp_path)
     assert document["show_only"] is True
-    document, _ = converted_again(f"prompts: [a, b]\n{HEAD}tests: [{TEST}]\n", tmp_path)
+    document, _ = converted(f"prompts: [a, b]\n{HEAD}tests: [{TEST}]\n", tmp_path)
     assert "show_only" not in document
 
 
@@ -704,16 +662,15 @@ def test_tests_that_a_function_returns_are_written(name: str, tmp_path: Path) ->
     (tmp_path / "made.cjs").write_text(f"module.exports = async ({{ words }}) => {code};\n")
     text = f"prompts: ['{{{{ a }}}}']\n{HEAD}tests: [{{path: 'file://{name}', config: {{words: [x, y]}}}}]\n"
     document, told = converted(text, tmp_path)
-    assert told == [f"the tests that 'file://{name}' returned are written into the eval file"]
+    assert told == []
     assert [one["vars"] for one in document["tests"]] == [{"a": "x"}, {"a": "y"}]
     assert document["tests"][0]["assert"] == [{"type": "equals", "value": "x", "trim": False}]
 
 
 def test_a_function_that_fails_is_told_with_its_error(tmp_path: Path) -> None:
     (tmp_path / "made.py").write_text("def generate_tests():\n    raise ValueError('no rows')\n")
-    document, told = converted(f"prompts: [a]\n{HEAD}tests: file://made.py\n", tmp_path)
-    assert told[0] == "'file://made.py' failed: ValueError: no rows"
-    assert document["unconverted"]
+    _, told = converted(f"prompts: [a]\n{HEAD}tests: file://made.py\n", tmp_path)
+    assert "raised ValueError: no rows" in told[0]
 
 
 def test_variables_hold_files_and_other_variables(tmp_path: Path) -> None:
@@ -739,7 +696,7 @@ def test_a_set_weighs_what_its_assertions_do_in_a_test_with_a_threshold(tmp_path
     )
     document, _ = converted(text, tmp_path)
     assert [one["weight"] for one in document["tests"][0]["assert"]] == [0.5, 1.5]
-    assert evaluate(str(tmp_path / "promptfoo.eval.yaml")).status == ExitStatus.FAILED
+    assert evaluate(str(tmp_path / "promptfooconfig.yaml")).status == ExitStatus.FAILED
 
 
 def test_what_promptfoo_does_not_read_is_left_out(tmp_path: Path) -> None:
@@ -758,7 +715,7 @@ def test_a_type_that_counts_its_score_is_told_in_a_test_with_a_threshold(tmp_pat
     check = "assert: [{type: rouge-n, value: a}]"
     _, told = converted(f"prompts: a\n{HEAD}tests: [{{{check}}}]\n", tmp_path)
     assert told == []
-    _, told = converted_again(f"prompts: a\n{HEAD}tests: [{{threshold: 0.5, {check}}}]\n", tmp_path)
+    _, told = converted(f"prompts: a\n{HEAD}tests: [{{threshold: 0.5, {check}}}]\n", tmp_path)
     assert told == ["in a test with a threshold, 'rouge-n' counts its score in promptfoo and 1 or 0 in agentv"]
 
 
@@ -766,7 +723,7 @@ def test_thinking_in_the_answer_is_told(tmp_path: Path) -> None:
     text = "providers: [{{id: 'anthropic:messages:m', config: {{thinking: {{type: enabled}}{}}}}}]\n"
     _, told = converted(f"prompts: a\n{text.format('')}tests: [{TEST}]\n", tmp_path)
     assert told == ["promptfoo puts the model's thinking into the answer; agentv does not"]
-    _, told = converted_again(f"prompts: a\n{text.format(', showThinking: false')}tests: [{TEST}]\n", tmp_path)
+    _, told = converted(f"prompts: a\n{text.format(', showThinking: false')}tests: [{TEST}]\n", tmp_path)
     assert told == []
 
 
@@ -777,17 +734,16 @@ def test_a_judge_that_names_no_provider_is_left_out(tmp_path: Path) -> None:
     assert "default_test" not in document
     (tmp_path / "more.yaml").write_text(f"[{TEST}]")
     head = head.replace(f"[{TEST}]", "file://more.yaml")
-    _, told = converted_again(head.replace("{{}}", "{embedding: 'openai:embedding:e'}"), tmp_path)
+    _, told = converted(head.replace("{{}}", "{embedding: 'openai:embedding:e'}"), tmp_path)
     assert told == ["a provider of embeddings for all assertions has no equivalent"]
 
 
 @pytest.mark.parametrize(("key", "plain"), [("sk-0123456789abcdef", True), ("{{ env.MY_KEY }}", False)])
 def test_an_api_key_that_is_copied_is_told_and_never_shown(key: str, *, plain: bool, tmp_path: Path) -> None:
     provider = f"{{id: 'openai:gpt-5', config: {{apiKey: '{key}'}}}}"
-    found = from_promptfoo(write(tmp_path, f"prompts: a\nproviders: [{provider}]\ntests: [{TEST}]\n"), None)
-    assert found is not None
-    assert [one.message for one in found.left] == ["the API key is copied as plain text"] * plain
-    assert not any(key in f"{one.message}{one.hint}" for one in found.left)
+    found = translated(write(tmp_path, f"prompts: a\nproviders: [{provider}]\ntests: [{TEST}]\n"))[1]
+    assert [one.message for one in found] == ["the API key is copied as plain text"] * plain
+    assert not any(key in f"{one.message}{one.hint}" for one in found)
 
 
 @pytest.mark.parametrize(
@@ -806,9 +762,7 @@ def test_a_text_with_commas_is_split_as_promptfoo_splits_it(value: str, items: l
 
 @pytest.mark.parametrize("value", ["'{{ words }}'", "'\"open, b'"])
 def test_a_text_with_commas_that_cannot_be_split_now_is_reported(value: str, tmp_path: Path) -> None:
-    (found, *_), told = entries(f"{{type: not-contains-any, value: {value}}}", tmp_path)
-    assert "unconverted" in found
-    assert len(told) == 1
+    assert len(entries(f"{{type: not-contains-any, value: {value}}}", tmp_path)[1]) == 1
 
 
 def test_javascript_of_several_lines_with_return_is_converted(tmp_path: Path) -> None:
@@ -822,15 +776,14 @@ def test_javascript_of_several_lines_without_return_fails_as_in_promptfoo(kind: 
     assert told == [
         "JavaScript of several lines returns nothing without 'return', and always fails, here as in promptfoo"
     ]
-    assert evaluate(str(tmp_path / "promptfoo.eval.yaml")).status == ExitStatus.FAILED
+    assert evaluate(str(tmp_path / "promptfooconfig.yaml")).status == ExitStatus.FAILED
 
 
 def test_a_configuration_without_prompts_asks_the_variable_prompt(tmp_path: Path) -> None:
     test = "{vars: {prompt: hello}, assert: [{type: equals, value: hello}]}"
     _, told = converted(f"providers: [echo]\ntests: [{test}]\n", tmp_path)
     assert told == []
-    assert evaluate(str(tmp_path / "promptfoo.eval.yaml")).status == ExitStatus.PASSED
-    (tmp_path / "promptfoo.eval.yaml").unlink()
+    assert evaluate(str(tmp_path / "promptfooconfig.yaml")).status == ExitStatus.PASSED
     _, told = converted(
         "providers: [echo]\ntests: [{vars: {x: hello}, assert: [{type: contains, value: h}]}]\n", tmp_path
     )
@@ -867,9 +820,8 @@ def test_a_picture_that_only_blocks_show_is_named_by_its_path(block: str, *, tol
 
 def test_thinking_in_an_answer_that_nothing_checks_changes_no_verdict(tmp_path: Path) -> None:
     provider = "{id: 'bedrock:m', config: {thinking: {type: enabled, budget_tokens: 1024}}}"
-    found = from_promptfoo(write(tmp_path, f"prompts: a\nproviders: [{provider}]\ntests: [{{vars: {{x: 1}}}}]\n"), None)
-    assert found is not None
-    assert [one.severity for one in found.left] == ["hint"]
+    found = translated(write(tmp_path, f"prompts: a\nproviders: [{provider}]\ntests: [{{vars: {{x: 1}}}}]\n"))[1]
+    assert [one.severity for one in found] == ["hint"]
 
 
 @pytest.mark.parametrize(
@@ -888,7 +840,7 @@ def test_variables_are_expanded_and_shown_as_in_promptfoo(variables: str, wanted
     text += f"tests: [{{vars: {variables}, assert: [{{type: contains, value: '.'}}]}}]\n"
     _, told = converted(text, tmp_path)
     assert told == []
-    rows = evaluate(str(tmp_path / "promptfoo.eval.yaml")).results
+    rows = evaluate(str(tmp_path / "promptfooconfig.yaml")).results
     assert sorted(str(one.output).replace(" ", "") for one in rows) == [f"{one}.".replace(" ", "") for one in wanted]
 
 

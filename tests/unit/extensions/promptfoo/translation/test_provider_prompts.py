@@ -4,10 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from agentv.extensions.promptfoo.converting import from_promptfoo
 from agentv.sdk import evaluate
+from doubles.translations import translated
 
 ALL = "[{label: one, raw: 'A {{ x }}'}, {label: 'two:b', raw: 'B {{ x }}'}]"
 
@@ -20,9 +19,8 @@ def converted(providers: str, tmp_path: Path) -> tuple[dict[str, Any], list[str]
 def configuration(text: str, tmp_path: Path) -> tuple[dict[str, Any], list[str]]:
     source = tmp_path / "promptfooconfig.yaml"
     source.write_text(text)
-    found = from_promptfoo(source, None)
-    assert found is not None
-    return yaml.safe_load(found.path.read_text()), [one.message for one in found.left]
+    document, found = translated(source)
+    return document, [one.message for one in found]
 
 
 @pytest.mark.parametrize(
@@ -40,7 +38,6 @@ def test_prompts_that_all_providers_get_are_those_of_the_suite(
     document, told = converted(providers, tmp_path)
     assert told == []
     assert [one["label"] for one in document["prompts"]] == labels
-    assert "unconverted" not in document
 
 
 @pytest.mark.parametrize(
@@ -51,9 +48,8 @@ def test_prompts_that_all_providers_get_are_those_of_the_suite(
     ],
 )
 def test_prompts_of_one_provider_keep_the_file_invalid(providers: str, tmp_path: Path) -> None:
-    document, told = converted(providers, tmp_path)
+    _, told = converted(providers, tmp_path)
     assert "'prompts' of a provider has no equivalent" in told
-    assert document["unconverted"]
 
 
 def test_prompts_that_some_providers_get_become_cases(tmp_path: Path) -> None:
@@ -65,7 +61,7 @@ def test_prompts_that_some_providers_get_become_cases(tmp_path: Path) -> None:
         ("test-1-one", "A {{ x }}", None),
         ("test-1-two-b-b", "B {{ x }}", {"name": "b", "provider": "echo", "thoughts": "keep"}),
     ]
-    asked = [(one.trial.target.name, one.output) for one in evaluate(str(tmp_path / "promptfoo.eval.yaml")).results]
+    asked = [(one.trial.target.name, one.output) for one in evaluate(str(tmp_path / "promptfooconfig.yaml")).results]
     assert sorted(asked, key=str) == [("b", "A 1"), ("b", "B 1"), ("echo", "A 1")]
 
 

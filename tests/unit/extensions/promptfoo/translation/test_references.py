@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agentv.extensions.promptfoo.converting import from_promptfoo
+from doubles.translations import translated_text
 
 
 @pytest.mark.parametrize(
@@ -18,9 +18,5 @@ from agentv.extensions.promptfoo.converting import from_promptfoo
 def test_a_file_that_names_itself_is_reported(text: str, tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("- file://b.yaml\n")
     (tmp_path / "b.yaml").write_text("- file://a.yaml\n")
-    configuration = tmp_path / "promptfooconfig.yaml"
-    configuration.write_text(text)
-    found = from_promptfoo(configuration, None)
-    assert found is not None
-    assert any("names itself" in one.message for one in found.left)
-    assert "unconverted:" in found.path.read_text()
+    _, told = translated_text(text, tmp_path)
+    assert any("names itself" in one for one in told)

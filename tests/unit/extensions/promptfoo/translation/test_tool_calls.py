@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from agentv.errors import ExitStatus
-from agentv.extensions.promptfoo.converting import from_promptfoo
 from agentv.sdk import evaluate
+from doubles.translations import translated
 
 PARAMETERS = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 FUNCTION = {"name": "weather", "parameters": PARAMETERS}
@@ -25,9 +25,8 @@ def converted(
     providers = [{"id": "openai:chat:gpt-5", "label": f"m{n}", "config": one} for n, one in enumerate(configs)]
     tests = [{"assert": [{"type": kind, **keys}]}]
     source.write_text(json.dumps({"prompts": ["{{ x }}"], "providers": providers, "tests": tests}))
-    found = from_promptfoo(source, None)
-    assert found is not None
-    return yaml.safe_load(found.path.read_text()), [one.message for one in found.left if one.severity != "hint"]
+    document, found = translated(source)
+    return document, [one.message for one in found if one.severity != "hint"]
 
 
 def grade(assertion: dict[str, Any], output: Any, tmp_path: Path) -> ExitStatus:

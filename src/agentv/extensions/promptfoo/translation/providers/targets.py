@@ -98,8 +98,6 @@ def _named_once(made: list[Node]) -> Iterator[Node]:
 def _graded_whole(target: Node) -> Node:
     """The target with its thoughts as part of the answer: promptfoo grades them, too. What is no target stays."""
     if isinstance(target, Scalar):
-        if target.text.startswith(("unconverted:", FILE)):
-            return target
         target = MapNode({"provider": target}, {"provider": target.at}, target.at)
     if not isinstance(target, MapNode) or "provider" not in target.items:
         return target
@@ -108,7 +106,7 @@ def _graded_whole(target: Node) -> Node:
 
 def named_targets(node: Node | None, source: Source) -> dict[str, Node]:
     """Targets by the id and the label of their providers."""
-    silent = replace(source, report=Report())
+    silent = replace(source, reading=source.reading.reporting_to(Report()))
     found: dict[str, Node] = {}
     listed = node.items if isinstance(node, ListNode) else [node] if node is not None else []
     for item in listed:
@@ -130,7 +128,7 @@ def _targets(node: Node, source: Source) -> list[Node]:
 
 def _target(node: Node, source: Source) -> Node:
     if isinstance(node, Scalar):
-        return _of(node.text, {}, node, source) or node
+        return _of(node.text, {}, node, source)
     if not isinstance(node, MapNode):
         source.tell(node, "this provider is neither text nor a mapping")
         return node
@@ -142,7 +140,7 @@ def _target(node: Node, source: Source) -> Node:
     if not isinstance(said, Scalar):
         source.tell(node, "this provider has no id")
         return node
-    return _of(said.text, node.items, node, source) or node
+    return _of(said.text, node.items, node, source)
 
 
 def judge_of(node: Node, source: Source) -> Node | None:
@@ -155,7 +153,7 @@ def judge_of(node: Node, source: Source) -> Node | None:
         return None if asked is None else judge_of(asked, source)
     made = _target(node, source) if isinstance(node, Scalar | MapNode) else None
     if isinstance(made, Scalar):
-        return made if ":" in made.text and not made.text.startswith(("unconverted:", FILE)) else None
+        return made if ":" in made.text and not made.text.startswith(FILE) else None
     return made if isinstance(made, MapNode) and "provider" in made.items else None
 
 
@@ -193,14 +191,14 @@ def _renamed(identity: str, beginnings: Mapping[str, str]) -> str | None:
     return None if beginning is None else beginnings[beginning] + identity.removeprefix(beginning)
 
 
-def _of(identity: str, items: Mapping[str, Node], node: Node, source: Source) -> Node | None:
-    """A target with that identity and these options; None where there is no equivalent, which is reported."""
+def _of(identity: str, items: Mapping[str, Node], node: Node, source: Source) -> Node:
+    """A target with that identity and these options; what has no equivalent is reported, and stays."""
     config = items.get("config")
     provider = _Provider(identity.strip(), config if isinstance(config, MapNode) else None, node, source)
     made = _made(provider)
     if made is None:
         source.tell(node, f"the provider '{identity}' has no equivalent", _instead(identity))
-        return text_node(f"unconverted:{identity}", node.at)
+        return node
     return _with_rest(with_calls_as_output(made), items, node, source)
 
 

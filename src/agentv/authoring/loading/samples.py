@@ -1,11 +1,11 @@
-"""Files of other tools, given as eval files: recognized where that is certain, with the command that converts them."""
+"""Samples of other tools, given as eval files: recognized where that is certain, and refused."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from agentv.authoring.cases.data_files.files import TABLES
-from agentv.authoring.convert.dialects import Claim, by_content, by_name, by_record, may_be_document
+from agentv.authoring.dialects.recognition import by_name, by_record, dialect
 from agentv.authoring.source.files import is_file, shown
 from agentv.authoring.source.nodes import ListNode, MapNode, Node
 from agentv.errors import Diagnostic, UsageError
@@ -13,7 +13,7 @@ from agentv.model.values.span import Span
 
 
 def refuse_unreadable(written: str) -> None:
-    """Refuse a file whose name shows that it is another tool's, where it is not converted or its extension is not here.
+    """Refuse a file whose name shows that it is another tool's, where it is not read or its extension is not here.
 
     Raises:
         UsageError: it is one; the hint says what to do.
@@ -22,19 +22,7 @@ def refuse_unreadable(written: str) -> None:
     if claim is not None and claim.needs:
         raise UsageError(f"{written} {claim.needs}")
     if claim is not None:
-        claim.dialect.refuse(Path(written))
-
-
-def of_name(path: str) -> Diagnostic | None:
-    """Diagnostic for a file whose name makes it another tool's; None for every other file."""
-    claim = by_name(path)
-    return None if claim is None else _other(path, claim, "this is")
-
-
-def of_document(path: str, data: bytes) -> Diagnostic | None:
-    """Diagnostic for an invalid suite whose keys are those of another tool's file."""
-    claim = by_content(Path(path), data) if may_be_document(data) else None
-    return None if claim is None else _other(path, claim, "this looks like")
+        dialect(str(claim.name)).refuse(Path(written))
 
 
 def of_json(path: str, root: Node) -> Diagnostic | None:
@@ -65,14 +53,12 @@ def of_stream(path: str) -> Diagnostic | None:
 
 def _samples(path: str, record: MapNode) -> Diagnostic | None:
     claims = by_record(record.items)
-    return _other(path, claims[0], "this file contains") if len(claims) == 1 else None
-
-
-def _other(path: str, claim: Claim, what: str) -> Diagnostic:
+    if len(claims) != 1:
+        return None
     import shlex  # only for a file of another tool
 
-    at = Span(path, 1, 1, 1, 2)
+    claim, at = claims[0], Span(path, 1, 1, 1, 2)
     if claim.needs:
-        return Diagnostic("bad-eval-file", f"{what} a file of another tool, which {claim.needs}", at)
+        return Diagnostic("bad-eval-file", f"this file contains samples of another tool, which {claim.needs}", at)
     hint = f"convert it: agentv convert {shlex.quote(shown(path))}"
-    return Diagnostic("bad-eval-file", f"{what} {claim.dialect.title}", at, hint=hint)
+    return Diagnostic("bad-eval-file", f"this file contains {dialect(str(claim.name)).title}", at, hint=hint)

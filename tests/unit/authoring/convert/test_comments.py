@@ -4,7 +4,7 @@ from pathlib import Path
 
 import yaml
 
-from agentv.extensions.promptfoo.converting import from_promptfoo
+from agentv.app.authored.convert_document import convert_document
 
 CONFIGURATION = """\
 # yaml-language-server: $schema=https://promptfoo.dev/config-schema.json
@@ -72,9 +72,7 @@ tests:
 def written(text: str, tmp_path: Path) -> str:
     source = tmp_path / "promptfooconfig.yaml"
     source.write_text(text)
-    found = from_promptfoo(source, None)
-    assert found is not None
-    return found.path.read_text()
+    return convert_document(source, "promptfoo", None, {}).path.read_text()
 
 
 def test_comments_stay_at_their_entries(tmp_path: Path) -> None:

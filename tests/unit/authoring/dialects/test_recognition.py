@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from agentv.authoring.convert.dialects import by_record
-from agentv.authoring.loading.other_tools import of_document
+from agentv.authoring.dialects.recognition import by_content, by_record, may_be_document
+from agentv.authoring.source.report import Report
+from agentv.authoring.source.yaml import read_yaml
 
 
 @pytest.mark.parametrize(
@@ -32,11 +33,14 @@ def test_a_format_is_told_by_keys_that_only_it_has(keys: str, formats: list[str]
 @pytest.mark.parametrize(
     ("name", "text", "is_other"),
     [
-        ("promptfoo-notes.yaml", "target: echo\nnonsense: 1\ntests: [{id: a, input: a}]\n", False),
+        ("promptfoo-notes.eval.yaml", "target: echo\nnonsense: 1\ntests: [{id: a, input: a}]\n", False),
         ("a.yaml", "targets: [echo]\nprompts: [a]\nnonsense: 1\ntests: [{id: a, input: a}]\n", False),
         ("a.yaml", "targets: [echo]\nprompts: [a]\ntests: [{vars: {x: 1}}]\n", True),
         ("promptfoo-notes.yaml", "providers: [echo]\nprompts: [a]\ntests: [{id: a, input: a}]\n", True),
     ],
 )
-def test_an_invalid_suite_is_another_tools_by_its_keys(name: str, text: str, *, is_other: bool) -> None:
-    assert (of_document(name, text.encode()) is not None) == is_other
+def test_a_document_is_another_tools_by_its_keys(name: str, text: str, *, is_other: bool) -> None:
+    data = text.encode()
+    root = read_yaml(name, data, Report()).value
+    assert root is not None
+    assert (may_be_document(name, data) and bool(by_content(name, root, data))) == is_other
