@@ -31,8 +31,7 @@ from agentv.model.values.values import JsonObject
 from agentv.store.files.directory import INDEX, RUN, is_being_written, read_document, results_directory
 from agentv.store.journal.verification import check_rows
 from agentv.store.rows.current import replaced_lines
-from agentv.store.rows.outcomes import read_outcomes
-from agentv.store.rows.reading import read_rows
+from agentv.store.rows.reading import read_placed_rows, read_rows
 from agentv.store.totals.summary import PlannedCounts, summarize
 
 _SHOWN = 20
@@ -242,7 +241,7 @@ class _Series:
         if self._read is not None and self._read[0] is run:
             return self._read[1]
         check_rows(run.path)
-        rows = read_outcomes(run.path / INDEX, replaced_lines(run.path / INDEX))
+        rows = read_placed_rows(run.path / INDEX, replaced_lines(run.path / INDEX))
         mine = ((at, row) for at, row in rows if (row.suite, row.target) == (self._suite, self._target))
         cases = cases_of(mine, common=self._common)
         chosen = ChosenCases(cases, range(len(cases)))

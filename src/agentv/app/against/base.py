@@ -8,9 +8,10 @@ from pathlib import Path
 from agentv.app.results.finding import find_run
 from agentv.engine.draws import Bounds, CaseId
 from agentv.errors import UsageError
+from agentv.model.run.row import Row
 from agentv.store.files.directory import INDEX, is_being_written
 from agentv.store.rows.current import replaced_lines
-from agentv.store.rows.outcomes import OutcomeRow, read_outcomes
+from agentv.store.rows.reading import read_placed_rows
 
 _WITHOUT_VERDICT = ("skipped", "shown")
 
@@ -47,7 +48,7 @@ class Base:
         """Label of a suite: its name, with its file if several suites have that name."""
         return f"{suite} ({path})" if suite in self.shared else suite
 
-    def add(self, row: OutcomeRow) -> None:
+    def add(self, row: Row) -> None:
         """Add a finished trial."""
         identity = (self.named(row.suite, row.eval_path), row.test_id, row.prompt_id)
         case = self.cases.setdefault(identity, BaseCase(row.case_sha256, row.threshold))
@@ -69,14 +70,14 @@ def read_base(named: str, root: Path) -> Base:
         raise UsageError(f"the run {path.name} is still being written", "wait until it ends")
     index = path / INDEX
     seen = _SeenTrials()
-    for _, row in read_outcomes(index, replaced_lines(index)):
+    for _, row in read_placed_rows(index, replaced_lines(index)):
         if row.status not in _WITHOUT_VERDICT:
             seen.add(row)
     if not seen.targets:
         raise UsageError(f"nothing to compare with: the run {path.name} has no finished trials")
     _check(seen, path.name)
     base = Base(path.name, frozenset(name for name, paths in seen.paths.items() if len(paths) > 1))
-    for _, row in read_outcomes(index, replaced_lines(index)):  # again, since a million rows are too many to be held
+    for _, row in read_placed_rows(index, replaced_lines(index)):  # again, since a million rows are too many to be held
         if row.status not in _WITHOUT_VERDICT:
             base.add(row)
     return base
@@ -90,7 +91,7 @@ class _SeenTrials:
     paths: dict[str, set[str | None]] = field(default_factory=dict)
     early: bool = False
 
-    def add(self, row: OutcomeRow) -> None:
+    def add(self, row: Row) -> None:
         """Add a finished trial."""
         self.targets.add(row.target)
         self.paths.setdefault(row.suite, set()).add(row.eval_path)

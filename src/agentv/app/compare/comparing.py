@@ -37,7 +37,7 @@ from agentv.model.run.matrix import DIMENSIONS, Dimension, MatrixComparison
 from agentv.model.run.trial import TrialResult
 from agentv.store.files.directory import INDEX
 from agentv.store.rows.current import replaced_lines
-from agentv.store.rows.outcomes import read_outcomes
+from agentv.store.rows.reading import read_placed_rows
 from agentv.store.rows.results import read_results_at
 
 
@@ -233,7 +233,7 @@ def _read_one(
     place = Path(named)
     stored = open_run(str(place.parent) if place.name == INDEX else named, action="compare", partial=partial)
     refuse_decided(stored, "compare")
-    cases = cases_of(read_outcomes(stored.index, replaced_lines(stored.index)), question.cluster, common)
+    cases = cases_of(read_placed_rows(stored.index, replaced_lines(stored.index)), question.cluster, common)
     if not cases:
         raise UsageError(f"nothing to compare: the run {stored.run_id} has no finished trials")
     missing = max(0, planned_cases(stored.record) - len(cases))

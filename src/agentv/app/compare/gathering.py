@@ -7,18 +7,18 @@ from array import array
 from collections.abc import Iterable, Iterator
 from statistics import fmean
 
+import msgspec
+
 from agentv.app.compare.cases import NONE, STATUS_NUMBERS, STATUSES, CaseScope, Common, NumberedValues, RunCases
 from agentv.model.run.cases import RequiredGrade, Sample
 from agentv.model.run.comparison import CaseOutcome
+from agentv.model.run.row import Row
 from agentv.stats.samples.deciding import Rule, verdict_over
-from agentv.store.rows.outcomes import OutcomeRow
 
 _PLACE_BITS = 32
 
 
-def cases_of(
-    rows: Iterable[tuple[int, OutcomeRow]], cluster: str | None = None, common: Common | None = None
-) -> RunCases:
+def cases_of(rows: Iterable[tuple[int, Row]], cluster: str | None = None, common: Common | None = None) -> RunCases:
     """The cases of a run.
 
     Args:
@@ -48,7 +48,7 @@ class _Gathered:
         self._case_of, self._gates_of = array("I"), array("I")
         self._status_of, self._score_of, self._row_of = array("b"), array("d"), array("q")
 
-    def add(self, at: int, row: OutcomeRow) -> None:
+    def add(self, at: int, row: Row) -> None:
         """Add a trial whose row begins at this offset."""
         common = self.common
         place = common.places.number(CaseScope(row.suite, row.eval_path, row.prompt_id, row.target, row.variant))
@@ -62,16 +62,16 @@ class _Gathered:
         self._row_of.append(at)
         self._status_of.append(STATUS_NUMBERS[row.status])
         self._score_of.append(NONE if row.score is None else row.score)
-        self._gates_of.append(self._gates.number(tuple(_gates(row))))
+        self._gates_of.append(self._gates.number(row.gates))
 
-    def _begin(self, row: OutcomeRow) -> None:
+    def _begin(self, row: Row) -> None:
         common = self.common
         self._texts.append(hash(row.case_sha256))
-        self._rules.append(common.rules.number(Rule(row.repeat, row.threshold, row.aggregate, row.alpha)))
+        self._rules.append(common.rules.number(Rule(row.repeat, row.threshold, row.aggregate or "mean", row.alpha)))
         self._tags.append(common.tags.number(row.tags))
         self._clusters.append(common.clusters.number(_cluster(row, self._cluster)))
         # what a conversation sent holds its answers, which differ without an edit
-        self._inputs.append(0 if row.turns else hash(bytes(row.input)))
+        self._inputs.append(0 if row.turns else hash(msgspec.json.encode(row.input)))
         self._checks.append(0)
 
     def outcomes(self) -> Iterator[tuple[CaseScope, str, CaseOutcome]]:
@@ -125,7 +125,7 @@ class _Gathered:
         )
 
 
-def _cluster(row: OutcomeRow, key: str | None) -> str | None:
+def _cluster(row: Row, key: str | None) -> str | None:
     """What the case depends on; None: on nothing but itself. A key that is given ranks before the run's own."""
     if key is not None and (key != row.cluster_key or row.cluster is None):
         return _value(row, key)
@@ -134,14 +134,7 @@ def _cluster(row: OutcomeRow, key: str | None) -> str | None:
     return f"{row.suite}/{row.conversation_id}" if row.conversation_id else None
 
 
-def _value(row: OutcomeRow, name: str) -> str | None:
+def _value(row: Row, name: str) -> str | None:
     """A value of the metadata as text that tells it from others; None where there is none."""
-    value = json.loads(bytes(row.metadata)).get(name)
+    value = row.metadata.get(name)
     return None if value is None else json.dumps(value, sort_keys=True)
-
-
-def _gates(row: OutcomeRow) -> Iterator[RequiredGrade]:
-    for score in row.scores:
-        gate = RequiredGrade.of(score.required, score.score or 0.0, score.passed or False)
-        if gate is not None:
-            yield gate

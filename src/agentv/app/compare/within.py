@@ -24,7 +24,7 @@ from agentv.model.run.matrix import DIMENSIONS, ComparedMeasure, Dimension, Matr
 from agentv.model.run.summary import Summary
 from agentv.model.values.values import JsonObject
 from agentv.store.rows.current import replaced_lines
-from agentv.store.rows.outcomes import read_outcomes
+from agentv.store.rows.reading import read_placed_rows
 
 
 def with_comparisons(summary: Summary, index: Path, record: JsonObject) -> Summary:
@@ -43,7 +43,7 @@ def with_comparisons(summary: Summary, index: Path, record: JsonObject) -> Summa
     matrix = in_order(summary.matrix, record)
     if summary.cut is not None:  # a test for samples of a fixed size does not hold for such a run
         return replace(summary, matrix=matrix.cut_short())
-    cases = cases_of(read_outcomes(index, replaced_lines(index)))
+    cases = cases_of(read_placed_rows(index, replaced_lines(index)))
     names = {by: [name for name in matrix.names(by) if name is not None] for by in DIMENSIONS}
     found = compared_within(ChosenCases(cases, range(len(cases))), names, ComparisonSettings())
     return replace(summary, matrix=replace(matrix, comparisons=found.comparisons, tests=found.tests))

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from agentv.app.results.planned import planned_counts
 from agentv.errors import StoreError
+from agentv.model.run.row import Row
 from agentv.model.run.selection import Selection
 from agentv.model.run.summary import SelectedCases, Summary
 from agentv.model.values.values import JsonObject
@@ -20,7 +21,7 @@ from agentv.store.files.lines import count_lines
 from agentv.store.index.search_index import RowIndex, Summing
 from agentv.store.journal.verification import stored_summary
 from agentv.store.rows.history import replaced_rows
-from agentv.store.rows.reading import RowFacts, read_rows
+from agentv.store.rows.reading import read_rows
 from agentv.store.totals.summary import summarize, summary_in
 
 _LARGE = 8_000_000
@@ -116,7 +117,7 @@ def _summing(path: Path, record: JsonObject) -> Summing:
     run_id = str(record.get("run_id", path.name))
     planned = planned_counts(record)
 
-    def summing(rows: Iterator[RowFacts]) -> Summary:
+    def summing(rows: Iterator[Row]) -> Summary:
         replaced = replaced_rows(path)
         summary = summarize(rows, run_id=run_id, planned=planned, duration_ms=0.0, replaced=replaced)
         return replace(summary, selected=_selected(record))

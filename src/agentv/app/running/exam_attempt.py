@@ -20,8 +20,8 @@ from agentv.model.values.formatting import timestamp
 
 if TYPE_CHECKING:
     from agentv.app.planning.preparation import Prepared
+    from agentv.model.run.row import Row
     from agentv.prompts.watched_log import WatchedLog
-    from agentv.store.rows.reading import RowFacts
 
 Append = Callable[[Exam, ExamRow], tuple[str, ...]]
 """Keeps the texts that sat and appends a row to the log of their prompt; what people should know of it.
@@ -63,7 +63,7 @@ class _Verdict:
 
 
 def record_attempts(
-    prepared: Prepared, rows: Iterable[RowFacts], *, run_id: str, why: Sequence[str]
+    prepared: Prepared, rows: Iterable[Row], *, run_id: str, why: Sequence[str]
 ) -> tuple[ExamAttempt, ...]:
     """The exam attempts of a run, each appended to its log. A log that cannot be written is reported, not raised.
 
@@ -126,7 +126,7 @@ def texts_home(directory: str) -> Path:
 
 
 def exam_attempts(
-    prepared: Prepared, rows: Iterable[RowFacts], *, run_id: str, now: datetime, why: Sequence[str] = ()
+    prepared: Prepared, rows: Iterable[Row], *, run_id: str, now: datetime, why: Sequence[str] = ()
 ) -> Iterator[ExamAttempt]:
     """The result of each exam among the suites, computed from the rows as `record_attempts` gets them; it ended now.
 
@@ -153,11 +153,11 @@ def _trials(suite: Suite, plan: Plan) -> Iterator[list[Trial]]:
     return (list(own.samples(suite, case, target)) for _, case, target, _ in own.planned_cases())
 
 
-def _rows_of(cases: Iterable[Sequence[Trial]], rows: Mapping[str, RowFacts]) -> Iterator[RowFacts]:
+def _rows_of(cases: Iterable[Sequence[Trial]], rows: Mapping[str, Row]) -> Iterator[Row]:
     return (row for trials in cases for trial in trials if (row := rows.get(trial.key)) is not None)
 
 
-def _status(trials: Sequence[Trial], rows: Mapping[str, RowFacts]) -> Status:
+def _status(trials: Sequence[Trial], rows: Mapping[str, Row]) -> Status:
     ended = [row for trial in trials if (row := rows.get(trial.key)) is not None]
     from agentv.model.run.cases import Sample  # most runs are of no exam
     from agentv.stats.samples.deciding import rule_of, verdict_over

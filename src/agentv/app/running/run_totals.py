@@ -9,8 +9,8 @@ from agentv.app.running.trial_notes import TrialNotes
 from agentv.app.running.unpriced import Unpriced
 from agentv.engine.calls.circuit_breaker import is_stopped
 from agentv.engine.sequential_samples import COST_LIMIT
+from agentv.model.run.row import Row
 from agentv.model.run.trial import TrialResult
-from agentv.store.rows.reading import RowFacts
 from agentv.store.totals.summary import RunCounts
 
 
@@ -29,7 +29,7 @@ class RunTotals:
 
     def __init__(self, prepared: Prepared) -> None:
         self.counts = RunCounts()
-        self.exam_rows: dict[str, RowFacts] = {}
+        self.exam_rows: dict[str, Row] = {}
         self.unpriced = Unpriced()
         self.trial_notes = TrialNotes()
         self.agent_versions: dict[str, set[str]] = {}
@@ -37,13 +37,13 @@ class RunTotals:
         self.held_back = 0
         self.judges: dict[str, None] = {}
 
-    def add_row(self, row: RowFacts) -> None:
+    def add_row(self, row: Row) -> None:
         """Count a row as written."""
         self.counts.add(row)
         if row.suite in self._exams:
             self.exam_rows[row.key] = row
 
-    def add_replaced(self, rows: Iterable[RowFacts]) -> None:
+    def add_replaced(self, rows: Iterable[Row]) -> None:
         """Count what rows cost that newer ones replace."""
         for row in rows:
             self.counts.add_replaced(row)

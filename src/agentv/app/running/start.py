@@ -24,11 +24,12 @@ from agentv.engine.plan import without
 from agentv.engine.sequential_samples import SequentialSampler
 from agentv.model.run.events import Event, RunRegrades, RunResumed, TrialKept
 from agentv.model.run.labelled.labels import ReadLabels
+from agentv.model.run.row import Row
 from agentv.model.run.trial import Trial, TrialResult
 from agentv.model.values.values import EMPTY, JsonObject
 from agentv.store.files.directory import INDEX, KEPT_WORKSPACES, RunDirectory
 from agentv.store.journal.journal import Journal
-from agentv.store.rows.reading import RowFacts, read_rows
+from agentv.store.rows.reading import read_rows
 from agentv.store.totals.summary import take_summary
 
 if TYPE_CHECKING:
@@ -241,7 +242,7 @@ def _pending(prepared: Prepared, earlier: EarlierTrials, sampler: SequentialSamp
     return pending if chosen is None else (trial for trial in pending if trial.key in chosen)
 
 
-def _replaced(run: OpenRun) -> Iterable[RowFacts]:
+def _replaced(run: OpenRun) -> Iterable[Row]:
     """The rows that newer ones replace: those of a run that was resumed."""
     if not run.resumes:
         return ()

@@ -68,9 +68,10 @@ def _parts(value: Any) -> Any:
     """A struct of ours or a dataclass of others, field by field under its written name."""
     if isinstance(value, msgspec.Struct):
         return {
-            key: part
-            for name, key in zip(value.__struct_fields__, value.__struct_encode_fields__, strict=True)
-            if (part := getattr(value, name)) is not msgspec.UNSET
+            field.encode_name: part
+            for field in msgspec.structs.fields(value)
+            if (part := getattr(value, field.name)) is not msgspec.UNSET
+            and not (value.__struct_config__.omit_defaults and part is field.default)
         }
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: getattr(value, field.name) for field in fields(value)}

@@ -23,12 +23,13 @@ from msgspec.structs import replace
 
 from agentv.errors import StoreError
 from agentv.model.run.group_totals import Counts
+from agentv.model.run.row import Row, trial_name
 from agentv.model.run.selection import Selection
 from agentv.model.run.summary import Summary
 from agentv.model.values.hashes import NumberedHashes, text_hash
 from agentv.store.files.decoded_types import described
 from agentv.store.files.directory import HISTORY, INDEX, RUN, SEARCHED
-from agentv.store.rows.reading import RowFacts, read_placed_rows
+from agentv.store.rows.reading import read_placed_rows
 from agentv.store.totals.tally import STATUSES
 
 VERSION = 5
@@ -74,7 +75,7 @@ _RANGE = re.compile(r"(.)-(.)")
 _ALIKE = re.compile(r"(?:[^\[]|\[!?(?:[A-Za-z0-9]-[A-Za-z0-9]|[A-Za-z0-9_.])+\])*")
 """Patterns that SQLite reads as a shell does, but for how it writes `[!a]`."""
 
-Summing = Callable[[Iterator[RowFacts]], Summary]
+Summing = Callable[[Iterator[Row]], Summary]
 
 
 class RowIndex:
@@ -301,11 +302,11 @@ class _IndexBuilder:
         self._groups: dict[tuple[str, str, tuple[str, ...]], int] = {}
         self._fresh: list[tuple[int, str, int, int]] = []
 
-    def passed_through(self, path: Path) -> Iterator[RowFacts]:
+    def passed_through(self, path: Path) -> Iterator[Row]:
         """The rows of a file. When the last one has passed all are in the database."""
         codes = {status: code for code, status in enumerate(STATUSES)}
         for place, row in read_placed_rows(path):
-            self._replace(place, f"{row.eval_path}\0{row.key}")
+            self._replace(place, trial_name(row.eval_path, row.key))
             self._fresh.append((place, row.test_id, self._group(row), codes[row.status]))
             if len(self._fresh) == _BATCH:
                 self._write()
@@ -324,7 +325,7 @@ class _IndexBuilder:
         self._database.execute("DELETE FROM trials WHERE place = ?", (self._places[number],))
         self._places[number] = place
 
-    def _group(self, row: RowFacts) -> int:
+    def _group(self, row: Row) -> int:
         return self._groups.setdefault((row.suite, row.target, row.tags), len(self._groups))
 
     def _write(self) -> None:

@@ -13,12 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 
-import msgspec
-
 from agentv.model.run.budget import Amount
+from agentv.model.run.row import Row
 from agentv.ports import Call
 from agentv.store.journal.journal_reader import JournalReader, amount_of
-from agentv.store.rows.reading import RowFacts, row_in
+from agentv.store.rows.reading import row_in
 
 _ROUNDING_USD = 1e-10
 """What sums of floats may differ by."""
@@ -41,10 +40,10 @@ class AccountedAnswers:
         for line in superseded:
             self._add(line.rstrip(b"\n"))
         for line in current if self._unreported else ():
-            with suppress(msgspec.DecodeError, UnicodeDecodeError):
+            with suppress(ValueError):
                 self._subtract(row_in(line))
 
-    def _subtract(self, row: RowFacts) -> None:
+    def _subtract(self, row: Row) -> None:
         """A row reports what its judges took."""
         case = hash(row.test_id)
         if case in self._unreported:
@@ -55,7 +54,7 @@ class AccountedAnswers:
         position = self._reader.checksum_position(line)
         if position is None:
             return
-        with suppress(msgspec.DecodeError, UnicodeDecodeError):  # whoever sums up reports what is wrong with it
+        with suppress(ValueError):  # whoever sums up reports what is wrong with it
             row = row_in(line)
             self._subtract(row)
             # a judge does not know which target it judges, so any row of the case will do

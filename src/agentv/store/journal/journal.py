@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Self
 
 from agentv.errors import StoreError
+from agentv.model.run.row import Row
 from agentv.model.run.sequential import NOT_DRAWN
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.response import TargetResponse
@@ -28,7 +29,7 @@ from agentv.store.journal.journal_files import JournalFiles
 from agentv.store.journal.repair import cut_torn_lines, quarantined, restored_answers, restored_rows
 from agentv.store.journal.watched import WatchedFiles
 from agentv.store.rows.current import replaced_lines
-from agentv.store.rows.reading import RowFacts, finished_keys, key_of_row, read_rows, row_in
+from agentv.store.rows.reading import finished_keys, key_of_row, read_rows, row_in
 from agentv.store.rows.rows import RelativePaths, row_of
 from agentv.user_code.os_errors import store_error
 
@@ -54,7 +55,7 @@ class Journal:
         self,
         directory: RunDirectory,
         root: str,
-        counts: Callable[[RowFacts], None] | None = None,
+        counts: Callable[[Row], None] | None = None,
         *,
         clock: Callable[[], float] = monotonic,
         before_ms: float = 0.0,
@@ -125,7 +126,7 @@ class Journal:
             self.repaired = (*self.repaired, quarantined(moved))
         return len(reader)
 
-    def discard(self, chosen: Callable[[RowFacts], bool]) -> int:
+    def discard(self, chosen: Callable[[Row], bool]) -> int:
         """Move rows to `history.jsonl` and discard the answers of their cases, so that they run again; how many.
 
         If this is interrupted, the rows stay where they were.
@@ -168,13 +169,15 @@ class Journal:
         redactor = self._directory.redactor
         if result.status == "skipped" and (result.error is None or result.error.code != NOT_DRAWN):
             return redactor.redact_result(result) if redactor else result
-        line = to_json(row_of(result, self._paths))
+        row = row_of(result, self._paths)
+        line = to_json(row)
         if redactor.found_in(line):
             result = redactor.redact_result(result)
-            line = to_json(row_of(result, self._paths))
+            row = row_of(result, self._paths)
+            line = to_json(row)
         self._files.check()
         if self._counts is not None:
-            self._counts(row_in(line))
+            self._counts(row)
         self._files.append_row(result.trial.key, line, self._elapsed_ms())
         return result
 

@@ -12,7 +12,7 @@ from agentv.model.values.formatting import plural
 from agentv.store.files.directory import HISTORY, INDEX, JOURNAL, REJECTED
 from agentv.store.files.lines import Restored, cut_torn_end, read_lines
 from agentv.store.journal.answers import HEADER, VERSION, verified
-from agentv.store.rows.reading import case_of_row
+from agentv.store.rows.reading import key_in
 
 _NAMED = 5
 """Cases that are named if their rows were changed."""
@@ -58,7 +58,7 @@ def restored_rows(found: Restored) -> str:
     """Description of what was restored in `index.jsonl`."""
     parts = []
     if found.foreign:
-        names = dict.fromkeys(name for line in found.foreign if (name := case_of_row(line)) is not None)
+        names = dict.fromkeys(key.test_id for line in found.foreign if (key := key_in(line)) is not None)
         listed = ", ".join([*names][:_NAMED]) + (" and others" if len(names) > _NAMED else "")
         whose = f" ({listed})" if names else ""
         parts.append(f"{plural(len(found.foreign), 'line', ',')}{whose} not written by agentv, moved to {REJECTED}")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from agentv.model.values.hashes import NumberedHashes, text_hash
 from agentv.store.files.lines import read_lines
-from agentv.store.rows.reading import trial_of_row
+from agentv.store.rows.reading import key_in
 
 
 def replaced_lines(path: Path) -> frozenset[int]:
@@ -19,10 +19,10 @@ def replaced_lines(path: Path) -> frozenset[int]:
     last: list[int] = []
     replaced: set[int] = set()
     for number, line in read_lines(path):
-        key = trial_of_row(line)
+        key = key_in(line)
         if key is None:
             continue  # whoever reads the row says what is wrong with it
-        place = numbers.number(text_hash(key))
+        place = numbers.number(text_hash(key.trial))
         if place == len(last):
             last.append(number)
         else:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import msgspec
-
+from agentv.model.run.row import Row
 from agentv.store.files.directory import HISTORY, INDEX
 from agentv.store.files.lines import read_lines
-from agentv.store.rows.reading import RowFacts, is_torn, not_a_row, row_in
+from agentv.store.rows.reading import is_torn, not_a_row, row_in
 
 
-def replaced_rows(run: Path) -> Iterator[RowFacts]:
+def replaced_rows(run: Path) -> Iterator[Row]:
     """The rows of `history.jsonl`, each once, without those that stand in `index.jsonl` too.
 
     A process that is killed while it moves rows leaves them in both files, and the next one moves them once more.
@@ -30,7 +29,7 @@ def replaced_rows(run: Path) -> Iterator[RowFacts]:
             pending.discard(hash(line))
             try:
                 yield row_in(line)
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            except ValueError as error:
                 if is_torn(line):
                     return  # cut off while rows were moved: they still stand in the index
                 raise not_a_row(path, number, error) from error

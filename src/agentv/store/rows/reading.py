@@ -1,7 +1,4 @@
-"""Rows read back. Every reader takes the keys that it needs; the rest is skipped.
-
-`StoredRow` declares the keys that all readers take, with what stands for those that a row leaves out.
-"""
+"""Rows read back from the files of a run."""
 
 from __future__ import annotations
 
@@ -10,172 +7,114 @@ from pathlib import Path
 from typing import TypeVar
 
 import msgspec
-from msgspec import Raw, Struct
 
 from agentv.errors import StoreError
-from agentv.model.run.cases import RequiredGrade
-from agentv.model.run.trial import SCHEMA_VERSION, Status
-from agentv.model.suite.suite import DEFAULT_THRESHOLD, Aggregate
+from agentv.model.run.row import FailureRow, Row, RowKey
+from agentv.model.run.trial import SCHEMA_VERSION
 from agentv.model.values.response import RUN_INTERRUPTED
-from agentv.model.values.usage import TokenUsage
 from agentv.store.files.lines import read_placed_lines
 from agentv.user_code.os_errors import store_error
 
-R = TypeVar("R", bound="StoredRow")
+T = TypeVar("T")
 
 
-class StoredRow(Struct, gc=False):
-    """The keys of a row that every reader takes; others, known and unknown, are ignored."""
-
-    test_id: str
-    target: str
-    suite: str = ""
-    eval_path: str | None = None
-    prompt_id: str | None = None
-    score: float | None = None
-    threshold: float = DEFAULT_THRESHOLD
-    repeat: int = 1
-    aggregate: Aggregate = "mean"
-    alpha: float | None = None
-    conversation_id: str | None = None
-    cluster_key: str | None = None
-    cluster: str | None = None
+class _Version(msgspec.Struct, gc=False):
     schema_version: int = SCHEMA_VERSION
-    variant: str | None = None
 
 
-class ErrorFacts(Struct, gc=False):
-    """The keys of an error that a resume needs: they decide if its trial runs again."""
+_rows = msgspec.json.Decoder(Row)
+_keys = msgspec.json.Decoder(RowKey)
+_versions = msgspec.json.Decoder(_Version)
 
-    code: str | None = None
-    stops: bool = False
-
-
-class RowFacts(StoredRow, gc=False, kw_only=True):
-    """The keys of a row that totals and a resume need."""
-
-    status: Status
-    key: str
-    sample: int = 1
-    duration_ms: float = 0.0
-    cost_usd: float | None = None
-    judge_cost_usd: float | None = None
-    token_usage: TokenUsage | None = None
-    judge_token_usage: TokenUsage | None = None
-    tags: tuple[str, ...] = ()
-    reused: bool = False
-    scores: Raw = Raw(b"[]")
-    error: ErrorFacts | None = None
-
-    @property
-    def gates(self) -> tuple[RequiredGrade, ...]:
-        """The required grades of the row, in the order of its scores."""
-        found = (
-            RequiredGrade.of(score.required, score.score or 0.0, score.passed or False)
-            for score in _scores.decode(self.scores)
-        )
-        return tuple(gate for gate in found if gate is not None)
-
-
-class _ScoreFacts(Struct, gc=False, rename={"passed": "pass"}):
-    score: float | None = None
-    passed: bool | None = None
-    required: bool | float = False
-
+_NO_ROW = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 _OF_INTERRUPTED = f'"error":{{"code":"{RUN_INTERRUPTED}"'.encode()
 """How a row begins its error; a text in which this stands has its quotes escaped."""
 
-_scores = msgspec.json.Decoder(list[_ScoreFacts])
-_rows = msgspec.json.Decoder(RowFacts)
 
-row_in = _rows.decode
-"""The facts of a line. Raises `msgspec.DecodeError` or `UnicodeDecodeError` where it is no row."""
-
-
-def read_rows(path: Path) -> Iterator[RowFacts]:
-    """Iterate over the rows of an `index.jsonl`; empty if it does not exist.
-
-    A last line that was cut off, or is being written, is passed over.
+def row_in(line: bytes) -> Row:
+    """The row in a line.
 
     Raises:
-        StoreError: a line is no row, or a newer agentv wrote it; the text names the line.
+        ValueError: it is not a row; the message says why.
+        StoreError: a newer agentv wrote it.
     """
-    return (row for _, row in read_placed_rows(path))
+    try:
+        row = _rows.decode(line)
+    except _NO_ROW as error:
+        refuse_newer(_version_of(line))  # which explains any other shape
+        raise ValueError(str(error)) from error
+    refuse_newer(row.schema_version)
+    return row
 
 
-def read_placed_rows(path: Path) -> Iterator[tuple[int, RowFacts]]:
-    """Read as `read_rows` does; the offset of each line, in bytes, stands first."""
-    return decoded_rows(path, _rows.decode)
+def _version_of(line: bytes) -> int:
+    try:
+        return _versions.decode(line).schema_version
+    except _NO_ROW:
+        return SCHEMA_VERSION
 
 
-def decoded_rows(path: Path, decode: Callable[[bytes], R], without: Container[int] = ()) -> Iterator[tuple[int, R]]:
-    """Read as `read_placed_rows` does, for readers that take other keys.
+def refuse_newer(version: int) -> None:
+    """Raise a StoreError if the version of a row's format is above ours."""
+    if version > SCHEMA_VERSION:
+        raise StoreError(f"written by a newer agentv (format {version}; this one reads up to {SCHEMA_VERSION})")
+
+
+def key_in(line: bytes) -> RowKey | None:
+    """What identifies the trial of a line of `index.jsonl`; None if it is not a row."""
+    try:
+        return _keys.decode(line)
+    except _NO_ROW:
+        return None
+
+
+def key_of_row(line: bytes) -> str | None:
+    """The trial key in a line of `index.jsonl`; None if it is not a row."""
+    found = key_in(line)
+    return found.key if found is not None else None
+
+
+def read_rows(path: Path, without: Container[int] = ()) -> Iterator[Row]:
+    """Iterate over the rows of an `index.jsonl`; a missing file has none. See `read_lines_as`."""
+    return (row for _, row in read_placed_rows(path, without))
+
+
+def read_placed_rows(path: Path, without: Container[int] = ()) -> Iterator[tuple[int, Row]]:
+    """The rows of an `index.jsonl`, each after the byte offset of its line. See `read_lines_as`."""
+    return read_lines_as(row_in, path, without)
+
+
+def read_lines_as(read: Callable[[bytes], T], path: Path, without: Container[int] = ()) -> Iterator[tuple[int, T]]:
+    """What each line of a file of rows contains, after the byte offset of the line.
+
+    An incomplete last line is skipped: its writer was interrupted, or is still writing.
 
     Args:
-        path: of an `index.jsonl`; one that is missing holds nothing.
-        decode: of a decoder of a struct.
+        read: returns what a line contains; raises as `row_in`.
+        path: of the file; a missing file has no lines.
         without: numbers of lines, from 1, that are skipped.
+
+    Raises:
+        StoreError: a line is not a row, or a newer agentv wrote it; the message names the line.
     """
     for place, number, line in read_placed_lines(path):
         if number in without:
             continue
         try:
-            row = decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            found = read(line)
+        except (ValueError, TypeError) as error:
             if is_torn(line):
                 return
             raise not_a_row(path, number, error) from error
-        if row.schema_version > SCHEMA_VERSION:
-            known = f"(format {row.schema_version}; this one reads up to {SCHEMA_VERSION})"
-            raise StoreError(f"{path}:{number}: written by a newer agentv {known}")
-        yield place, row
+        except StoreError as error:
+            raise StoreError(f"{path}:{number}: {error}") from error
+        yield place, found
 
 
 def is_torn(line: bytes) -> bool:
     """Return true if a line has no end: its writer was cut off, or is about to write the rest."""
     return not line.endswith(b"\n")
-
-
-class _KeyOf(Struct, gc=False):
-    key: str
-    eval_path: str | None = None
-
-
-class _CaseOf(Struct, gc=False):
-    test_id: str
-
-
-_key = msgspec.json.Decoder(_KeyOf)
-_case = msgspec.json.Decoder(_CaseOf)
-
-
-def key_of_row(line: bytes) -> str | None:
-    """The trial key in a line of `index.jsonl`; None if it is not a row."""
-    try:
-        return _key.decode(line).key
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
-
-
-def case_of_row(line: bytes) -> str | None:
-    """The case id in a line of `index.jsonl`; None if it is not a row."""
-    try:
-        return _case.decode(line).test_id
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
-
-
-def trial_of_row(line: bytes) -> str | None:
-    """The trial that a line is of, as one text; None for a line that is no row.
-
-    A key is not enough: two files may hold the same case, and then two trials have one key.
-    """
-    try:
-        row = _key.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
-    return f"{row.eval_path}\0{row.key}"
 
 
 def not_a_row(path: Path, number: int, error: Exception) -> StoreError:
@@ -217,5 +156,5 @@ _AT_ONCE = 1 << 20
 """Bytes of lines that are searched at once."""
 
 
-def _runs_again(error: ErrorFacts | None) -> bool:
-    return error is not None and (bool(error.stops) or error.code == RUN_INTERRUPTED)
+def _runs_again(error: FailureRow | None) -> bool:
+    return error is not None and (error.stops or error.code == RUN_INTERRUPTED)

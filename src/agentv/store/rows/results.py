@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
-
-import msgspec
-from msgspec import UNSET
 
 from agentv.errors import StoreError
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade
-from agentv.model.run.sampling import SamplingStop
-from agentv.model.run.trial import SCHEMA_VERSION, Score, Status, Trial, TrialResult
+from agentv.model.run.row import FailureRow, Row, ScoreRow, TurnRow
+from agentv.model.run.trial import Score, Trial, TrialResult
 from agentv.model.run.work import StoredWork
 from agentv.model.suite.assertion import AssertionEntry, AssertionSettings
 from agentv.model.suite.suite import DEFAULT_TIMEOUT_S, Case, Suite, TargetSpec
-from agentv.model.suite.workspace import SandboxName, Variant
+from agentv.model.suite.workspace import Variant
 from agentv.model.values.message import Message, messages_from_json
-from agentv.model.values.response import Attempt, CallFailure, Failure, TargetResponse
+from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.retrieved import read_context
 from agentv.model.values.span import Span
-from agentv.model.values.usage import TokenUsage
-from agentv.model.values.values import EMPTY
 from agentv.ports import Executor, Target
-from agentv.store.files.lines import lines_at, read_lines
-from agentv.store.rows.reading import StoredRow, is_torn, not_a_row
-from agentv.store.rows.rows import FailureRow, ScoreRow, TurnRow
+from agentv.store.files.lines import lines_at
+from agentv.store.rows.reading import read_lines_as, row_in
 
 
 def read_results(path: Path, root: str, without: Container[int] = ()) -> Iterator[TrialResult]:
@@ -44,30 +37,24 @@ def read_results(path: Path, root: str, without: Container[int] = ()) -> Iterato
         without: numbers of lines, from 1, that are skipped.
 
     Raises:
-        StoreError: a line is not a row; the message names it.
+        StoreError: a line is not a row, or a newer agentv wrote it; the message names it.
     """
-    for number, line in read_lines(path):
-        if number in without:
-            continue
-        try:
-            yield _result(_decode(line), root)
-        except _NO_ROW as error:
-            if is_torn(line):
-                return
-            raise not_a_row(path, number, error) from error
+    return (result for _, result in read_lines_as(lambda line: result_in(line, root), path, without))
 
 
 def read_results_at(path: Path, root: str, places: Iterable[int]) -> Iterator[TrialResult]:
     """Read as `read_results` does, the rows that begin at these byte offsets, in this order.
 
     Raises:
-        StoreError: no row begins at an offset.
+        StoreError: no row begins at an offset, or a newer agentv wrote it.
     """
     for place, line in lines_at(path, places):
         try:
-            yield _result(_decode(line), root)
-        except _NO_ROW as error:
+            yield result_in(line, root)
+        except ValueError as error:
             raise StoreError(f"{path}: no row of a run starts at byte {place}: {error}") from error
+        except StoreError as error:
+            raise StoreError(f"{path}: {error}") from error
 
 
 def result_in(line: bytes, root: str) -> TrialResult:
@@ -77,60 +64,11 @@ def result_in(line: bytes, root: str) -> TrialResult:
         ValueError: it is not a row; the message says why.
         StoreError: a newer agentv wrote it.
     """
+    row = row_in(line)
     try:
-        row = _decode(line)
-        if row.schema_version <= SCHEMA_VERSION:
-            return _result(row, root)
-    except _NO_ROW as error:
+        return _result(row, root)
+    except TypeError as error:
         raise ValueError(str(error)) from error
-    raise StoreError(f"written by a newer agentv (format {row.schema_version}; this one reads up to {SCHEMA_VERSION})")
-
-
-class _ResultRow(StoredRow, gc=False, kw_only=True):
-    """The keys of a row that make up a result."""
-
-    key: str
-    status: Status
-    scores: tuple[ScoreRow, ...]
-    score: float | None
-    sample: int = 1
-    timestamp: str = ""
-    input: tuple[Mapping[str, Any], ...] = ()
-    output: str | None = None
-    expected_output: str | None = None
-    error: FailureRow | None = None
-    duration_ms: float = 0.0
-    attempts: int = 1
-    token_usage: TokenUsage | None = None
-    judge_token_usage: TokenUsage | None = None
-    cost_usd: float | None = None
-    judge_cost_usd: float | None = None
-    metadata: Mapping[str, Any] = EMPTY
-    case_sha256: str = ""
-    tags: tuple[str, ...] = ()
-    turns: tuple[TurnRow, ...] = ()
-    retries: tuple[Attempt, ...] = ()
-    reused: bool = False
-    notes: tuple[str, ...] = ()
-    context: tuple[Any, ...] = ()
-    response_metadata: Mapping[str, Any] = EMPTY
-    thoughts: str = ""
-    vars: Mapping[str, Any] = EMPTY
-    finish_reason: str | None = None
-    stopped: SamplingStop | None = None
-    sandbox: SandboxName | None = None
-    agent_version: str | None = None
-    trace_path: str | None = None
-    diff_path: str | None = None
-    native_path: str | None = None
-    workspace_path: str | None = None
-    work_path: str | None = None
-    work_sha256: str | None = None
-
-
-_decode = msgspec.json.Decoder(_ResultRow).decode
-
-_NO_ROW = (msgspec.DecodeError, UnicodeDecodeError, TypeError, ValueError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +90,7 @@ class _StoredTarget:
         raise NotImplementedError(f"the row of {spec.name} holds an answer, not how it was had ({executor})")
 
 
-def _result(row: _ResultRow, root: str) -> TrialResult:
+def _result(row: Row, root: str) -> TrialResult:
     return TrialResult(
         trial=_trial(row, root),
         status=row.status,
@@ -183,27 +121,26 @@ def _result(row: _ResultRow, root: str) -> TrialResult:
 
 
 def _failure(row: FailureRow) -> Failure:
-    if row.stops is UNSET:
+    if not row.stops:
         return Failure(row.code, row.message, row.retryable)
-    return CallFailure(row.code, row.message, row.retryable, stops=row.stops)
+    return CallFailure(row.code, row.message, row.retryable, stops=True)
 
 
 def _turn(row: TurnRow) -> TargetResponse:
-    messages = messages_from_json(row.messages or ())
     return TargetResponse(
         row.output,
-        messages,
+        messages_from_json(row.messages),
         row.token_usage,
         row.cost_usd,
         row.duration_ms,
-        row.finish_reason or None,
-        metadata=row.response_metadata or EMPTY,
-        context=read_context(row.context or ()),
-        thoughts=row.thoughts or "",
+        row.finish_reason,
+        metadata=row.response_metadata,
+        context=read_context(row.context),
+        thoughts=row.thoughts,
     )
 
 
-def _trial(row: _ResultRow, root: str) -> Trial:
+def _trial(row: Row, root: str) -> Trial:
     case = Case(
         row.test_id,
         messages_from_json(row.input),
@@ -227,13 +164,13 @@ def _trial(row: _ResultRow, root: str) -> Trial:
         sample=row.sample,
         key=row.key,
         repeat=row.repeat,
-        aggregate=row.aggregate,
+        aggregate=row.aggregate or "mean",
         alpha=row.alpha,
         variant=Variant(row.variant) if row.variant else None,
     )
 
 
-def _stored(row: _ResultRow) -> StoredWork | None:
+def _stored(row: Row) -> StoredWork | None:
     """The work of the agent of a row; None if the row has none."""
     found = StoredWork(
         row.sandbox,
@@ -265,17 +202,15 @@ def _score(row: ScoreRow, root: str) -> Score:
 def _grade(row: ScoreRow) -> Grade:
     if row.error:
         return Grade.errored(row.error.code, row.error.message, details=row.details)
-    asked = None if row.judge is UNSET else row.judge
-    checks = tuple(row.assertions)
     return Grade(
         row.score or 0.0,
         row.passed or False,
-        checks,
+        tuple(row.assertions),
         row.reason,
         row.details,
-        has_own_threshold=row.counted is not UNSET,
-        asked_judge=asked,
-        needs=row.needs if row.needs is not UNSET else None,
+        has_own_threshold=row.counted is not None,
+        asked_judge=row.judge,
+        needs=row.needs,
     )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import NamedTuple
 
+from agentv.model.run.row import Row
 from agentv.model.values.usage import TokenUsage
-from agentv.store.rows.reading import RowFacts
 
 
 class Cell(NamedTuple):
@@ -25,7 +25,7 @@ class Spent:
         self.judges = Spending()
         self.reused = 0
 
-    def add(self, row: RowFacts) -> None:
+    def add(self, row: Row) -> None:
         """Take in a row."""
         if row.reused:  # another run paid for the answer
             self.reused += 1
@@ -76,7 +76,7 @@ class SpentByCell:
     def __init__(self) -> None:
         self._cells: dict[tuple[str, str | None, str | None], Spent] = {}
 
-    def add(self, row: RowFacts) -> None:
+    def add(self, row: Row) -> None:
         """Take in a row."""
         cell = (row.target, row.prompt_id, row.variant)
         found = self._cells.get(cell)

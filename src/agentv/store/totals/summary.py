@@ -18,11 +18,11 @@ from msgspec.structs import replace
 
 from agentv.errors import StoreError
 from agentv.model.run.group_totals import GroupTotals
+from agentv.model.run.row import Row
 from agentv.model.run.summary import Summary
 from agentv.model.values.values import JsonObject
 from agentv.store.files.decoded_types import described
 from agentv.store.files.directory import SUMMARY, DamagedRecordError, RunDirectory, read_document
-from agentv.store.rows.reading import RowFacts
 from agentv.store.totals.group_tally import GroupTally, merged, one_rule
 from agentv.store.totals.spending import SpentByCell
 from agentv.store.totals.tally import Profile, Tally
@@ -53,13 +53,13 @@ class PlannedCounts:
 
 
 def summarize(
-    rows: Iterable[RowFacts],
+    rows: Iterable[Row],
     *,
     run_id: str,
     planned: PlannedCounts,
     duration_ms: float,
     processes: int = 1,
-    replaced: Iterable[RowFacts] = (),
+    replaced: Iterable[Row] = (),
 ) -> Summary:
     """The totals over the rows of a run.
 
@@ -86,12 +86,12 @@ class RunCounts:
         self._tally = Tally()
         self._spent = SpentByCell()
 
-    def add(self, row: RowFacts) -> None:
+    def add(self, row: Row) -> None:
         """One more row."""
         self._spent.add(row)
         self._tally.add(row)
 
-    def add_replaced(self, row: RowFacts) -> None:
+    def add_replaced(self, row: Row) -> None:
         """A row that does not count any more, but for what it cost."""
         self._spent.add(row)
 

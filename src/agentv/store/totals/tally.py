@@ -11,12 +11,12 @@ from typing import NamedTuple, get_args
 from agentv.model.run.cases import RequiredGrade, Sample
 from agentv.model.run.clusters import CASE, cluster_of, key_of_cluster
 from agentv.model.run.group_totals import Counts
+from agentv.model.run.row import Row
 from agentv.model.run.sampling import SamplingStop
 from agentv.model.run.trial import Status
 from agentv.model.suite.suite import Aggregate
 from agentv.model.values.hashes import NumberedHashes
 from agentv.stats.samples.deciding import Rule, stopped_by, verdict_over
-from agentv.store.rows.reading import RowFacts
 
 STATUSES: tuple[Status, ...] = get_args(Status)
 _CODES = {status: code for code, status in enumerate(STATUSES)}
@@ -105,7 +105,7 @@ class Tally:
         self._samples: dict[int, tuple[str, list[int]]] = {}
         self._gates: dict[int, tuple[RequiredGrade, ...]] = {}
 
-    def add(self, row: RowFacts) -> None:
+    def add(self, row: Row) -> None:
         """Take in one row."""
         case = (row.eval_path, row.suite, row.test_id, row.target, row.prompt_id, row.variant)
         number = self._numbers.number(hash((*case, row.sample)))
@@ -181,15 +181,16 @@ class Tally:
         trials = max(0, planned - len(self._codes))
         return -(-trials // min(repeats, default=1))
 
-    def _profile(self, row: RowFacts) -> int:
+    def _profile(self, row: Row) -> int:
         repeat = max(row.repeat, 1)
         by = key_of_cluster(row) or CASE
         key: tuple[object, ...]
-        key = (row.suite, row.target, row.prompt_id, row.tags, row.threshold, repeat, row.aggregate, row.alpha, by)
+        rule = (row.threshold, repeat, row.aggregate or "mean", row.alpha)
+        key = (row.suite, row.target, row.prompt_id, row.tags, *rule, by)
         key = key if row.variant is None else (*key, row.variant)
         return self._profiles.setdefault(key, len(self._profiles))
 
-    def _add_sample(self, case: int, number: int, row: RowFacts) -> None:
+    def _add_sample(self, case: int, number: int, row: Row) -> None:
         _, numbers = self._samples.setdefault(case, (row.test_id, []))
         if number not in numbers:
             numbers.append(number)

@@ -4,28 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from msgspec import to_builtins
+
+from agentv.model.run.row import Row
 from agentv.model.values.values import Json
 from agentv.registry.types import RunData
 
-ROW: Mapping[str, Json] = {
-    "test_id": "greeting",
-    "suite": "greetings",
-    "eval_path": "evals/greetings.eval.yaml",
-    "target": "echo",
-    "prompt_id": None,
-    "sample": 1,
-    "status": "passed",
-    "score": 1.0,
-    "threshold": 0.8,
-    "output": "hello <b>&\n",
-    "scores": [],
-    "error": None,
-    "duration_ms": 12.5,
-    "cost_usd": None,
-    "attempts": [],
-    "metadata": {},
-    "schema_version": 1,
-}
+_ROW = Row(
+    test_id="greeting",
+    suite="greetings",
+    eval_path="evals/greetings.eval.yaml",
+    target="echo",
+    timestamp="2026-11-21T14:03:22Z",
+    status="passed",
+    score=1.0,
+    output="hello <b>&\n",
+    duration_ms=12.5,
+    key="0",
+)
+
+ROW: Mapping[str, Json] = to_builtins(_ROW)
 """A row of a passed trial."""
 
 ROWS: tuple[Mapping[str, Json], ...] = (

@@ -6,14 +6,14 @@ from agentv.app.compare.gathering import cases_of
 from agentv.model.values.message import Message
 from agentv.model.values.response import TargetResponse
 from agentv.store.files.encoding import to_json
-from agentv.store.rows.outcomes import decode_outcome
+from agentv.store.rows.reading import row_in
 from agentv.store.rows.rows import RelativePaths, row_of
 from doubles.trials import ROOT, errored_score, finished, graded, scored, trial
 
 
 def cases(results, cluster=None):
     lines = (to_json(row_of(result, RelativePaths(ROOT))) for result in results)
-    return cases_of(enumerate(map(decode_outcome, lines), 1), cluster)
+    return cases_of(enumerate(map(row_in, lines), 1), cluster)
 
 
 def only(results, cluster=None):

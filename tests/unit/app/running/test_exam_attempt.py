@@ -12,7 +12,7 @@ from agentv.app.planning.preparation import prepare
 from agentv.app.running.exam_attempt import append, exam_attempts, recorded, texts_home
 from agentv.app.settings import EvalSettings
 from agentv.errors import StoreError
-from agentv.store.rows.reading import RowFacts
+from agentv.model.run.row import Row
 from doubles.loading import repository
 
 EXAM = """\
@@ -39,11 +39,15 @@ def prepared(tmp_path):
     return read
 
 
-def rows(prepared, *statuses: str) -> list[RowFacts]:
+def rows(prepared, *statuses: str) -> list[Row]:
     """A row for each trial of the plan, as long as there is a status for it."""
     return [
-        RowFacts(
-            trial.case.id, trial.target.name, status=status, key=trial.key, score=1.0 if status == "passed" else 0.0
+        Row(
+            test_id=trial.case.id,
+            target=trial.target.name,
+            status=status,
+            key=trial.key,
+            score=1.0 if status == "passed" else 0.0,
         )
         for trial, status in zip(prepared.plan, statuses, strict=False)
     ]
@@ -85,7 +89,7 @@ def test_nothing_but_passed_samples_pass_a_case(prepared, statuses, passed, fail
 def test_of_several_rows_of_one_trial_the_last_counts_and_others_rows_count_for_nothing(prepared):
     run = prepared()
     earlier = rows(run, "errored", "failed", "passed")
-    others = [RowFacts("a", "pupil", status="failed", key="another-key", score=0.0)]
+    others = [Row(test_id="a", target="pupil", status="failed", key="another-key", score=0.0)]
     found = sat(run, [*earlier, *rows(run, "passed", "passed", "passed"), *others]).exam_row
     assert found.all_passed
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from agentv.model.run.grade import Check, Grade
+from agentv.model.run.row import Row
 from agentv.model.run.trial import Score, Trial
 from agentv.model.suite.suite import Case, Suite, TargetSpec
 from agentv.model.values.message import Message, TextBlock, ToolCall
@@ -17,9 +18,7 @@ from agentv.model.values.response import Attempt, CallFailure, Failure, TargetRe
 from agentv.model.values.retrieved import RetrievedText
 from agentv.model.values.usage import TokenUsage
 from agentv.store.files.encoding import to_json
-from agentv.store.rows.outcomes import OutcomeRow
-from agentv.store.rows.reading import RowFacts, StoredRow
-from agentv.store.rows.rows import RelativePaths, Row, row_of
+from agentv.store.rows.rows import RelativePaths, row_of
 from doubles.trials import ROOT, entry, errored_score, finished, graded, scored, trial
 
 SECTION_13 = [
@@ -309,15 +308,8 @@ def test_totals_read_what_a_row_says():
     line = to_json(
         row_of(finished(trial=subject, scores=scores, cost_usd=0.5, judge_cost_usd=0.25), RelativePaths(ROOT))
     )
-    facts = msgspec.json.decode(line, type=RowFacts)
+    facts = msgspec.json.decode(line, type=Row)
     assert (facts.test_id, facts.status, facts.key) == ("refund-1", "passed", subject.key)
     assert (facts.tags, facts.repeat, facts.aggregate, facts.sample) == (("smoke",), 2, "pass_any", 2)
     assert (facts.cost_usd, facts.judge_cost_usd, facts.threshold) == (0.5, 0.25, 0.8)
     assert [(gate.mark, gate.value) for gate in facts.gates] == [(1.0, 1.0), (0.5, 0.4), (1.0, 0.0)]
-
-
-@pytest.mark.parametrize("reader", [RowFacts, OutcomeRow])
-def test_readers_take_the_keys_of_rows_and_no_others(reader):
-    names = {field.name for field in msgspec.structs.fields(reader)}
-    assert names <= {field.name for field in msgspec.structs.fields(Row)}
-    assert names > {field.name for field in msgspec.structs.fields(StoredRow)}

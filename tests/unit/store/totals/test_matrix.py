@@ -4,10 +4,10 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from agentv.model.run.row import Row
 from agentv.model.run.summary import Summary
 from agentv.model.values.usage import TokenUsage
 from agentv.store.files.encoding import to_json
-from agentv.store.rows.reading import RowFacts
 from agentv.store.rows.rows import RelativePaths, row_of
 from agentv.store.totals.summary import PlannedCounts, summarize
 from doubles.trials import ROOT, finished, trial
@@ -18,7 +18,7 @@ def row(status, case_id, target, *, cost_usd=None, duration_ms=10.0, token_usage
     result = finished(
         status, trial=subject, cost_usd=cost_usd, duration_ms=duration_ms, token_usage=token_usage, reused=reused
     )
-    return msgspec.json.decode(to_json(row_of(result, RelativePaths(ROOT))), type=RowFacts)
+    return msgspec.json.decode(to_json(row_of(result, RelativePaths(ROOT))), type=Row)
 
 
 def summary(*rows, replaced=()):

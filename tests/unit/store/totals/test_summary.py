@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from agentv.errors import StoreError
 from agentv.model.run.group_totals import Counts
+from agentv.model.run.row import Row
 from agentv.model.run.summary import CaseRule
 from agentv.model.values.usage import TokenUsage
 from agentv.reports.run.rates import rate_words
@@ -20,7 +21,7 @@ from agentv.stats.intervals.design_effect import estimated_rate
 from agentv.stats.intervals.proportion import wilson_interval
 from agentv.store.files.directory import SUMMARY, RunDirectory
 from agentv.store.files.encoding import to_json
-from agentv.store.rows.reading import RowFacts, read_rows
+from agentv.store.rows.reading import read_rows
 from agentv.store.rows.rows import RelativePaths, row_of
 from agentv.store.totals.group_tally import GroupTally
 from agentv.store.totals.summary import PlannedCounts, summarize, summary_in
@@ -37,7 +38,7 @@ def row(status="passed", case_id="a", *, score=None, scores=(), **given):
     spent = {name: given.pop(name) for name in _SPENT if name in given}
     chosen = {"passed": 1.0, "failed": 0.0}.get(status) if score is None else score
     result = finished(status, trial=trial(case_id, **given), score=chosen, scores=scores, **spent)
-    return msgspec.json.decode(to_json(row_of(result, RelativePaths(ROOT))), type=RowFacts)
+    return msgspec.json.decode(to_json(row_of(result, RelativePaths(ROOT))), type=Row)
 
 
 def summary(*rows, planned=None, **given):

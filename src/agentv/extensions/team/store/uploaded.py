@@ -13,9 +13,11 @@ import msgspec
 from msgspec import Meta, Struct
 
 from agentv.errors import StoreError
+from agentv.model.run.row import trial_name
 from agentv.model.run.runs import LONGEST_NAME
 from agentv.model.run.trial import SCHEMA_VERSION
 from agentv.store.files.directory import ARTIFACTS
+from agentv.store.rows.reading import row_in
 
 LARGEST_BATCH = 64 << 20
 """Bytes of the rows of one batch, and so of one row."""
@@ -125,17 +127,6 @@ class RowBatch:
     replace: bool = False
 
 
-class _RowKey(Struct, gc=False):
-    key: str
-    test_id: str
-    target: str
-    eval_path: str | None = None
-    schema_version: int = SCHEMA_VERSION
-
-
-_decode_row = msgspec.json.Decoder(_RowKey).decode
-
-
 def checked_rows(batch: RowBatch) -> list[Line]:
     """The lines of a batch.
 
@@ -165,18 +156,14 @@ def _trial_of(line: bytes, place: int) -> str:
     if line.isspace():
         return ""
     try:
-        row = _decode_row(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        row = row_in(line)
+    except ValueError as error:
         raise UploadRefusedError(f"the line at byte {place} is not a row of a run: {error}") from error
-    if row.schema_version > SCHEMA_VERSION:
-        raise UploadRefusedError(
-            f"the row at byte {place} was written by a newer agentv (format {row.schema_version}; the server reads "
-            f"up to {SCHEMA_VERSION}): upgrade the server"
-        )
+    except StoreError as error:
+        raise UploadRefusedError(f"the row at byte {place} was {error}: upgrade the server") from error
     if not row.key.isprintable():  # it is written into a line of the journal of copies
         raise UploadRefusedError(f"the row at byte {place} has a key with control characters")
-    trial = f"{row.eval_path}\0{row.key}".encode(errors="surrogatepass")
-    return sha256(trial).hexdigest()[:32]
+    return sha256(trial_name(row.eval_path, row.key).encode(errors="surrogatepass")).hexdigest()[:32]
 
 
 def object_in(document: bytes, what: str) -> dict[str, Any]:

@@ -6,8 +6,6 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import msgspec
-
 from agentv.errors import StoreError
 from agentv.extensions.view.index.case_entries import IndexedTrial
 from agentv.extensions.view.viewed.appended import appended_lines
@@ -92,7 +90,7 @@ def read_batch(file: Path, root: str, start: int, first: int, collected: Collect
         try:
             result = result_in(line, root)
             collected.add(result, first + len(trials), line)
-        except (ValueError, msgspec.DecodeError) as error:
+        except ValueError as error:
             problem = problem or f"{file.name}: no row of a run starts at byte {place}: {error}"
             continue
         except StoreError as error:

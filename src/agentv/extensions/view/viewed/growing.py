@@ -20,7 +20,7 @@ from agentv.errors import StoreError
 from agentv.extensions.view.index.case_choice import CaseChoice
 from agentv.extensions.view.index.case_entries import CaseEntry
 from agentv.extensions.view.index.case_index import CaseIndex
-from agentv.extensions.view.viewed.appended import FileState, fingerprint, line_at, state_of
+from agentv.extensions.view.viewed.appended import FileState, fingerprint, state_of
 from agentv.extensions.view.viewed.batches import Collected, read_batch
 from agentv.extensions.view.viewed.index_facts import IndexFacts, index_facts
 from agentv.extensions.view.viewed.keeping import failures_name, finish, kept_index, put_beside_rows
@@ -30,7 +30,7 @@ from agentv.model.run.trial import TrialResult
 from agentv.model.values.values import JsonObject
 from agentv.reports.run.failures import FailureGroup, FailureGroups
 from agentv.store.files.directory import INDEX, VIEWED, is_being_written
-from agentv.store.rows.results import result_in
+from agentv.store.rows.results import read_results_at
 
 T = TypeVar("T")
 
@@ -371,10 +371,7 @@ def _failures_of(index: CaseIndex, file: Path, root: str) -> FailureGroups:
 
 
 def _result_at(file: Path, root: str, place: int) -> TrialResult:
-    try:
-        return result_in(line_at(file, place), root)
-    except ValueError as error:
-        raise StoreError(f"{file}: no row of a run starts at byte {place}: {error}") from error
+    return next(read_results_at(file, root, [place]))
 
 
 def _is_another(found: FileState, index: CaseIndex, file: Path, inode: int) -> bool:

@@ -7,7 +7,8 @@ import pytest
 from agentv.errors import StoreError
 from agentv.model.run.trial import SCHEMA_VERSION
 from agentv.store.files.encoding import to_json
-from agentv.store.rows.outcomes import read_outcomes
+from agentv.store.rows.reading import read_placed_rows, row_in
+from agentv.store.rows.results import read_results, read_results_at
 from agentv.store.rows.rows import RelativePaths, row_of
 from doubles.trials import ROOT, errored_score, finished, scored, trial
 
@@ -21,17 +22,16 @@ def row(**given):
     return to_json(row_of(finished(**given), RelativePaths(ROOT)))
 
 
-def test_a_row_is_read_with_its_place_and_without_its_answer(tmp_path):
+def test_a_row_is_read_with_its_place(tmp_path):
     path = written(
         tmp_path / "index.jsonl",
         row(trial=trial("a")),
         row(trial=trial("b", tags=("x",), repeat=3), scores=[scored(False, required=True), errored_score()]),
     )
-    ((place, found),) = read_outcomes(path, without={1})
+    ((place, found),) = read_placed_rows(path, without={1})
     assert (place, found.test_id, found.tags, found.repeat) == (len(row(trial=trial("a"))) + 1, "b", ("x",), 3)
     assert [(one.passed, one.score, one.required) for one in found.scores] == [(False, 0.0, True), (None, None, False)]
-    assert json.loads(bytes(found.input)) == [{"role": "user", "content": "May I return it?"}]
-    assert not hasattr(found, "output")
+    assert found.input == [{"role": "user", "content": "May I return it?"}]
 
 
 @pytest.mark.parametrize("score", [7, -0.1, 1.001])
@@ -41,28 +41,47 @@ def test_a_score_that_is_none_is_refused_with_its_line(tmp_path, score, of):
     (written_row if of == "its own" else written_row["scores"][0])["score"] = score
     path = written(tmp_path / "index.jsonl", row(), json.dumps(written_row).encode())
     with pytest.raises(StoreError, match=r"jsonl:2: not a row of a run.*score"):
-        list(read_outcomes(path))
+        list(read_placed_rows(path))
 
 
 @pytest.mark.parametrize("line", [b"[]", b"{", b'{"test_id":1}'])
 def test_a_line_that_is_no_row_is_named(tmp_path, line):
     path = written(tmp_path / "index.jsonl", row(), line)
     with pytest.raises(StoreError, match="jsonl:2: not a row of a run"):
-        list(read_outcomes(path))
+        list(read_placed_rows(path))
 
 
-def test_a_row_of_a_newer_agentv_is_refused(tmp_path):
-    newer = json.loads(row()) | {"schema_version": SCHEMA_VERSION + 1}
+@pytest.mark.parametrize("changed", [{}, {"scores": "in another shape"}])
+def test_a_row_of_a_newer_agentv_is_refused_with_its_version(tmp_path, changed):
+    newer = json.loads(row()) | changed | {"schema_version": SCHEMA_VERSION + 1}
     path = written(tmp_path / "index.jsonl", json.dumps(newer).encode())
-    with pytest.raises(StoreError, match="jsonl:1: written by a newer agentv"):
-        list(read_outcomes(path))
+    expected = f"jsonl:1: written by a newer agentv .format {SCHEMA_VERSION + 1};"
+    with pytest.raises(StoreError, match=expected):
+        list(read_placed_rows(path))
+    with pytest.raises(StoreError, match=expected):
+        list(read_results(path, ROOT))
+    with pytest.raises(StoreError, match=f"written by a newer agentv .format {SCHEMA_VERSION + 1};"):
+        list(read_results_at(path, ROOT, [0]))
+
+
+def test_a_row_of_an_older_agentv_is_read(tmp_path):
+    older = {key: value for key, value in json.loads(row()).items() if key in {"test_id", "target", "status", "key"}}
+    path = written(tmp_path / "index.jsonl", json.dumps(older).encode())
+    (found,), (result,) = [one for _, one in read_placed_rows(path)], read_results(path, ROOT)
+    assert (found.vars, found.finish_reason, found.scores, found.sample) == ({}, None, (), 1)
+    assert (result.status, result.trial.case.vars, result.finish_reason) == ("passed", {}, None)
+
+
+def test_a_row_has_the_same_bytes_when_it_is_written_again():
+    lines = [row(), row(trial=trial("b", tags=("x",), repeat=3), scores=[scored(False), errored_score()])]
+    assert [to_json(row_in(line)) for line in lines] == lines
 
 
 def test_a_file_that_is_not_there_holds_nothing(tmp_path):
-    assert list(read_outcomes(tmp_path / "index.jsonl")) == []
+    assert list(read_placed_rows(tmp_path / "index.jsonl")) == []
 
 
 def test_a_last_row_that_is_being_written_is_passed_over(tmp_path):
     path = written(tmp_path / "index.jsonl", row(), row())
     path.write_bytes(path.read_bytes()[:-20])
-    assert len(list(read_outcomes(path))) == 1
+    assert len(list(read_placed_rows(path))) == 1

@@ -1,0 +1,173 @@
+"""A row of `index.jsonl`: one finished trial, as a run writes it and as every reader reads it (SPEC section 13).
+
+This is the only declaration of a row. Keys are in the order of the file. `always` marks a key that every row has; its
+argument is the value for rows of older versions, which lack it. Other keys are written only if they differ from their
+default. Totals are computed from rows alone, and so are views.
+
+`input` and `output` of a conversation are its transcript; `turns` are the answers to its calls. `metadata` is the
+case's, which a target cannot change; `response_metadata` is what a target reports beside its answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, TypeVar
+
+from msgspec import Meta, Struct, field
+
+from agentv.model.run.cases import RequiredGrade
+from agentv.model.run.grade import TOLERANCE, AskedJudge, Check
+from agentv.model.run.sampling import SamplingStop
+from agentv.model.run.trial import SCHEMA_VERSION, Status
+from agentv.model.suite.suite import DEFAULT_THRESHOLD, Aggregate
+from agentv.model.suite.workspace import SandboxName
+from agentv.model.values.response import Attempt
+from agentv.model.values.usage import TokenUsage
+from agentv.model.values.values import EMPTY
+
+T = TypeVar("T")
+
+Unit = Annotated[float, Meta(ge=-TOLERANCE, le=1 + TOLERANCE)]
+"""A score, give or take rounding. Rows may come from elsewhere, and one score of 7 would decide any mean."""
+
+
+def always(absent: T) -> T:
+    """A key that every row has; `absent` is its value in rows of older versions without it."""
+    return field(default_factory=lambda: absent)  # a default itself would be left out of the file
+
+
+class ErrorRow(Struct, gc=False):
+    """Why a grade could not be given."""
+
+    code: str
+    message: str = always("")
+
+
+class FailureRow(Struct, gc=False, omit_defaults=True):
+    """Why a trial has no verdict. `stops`: it also stopped its target, so that a resume tries again."""
+
+    code: str
+    message: str = always("")
+    retryable: bool = always(False)
+    stops: bool = False
+
+
+class ScoreRow(Struct, gc=False, omit_defaults=True, kw_only=True, rename={"passed": "pass"}):
+    """The grade of one assertion. `score` and `passed` are None where it errored.
+
+    `counted`: what the case's score is made of, where that is not `score`. `needs`: the score at which it passes.
+    """
+
+    name: str
+    type: str
+    score: Unit | None = always(None)
+    passed: bool | None = always(None)
+    weight: float = always(1.0)
+    required: bool | float = always(False)
+    assertions: Sequence[Check] = always(())
+    reason: str | None = always(None)
+    details: Mapping[str, Any] = always(EMPTY)
+    duration_ms: float = always(0.0)
+    source: str | None = always(None)
+    error: ErrorRow | None = None
+    judge: AskedJudge | None = None
+    counted: float | None = None
+    needs: float | None = None
+
+
+class TurnRow(Struct, gc=False, omit_defaults=True):
+    """The target's answer to one turn. `messages` are there if it said more than its `output`."""
+
+    output: str | None
+    duration_ms: float | None
+    token_usage: TokenUsage | None
+    cost_usd: float | None
+    messages: Sequence[Mapping[str, Any]] = ()
+    context: Sequence[Any] = ()
+    response_metadata: Mapping[str, Any] = EMPTY
+    thoughts: str = ""
+    finish_reason: str | None = None
+
+
+class Row(Struct, gc=False, omit_defaults=True, kw_only=True):
+    """One finished trial. Durations are milliseconds, costs US dollars."""
+
+    test_id: str
+    suite: str = always("")
+    eval_path: str | None = always(None)
+    target: str
+    prompt_id: str | None = always(None)
+    vars: Mapping[str, Any] = always(EMPTY)
+    finish_reason: str | None = always(None)
+    sample: int = always(1)
+    timestamp: str = always("")
+    status: Status
+    score: Unit | None = always(None)
+    threshold: Unit = always(DEFAULT_THRESHOLD)
+    output: str | None = always(None)
+    input: Sequence[Mapping[str, Any]] = always(())
+    scores: Sequence[ScoreRow] = always(())
+    error: FailureRow | None = always(None)
+    duration_ms: float = always(0.0)
+    token_usage: TokenUsage | None = always(None)
+    cost_usd: float | None = always(None)
+    attempts: int = always(1)
+    metadata: Mapping[str, Any] = always(EMPTY)
+    case_sha256: str = always("")
+    key: str
+    schema_version: int = always(SCHEMA_VERSION)
+    tags: tuple[str, ...] = ()
+    judge_cost_usd: float | None = None
+    repeat: int = 1
+    aggregate: Aggregate | None = None
+    conversation_id: str | None = None
+    turns: Sequence[TurnRow] = ()
+    retries: tuple[Attempt, ...] = ()
+    judge_token_usage: TokenUsage | None = None
+    reused: bool = False
+    alpha: float | None = None
+    stopped: SamplingStop | None = None
+    expected_output: str | None = None
+    cluster_key: str | None = None
+    cluster: str | None = None
+    variant: str | None = None
+    sandbox: SandboxName | None = None
+    agent_version: str | None = None
+    trace_path: str | None = None
+    diff_path: str | None = None
+    native_path: str | None = None
+    workspace_path: str | None = None
+    work_path: str | None = None
+    work_sha256: str | None = None
+    notes: tuple[str, ...] = ()
+    context: Sequence[Any] = ()
+    response_metadata: Mapping[str, Any] = EMPTY
+    thoughts: str = ""
+
+    @property
+    def gates(self) -> tuple[RequiredGrade, ...]:
+        """The required grades, in the order of `scores`."""
+        found = (
+            RequiredGrade.of(score.required, score.score or 0.0, score.passed or False)
+            for score in self.scores
+            if score.required is not False
+        )
+        return tuple(gate for gate in found if gate is not None)
+
+
+class RowKey(Struct, gc=False):
+    """The keys of a row that identify its trial, for readers that do not need the rest."""
+
+    key: str
+    test_id: str = ""
+    eval_path: str | None = None
+
+    @property
+    def trial(self) -> str:
+        """The trial as one text. A key is not enough: two files may contain the same case."""
+        return trial_name(self.eval_path, self.key)
+
+
+def trial_name(eval_path: str | None, key: str) -> str:
+    """One text for a trial: its file and its key."""
+    return f"{eval_path}\0{key}"
