@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from msgspec.structs import replace
+
 from agentv.model.run.grade import Grade
 from agentv.model.values.excerpts import CUT, LIMIT, excerpt, writable
 
-__all__ = ["CUT", "LIMIT", "NO_OUTPUT", "around", "excerpt", "listed", "quoted"]
+__all__ = ["CUT", "LIMIT", "NO_OUTPUT", "around", "excerpt", "listed", "quoted", "with_quotations"]
 
 _MARGIN = 40
+_LEAST_QUOTE = 8
 _SHOWN_VALUE = 60
 _SHOWN_VALUES = 3
 
@@ -40,3 +43,15 @@ def listed(values: tuple[str, ...]) -> str:
     """The first few values of a list, and how many more there are."""
     shown = ", ".join(quoted(value) for value in values[:_SHOWN_VALUES])
     return shown if len(values) <= _SHOWN_VALUES else f"{shown} and {len(values) - _SHOWN_VALUES} more"
+
+
+def with_quotations(grade: Grade, answer: str | None) -> Grade:
+    """The grade of a judge, with the places of evidence that quotes the answer word for word, and from one place."""
+    checks = tuple(replace(check, spans=_quotation(check.evidence or "", answer or "")) for check in grade.checks)
+    return replace(grade, checks=checks)
+
+
+def _quotation(evidence: str, answer: str) -> tuple[tuple[int, int], ...]:
+    quote = evidence.strip().strip("\"'“”‘’").strip()
+    at = answer.find(quote) if len(quote) >= _LEAST_QUOTE else -1
+    return () if at < 0 or answer.find(quote, at + 1) >= 0 else ((at, at + len(quote)),)

@@ -152,7 +152,7 @@ def _checks(scores: Iterable[Score]) -> Iterator[Check]:
     for score in scores:
         name, grade = score.entry.name, score.grade
         for check in grade.checks:
-            yield Check(f"{name}: {check.text}", check.passed, check.evidence)
+            yield Check(f"{name}: {check.text}", check.passed, check.evidence, check.spans)
         if not grade.checks and grade.error is None:
             yield Check(name, grade.passed, grade.reason)
 

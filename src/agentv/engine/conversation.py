@@ -169,6 +169,8 @@ class _Conversation:
             return _in_turn(shaped, number)
         check = run_context.check(trial.suite)
         scores = await grade_entries(turn.assertions, shaped, run_context.clock, check)
+        if number < len(trial.case.turns):  # a row has the last answer, where these places mean nothing
+            scores = tuple(structs.replace(one, grade=one.grade.without_spans()) for one in scores)
         self.parts.append(scores)
         if trial.case.flow.on_turn_failure == "stop" and not combined(scores, trial.threshold).passed:
             self.failed = number

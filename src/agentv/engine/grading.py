@@ -54,6 +54,8 @@ async def grade_entries(
         else:
             given = _begun(entry, context) if entry.settings.transform is None else _reshaped(entry, context)
             grade = given if isinstance(given, Grade) else await _in_time(entry, given, context)
+        if context.answered is not None or entry.settings.transform is not None:
+            grade = grade.without_spans()
         now = clock.monotonic()
         scores.append(Score(entry, judged(entry, grade, context.threshold), (now - before) * 1000))
         before = now

@@ -138,7 +138,7 @@ def test_a_timeout_of_the_assertions_own_is_not_ours():
 
 
 def looks(context: Any) -> Grade:
-    return Grade.of(True, str(context.output))
+    return Grade(1.0, True, (Check(str(context.output), True, None, ((0, 1),)),))
 
 
 @pytest.mark.parametrize(
@@ -153,6 +153,7 @@ def test_transform_reshapes_what_one_assertion_sees(transform, seen):
     reshaped, plain = scores(entry(Acts(looks), transform=transform), entry(Acts(looks)), output='{"a": {"b": [1, 2]}}')
     assert reshaped.grade.checks[0].text == seen
     assert plain.grade.checks[0].text == '{"a": {"b": [1, 2]}}'
+    assert (reshaped.grade.checks[0].spans, plain.grade.checks[0].spans) == ((), ((0, 1),))
 
 
 @pytest.mark.parametrize(

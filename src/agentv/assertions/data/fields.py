@@ -14,6 +14,7 @@ from math import floor
 from typing import Annotated, ClassVar, Literal
 
 from agentv.assertions.data.dates import DEFAULT_FORMATS, FormatError, read_date, reader_of
+from agentv.assertions.data.json_places import Span, value_spans
 from agentv.assertions.edits import TooManyEditsError, edits_between
 from agentv.assertions.evidence import NO_OUTPUT, excerpt, listed
 from agentv.assertions.json_compare import differences, same, shown
@@ -106,11 +107,11 @@ class FieldAccuracy(DeclaredAssertion):
         if isinstance(answer, NotJson):
             return Grade.of(False, "contains JSON with the fields", f"{answer.reason}: {excerpt(context.output, 120)}")
         try:
-            return self._compare(answer, reference)
+            return self._compare(answer, reference, context.output)
         except TooManyEditsError as error:
             return Grade.errored("too-long", f"a field could not be compared in time: {error}")
 
-    def _compare(self, answer: Json, reference: Json) -> Grade:
+    def _compare(self, answer: Json, reference: Json, output: str) -> Grade:
         compared: list[tuple[float, Check]] = []
         for field in self.fields:
             expected, found = read(_path(field.path), reference), read(_path(field.path), answer)
@@ -119,7 +120,8 @@ class FieldAccuracy(DeclaredAssertion):
                     message = f"the expected output has no field '{field.path}'; to skip it, set 'required: false'"
                     return Grade.errored("no-reference", message)
             elif not isinstance(found, Missing) or field.required:
-                compared.append((field.weight, _field_check(field, expected, found)))
+                spans = value_spans(output, _path(field.path), answer)
+                compared.append((field.weight, _field_check(field, expected, found, spans)))
         return self._combined(compared)
 
     def _combined(self, compared: Sequence[tuple[float, Check]]) -> Grade:
@@ -192,12 +194,12 @@ def reference_json(messages: Sequence[Message]) -> Json | NotJson:
 _path = lru_cache(maxsize=1024)(parse)
 
 
-def _field_check(field: Field, expected: Json, found: Json | Missing) -> Check:
+def _field_check(field: Field, expected: Json, found: Json | Missing, spans: tuple[Span, ...]) -> Check:
     text = f"{field.path} is {shown(expected)}"
     if isinstance(found, Missing):
         return Check(text, False, excerpt(found.message))
     wrong = _COMPARISONS[field.match](field, expected, found)
-    return Check(text, wrong is None, wrong or f"found {shown(found)}")
+    return Check(text, wrong is None, wrong or f"found {shown(found)}", spans)
 
 
 def _exact(_field: Field, expected: Json, found: Json) -> str | None:

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 
 from msgspec import structs
 
-from agentv.assertions.evidence import quoted
+from agentv.assertions.evidence import quoted, with_quotations
 from agentv.assertions.judged.rubric import OWN_PROMPT, details_of, prompt_issues, prompt_of, unjudged
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade, reaches
@@ -88,7 +88,9 @@ class Judged(DeclaredAssertion):
         if isinstance(rubric, Grade):
             return rubric
         verdict = await context.services.judge(self.judge).assess(rubric, self.judge_context(context))
-        return unjudged(verdict) if isinstance(verdict, Failure) else self.graded(verdict)
+        return (
+            unjudged(verdict) if isinstance(verdict, Failure) else with_quotations(self.graded(verdict), context.output)
+        )
 
     def judge_context(self, context: AssertionContext) -> AssertionContext:
         """The context as the judge is shown it."""

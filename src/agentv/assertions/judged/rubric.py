@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar
 
+from agentv.assertions.evidence import with_quotations
 from agentv.assertions.judged.file_texts import with_file_texts
 from agentv.assertions.judged.prompt_code import CodeWriter
 from agentv.assertions.judged.rubric_items import Entries, RubricEntry, item_issues, items_of, words_of
@@ -161,7 +162,11 @@ class LlmRubric(DeclaredAssertion):
         if isinstance(shown, Failure):
             return Grade.errored(shown.code, shown.message)
         verdict = await context.services.judge(self.judge).assess(rubric, shown)
-        return unjudged(verdict) if isinstance(verdict, Failure) else _judged(verdict, self.label())
+        return (
+            unjudged(verdict)
+            if isinstance(verdict, Failure)
+            else with_quotations(_judged(verdict, self.label()), context.output)
+        )
 
     def _prompt_issues(self, prompt: Document) -> Iterator[Issue]:
         if not is_criteria(prompt):

@@ -187,7 +187,8 @@ class StartsWith(_Edge):
         if self.trim:
             output, value = output.lstrip(), value.strip()
         at = 0 if output.startswith(value) else -1
-        return _found(f"starts with {quoted(value)}", output, at, value, lambda one, other: other.startswith(one))
+        text, cut = f"starts with {quoted(value)}", len(context.output) - len(output)
+        return _found(text, output, at, value, lambda one, other: other.startswith(one), cut)
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +274,9 @@ class Regex(DeclaredAssertion):
             return Grade.errored("regex-timeout", message)
         start, end = match.span() if match else (-1, -1)
         shown = around(output, start, end) if match else excerpt(output)
-        return Grade.of(match is not None, f"matches {quoted(self.value)}", shown)
+        spans = ((start, end),) if start < end else ()
+        check = Check(f"matches {quoted(self.value)}", match is not None, shown, spans)
+        return Grade(float(check.passed), check.passed, (check,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -411,17 +414,21 @@ def _within(value: str, output: str) -> bool:
     return value in output or value in output.casefold()
 
 
-def _check(text: str, output: str, at: int, value: str, matches: Matches = _within) -> Check:
-    """The check of a search: `at` is where the value was found, below 0 for nowhere."""
+def _check(text: str, output: str, at: int, value: str, matches: Matches = _within, cut: int = 0) -> Check:
+    """The check of a search: `at` is where the value was found, below 0 for nowhere.
+
+    `cut`: characters at the beginning of the answer that `output` lacks.
+    """
     if at < 0:
         near = only_difference(value, output, matches)
         return Check(text, False, f"{near}{excerpt(output, LIMIT - len(near))}")
-    return Check(text, True, around(output, at, at + len(value)))
+    spans = ((cut + at, cut + at + len(value)),) if value and not isinstance(output, _Folded) else ()
+    return Check(text, True, around(output, at, at + len(value)), spans)
 
 
-def _found(text: str, output: str, at: int, value: str, matches: Matches = _within) -> Grade:
+def _found(text: str, output: str, at: int, value: str, matches: Matches = _within, cut: int = 0) -> Grade:
     """The grade of a search, as `_check`."""
-    return Grade(0.0 if at < 0 else 1.0, at >= 0, (_check(text, output, at, value, matches),))
+    return Grade(0.0 if at < 0 else 1.0, at >= 0, (_check(text, output, at, value, matches, cut),))
 
 
 def _any_found(text: str, shown: str, output: str, values: Iterable[str]) -> Grade:
@@ -443,7 +450,13 @@ def _all_hold(found: Iterator[Check]) -> Grade:
 
 def _as_written(output: str, folded: str) -> str:
     """What evidence is taken from: folding can change the length, and then places in the two texts differ."""
-    return output if len(output) == len(folded) else folded
+    return output if len(output) == len(folded) else _Folded(folded)
+
+
+class _Folded(str):
+    """A folded text whose places are not those of the answer."""
+
+    __slots__ = ()
 
 
 def _same_json(value: Json, output: str) -> Grade:

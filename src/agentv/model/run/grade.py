@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from agentv.model.values.response import Failure
 from agentv.model.values.usage import TokenUsage
-from agentv.model.values.values import EMPTY, JsonObject
+from agentv.model.values.values import EMPTY, JsonObject, always
 
 TOLERANCE = 1e-9
 """How far below its pass mark a score may lie and still pass: the rounding of a weighted mean."""
@@ -21,12 +21,17 @@ NOT = "not: "
 """What the text of a check begins with when it was inverted."""
 
 
-class Check(Struct, frozen=True):
-    """One line of evidence inside a grade."""
+class Check(Struct, frozen=True, omit_defaults=True):
+    """One line of evidence inside a grade.
+
+    Attributes:
+        spans: the places in the answer that it found: start and end, in characters.
+    """
 
     text: str
     passed: bool
-    evidence: str | None = None
+    evidence: str | None = always(None)
+    spans: tuple[tuple[int, int], ...] = ()
 
 
 class AskedJudge(Struct, frozen=True):
@@ -90,7 +95,9 @@ class Grade(Struct, frozen=True):
         """The exact complement: score, verdict and every check inverted. An errored grade is unchanged."""
         if self.error is not None or self.undecided:
             return self
-        checks = tuple(Check(_negated(check.text), not check.passed, check.evidence) for check in self.checks)
+        checks = tuple(
+            Check(_negated(check.text), not check.passed, check.evidence, check.spans) for check in self.checks
+        )
         # written out: `replace` looks the fields up again, and this runs for every negated assertion of every case
         return Grade(
             round(1.0 - self.score, PLACES),
@@ -106,6 +113,12 @@ class Grade(Struct, frozen=True):
             asked_judge=self.asked_judge,
             needs=None if self.needs is None else round(1.0 - self.needs, PLACES),
         )
+
+    def without_spans(self) -> Grade:
+        """The grade of a text that is not the answer, such as a transformed one."""
+        if not any(check.spans for check in self.checks):
+            return self
+        return replace(self, checks=tuple(replace(check, spans=()) for check in self.checks))
 
     def passing_at(self, mark: float) -> Grade:
         """The same grade with another threshold; an errored grade is unchanged."""

@@ -11,9 +11,9 @@ case's, which a target cannot change; `response_metadata` is what a target repor
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
-from msgspec import Meta, Struct, field
+from msgspec import Meta, Struct
 
 from agentv.model.run.cases import RequiredGrade
 from agentv.model.run.grade import TOLERANCE, AskedJudge, Check
@@ -23,17 +23,10 @@ from agentv.model.suite.suite import DEFAULT_THRESHOLD, Aggregate
 from agentv.model.suite.workspace import SandboxName
 from agentv.model.values.response import Attempt
 from agentv.model.values.usage import TokenUsage
-from agentv.model.values.values import EMPTY
-
-T = TypeVar("T")
+from agentv.model.values.values import EMPTY, always
 
 Unit = Annotated[float, Meta(ge=-TOLERANCE, le=1 + TOLERANCE)]
 """A score, give or take rounding. Rows may come from elsewhere, and one score of 7 would decide any mean."""
-
-
-def always(absent: T) -> T:
-    """A key that every row has; `absent` is its value in rows of older versions without it."""
-    return field(default_factory=lambda: absent)  # a default itself would be left out of the file
 
 
 class ErrorRow(Struct, gc=False):

@@ -98,12 +98,16 @@ class Redactor:
 
     def redact_result(self, result: TrialResult) -> TrialResult:
         """A finished trial without secrets in anything that is written or shown of it."""
+        output = self._maybe(result.output)
+        scores = tuple(self._score(score) for score in result.scores)
+        if output != result.output:  # so that places in it have moved
+            scores = tuple(structs.replace(score, grade=score.grade.without_spans()) for score in scores)
         return structs.replace(
             result,
             trial=self._trial(result.trial),
-            output=self._maybe(result.output),
+            output=output,
             input=tuple(self._message(message) for message in result.input),
-            scores=tuple(self._score(score) for score in result.scores),
+            scores=scores,
             error=self._failure(result.error),
             messages=tuple(self._message(message) for message in result.messages),
             metadata=self._object(result.metadata),

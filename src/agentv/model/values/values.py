@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+from msgspec import field
+
+T = TypeVar("T")
 
 if TYPE_CHECKING:
     Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
@@ -29,3 +33,11 @@ class _NoKeys(dict[str, "Json"]):
 
 EMPTY: JsonObject = _NoKeys()
 """The object without keys, shared; never written to."""
+
+
+def always(absent: T) -> T:
+    """A key that is always written; `absent` is its value in files of older versions, which lack it.
+
+    For structs with `omit_defaults`, which leave out the keys that have their default.
+    """
+    return field(default_factory=lambda: absent)

@@ -329,3 +329,17 @@ def test_a_tolerance_is_met_exactly_at_its_bound(thousandths, off):
     expected, tolerance = Decimal(thousandths) / 1000, off / 1000
     assert within(expected, expected + Decimal(off) / 1000, tolerance, relative=False)
     assert not within(expected, expected + Decimal(off + 1) / 1000, tolerance, relative=False)
+
+
+def test_a_check_has_the_place_of_the_value_in_an_answer_that_is_an_object():
+    def found(path, output):
+        compares = FieldAccuracy((Field(path),))
+        grade = graded(compares, answer(output, reference={"a": {"b": [13, {"c d": 1}]}, "🎉": 1, "e": 1}))
+        return [output[begin:end] for check in grade.checks for begin, end in check.spans]
+
+    output = ' {"🎉": 13, "a": {"b": [13, {"c d": "13 is"}]}, "e": 13, "e": 13} '
+    for path, value in (("a.b[0]", "13"), ("$.a.b.0", "13"), ("a.b[1]['c d']", '"13 is"'), ("['🎉']", "13")):
+        assert found(path, output) == [value], path
+    assert [found(path, output) for path in ("e", "a.b[-1]")] == [[], []]  # a key that occurs twice; from the end
+    for text in ('[{"e": 1}]', 'The answer: {"e": 1}', '{"e": 1' + " " * 100_000 + "}"):
+        assert found("e", text) == [], text[:20]

@@ -6,7 +6,9 @@ import re
 
 import pytest
 
+from agentv.assertions.evidence import with_quotations
 from agentv.assertions.judged.questions import AnswerRelevance, CategoryScores, ClosedQa, Factuality, GoalSuccess
+from agentv.model.run.grade import Grade
 from agentv.model.values.message import Message, ToolCall
 from agentv.registry.fields import Document
 from doubles.judging import judged
@@ -159,3 +161,15 @@ def test_a_long_answer_is_cut_and_the_grade_says_so():
     grade, run = judged(ClosedQa("ends"), YES, "a" * 300_000)
     assert grade.details["characters_left_out"]["output"] == 200_000
     assert "characters left out" in run.asked
+
+
+def test_a_quotation_from_one_place_of_the_answer_is_located():
+    def found(evidence, output):
+        grade = with_quotations(Grade.of(True, "Is polite", evidence), output)
+        return [span for check in grade.checks for span in check.spans]
+
+    assert found('"within 30 days"', "return it within 30 days.") == [(10, 24)]
+    assert found("within 30 days", "within 30 days, within 30 days") == []
+    assert found("it", "return it") == []
+    assert found("the answer names 30 days", "within 30 days") == []
+    assert found("within 30 days", None) == []

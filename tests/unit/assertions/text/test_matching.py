@@ -284,3 +284,29 @@ def test_more_texts_than_can_be_looked_for_are_an_errored_grade(kind):
     values = tuple(f"w{number}" for number in range(10_000))
     assert graded(kind(values), "x" * 300_000).error.code == "too-long"
     assert graded(kind(values), "x" * 3_000).error is None
+
+
+@pytest.mark.parametrize(
+    ("assertion", "output", "found"),
+    [
+        (Contains("30 days"), "🎉 within 30 days 🎉", ["30 days"]),
+        (Contains("day"), "one day, two day", ["day"]),
+        (Contains(" cat"), "concat cat", [" cat"]),
+        (IContains("STRASSE"), "Die Strasse", ["Strasse"]),
+        (IContains("strasse"), "Die Straße", []),  # folding changes the length
+        (ContainsAll(("a", "tent", "c")), "a b c", ["a", "c"]),
+        (IContainsAll(("A", "C")), "a b c", ["a", "c"]),
+        (ContainsAny(("60 days", "30 days")), "return it within 30 days", ["30 days"]),
+        (IContainsAny(("DAYS", "hours")), "30 Days", ["Days"]),
+        (StartsWith("Yes"), "  Yes, Yes", ["Yes"]),
+        (EndsWith("end"), "end to end \n", ["end"]),
+        (Regex(r"\d+ days?"), "in 30 days or 14 days", ["30 days"]),
+        (Regex("x*"), "abc", []),
+        (Contains("tent"), "30 days", []),
+        (MinTokens(1), "30 days", []),
+    ],
+)
+def test_a_check_has_the_place_of_what_it_found(assertion, output, found):
+    for grade in (graded(assertion, output), graded(assertion, output).negated()):
+        spans = [span for check in grade.checks for span in check.spans]
+        assert [output[begin:end] for begin, end in spans] == found

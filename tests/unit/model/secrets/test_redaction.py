@@ -275,3 +275,10 @@ def test_a_rubric_with_a_secret_is_redacted_and_its_hash_tells_nothing(redactor)
     assert asked.rubric_sha256 != told.rubric_sha256
     plain = AskedJudge("judge", "openai:small", "is polite", "a" * 64, "b" * 64)
     assert redactor.redact_grade(Grade(1.0, passed=True, asked_judge=plain)).asked_judge == plain
+
+
+def test_places_in_an_answer_go_if_a_secret_in_it_moved_them(redactor):
+    found = finished(output="ok", scores=[Score(entry(), Grade(1.0, True, (Check("x", True, None, ((0, 2),)),)), 1.0)])
+    assert redactor.redact_result(found).scores[0].grade.checks[0].spans == ((0, 2),)
+    moved = redactor.redact_result(structs.replace(found, output=f"{SECRET} ok"))
+    assert moved.scores[0].grade.checks[0].spans == ()

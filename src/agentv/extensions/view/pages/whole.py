@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from agentv.extensions.view.pages.entries import state
-from agentv.extensions.view.pages.evidence_spans import EvidenceSpans
 from agentv.model.run.grade import Check
 from agentv.model.run.trial import Score, TrialResult
 from agentv.model.values.message import Message
@@ -48,14 +47,14 @@ def _case(result: TrialResult, root: str) -> dict[str, Any]:
 
 
 def _outcome(result: TrialResult, root: str) -> dict[str, Any]:
-    shown, spans = _shown_texts(result), EvidenceSpans(result.output or "", KEPT)
+    shown = _shown_texts(result)
     return {
         "input": _messages(result.input),
         "output": _shortened(result.output),
         "thoughts": _shortened(result.thoughts.strip()),
         "messages": _messages(result.messages),
         "turns": [_turn(one) for one in result.turns],
-        "checks": [_grade(score, root, shown, spans) for score in result.scores],
+        "checks": [_grade(score, root, shown, result.output or "") for score in result.scores],
         "error": _failure(result.error),
         "retries": [_attempt(one) for one in result.retries],
         "timestamp": result.timestamp,
@@ -93,7 +92,7 @@ def _own_evidence(check: Check, shown: Sequence[str]) -> str | None:
     return None if repeated else check.evidence
 
 
-def _grade(score: Score, root: str, shown: Sequence[str], spans: EvidenceSpans) -> dict[str, Any]:
+def _grade(score: Score, root: str, shown: Sequence[str], output: str) -> dict[str, Any]:
     entry, grade = score.entry, score.grade
     grade_json = {
         "name": _shortened(entry.name),
@@ -109,7 +108,7 @@ def _grade(score: Score, root: str, shown: Sequence[str], spans: EvidenceSpans) 
                     "text": _shortened(one.text),
                     "passed": int(one.passed),
                     "evidence": _shortened(_own_evidence(one, shown)),
-                    "at": spans.of(score, one),
+                    "at": [_in_units(output, span) for span in one.spans if span[1] <= min(KEPT, len(output))],
                 }
             )
             for one in grade.checks
@@ -121,6 +120,14 @@ def _grade(score: Score, root: str, shown: Sequence[str], spans: EvidenceSpans) 
         "source": f"{_from(root, entry.span.file)}:{entry.span.line}" if entry.span else None,
     }
     return _without_empty(grade_json)
+
+
+def _in_units(text: str, span: tuple[int, int]) -> tuple[int, int]:
+    """A place in UTF-16 code units, which is how a browser counts."""
+    if text.isascii():
+        return span
+    begin, end = (len(text[:at].encode("utf-16-le", "surrogatepass")) // 2 for at in span)
+    return begin, end
 
 
 def _messages(messages: Sequence[Message]) -> list[dict[str, Any]]:

@@ -132,6 +132,19 @@ def test_evidence_that_is_the_answer_or_the_input_is_not_repeated():
     assert [one.get("evidence") for one in shown] == ["Yes.", None, None, f"{answer[:40]} […] no.", None]
 
 
+def test_places_of_evidence_are_counted_as_browsers_do():
+    def places(output, *spans):
+        check = Check("contains 'day'", True, None, spans)
+        (shown,) = whole(finished(output=output, scores=[graded(1.0, True, check)]), ROOT)["checks"][0]["checks"]
+        return shown.get("at")
+
+    assert places("one day", (4, 7)) == [(4, 7)]
+    assert places("🎉 one day 🎉", (6, 9)) == [(7, 10)]
+    assert places("\ud800 day", (2, 5)) == [(2, 5)]
+    assert places("x" * KEPT + "day", (KEPT, KEPT + 3)) is None, "it lies behind what a page holds"
+    assert places("one day") is None, "rows of older versions have no spans"
+
+
 def test_trials_are_written_as_they_are_read():
     taken = []
 
