@@ -1,4 +1,4 @@
-"""Cases and trials of a run."""
+"""Cases and trials of a run, and the grid of its answers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 from agentv.extensions.view.api.runs import state_of_run
 from agentv.extensions.view.state import view_of
 from agentv.extensions.view.viewed.cases import CasePage, CaseQuery, ViewedCase, case_at, page_of_cases
+from agentv.extensions.view.viewed.grid import GridPage, GridQuery, page_of_grid
 from agentv.extensions.view.viewed.trial import whole_trial
 from agentv.web.context import ProjectContext
 from agentv.web.endpoints import Call, Endpoint
@@ -14,6 +15,11 @@ from agentv.web.endpoints import Call, Endpoint
 
 def _cases(context: ProjectContext, call: Call) -> CasePage:
     return page_of_cases(view_of(context).opened.run(call.names["id"]), call.query)
+
+
+def _grid(context: ProjectContext, call: Call) -> GridPage:
+    opened, query = view_of(context).opened, call.query
+    return page_of_grid(opened.run(call.names["id"]), query, opened.run(query.against) if query.against else None)
 
 
 def _case(context: ProjectContext, call: Call) -> ViewedCase:
@@ -27,6 +33,7 @@ def _trial(context: ProjectContext, call: Call) -> dict[str, Any]:
 _RUN = "/api/runs/{id}"
 ENDPOINTS = (
     Endpoint(f"{_RUN}/cases", "Cases of a run, page by page.", CasePage, _cases, CaseQuery, state=state_of_run),
+    Endpoint(f"{_RUN}/grid", "Answers by case and column, page by page.", GridPage, _grid, GridQuery),
     Endpoint(f"{_RUN}/cases/{{route}}", "A case with its trials.", ViewedCase, _case, state=state_of_run),
     Endpoint(
         f"{_RUN}/trials/{{trial}}",

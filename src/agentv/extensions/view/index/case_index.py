@@ -22,6 +22,7 @@ from agentv.extensions.view.index.case_choice import CaseChoice
 from agentv.extensions.view.index.case_chooser import CaseChooser, IndexTables
 from agentv.extensions.view.index.case_columns import CaseColumns
 from agentv.extensions.view.index.case_entries import CaseEntry, CaseGroup, CaseTrial, IndexedTrial, route_of
+from agentv.extensions.view.index.case_grid import CaseGrid
 from agentv.extensions.view.index.case_ids import CaseIds
 from agentv.extensions.view.index.case_schema import SCHEMA, SET_VERSION, SETTINGS, UNSAFE_WRITES, VERSION
 from agentv.extensions.view.index.case_totals import CaseTotals
@@ -53,6 +54,7 @@ class CaseIndex:
     Attributes:
         read: how far the rows are read.
         totals: counts over its cases.
+        grid: its cases as rows and cells.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class CaseIndex:
         tables = IndexTables(self.groups, assertions, self.grades, lambda: self.read.next_trial)
         self._chooser = CaseChooser(database, self._columns, tables, self._ids)
         self.totals = CaseTotals(database, self._columns, self._chooser)
+        self.grid = CaseGrid(database, self._columns, self._chooser)
 
     @classmethod
     def create(cls, path: Path) -> CaseIndex:

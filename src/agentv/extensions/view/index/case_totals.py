@@ -19,8 +19,10 @@ from agentv.store.totals.tally import STATUSES
 COLUMNS = 10
 """Columns of the distribution of scores."""
 
-_WORST: tuple[Status, ...] = ("errored", "failed", "skipped", "shown", "passed")
-_RANKS = bytes(_WORST.index(status) for status in STATUSES).ljust(256, b"\xff")
+WORST: tuple[Status, ...] = ("errored", "failed", "skipped", "shown", "passed")
+"""What a case came to is the first of these that one of its results is."""
+
+_RANKS = bytes(WORST.index(status) for status in STATUSES).ljust(256, b"\xff")
 _PASSED, _FAILED, _ERRORED = (CODES[status] for status in ("passed", "failed", "errored"))
 _CHOSEN = " WHERE number IN (SELECT value FROM json_each(?))"
 
@@ -59,10 +61,10 @@ class CaseTotals:
 
     def worst_by_status(self) -> list[int]:
         """How many cases ended how, each once with the worst of its results."""
-        worst = bytearray([len(_WORST)]) * (self._columns.distinct + 1)
+        worst = bytearray([len(WORST)]) * (self._columns.distinct + 1)
         for same, rank in zip(self._columns.same, self._columns.status.tobytes().translate(_RANKS), strict=True):
             worst[same] = min(worst[same], rank)
-        return [worst.count(_WORST.index(status), 1) for status in STATUSES]
+        return [worst.count(WORST.index(status), 1) for status in STATUSES]
 
     def flaky(self) -> int:
         """How many cases have samples that disagree."""

@@ -176,7 +176,7 @@ def page_of_cases(run: GrowingRun, query: CaseQuery) -> CasePage:
     """
     if not 0 <= query.limit <= MOST or query.start < 0:
         raise ValueError(f"limit must be 0 to {MOST}, and from 0 or more")
-    choice = _choice(run, query)
+    choice = choice_of(run, query)
     with run.lock:
         progress, numbers = run.progress(), run.numbers(choice)
         with run.index() as index:
@@ -234,7 +234,12 @@ def case_at(run: GrowingRun, route: str) -> ViewedCase:
     raise NoSuchCaseError("this run has no such case")
 
 
-def _choice(run: GrowingRun, query: CaseQuery) -> CaseChoice:
+def choice_of(run: GrowingRun, query: CaseQuery) -> CaseChoice:
+    """The cases that a query means.
+
+    Raises:
+        ValueError: a status is not known.
+    """
     statuses: list[AnyStatus] = []
     for status in query.status.split():
         if status not in (*STATUSES, "flaky"):

@@ -1,9 +1,10 @@
 // The data of a run that a server has.
 
 /** @import { Api } from "./api.js" */
-/** @import { Case, Choice, News, Overview, Source, Tables } from "./types.d.ts" */
+/** @import { Case, Choice, GridResults, News, Overview, Source, Tables } from "./types.d.ts" */
 
 import { ApiResults, PAGE } from "./api_results.js";
+import { ofLists } from "./choice.js";
 import { routeAsWritten } from "./routes.js";
 import { GROUPS, groupsOfSummary, rateOfRun } from "./summary_rates.js";
 
@@ -86,7 +87,7 @@ export class ApiSource {
    * @param {() => void} changed
    */
   find(choice, changed) {
-    const { why, change: _, ...named } = choice;
+    const { why, change: _, ...named } = ofLists(choice);
     const parameters = { ...named, cause: why, limit: PAGE };
     const results = new ApiResults(async (from, signal) => {
       const found = await this.api.get(["runs", this.id, "cases"], { ...parameters, from }, signal);
@@ -98,6 +99,27 @@ export class ApiSource {
         ready: (found.indexed ?? 1) >= 1,
       };
     }, changed);
+    this.open = new Set([...this.open].filter((one) => !one.ended).concat(results));
+    return results;
+  }
+
+  /**
+   * @param {Choice} choice
+   * @param {() => void} changed
+   * @returns {GridResults}
+   */
+  grid(choice, changed) {
+    const { why, change: _, order: __, ...named } = ofLists(choice);
+    const { show, against } = choice;
+    const parameters = { ...named, cause: why, order: choice.sort || "run", show, against, limit: PAGE };
+    const results = /** @type {any} */ (
+      new ApiResults(async (from, signal) => {
+        const found = await this.api.get(["runs", this.id, "grid"], { ...parameters, from }, signal);
+        results.head = found;
+        return { cases: found.rows, total: found.total, distinct: null, rate: null, ready: found.indexed >= 1 };
+      }, changed)
+    );
+    results.head = null;
     this.open = new Set([...this.open].filter((one) => !one.ended).concat(results));
     return results;
   }

@@ -45,7 +45,7 @@ export function isFlaky(one) {
   return passedSamples(one) > 0 && passedSamples(one) < judged;
 }
 
-const WORST = ["errored", "failed", "skipped", "shown", "passed"];
+export const WORST = ["errored", "failed", "skipped", "shown", "passed"];
 
 export function countsOf(rows) {
   const counts = { passed: 0, failed: 0, errored: 0, skipped: 0, shown: 0 };
@@ -68,7 +68,7 @@ export function distinctCases(rows) {
   return new Set(rows.map(caseKey)).size;
 }
 
-function caseKey({ suite, id }) {
+export function caseKey({ suite, id }) {
   return JSON.stringify([suite, id]);
 }
 

@@ -10,7 +10,19 @@ export const ORDERS = {
   costliest: "Costliest first",
 };
 
-const CHOICES = ["status", "suite", "target", "prompt", "variant", "tag", "assertion", "why", "change", "q", "order"];
+/** Orders of the rows of a grid; those of a list are `ORDERS`. */
+export const GRID_ORDERS = {
+  "": "In the order of the file",
+  worst: "Worst first",
+  name: "By name",
+  slowest: "Slowest first",
+  costliest: "Costliest first",
+};
+
+const OF_LISTS = ["status", "suite", "target", "prompt", "variant", "tag", "assertion", "why", "change", "q", "order"];
+const OF_GRIDS = ["show", "sort", "against"];
+const CHOICES = [...OF_LISTS, ...OF_GRIDS];
+const NOT_FILTERS = new Set(["order", "sort", "against"]);
 
 export function emptyChoice() {
   return {
@@ -25,18 +37,27 @@ export function emptyChoice() {
     change: "",
     q: "",
     order: "worst",
+    show: "",
+    sort: "",
+    against: "",
   };
 }
 
 // Without filters, in the order that was chosen.
-export function cleared(choice) {
-  return { ...emptyChoice(), order: choice.order };
+export function cleared({ order, sort, against }) {
+  return { ...emptyChoice(), order, sort, against };
+}
+
+// What a list of cases can be asked for.
+export function ofLists(choice) {
+  return Object.fromEntries(OF_LISTS.map((name) => [name, choice[name]]));
 }
 
 export function choiceFrom(parameters) {
   const choice = emptyChoice();
   for (const name of CHOICES) if (parameters.has(name)) choice[name] = parameters.get(name);
   if (!Object.hasOwn(ORDERS, choice.order)) choice.order = "worst";
+  if (!Object.hasOwn(GRID_ORDERS, choice.sort)) choice.sort = "";
   return choice;
 }
 
@@ -49,7 +70,7 @@ export function choiceText(choice) {
 
 export function isChosen(choice) {
   const usual = emptyChoice();
-  return CHOICES.some((name) => name !== "order" && choice[name] !== usual[name]);
+  return CHOICES.some((name) => !NOT_FILTERS.has(name) && choice[name] !== usual[name]);
 }
 
 // An assertion is chosen as `failed type` or `any type`, with the name after a colon where one name is meant.

@@ -5,6 +5,7 @@
 import { distinctCases } from "./cases.js";
 import { matchRuns } from "./changes.js";
 import { chosenCases } from "./choice.js";
+import { FileGrid } from "./file_grid.js";
 import { againstOf, overviewOf } from "./file_overview.js";
 import { elementsOf, Run } from "./file_run.js";
 import { searchCases } from "./file_search.js";
@@ -22,6 +23,7 @@ export class FileSource {
     this.kind = "report";
     this.run = run;
     this.routes = giveRoutes(run.cases);
+    run.compared = base !== null;
     if (base) giveRoutes(base.cases);
     const comparison = compared ? JSON.parse(compared.textContent) : null;
     this.told = overviewOf(run, base ? againstOf(run, base, comparison, gone) : null);
@@ -38,6 +40,16 @@ export class FileSource {
    */
   find(choice, changed) {
     return new FileResults(chosenCases(this.run, choice), choice.q, changed);
+  }
+
+  /**
+   * @param {Choice} choice
+   * @param {() => void} changed
+   */
+  grid(choice, changed) {
+    const order = choice.sort || "run";
+    const found = (told) => /** @type {any} */ (this.find({ ...choice, status: "", order }, told));
+    return new FileGrid(this.run, choice, found, changed);
   }
 
   async caseAt(route) {

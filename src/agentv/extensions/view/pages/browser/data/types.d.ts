@@ -135,6 +135,11 @@ export interface Choice {
   change: string;
   q: string;
   order: string;
+  /** Of a grid: `different`, `changed`. */
+  show: string;
+  sort: string;
+  /** Id of a run whose answers stand beside. */
+  against: string;
 }
 
 /** The rows that a choice finds, in its order. They may arrive bit by bit. */
@@ -154,11 +159,74 @@ export interface Results {
   stop(): void;
 }
 
+/** The beginning of a text of `length` characters. */
+export interface GridText {
+  text: string;
+  length: number;
+}
+
+/** What the cells of a column ran with. */
+export interface GridColumn {
+  target: string;
+  prompt: string | null;
+  variant: string | null;
+}
+
+/** A case in one column. `trial` is what `Source.whole` takes as part of a trial. */
+export interface GridCell {
+  column: number;
+  route: string;
+  trial: any;
+  key: string | null;
+  status: string;
+  score: number | null;
+  samples: number;
+  passed: number;
+  answer: GridText | null;
+  why: string;
+  cost: number | null;
+  duration: number;
+  base: GridCell | null;
+}
+
+/** A case: its variables, and a cell for everything that it ran with. */
+export interface GridRow {
+  route: string;
+  id: string;
+  suite: string;
+  tags: string[];
+  description: string;
+  vars: Record<string, GridText>;
+  input: GridText;
+  cells: GridCell[];
+}
+
+/** What is known of all rows. `counts`: by the worst cell of each, whatever status is chosen. */
+export interface GridHead {
+  columns: GridColumn[];
+  counts: Counts;
+  different: number;
+  changed: number | null;
+}
+
+/** The rows of a grid, in their order. `head`: null until some have arrived. */
+export interface GridResults {
+  head: GridHead | null;
+  total: number;
+  searching: boolean;
+  problem: Error | null;
+  at(place: number): GridRow | undefined;
+  need(first: number, last: number): void;
+  retry(): void;
+  stop(): void;
+}
+
 export interface Source {
   /** What a link that leads nowhere is missing from: `report` or `run`. */
   kind: string;
   overview(signal?: AbortSignal): Promise<Overview>;
   find(choice: Choice, changed: () => void): Results;
+  grid(choice: Choice, changed: () => void): GridResults;
   caseAt(route: string, signal?: AbortSignal): Promise<Case | null>;
   casesOf(ids: string[], signal?: AbortSignal): Promise<Case[]>;
   whole(trial: Trial, signal?: AbortSignal): Promise<any>;

@@ -10,6 +10,7 @@ import { namesIn, routeAsWritten } from "../data/routes.js";
 import { plainly, shortened } from "../data/texts.js";
 import { element } from "../dom/elements.js";
 import { switchMarkdown } from "../dom/markdown.js";
+import { AnswersPage } from "../grid/answers_page.js";
 import { Filters } from "../list/filters.js";
 import { CaseList } from "../list/list.js";
 import { missingPage } from "../run/missing.js";
@@ -19,6 +20,7 @@ import { Loading } from "./loading.js";
 
 export const PHONE = matchMedia("(max-width: 860px)");
 const CASE = "/case/";
+const ANSWERS = "/answers";
 const PAGES = ["", "/", "/cases"];
 
 export class RunPage {
@@ -44,6 +46,9 @@ export class RunPage {
     /** @type {(() => Node | null) | null} what runs the failed cases again, where that is allowed */
     this.runFailed = null;
     this.moved = null; // called where the address leads elsewhere
+    /** @type {AnswersPage | null} */
+    this.answersPage = null;
+    this.doesNext = ""; // what the next case that is opened does at once, by its `data-does`
     this.sample = 0;
     this.list = new CaseList((one) => this.address(one));
     this.filters = new Filters((choice) => this.choose(choice));
@@ -71,6 +76,10 @@ export class RunPage {
 
   cases() {
     return this.withChoice(`${this.root}/cases`);
+  }
+
+  answers(changes = {}) {
+    return this.withChoice(`${this.root}${ANSWERS}`, { ...this.choice, ...changes });
   }
 
   address(one, sample = null) {
@@ -101,11 +110,13 @@ export class RunPage {
     this.path = path;
     this.sample = sample;
     this.route = path.startsWith(CASE) ? path.slice(CASE.length) : null;
-    document.body.dataset.page = this.isOverview() ? (path === "/cases" ? "cases" : "overview") : "case";
+    const overviewed = path === "/cases" ? "cases" : "overview";
+    document.body.dataset.page = this.isAnswers() ? "answers" : this.isOverview() ? overviewed : "case";
     this.markMain();
     if (!sameChoice) this.search(choice);
+    else if (!this.results && !this.isAnswers()) this.searchList();
     this.tellPlace();
-    this.list.select(this.route === null ? this.list.selected : this.place());
+    if (this.results) this.list.select(this.route === null ? this.list.selected : this.place());
     if (!samePage) this.draw();
   }
 
@@ -117,12 +128,16 @@ export class RunPage {
     else this.heading.remove();
   }
 
+  isAnswers() {
+    return this.path === ANSWERS;
+  }
+
   isOverview() {
     return PAGES.includes(this.path);
   }
 
   place() {
-    return this.results.placeOf(routeAsWritten(this.route ?? ""));
+    return this.results?.placeOf(routeAsWritten(this.route ?? "")) ?? -1;
   }
 
   /** Where the page is, for whoever shows that. */
@@ -133,14 +148,25 @@ export class RunPage {
   draw() {
     const first = !this.drawn;
     this.drawn = true;
-    if (this.isOverview()) {
+    if (!this.isAnswers()) this.answersPage?.leave();
+    if (this.isAnswers()) {
+      this.opened = null;
+      this.answersPage ??= new AnswersPage(this);
+      this.loading.show(this.answersPage.element);
+      this.answersPage.search();
+      this.shown(first);
+    } else if (this.isOverview()) {
       this.opened = null;
       this.loading.show(overview(this));
       this.shown(first);
     } else
       this.loading.during(
         (signal) => this.page(signal),
-        () => this.shown(first),
+        () => {
+          this.shown(first);
+          if (this.doesNext) this.press(this.doesNext);
+          this.doesNext = "";
+        },
       );
   }
 
@@ -161,7 +187,7 @@ export class RunPage {
   shown(first) {
     this.main.scrollTop = 0;
     if (PHONE.matches) scrollTo(0, 0);
-    const lost = !this.isOverview() && !this.opened ? `not in this ${this.source.kind}` : this.opened?.id;
+    const lost = this.route !== null && !this.opened ? `not in this ${this.source.kind}` : this.opened?.id;
     const names = [lost, this.run.tables.suites.join(", "), this.run.facts.run_id, "agentv"];
     document.title = names
       .filter(Boolean)
@@ -175,7 +201,7 @@ export class RunPage {
   steps(one) {
     const made = element("span", { class: "steps" });
     const fill = () => {
-      const place = this.results.placeOf(one.route);
+      const place = this.results?.placeOf(one.route) ?? -1;
       const step = (by, label, key) => {
         const next = place < 0 ? undefined : this.results.at(place + by);
         return next
@@ -198,7 +224,14 @@ export class RunPage {
    */
   search(choice) {
     this.results?.stop();
+    this.results = null;
     this.choice = choice;
+    if (!this.isAnswers()) this.searchList();
+    else if (this.answersPage?.results) this.answersPage.search();
+  }
+
+  searchList() {
+    const { choice } = this;
     this.filters.show(choice);
     this.list.element.scrollTop = 0;
     /** @type {Results} */
@@ -221,7 +254,8 @@ export class RunPage {
   update(run) {
     this.run = run;
     this.filters.offer(run);
-    this.filters.tell(this.results);
+    if (this.results) this.filters.tell(this.results);
+    this.answersPage?.filters.offer(run);
     if (!this.isOverview()) return;
     const top = this.main.scrollTop;
     const held = this.main.contains(document.activeElement) ? document.activeElement : null;
@@ -237,11 +271,12 @@ export class RunPage {
 
   leavePage() {
     this.results?.stop();
+    this.answersPage?.leave();
     this.loading.stop();
   }
 
   step(by) {
-    if (!this.results.total) return;
+    if (!this.results?.total) return;
     const from = this.route === null ? this.list.selected : this.place();
     const next = Math.min(this.results.total - 1, Math.max(0, from + by));
     const one = this.results.at(next);
@@ -257,7 +292,7 @@ export class RunPage {
   }
 
   open() {
-    const one = this.results.at(Math.max(0, this.list.selected));
+    const one = this.results?.at(Math.max(0, this.list.selected));
     if (one) location.hash = this.address(one);
     unfocus();
   }
@@ -265,9 +300,9 @@ export class RunPage {
   /** One step out; false if this is as far out as the page goes. */
   leave() {
     if (document.activeElement?.matches("input, select")) unfocus();
-    else if (!this.isOverview()) location.hash = PHONE.matches ? this.cases() : this.home();
+    else if (this.route !== null) location.hash = PHONE.matches ? this.cases() : this.home();
     else if (isChosen(this.choice)) this.choose(cleared(this.choice));
-    else if (this.path === "/cases") location.hash = `${this.root}/`;
+    else if (this.path === "/cases" || this.isAnswers()) location.hash = `${this.root}/`;
     else return false;
     return true;
   }
@@ -286,6 +321,10 @@ export class RunPage {
   }
 
   startSearch() {
+    if (this.isAnswers()) {
+      this.answersPage?.filters.search.focus();
+      return;
+    }
     if (PHONE.matches && document.body.dataset.page !== "cases") location.hash = this.cases();
     this.filters.search.focus();
     this.filters.search.select();
@@ -303,6 +342,7 @@ export class RunPage {
       m: () => switchMarkdown(),
       e: () => this.press("evidence"),
       r: (event) => event.repeat || this.press("run"),
+      ...(this.isAnswers() ? this.answersPage?.keys() : {}),
     };
   }
 }
@@ -310,10 +350,15 @@ export class RunPage {
 // Links to the overview and to the cases, marked where one is. On wide screens the cases are always there.
 export function placeLinks(page) {
   const { page: place } = document.body.dataset;
-  const here = PHONE.matches && place !== "overview" ? "cases" : place === "case" ? "case" : "overview";
+  const listed = PHONE.matches && place !== "overview" ? "cases" : place === "case" ? "case" : "overview";
+  const here = place === "answers" ? place : listed;
   const link = (name, label, href) =>
     element("a", { href, "data-page": name, "aria-current": name === here ? "page" : null }, label);
-  return [link("overview", "Overview", page.home()), link("cases", "Cases", page.cases())];
+  return [
+    link("overview", "Overview", page.home()),
+    link("answers", "Answers", page.answers()),
+    link("cases", "Cases", page.cases()),
+  ];
 }
 
 // Suites and targets in a few words.

@@ -1,0 +1,302 @@
+// The page of all answers: what chooses them, and the grid.
+
+/** @import { GridCell, GridColumn, GridRow } from "../data/types.d.ts" */
+
+import { GRID_ORDERS } from "../data/choice.js";
+import { count, duration, money, percent } from "../data/numbers.js";
+import { STATUS_WORDS, STATUSES } from "../data/statuses.js";
+import { rateOfGroup } from "../data/summary_rates.js";
+import { plainly, shortened } from "../data/texts.js";
+import { button, element } from "../dom/elements.js";
+import { markdownButton, saidText, switchMarkdown } from "../dom/markdown.js";
+import { badge, statusIcon } from "../dom/outcomes.js";
+import { inline, longText } from "../dom/text.js";
+import { Filters } from "../list/filters.js";
+import { problemBox } from "../page/loading.js";
+import { unitWords } from "../run/rates.js";
+import { AnswerGrid, textIn } from "./grid.js";
+import { answersName, DENSITIES, GridLayout } from "./layout.js";
+
+export class AnswersPage {
+  /** @param {any} state the page of the run */
+  constructor(state) {
+    this.state = state;
+    this.layout = new GridLayout(state.run.tables.suites);
+    this.grid = new AnswerGrid(this.layout, {
+      address: (cell) => state.address(cell),
+      open: (row, cell, name) => this.open(row, cell, name),
+      head: (column) => this.head(column),
+      foot: () => null,
+      met: () => this.fillChooser(),
+    });
+    this.filters = new Filters((choice) => state.choose(choice));
+    this.filters.offer(state.run);
+    this.chips = element("div", { class: "chips", role: "group", "aria-label": "Rows" });
+    this.told = element("span", { class: "told", role: "status" });
+    this.dialog = element("dialog", { class: "gfull", "aria-labelledby": "gfull-title" });
+    this.columns = element("div", { class: "gmenu" });
+    this.heading = element("h1", { class: "unseen", tabindex: -1 }, "Answers");
+    this.element = element("div", { class: "answers" }, this.heading, this.toolbar(), this.grid.element, this.dialog);
+  }
+
+  toolbar() {
+    const sort = element(
+      "select",
+      { "aria-label": "Order", change: () => this.choose({ sort: sort.value }) },
+      Object.entries(GRID_ORDERS).map(([value, label]) => element("option", { value }, label)),
+    );
+    const density = element(
+      "select",
+      {
+        "aria-label": "Height of rows",
+        change: () => {
+          this.layout.setDensity(density.value);
+          this.grid.redraw();
+        },
+      },
+      Object.entries(DENSITIES).map(([value, { label }]) => element("option", { value }, label)),
+    );
+    density.value = this.layout.density;
+    this.sort = sort;
+    const markdown = markdownButton();
+    markdown.addEventListener("click", () => this.grid.redraw());
+    return element(
+      "div",
+      { class: "gbar" },
+      this.filters.element,
+      this.chips,
+      element(
+        "div",
+        { class: "gtools" },
+        this.told,
+        sort,
+        density,
+        element("details", { class: "gchooser" }, element("summary", { class: "quiet" }, "Columns"), this.columns),
+        this.switch("Wrap", "wrap", (on) => this.layout.setWrap(on)),
+        this.switch("Heat", "heat", (on) => this.layout.setHeat(on), "Colour answers by their score"),
+        markdown,
+      ),
+    );
+  }
+
+  switch(label, name, set, title = null) {
+    const made = button(
+      label,
+      () => {
+        set(!this.layout[name]);
+        made.setAttribute("aria-pressed", String(this.layout[name]));
+        this.grid.redraw();
+      },
+      { class: "quiet", title, "aria-pressed": String(this.layout[name]) },
+    );
+    return made;
+  }
+
+  choose(changes) {
+    this.state.choose({ ...this.state.choice, ...changes });
+  }
+
+  /** Find the rows of the choice. */
+  search() {
+    this.results?.stop();
+    const { choice, source } = this.state;
+    this.filters.show(choice);
+    this.sort.value = choice.sort;
+    const results = source.grid(choice, () => this.found(results));
+    this.results = results;
+    this.grid.show(results);
+    this.tell();
+  }
+
+  found(results) {
+    if (results !== this.results && this.results) return;
+    if (!this.results) return;
+    this.grid.refresh();
+    this.tell();
+  }
+
+  tell() {
+    const { head, total, searching, problem } = this.results;
+    if (problem || !head) {
+      this.told.textContent = searching ? "Searching…" : "";
+      return;
+    }
+    const all = STATUSES.reduce((rows, status) => rows + head.counts[status], 0);
+    this.told.textContent = searching
+      ? "Searching…"
+      : total === all
+        ? count(all, "case")
+        : `${total.toLocaleString("en")} of ${count(all, "case")}`;
+    this.drawChips(head, all);
+  }
+
+  // Rows by their worst answer, as the tiles of the overview count them.
+  drawChips(head, all) {
+    const { status, show } = this.state.choice;
+    const chip = (label, pressed, changes) =>
+      button(label, () => this.choose(changes), { class: "chip", "aria-pressed": String(pressed) });
+    const words = (number, what) => `${number.toLocaleString("en")} ${what}`;
+    const made = [
+      chip(words(all, "all"), !status && !show, { status: "", show: "" }),
+      ...STATUSES.filter((one) => head.counts[one]).map((one) =>
+        chip([statusIcon(one), words(head.counts[one], STATUS_WORDS[one])], status === one, {
+          status: status === one ? "" : one,
+        }),
+      ),
+      head.columns.length > 1
+        ? chip(words(head.different, "different"), show === "different", {
+            show: show === "different" ? "" : "different",
+          })
+        : null,
+      head.changed === null
+        ? null
+        : chip(words(head.changed, "changed"), show === "changed", { show: show === "changed" ? "" : "changed" }),
+    ];
+    const focused = [...this.chips.children].indexOf(document.activeElement);
+    this.chips.replaceChildren(...made.filter(Boolean));
+    if (focused >= 0) /** @type {HTMLElement} */ (this.chips.children[focused])?.focus();
+  }
+
+  fillChooser() {
+    const line = (name, label, shown) => {
+      const box = element("input", {
+        type: "checkbox",
+        change: () => {
+          this.layout.choose(name, box.checked);
+          this.grid.redraw();
+        },
+      });
+      box.checked = shown;
+      return element("label", {}, box, " ", inline(label));
+    };
+    this.columns.replaceChildren(
+      element("p", { class: "note" }, "Variables"),
+      ...this.layout.offered.map((name) => line(name, name, this.layout.shows(name))),
+      element("p", { class: "note" }, "Answers"),
+      ...(this.results?.head?.columns ?? []).map((column) =>
+        line(answersName(column), columnWords(column), this.layout.showsAnswers(column)),
+      ),
+    );
+  }
+
+  /**
+   * What a column ran with, and what that came to.
+   *
+   * @param {GridColumn} column
+   */
+  head(column) {
+    const { run } = this.state;
+    const cell = run.facts.matrix?.cells.find(
+      ({ target, prompt, variant }) =>
+        target === column.target && prompt === column.prompt && variant === column.variant,
+    );
+    const of = cell ? rateOfGroup(cell.totals, run) : run.rates.run;
+    const usage = cell?.usage;
+    const facts = [
+      usage && usage.cost_per_answer_usd !== null ? `${money(usage.cost_per_answer_usd)} each` : null,
+      usage && usage.latency_ms !== null ? `median ${duration(usage.latency_ms)}` : null,
+    ].filter(Boolean);
+    return [
+      element(
+        "span",
+        { class: "gname" },
+        column.prompt === null ? null : element("span", { class: "gprompt" }, inline(column.prompt)),
+        element("span", {}, inline([column.target, column.variant].filter(Boolean).join(" · "))),
+      ),
+      of
+        ? element(
+            "span",
+            { class: "grate" },
+            element("strong", {}, percent(of.rate)),
+            element("span", { class: "small" }, ` ${unitWords(of)}`),
+          )
+        : null,
+      facts.length ? element("span", { class: "small" }, facts.join(" · ")) : null,
+    ];
+  }
+
+  /**
+   * All of a text: of an answer with its verdict, or of a variable.
+   *
+   * @param {GridRow} row
+   * @param {GridCell | null} cell
+   * @param {string | null} name
+   */
+  async open(row, cell, name) {
+    const close = button("Close", () => this.dialog.close(), { class: "quiet" });
+    const column = cell && this.results.head.columns[cell.column];
+    const title = element(
+      "h2",
+      { id: "gfull-title" },
+      inline(row.id),
+      " · ",
+      inline(column ? columnWords(column) : name),
+    );
+    const body = element("div", { class: "gbody" });
+    this.dialog.replaceChildren(element("div", { class: "gtop" }, title, close), body);
+    if (!this.dialog.open) this.dialog.showModal();
+    if (!cell) {
+      body.append(longText(textIn(row, name)?.text ?? ""));
+      return;
+    }
+    try {
+      const told = await this.state.source.whole({ run_id: this.state.source.id, ...asTrial(cell) });
+      body.append(
+        element(
+          "p",
+          { class: "outcome" },
+          badge(cell.status),
+          cell.why ? element("span", {}, inline(cell.why)) : null,
+          element("a", { href: this.state.address(cell), click: () => this.dialog.close() }, "Open the case"),
+        ),
+        told.output === undefined ? element("p", { class: "note" }, "There is no answer.") : saidText(told.output),
+      );
+    } catch (problem) {
+      body.append(problemBox(problem, null));
+    }
+  }
+
+  leave() {
+    this.results?.stop();
+    this.results = null;
+  }
+
+  keys() {
+    const grid = this.grid;
+    return {
+      ArrowDown: () => grid.step(1, 0),
+      ArrowUp: () => grid.step(-1, 0),
+      ArrowLeft: () => grid.step(0, -1),
+      ArrowRight: () => grid.step(0, 1),
+      j: () => grid.step(1, 0),
+      k: () => grid.step(-1, 0),
+      " ": () => grid.openSelected(),
+      Enter: () => this.openCase(),
+      e: () => this.openCase("evidence"),
+      m: () => {
+        switchMarkdown();
+        grid.redraw();
+      },
+    };
+  }
+
+  openCase(does = "") {
+    const { row, cell } = this.grid.current();
+    const one = cell ?? row?.cells[0];
+    if (!one) return;
+    this.state.doesNext = does;
+    location.hash = this.state.address(one);
+  }
+}
+
+function asTrial(cell) {
+  return typeof cell.trial === "string" ? { trial: cell.trial } : cell.trial;
+}
+
+/** What a column ran with, in a line. */
+export function columnWords({ prompt, target, variant }) {
+  return [prompt, target, variant]
+    .filter((name) => name !== null)
+    .map((name) => shortened(plainly(name), 40))
+    .join(" · ");
+}

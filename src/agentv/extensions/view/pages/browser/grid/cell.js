@@ -1,0 +1,75 @@
+// What stands in the cells of a grid.
+
+/** @import { GridCell, GridText } from "../data/types.d.ts" */
+
+import { markedWords } from "../data/differences.js";
+import { duration, money, score } from "../data/numbers.js";
+import { STATUS_WORDS } from "../data/statuses.js";
+import { element } from "../dom/elements.js";
+import { asMarkdown } from "../dom/markdown.js";
+import { statusIcon } from "../dom/outcomes.js";
+import { inline, safely } from "../dom/text.js";
+
+/** A text that is cut where its row ends. @param {GridText | null} told */
+export function gridText(told, attributes = {}) {
+  if (told === null) return element("p", { class: "gtext none" }, "no answer");
+  const cut = told.length > told.text.length;
+  return element("p", { class: "gtext", dir: "auto", ...attributes }, safely(told.text), cut ? "…" : null);
+}
+
+/**
+ * An answer with how it did.
+ *
+ * @param {GridCell} cell
+ * @param {{ markdown: boolean, compact: boolean }} how
+ */
+export function answerCell(cell, { markdown, compact }) {
+  const text = comparedText(cell, markdown && !compact);
+  if (compact) return [statusIcon(cell.status), element("span", { class: "gscore" }, scoreWords(cell)), text];
+  return [
+    element(
+      "div",
+      { class: "ghead" },
+      statusIcon(cell.status),
+      element("span", { class: "gscore" }, scoreWords(cell)),
+      cell.base && cell.base.status !== cell.status
+        ? element("span", { class: `mark ${cell.status === "passed" ? "better" : "worse"}` }, sinceWords(cell))
+        : null,
+      element("span", { class: "gfacts" }, factWords(cell)),
+    ),
+    cell.why ? element("p", { class: `gwhy ${cell.status}` }, inline(cell.why)) : null,
+    text,
+  ];
+}
+
+export function scoreWords({ status, score: value, samples, passed }) {
+  if (samples > 1) return `${passed}/${samples}`;
+  return status === "errored" || status === "skipped" ? STATUS_WORDS[status] : score(value);
+}
+
+function sinceWords({ base, status }) {
+  return `was ${STATUS_WORDS[base.status]}${status === base.status ? "" : `, now ${STATUS_WORDS[status]}`}`;
+}
+
+function factWords({ cost, duration: took }) {
+  return [cost === null ? null : money(cost), duration(took)].filter(Boolean).join(" · ");
+}
+
+// Beside another run, the words that differ are marked: those that went, then those that came.
+function comparedText({ answer, base }, markdown) {
+  if (answer && base?.answer && base.answer.text !== answer.text) {
+    const [before, now] = markedWords(base.answer.text, answer.text);
+    return element(
+      "div",
+      { class: "gboth", dir: "auto" },
+      element("p", { class: "gtext before", title: "the other run" }, marked(before, "del")),
+      element("p", { class: "gtext" }, marked(now, "ins")),
+    );
+  }
+  if (!markdown || answer === null) return gridText(answer);
+  return element("div", { class: "gtext rich", dir: "auto" }, asMarkdown(answer.text));
+}
+
+function marked(parts, tag) {
+  return parts.map(([kind, text]) => (kind === "same" ? safely(text) : element(tag, {}, safely(text))));
+}

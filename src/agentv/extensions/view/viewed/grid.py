@@ -1,0 +1,286 @@
+"""The answers of a run as a grid: a row for each case, a column for each prompt, target and variant."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from agentv.extensions.view.index.case_choice import CaseChoice
+from agentv.extensions.view.index.case_entries import CaseEntry, CaseGroup, CaseTrial
+from agentv.extensions.view.index.case_grid import CaseGrid, GridCounts, GridFilter
+from agentv.extensions.view.index.case_index import CaseIndex
+from agentv.extensions.view.viewed.appended import line_at
+from agentv.extensions.view.viewed.cases import CaseQuery, StatusCounts, choice_of
+from agentv.extensions.view.viewed.growing import GrowingRun
+from agentv.model.run.trial import Status
+from agentv.model.values.message import Message
+from agentv.store.files.directory import INDEX, RUN, read_document
+from agentv.store.rows.results import result_in
+
+MOST = 200
+"""Rows of one page."""
+
+TEXT = 2_000
+"""Characters of an answer, or of a variable, that a cell holds."""
+
+_BASE = 4
+"""Sets of rows that differ from another run that are remembered."""
+
+
+class GridQuery(CaseQuery, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Which rows, in what order, and which part of them.
+
+    Attributes:
+        show: `different`: columns disagree; `changed`: a cell ended otherwise in the run `against`.
+        against: id of another run, whose answers stand beside.
+    """
+
+    show: GridFilter = ""
+    against: str = ""
+
+
+class GridColumn(Struct, frozen=True):
+    """What the cells of a column ran with."""
+
+    target: str
+    prompt: str | None
+    variant: str | None
+
+    @classmethod
+    def of(cls, group: CaseGroup) -> GridColumn:
+        """That of a group of cases."""
+        return cls(group.target, group.prompt, group.variant)
+
+
+class GridText(Struct, frozen=True):
+    """A text, or the beginning of one of `length` characters."""
+
+    text: str
+    length: int
+
+    @classmethod
+    def of(cls, text: str) -> GridText:
+        """The text, cut."""
+        return cls(text[:TEXT], len(text))
+
+
+class GridCell(Struct, frozen=True):
+    """One case in one column.
+
+    Attributes:
+        column: its place among the columns of the page.
+        route: what `/case` is asked for.
+        trial: what `/trials/{trial}` is asked for: of the first sample that ended as the case did.
+        key: of that trial.
+        samples, passed: how many there are, and how many passed.
+        answer: of that trial; null: it has none.
+        why: why it did not pass, in a line; empty: it did.
+        cost: US dollars, with its judges; null: unknown.
+        duration: milliseconds.
+        base: the same case in the other run; null: there is none.
+    """
+
+    column: int
+    route: str
+    trial: str
+    key: str
+    status: Status
+    score: float | None
+    samples: int
+    passed: int
+    answer: GridText | None
+    why: str
+    cost: float | None
+    duration: float
+    base: GridCell | None = None
+
+
+class GridRow(Struct, frozen=True):
+    """One case.
+
+    Attributes:
+        route: of its first cell.
+        vars: names → values as text.
+        input: the last message of the user.
+    """
+
+    route: str
+    id: str
+    suite: str
+    tags: tuple[str, ...]
+    description: str
+    vars: dict[str, GridText]
+    input: GridText
+    cells: list[GridCell]
+
+
+class GridPage(Struct, frozen=True, rename={"start": "from"}):
+    """A part of the chosen rows.
+
+    Attributes:
+        columns: in the order of `run.json`.
+        start: position of the first row.
+        total: how many rows are chosen.
+        counts: how many of the rows came to what, by the worst of their cells, whatever status is chosen.
+        different: how many have columns that disagree.
+        changed: how many ended otherwise in the other run; null: there is none.
+        indexed, cursor: as in a list of cases.
+    """
+
+    columns: list[GridColumn]
+    rows: list[GridRow]
+    start: int
+    total: int
+    counts: StatusCounts
+    different: int
+    changed: int | None
+    indexed: float
+    cursor: str
+
+
+class _Chosen(NamedTuple):
+    rows: list[int]
+    counts: GridCounts
+    changed: frozenset[int]
+
+
+def page_of_grid(run: GrowingRun, query: GridQuery, base: GrowingRun | None) -> GridPage:
+    """The rows that a page asks for.
+
+    Args:
+        run: whose rows they are.
+        query: which of them.
+        base: the run that the query names.
+
+    Raises:
+        ValueError: a status is not known, or a number is out of range.
+        StoreError: the rows cannot be read.
+    """
+    if not 0 <= query.limit <= MOST or query.start < 0:
+        raise ValueError(f"limit must be 0 to {MOST}, and from 0 or more")
+    choice = choice_of(run, query)
+    changed = frozenset() if base is None else _changed(run, base)
+    with run.lock, run.index() as index:
+        progress = run.progress()
+        chosen = run.remember(("grid", choice, query.show, changed), lambda index: _rows(index.grid, query, choice, changed))
+        columns = _columns(run, index)
+        shown = chosen.rows[query.start : query.start + query.limit]
+        by_row = index.grid.cells(shown, choice)
+        entries = {one.number: one for one in index.entries([number for row in shown for number in by_row[row]])}
+    reader = _Reader(run, columns, base)
+    rows = [reader.row([entries[number] for number in by_row[row]]) for row in shown if by_row[row]]
+    return GridPage(
+        columns,
+        rows,
+        query.start,
+        len(chosen.rows),
+        StatusCounts.of(chosen.counts.by_status),
+        chosen.counts.different,
+        None if base is None else len(changed),
+        progress.indexed,
+        progress.cursor,
+    )
+
+
+def _rows(grid: CaseGrid, query: GridQuery, choice: CaseChoice, changed: frozenset[int]) -> _Chosen:
+    outcomes = grid.outcomes(choice)
+    rows = grid.rows(choice, outcomes, query.show, changed)
+    return _Chosen(rows.tolist(), grid.counts(outcomes), changed)
+
+
+def _changed(run: GrowingRun, base: GrowingRun) -> frozenset[int]:
+    """The rows of a run with a cell that ended otherwise in another one."""
+    with base.index() as before:
+        name = ("changed", str(base.path), before.read)
+        return run.remember(name, lambda index: index.grid.changed(before.grid), _BASE)
+
+
+def _columns(run: GrowingRun, index: CaseIndex) -> list[GridColumn]:
+    """What cases ran with, in the order in which `run.json` names prompts, targets and variants."""
+    suites = read_document(run.path / RUN).get("suites") or []
+    prompts, targets, variants = (
+        _places(one.get(key) for suite in suites for one in suite.get(kind) or ())
+        for kind, key in (("prompts", "id"), ("targets", "name"), ("variants", "name"))
+    )
+
+    def place(column: GridColumn) -> tuple[int, ...]:
+        names = ((prompts, column.prompt), (targets, column.target), (variants, column.variant))
+        return tuple(known.get(name, len(known)) for known, name in names)
+
+    return sorted({GridColumn.of(group): None for _, group in index.groups()}, key=place)
+
+
+def _places(names: Iterable[Any]) -> dict[Any, int]:
+    return {name: place for place, name in enumerate(dict.fromkeys(names))}
+
+
+class _Reader:
+    """Reads what cells show out of the rows of a run, and of the run beside it."""
+
+    def __init__(self, run: GrowingRun, columns: list[GridColumn], base: GrowingRun | None) -> None:
+        self._run = run
+        self._base = None if base is None else _Reader(base, columns, None)
+        self._columns = {column: place for place, column in enumerate(columns)}
+
+    def row(self, entries: list[CaseEntry]) -> GridRow:
+        """A row with its cells."""
+        cells = sorted((self._cell(entry) for entry in entries), key=lambda cell: cell.column)
+        first = entries[0]
+        result = self._result(first.trials[0])
+        case = result.trial.case
+        return GridRow(
+            first.route,
+            first.case_id,
+            first.group.suite,
+            first.group.tags,
+            case.description or "",
+            {name: GridText.of(_as_text(value)) for name, value in case.vars.items()},
+            GridText.of(_asked(result.input)),
+            cells,
+        )
+
+    def _cell(self, entry: CaseEntry) -> GridCell:
+        trial = next((one for one in entry.trials if one.status == entry.status), entry.trials[0])
+        result = self._result(trial)
+        costs = [one.cost for one in entry.trials if one.cost is not None]
+        return GridCell(
+            self._columns.get(GridColumn.of(entry.group), -1),
+            entry.route,
+            str(trial.number),
+            result.trial.key,
+            entry.status,
+            entry.score,
+            len(entry.trials),
+            sum(one.status == "passed" for one in entry.trials),
+            None if result.output is None else GridText.of(result.output),
+            "" if entry.status in ("passed", "shown") else trial.teaser,
+            sum(costs) if costs else None,
+            sum(one.duration for one in entry.trials) / len(entry.trials),
+            None if self._base is None else self._base._at(entry.route),
+        )
+
+    def _at(self, route: str) -> GridCell | None:
+        with self._run.index() as index:
+            number = index.case_at(route)
+            entries = [] if number is None else index.entries([number])
+        return next((self._cell(entry) for entry in entries if entry.route == route), None)
+
+    def _result(self, trial: CaseTrial) -> Any:
+        with self._run.index() as index:
+            place = index.place_of(trial.number)
+        return result_in(line_at(self._run.path / INDEX, place or 0), self._run.root)
+
+
+def _as_text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _asked(messages: Iterable[Message]) -> str:
+    """What the user said last; what there is at all, where nobody asked."""
+    found = [message.text for message in messages]
+    asked = [message.text for message in messages if message.role == "user"]
+    return next(reversed(asked or found), "")
