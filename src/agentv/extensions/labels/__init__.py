@@ -13,6 +13,7 @@ OPTIONS = {
 ENDPOINTS = {
     "label": "agentv.extensions.labels.pages.endpoints:LABELLING",
     "judge": "agentv.extensions.labels.pages.endpoints:JUDGES",
+    "rate": "agentv.extensions.labels.pages.rating:RATING",
 }
 
 PORTS = {"LabelledRuns": "agentv.extensions.labels.of_runs:OfRuns"}

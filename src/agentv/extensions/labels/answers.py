@@ -15,6 +15,7 @@ from agentv.extensions.labels.graded_answers import DrawnAnswer, GradedAnswer, P
 from agentv.extensions.labels.stats.strata import even_sizes
 from agentv.model.run.clusters import TrialCluster, cluster_of
 from agentv.model.run.grade import AskedJudge, Grade
+from agentv.model.run.labelled.labels import answer_sha256
 from agentv.model.run.trial import Score, TrialResult
 from agentv.model.values.message import prompt_text, reference_text
 
@@ -127,7 +128,7 @@ def graded_answer(result: TrialResult, score: Score) -> GradedAnswer:
         score.entry.name,
         prompt_text(result.input),
         output,
-        sha256(output.encode(errors="surrogatepass")).hexdigest(),
+        answer_sha256(output),
         reference_text(case.expected_output),
         tuple(one.text for one in result.context),
         asked,

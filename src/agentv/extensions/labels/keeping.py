@@ -8,7 +8,13 @@ from typing import Protocol
 
 from agentv.extensions.labels.agreements import append_agreement, read_shown_answers
 from agentv.model.run.labelled.labels import Label
-from agentv.store.labels.label_files import append_labels, labels_directory, labels_file, read_labels
+from agentv.store.labels.label_files import (
+    append_labels,
+    labels_directory,
+    labels_file,
+    read_labels,
+    read_labels_and_ratings,
+)
 
 
 class LabelStore(Protocol):
@@ -21,8 +27,15 @@ class LabelStore(Protocol):
             StoreError: they cannot be read.
         """
 
+    def ratings(self, suites: Collection[str]) -> list[Label]:
+        """The ratings of whole answers of these suites, in the order in which they were added.
+
+        Raises:
+            StoreError: they cannot be read.
+        """
+
     def add(self, labels: Sequence[Label]) -> None:
-        """Add labels; they are durable when this returns.
+        """Add labels or ratings; they are durable when this returns.
 
         Raises:
             StoreError: they cannot be kept; none of them counts then.
@@ -57,6 +70,11 @@ class LabelFiles:
         if suites is None:
             return read_labels(sorted(labels_directory(self._root).glob("*.jsonl")))
         return read_labels(self.files(suites))
+
+    def ratings(self, suites: Collection[str]) -> list[Label]:
+        """As `LabelStore.ratings`."""
+        found = read_labels_and_ratings(self.files(suites))
+        return [one for one in found if one.is_rating and one.suite in suites]
 
     def add(self, labels: Sequence[Label]) -> None:
         """As `LabelStore.add`."""

@@ -15,7 +15,7 @@ from agentv.model.run.labelled.corrected import CorrectedRates
 from agentv.model.run.labelled.labels import ReadLabels
 from agentv.model.run.summary import Summary
 from agentv.model.suite.suite import Suite
-from agentv.store.labels.label_files import labels_directory, labels_file, read_labels
+from agentv.store.labels.label_files import is_rating_line, labels_directory, labels_file, read_labels
 
 if TYPE_CHECKING:
     from agentv.app.results.stored import StoredRun
@@ -27,15 +27,21 @@ LABELS_CHANGED = "labels were changed after the run began and before it was resu
 
 
 def labels_of_suites(suites: Iterable[str], root: Path) -> ReadLabels:
-    """The labels of suites, by their names, as they lie on the disk; a file that cannot be read is a problem."""
+    """The labels of suites, by their names, as they lie on the disk; a file that cannot be read is a problem.
+
+    Ratings of whole answers decide nothing, and are not in its hash.
+    """
     if not labels_directory(root).is_dir():
         return ReadLabels()
     paths = sorted({path for suite in suites if (path := labels_file(root, suite)).is_file()})
-    digest = sha256()
+    digest, found = sha256(), False
     try:
         for path in paths:
-            digest.update(path.name.encode() + b"\0" + path.read_bytes())
-        return ReadLabels(tuple(read_labels(paths)), digest.hexdigest() if paths else "")
+            lines = [line for line in path.read_bytes().splitlines(keepends=True) if not is_rating_line(line)]
+            if lines:
+                digest.update(path.name.encode() + b"\0" + b"".join(lines))
+                found = True
+        return ReadLabels(tuple(read_labels(paths)), digest.hexdigest() if found else "")
     except (OSError, StoreError) as error:
         return ReadLabels(problem=str(error))
 

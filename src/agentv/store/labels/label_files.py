@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from agentv.errors import StoreError
 from agentv.model.run.labelled.labels import Label
@@ -27,19 +27,21 @@ _Name = Annotated[str, Meta(min_length=1)]
 _Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 
 
-class _LabelLine(Struct, forbid_unknown_fields=True, omit_defaults=True):
+class _LabelLine(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """A line; one without what is of a judge is a rating."""
+
     case: _Name
     output_sha256: _Sha256
-    rubric_sha256: _Sha256
+    rubric_sha256: _Sha256 | UnsetType = UNSET
     label: Literal["pass", "fail", "unsure"]
     person: _Name
     time: Annotated[str, Meta(pattern=r"^\d{4}-\d\d-\d\dT")]
     suite: str
-    assertion: str
+    assertion: str | UnsetType = UNSET
     run: str
-    judge_model: str
-    prompt_sha256: _Sha256
-    judge_pass: bool
+    judge_model: str | UnsetType = UNSET
+    prompt_sha256: _Sha256 | UnsetType = UNSET
+    judge_pass: bool | UnsetType = UNSET
     note: str = ""
     probability: Annotated[float, Meta(gt=0, le=1)] | None = None
     drawn_from: Annotated[int, Meta(ge=1)] | None = None
@@ -47,6 +49,15 @@ class _LabelLine(Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 _decode = msgspec.json.Decoder(_LabelLine).decode
+
+_OF_JUDGES = {
+    "rubric_sha256": "rubric_sha256",
+    "assertion": "assertion",
+    "judge_model": "model",
+    "prompt_sha256": "prompt_sha256",
+    "judge_pass": "judge_passed",
+}
+"""Keys of a line that a rating lacks → what they are of a label."""
 
 
 def labels_directory(root: Path) -> Path:
@@ -129,7 +140,12 @@ def _append(path: Path, text_after: Callable[[Callable[[], bytes]], bytes]) -> N
 
 
 def read_labels(paths: Iterable[Path]) -> list[Label]:
-    """The labels of files, in their order.
+    """The labels of files, in their order, without ratings; raises as `read_labels_and_ratings`."""
+    return [one for one in read_labels_and_ratings(paths) if not one.is_rating]
+
+
+def read_labels_and_ratings(paths: Iterable[Path]) -> list[Label]:
+    """The labels of files and the ratings of whole answers, in their order.
 
     Raises:
         StoreError: a file cannot be read, or lines are no labels: the text names each of them.
@@ -149,6 +165,11 @@ def read_labels(paths: Iterable[Path]) -> list[Label]:
         more = [f"and {len(problems) - _SHOWN} more lines"] if len(problems) > _SHOWN else []
         raise StoreError("\n".join([*problems[:_SHOWN], *more]))
     return found
+
+
+def is_rating_line(line: bytes) -> bool:
+    """Whether a line is a rating, as far as can be seen without decoding it; a broken line is not."""
+    return line.startswith(b"{") and b'"rubric_sha256":' not in line
 
 
 def label_line(label: Label) -> bytes:
@@ -174,42 +195,39 @@ def _problem(line: bytes, error: Exception) -> str:
 
 
 def _line(label: Label) -> _LabelLine:
+    of_judge = {} if label.is_rating else {name: getattr(label, one) for name, one in _OF_JUDGES.items()}
     return _LabelLine(
-        label.case,
-        label.output_sha256,
-        label.rubric_sha256,
-        label.verdict,
-        label.person,
-        label.time,
-        label.suite,
-        label.assertion,
-        label.run,
-        label.model,
-        label.prompt_sha256,
-        label.judge_passed,
-        label.note,
-        label.probability,
-        label.drawn_from,
-        label.score,
+        case=label.case,
+        output_sha256=label.output_sha256,
+        label=label.verdict,
+        person=label.person,
+        time=label.time,
+        suite=label.suite,
+        run=label.run,
+        note=label.note,
+        probability=label.probability,
+        drawn_from=label.drawn_from,
+        score=label.score,
+        **of_judge,
     )
 
 
 def _label(line: _LabelLine) -> Label:
+    of_judge = {one: getattr(line, name) for name, one in _OF_JUDGES.items()}
+    unset = [name for name, one in _OF_JUDGES.items() if of_judge[one] is UNSET]
+    if unset and len(unset) < len(_OF_JUDGES):
+        raise ValueError(f"Object missing required field `{unset[0]}`")
     return Label(
-        line.case,
-        line.output_sha256,
-        line.rubric_sha256,
-        line.label,
-        line.person,
-        line.time,
-        line.suite,
-        line.assertion,
-        line.run,
-        line.judge_model,
-        line.prompt_sha256,
-        line.judge_pass,
-        line.note,
-        line.probability,
-        line.drawn_from,
-        line.score,
+        case=line.case,
+        output_sha256=line.output_sha256,
+        verdict=line.label,
+        person=line.person,
+        time=line.time,
+        suite=line.suite,
+        run=line.run,
+        note=line.note,
+        probability=line.probability,
+        drawn_from=line.drawn_from,
+        score=line.score,
+        **({"rubric_sha256": "", "assertion": ""} if unset else of_judge),
     )

@@ -13,7 +13,7 @@ from agentv.extensions.labels.answers import as_labelled
 from agentv.extensions.labels.graded_answers import GradedAnswer
 from agentv.extensions.labels.judges.asking import JudgeCaller, StoredAnswer
 from agentv.judge.asked import asked_judge
-from agentv.model.run.labelled.labels import LabelKey
+from agentv.model.run.labelled.labels import LabelKey, answer_sha256
 from agentv.model.run.trial import Trial
 from agentv.model.values.formatting import plural
 
@@ -97,8 +97,4 @@ async def _add(
 
 
 def _output_of(trial: Trial, answered: AnsweredTrial) -> tuple[str, str, str]:
-    from hashlib import sha256
-
-    output = answered.answer.output or ""
-    digest = sha256(output.encode(errors="surrogatepass")).hexdigest()
-    return trial.suite.name, trial.case.id, digest
+    return trial.suite.name, trial.case.id, answer_sha256(answered.answer.output or "")

@@ -25,7 +25,7 @@ from agentv.store.labels.label_files import (
     labels_directory,
     labels_file,
     merge_labels,
-    read_labels,
+    read_labels_and_ratings,
 )
 
 _BATCH = 1 << 20
@@ -95,7 +95,7 @@ def pull_labels(root: Path, connection: Connection) -> tuple[int, tuple[Path, ..
 def _labels(root: Path, redactor: Redactor) -> Iterator[tuple[Label, bytes]]:
     """The labels of a project with their lines, in the order of its files."""
     for path in sorted(labels_directory(root).glob("*.jsonl")):
-        for label in read_labels([path]):
+        for label in read_labels_and_ratings([path]):
             line = label_line(label)
             problem = time_problem(label, datetime.now(UTC))
             if problem is not None:

@@ -45,7 +45,15 @@ class TeamLabels:
         self._actor = actor
 
     def read(self, suites: Collection[str] | None = None) -> list[Label]:
-        """The labels of these suites, or of all, in the order of their arrival."""
+        """The labels of these suites, or of all, in the order of their arrival; no ratings."""
+        return [one for one in self.read_all(suites) if not one.is_rating]
+
+    def ratings(self, suites: Collection[str]) -> list[Label]:
+        """The ratings of whole answers of these suites, in the order of their arrival."""
+        return [one for one in self.read_all(suites) if one.is_rating]
+
+    def read_all(self, suites: Collection[str] | None = None) -> list[Label]:
+        """Labels and ratings, in the order of their arrival."""
         with self._database.reading() as transaction:
             found = transaction.rows(
                 "SELECT suite, line FROM labels WHERE project = :project ORDER BY number", project=self._project

@@ -180,7 +180,7 @@ class Replica:
         if last == self._labels.get(project, 0) and (not last or directory.is_dir()):
             return
         by_file: dict[Path, list[bytes]] = {}
-        for label in TeamLabels(self._database, project, "").read():
+        for label in TeamLabels(self._database, project, "").read_all():
             by_file.setdefault(labels_file(self.root(project), label.suite), []).append(label_line(label) + b"\n")
         directory.mkdir(parents=True, exist_ok=True)
         for path, lines in by_file.items():

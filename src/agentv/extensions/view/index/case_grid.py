@@ -12,6 +12,7 @@ from agentv.extensions.view.index.case_choice import CODES, CaseChoice
 from agentv.extensions.view.index.case_chooser import CaseChooser
 from agentv.extensions.view.index.case_columns import CaseColumns
 from agentv.extensions.view.index.case_totals import WORST
+from agentv.model.run.trial import Status
 
 GridFilter = Literal["", "different", "changed"]
 
@@ -90,7 +91,7 @@ class CaseGrid:
     def changed(self, base: CaseGrid) -> frozenset[int]:
         """The rows with a cell that ended otherwise in another run."""
         before = base.by_route()
-        status, other = self._columns.status, base._columns.status  # noqa: SLF001  # of the same class
+        status, other = self._columns.status, base._columns.status
         return frozenset(
             self._columns.same[number]
             for route, number in self.by_route().items()
@@ -98,7 +99,7 @@ class CaseGrid:
         )
 
 
-def _worst(bits: int) -> str:
+def _worst(bits: int) -> Status:
     return next(status for status in WORST if bits & _BIT[status])
 
 

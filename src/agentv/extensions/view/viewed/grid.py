@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import msgspec
-from msgspec import Struct
+from msgspec import Struct, convert
 
 from agentv.extensions.view.index.case_choice import CaseChoice
 from agentv.extensions.view.index.case_entries import CaseEntry, CaseGroup, CaseTrial
@@ -16,7 +15,8 @@ from agentv.extensions.view.index.case_index import CaseIndex
 from agentv.extensions.view.viewed.appended import line_at
 from agentv.extensions.view.viewed.cases import CaseQuery, StatusCounts, choice_of
 from agentv.extensions.view.viewed.growing import GrowingRun
-from agentv.model.run.trial import Status
+from agentv.model.run.labelled.labels import answer_sha256
+from agentv.model.run.trial import Status, TrialResult
 from agentv.model.values.message import Message
 from agentv.store.files.directory import INDEX, RUN, read_document
 from agentv.store.rows.results import result_in
@@ -78,6 +78,7 @@ class GridCell(Struct, frozen=True):
         key: of that trial.
         samples, passed: how many there are, and how many passed.
         answer: of that trial; null: it has none.
+        output_sha256: of the answer, by which ratings know it; empty: there is none.
         why: why it did not pass, in a line; empty: it did.
         cost: US dollars, with its judges; null: unknown.
         duration: milliseconds.
@@ -93,6 +94,7 @@ class GridCell(Struct, frozen=True):
     samples: int
     passed: int
     answer: GridText | None
+    output_sha256: str
     why: str
     cost: float | None
     duration: float
@@ -163,10 +165,12 @@ def page_of_grid(run: GrowingRun, query: GridQuery, base: GrowingRun | None) -> 
     if not 0 <= query.limit <= MOST or query.start < 0:
         raise ValueError(f"limit must be 0 to {MOST}, and from 0 or more")
     choice = choice_of(run, query)
-    changed = frozenset() if base is None else _changed(run, base)
+    changed: frozenset[int] = frozenset() if base is None else _changed(run, base)
     with run.lock, run.index() as index:
         progress = run.progress()
-        chosen = run.remember(("grid", choice, query.show, changed), lambda index: _rows(index.grid, query, choice, changed))
+        chosen = run.remember(
+            ("grid", choice, query.show, changed), lambda index: _rows(index.grid, query, choice, changed)
+        )
         columns = _columns(run, index)
         shown = chosen.rows[query.start : query.start + query.limit]
         by_row = index.grid.cells(shown, choice)
@@ -199,13 +203,27 @@ def _changed(run: GrowingRun, base: GrowingRun) -> frozenset[int]:
         return run.remember(name, lambda index: index.grid.changed(before.grid), _BASE)
 
 
+class _Named(Struct):
+    name: str | None = None
+    id: str | None = None
+
+
+class _Suite(Struct):
+    prompts: tuple[_Named, ...] = ()
+    targets: tuple[_Named, ...] = ()
+    variants: tuple[_Named, ...] = ()
+
+
+class _Record(Struct):
+    suites: tuple[_Suite, ...] = ()
+
+
 def _columns(run: GrowingRun, index: CaseIndex) -> list[GridColumn]:
     """What cases ran with, in the order in which `run.json` names prompts, targets and variants."""
-    suites = read_document(run.path / RUN).get("suites") or []
-    prompts, targets, variants = (
-        _places(one.get(key) for suite in suites for one in suite.get(kind) or ())
-        for kind, key in (("prompts", "id"), ("targets", "name"), ("variants", "name"))
-    )
+    suites = convert(read_document(run.path / RUN), _Record).suites
+    prompts = _places(one.id for suite in suites for one in suite.prompts)
+    targets = _places(one.name for suite in suites for one in suite.targets)
+    variants = _places(one.name for suite in suites for one in suite.variants)
 
     def place(column: GridColumn) -> tuple[int, ...]:
         names = ((prompts, column.prompt), (targets, column.target), (variants, column.variant))
@@ -214,7 +232,7 @@ def _columns(run: GrowingRun, index: CaseIndex) -> list[GridColumn]:
     return sorted({GridColumn.of(group): None for _, group in index.groups()}, key=place)
 
 
-def _places(names: Iterable[Any]) -> dict[Any, int]:
+def _places(names: Iterable[str | None]) -> dict[str | None, int]:
     return {name: place for place, name in enumerate(dict.fromkeys(names))}
 
 
@@ -257,19 +275,21 @@ class _Reader:
             len(entry.trials),
             sum(one.status == "passed" for one in entry.trials),
             None if result.output is None else GridText.of(result.output),
+            "" if result.output is None else answer_sha256(result.output),
             "" if entry.status in ("passed", "shown") else trial.teaser,
             sum(costs) if costs else None,
             sum(one.duration for one in entry.trials) / len(entry.trials),
-            None if self._base is None else self._base._at(entry.route),
+            None if self._base is None else self._base.at(entry.route),
         )
 
-    def _at(self, route: str) -> GridCell | None:
+    def at(self, route: str) -> GridCell | None:
+        """The cell of a case with this route; None: the run has none."""
         with self._run.index() as index:
             number = index.case_at(route)
             entries = [] if number is None else index.entries([number])
         return next((self._cell(entry) for entry in entries if entry.route == route), None)
 
-    def _result(self, trial: CaseTrial) -> Any:
+    def _result(self, trial: CaseTrial) -> TrialResult:
         with self._run.index() as index:
             place = index.place_of(trial.number)
         return result_in(line_at(self._run.path / INDEX, place or 0), self._run.root)

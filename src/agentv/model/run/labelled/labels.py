@@ -1,8 +1,9 @@
-"""Labels: what people say of answers that a judge graded."""
+"""Labels: what people say of answers, and of what a judge said of them."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from typing import Literal
 
 from msgspec import Struct
@@ -17,8 +18,13 @@ LabelItem = tuple[LabelKey, str, str, bool]
 """What a label is of, and the model, the prompt and the verdict of the judge that it is held against."""
 
 
+def answer_sha256(output: str) -> str:
+    """The hash of an answer, by which labels know it again."""
+    return sha256(output.encode(errors="surrogatepass")).hexdigest()
+
+
 class Label(Struct, frozen=True):
-    """What one person says of one answer.
+    """What one person says of one answer: that it meets the rubric of an assertion or, as a rating, that it is good.
 
     Attributes:
         case, output_sha256, rubric_sha256: what it is of.
@@ -27,7 +33,7 @@ class Label(Struct, frozen=True):
         time: when, ISO 8601 in UTC.
         suite, assertion, run: where the answer was found.
         model, prompt_sha256: the judge whose grade it is held against.
-        judge_passed: the verdict of that judge.
+        judge_passed: the verdict of that judge; of a rating, false.
         note: anything.
         probability: with which the answer was drawn from those with this verdict of the judge; None: it was not drawn.
         drawn_from: how many trials there were with that verdict.
@@ -43,9 +49,9 @@ class Label(Struct, frozen=True):
     suite: str
     assertion: str
     run: str
-    model: str
-    prompt_sha256: str
-    judge_passed: bool
+    model: str = ""
+    prompt_sha256: str = ""
+    judge_passed: bool = False
     note: str = ""
     probability: float | None = None
     drawn_from: int | None = None
@@ -60,6 +66,11 @@ class Label(Struct, frozen=True):
     def item(self) -> LabelItem:
         """What it is of, for the judge that it is held against: a person labels it once."""
         return self.key, self.model, self.prompt_sha256, self.judge_passed
+
+    @property
+    def is_rating(self) -> bool:
+        """Whether it is of a whole answer, and of no judge."""
+        return not self.rubric_sha256
 
     @property
     def person_key(self) -> str:

@@ -7,6 +7,7 @@ import { ApiSource } from "../data/api_source.js";
 import { moment } from "../data/numbers.js";
 import { element } from "../dom/elements.js";
 import { inline } from "../dom/text.js";
+import { AnswerRatings } from "../grid/ratings.js";
 import { judgeAddress } from "../judge/address.js";
 import { labelAddress } from "../label/draw.js";
 import { Loading } from "../page/loading.js";
@@ -29,6 +30,7 @@ export class RunScreen {
     this.offers = (name) => app.offers(name);
     this.runAgain = app.project.run ? (trial) => runAgainBox(api, id, trial) : null;
     this.runFailed = app.project.run ? () => runAgainBox(api, id, null) : null;
+    this.ratings = app.offers("rate") ? new AnswerRatings(api, id, app.project.label) : null;
     this.frame = frame;
     this.id = id;
     this.source = new ApiSource(api, id, beside);
@@ -63,6 +65,7 @@ export class RunScreen {
     page.afterLabels = () => this.afterLabels();
     page.runAgain = this.runAgain;
     page.runFailed = this.runFailed;
+    page.ratings = this.ratings;
     this.frame.subject.replaceChildren(...this.subject());
     if (this.asked) page.goTo(...this.asked);
     if (page.run.state === "running") this.ended = this.source.watch((news) => this.hear(news));

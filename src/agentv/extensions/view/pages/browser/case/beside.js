@@ -3,12 +3,14 @@
 /** @import { Case } from "../data/types.d.ts" */
 
 import { score } from "../data/numbers.js";
+import { textOf } from "../data/texts.js";
 import { button, element, section } from "../dom/elements.js";
 import { statusIcon } from "../dom/outcomes.js";
 import { inline } from "../dom/text.js";
 import { sideBySide } from "./answers.js";
 
 const MOST = 40;
+const BEGINNING = 400;
 
 /**
  * @param {any} state the page as a whole
@@ -20,18 +22,22 @@ export function besideOthers(state, one, told, found) {
   const others = found.filter((other) => other.suite === one.suite && other.route !== one.route);
   if (!others.length) return null;
   const shown = element("div", { class: "besides" });
-  const rows = others.slice(0, MOST).map((other) => rowOf(state, one, told, other, shown));
+  const names = differing(one, others);
+  const rows = others.slice(0, MOST).map((other) => rowOf(state, names, told, other, shown));
   return section(
-    differing(one, others).length > 1 ? "The same case elsewhere" : `With other ${differing(one, others)[0] ?? "row"}s`,
+    names.length > 1 ? "The same case elsewhere" : `With other ${names[0] ?? "row"}s`,
     element("ul", { class: "panel looks others" }, rows),
     shown,
   );
 }
 
-function rowOf(state, one, told, other, shown) {
-  const name = differing(one, [other])
-    .map((what) => other[what] ?? `no ${what}`)
-    .join(" · ");
+function rowOf(state, names, told, other, shown) {
+  const name = names.map((what) => other[what] ?? `no ${what}`).join(" · ");
+  const answer = element("p", { class: "why beginning", dir: "auto" }, inline(other.teaser));
+  state.source.whole(other.trials[0]).then(
+    (theirs) => answer.replaceChildren(inline(textOf(theirs.output).slice(0, BEGINNING) || other.teaser)),
+    () => {}, // it says so itself where it is opened
+  );
   const beside = button(
     "Compare answers",
     async () => {
@@ -56,6 +62,7 @@ function rowOf(state, one, told, other, shown) {
       statusIcon(other.status),
       element("span", { class: "id" }, inline(name)),
       element("span", { class: "score" }, other.status === "errored" ? "" : score(other.score)),
+      answer,
     ),
     beside,
   );
@@ -63,5 +70,5 @@ function rowOf(state, one, told, other, shown) {
 
 // In what the rows differ from this one.
 function differing(one, others) {
-  return ["target", "prompt", "variant"].filter((what) => others.some((other) => other[what] !== one[what]));
+  return ["prompt", "target", "variant"].filter((what) => others.some((other) => other[what] !== one[what]));
 }

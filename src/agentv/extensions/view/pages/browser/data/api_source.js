@@ -9,6 +9,7 @@ import { routeAsWritten } from "./routes.js";
 import { GROUPS, groupsOfSummary, rateOfRun } from "./summary_rates.js";
 
 const OTHERS = 41;
+const OTHER_RUNS = 30;
 
 /** @implements {Source} */
 export class ApiSource {
@@ -106,12 +107,15 @@ export class ApiSource {
   /**
    * @param {Choice} choice
    * @param {() => void} changed
+   * @param {string[] | null} ids of the only cases that are shown
    * @returns {GridResults}
    */
-  grid(choice, changed) {
+  grid(choice, changed, ids = null) {
     const { why, change: _, order: __, ...named } = ofLists(choice);
     const { show, against } = choice;
-    const parameters = { ...named, cause: why, order: choice.sort || "run", show, against, limit: PAGE };
+    const shown = show === "rated" ? "" : show;
+    const more = { cause: why, order: choice.sort || "run", show: shown, against, id: ids, limit: PAGE };
+    const parameters = { ...named, ...more };
     const results = /** @type {any} */ (
       new ApiResults(async (from, signal) => {
         const found = await this.api.get(["runs", this.id, "grid"], { ...parameters, from }, signal);
@@ -122,6 +126,12 @@ export class ApiSource {
     results.head = null;
     this.open = new Set([...this.open].filter((one) => !one.ended).concat(results));
     return results;
+  }
+
+  /** @param {string[]} suites */
+  async others(suites) {
+    const { runs } = await this.api.get(["runs"], { suite: suites.length === 1 ? suites[0] : "", limit: OTHER_RUNS });
+    return runs.filter((one) => one.run_id !== this.id && one.total);
   }
 
   /** @returns {Case} */

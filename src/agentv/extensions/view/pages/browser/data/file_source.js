@@ -64,6 +64,10 @@ export class FileSource {
     return trial.run.whole(trial);
   }
 
+  async others() {
+    return [];
+  }
+
   watch() {
     return () => {};
   }

@@ -183,6 +183,8 @@ export interface GridCell {
   samples: number;
   passed: number;
   answer: GridText | null;
+  /** By which ratings know the answer. */
+  output_sha256?: string;
   why: string;
   cost: number | null;
   duration: number;
@@ -209,6 +211,18 @@ export interface GridHead {
   changed: number | null;
 }
 
+/** What a person thinks of an answer: `up`, `down`, or only a comment. */
+export interface Rating {
+  suite: string;
+  case: string;
+  output_sha256: string;
+  person: string;
+  thumb: string;
+  comment: string;
+  time: string;
+  mine: boolean;
+}
+
 /** The rows of a grid, in their order. `head`: null until some have arrived. */
 export interface GridResults {
   head: GridHead | null;
@@ -226,10 +240,12 @@ export interface Source {
   kind: string;
   overview(signal?: AbortSignal): Promise<Overview>;
   find(choice: Choice, changed: () => void): Results;
-  grid(choice: Choice, changed: () => void): GridResults;
+  grid(choice: Choice, changed: () => void, ids?: string[] | null): GridResults;
   caseAt(route: string, signal?: AbortSignal): Promise<Case | null>;
   casesOf(ids: string[], signal?: AbortSignal): Promise<Case[]>;
   whole(trial: Trial, signal?: AbortSignal): Promise<any>;
+  /** Other runs of these suites, newest first. */
+  others(suites: string[]): Promise<any[]>;
   /** Tells what changes while the run goes on; gives a function that ends that. */
   watch(listener: (news: News) => void): () => void;
 }

@@ -3,7 +3,7 @@
 /** @import { GridCell, GridColumn, GridRow } from "../data/types.d.ts" */
 
 import { GRID_ORDERS } from "../data/choice.js";
-import { count, duration, money, percent } from "../data/numbers.js";
+import { count, duration, moment, money, percent } from "../data/numbers.js";
 import { STATUS_WORDS, STATUSES } from "../data/statuses.js";
 import { rateOfGroup } from "../data/summary_rates.js";
 import { plainly, shortened } from "../data/texts.js";
@@ -16,6 +16,9 @@ import { problemBox } from "../page/loading.js";
 import { unitWords } from "../run/rates.js";
 import { AnswerGrid, textIn } from "./grid.js";
 import { answersName, DENSITIES, GridLayout } from "./layout.js";
+import { commentList, ratingBar } from "./ratings.js";
+
+const NONE = "\u0000"; // the id of no case
 
 export class AnswersPage {
   /** @param {any} state the page of the run */
@@ -24,9 +27,9 @@ export class AnswersPage {
     this.layout = new GridLayout(state.run.tables.suites);
     this.grid = new AnswerGrid(this.layout, {
       address: (cell) => state.address(cell),
-      open: (row, cell, name) => this.open(row, cell, name),
+      open: (row, cell, name) => this.openText(row, cell, name),
       head: (column) => this.head(column),
-      foot: () => null,
+      foot: (cell, row) => this.ratingOf(cell, row),
       met: () => this.fillChooser(),
     });
     this.filters = new Filters((choice) => state.choose(choice));
@@ -58,6 +61,11 @@ export class AnswersPage {
     );
     density.value = this.layout.density;
     this.sort = sort;
+    this.against = element("select", {
+      "aria-label": "Compare with",
+      hidden: true,
+      change: () => this.choose({ against: this.against.value, show: this.against.value ? "changed" : "" }),
+    });
     const markdown = markdownButton();
     markdown.addEventListener("click", () => this.grid.redraw());
     return element(
@@ -69,6 +77,7 @@ export class AnswersPage {
         "div",
         { class: "gtools" },
         this.told,
+        this.against,
         sort,
         density,
         element("details", { class: "gchooser" }, element("summary", { class: "quiet" }, "Columns"), this.columns),
@@ -96,13 +105,64 @@ export class AnswersPage {
     this.state.choose({ ...this.state.choice, ...changes });
   }
 
-  /** Find the rows of the choice. */
+  /** @type {import("./ratings.js").AnswerRatings | null} */
+  get ratings() {
+    return this.state.ratings;
+  }
+
+  /** Find the rows of the choice, with the ratings as they are now. */
+  async open() {
+    this.search();
+    const [others] = await Promise.allSettled([
+      this.state.source.others(this.state.run.tables.suites),
+      this.ratings?.load(),
+    ]);
+    if (others.status === "fulfilled") this.offerRuns(others.value);
+    if (this.results && this.ratings) this.showRatings(); // where these did not come, answers are shown all the same
+  }
+
+  // Runs that answers can be held against, by when they were, how they did, and what they ran.
+  offerRuns(runs) {
+    const line = ({ name, started, pass_rate: rate, targets }) =>
+      [
+        name,
+        moment(started),
+        rate === null ? null : percent(rate),
+        targets.map((one) => shortened(plainly(one), 24)).join(", "),
+      ]
+        .filter(Boolean)
+        .join(" · ");
+    this.against.replaceChildren(
+      element("option", { value: "" }, "Compare with…"),
+      ...runs.map((run) => element("option", { value: run.run_id }, line(run))),
+    );
+    this.against.hidden = !runs.length;
+    this.showAgainst();
+  }
+
+  showAgainst() {
+    const { against } = this.state.choice;
+    if (against && ![...this.against.options].some(({ value }) => value === against))
+      this.against.append(element("option", { value: against }, against));
+    this.against.value = against;
+    this.against.classList.toggle("set", Boolean(against));
+  }
+
+  showRatings() {
+    if (this.state.choice.show === "rated" && this.ratings.cases.length !== this.ratedBefore) this.search();
+    else this.grid.redraw();
+    this.ratedBefore = this.ratings.cases.length;
+    this.tell();
+  }
+
   search() {
     this.results?.stop();
     const { choice, source } = this.state;
     this.filters.show(choice);
     this.sort.value = choice.sort;
-    const results = source.grid(choice, () => this.found(results));
+    this.showAgainst();
+    const rated = choice.show === "rated" ? (this.ratings?.cases ?? []) : null;
+    const results = source.grid(choice, () => this.found(results), rated && (rated.length ? rated : [NONE]));
     this.results = results;
     this.grid.show(results);
     this.tell();
@@ -147,6 +207,9 @@ export class AnswersPage {
         ? chip(words(head.different, "different"), show === "different", {
             show: show === "different" ? "" : "different",
           })
+        : null,
+      this.ratings
+        ? chip(words(this.ratings.cases.length, "rated"), show === "rated", { show: show === "rated" ? "" : "rated" })
         : null,
       head.changed === null
         ? null
@@ -222,7 +285,7 @@ export class AnswersPage {
    * @param {GridCell | null} cell
    * @param {string | null} name
    */
-  async open(row, cell, name) {
+  async openText(row, cell, name) {
     const close = button("Close", () => this.dialog.close(), { class: "quiet" });
     const column = cell && this.results.head.columns[cell.column];
     const title = element(
@@ -250,10 +313,67 @@ export class AnswersPage {
           element("a", { href: this.state.address(cell), click: () => this.dialog.close() }, "Open the case"),
         ),
         told.output === undefined ? element("p", { class: "note" }, "There is no answer.") : saidText(told.output),
+        ...this.rated(row, cell),
       );
     } catch (problem) {
       body.append(problemBox(problem, null));
     }
+  }
+
+  /** What people think of an answer, and where one says so oneself. */
+  rated(row, cell) {
+    if (!this.ratings || !cell.output_sha256) return [];
+    const given = this.ratings.of(row, cell);
+    const parts = [commentList(given)];
+    if (this.ratings.mayRate) {
+      const mine = this.ratings.mine(row, cell);
+      this.comment = element("textarea", {
+        rows: 3,
+        maxlength: 10_000,
+        "aria-label": "Your comment",
+        placeholder: "Your comment",
+      });
+      this.comment.value = mine?.comment ?? "";
+      const save = button("Save comment", async () => {
+        if (await this.rate(cell, mine?.thumb ?? "", this.comment.value)) this.dialog.close();
+      });
+      parts.push(element("div", { class: "gcomment" }, this.comment, save));
+    }
+    return parts.filter(Boolean);
+  }
+
+  ratingOf(cell, row) {
+    if (!this.ratings) return null;
+    return ratingBar(this.ratings, row, cell, {
+      thumb: (thumb) => this.rate(cell, thumb, this.ratings.mine(row, cell)?.comment ?? ""),
+      comment: () => this.openComment(row, cell),
+    });
+  }
+
+  async openComment(row, cell) {
+    this.comment = null;
+    await this.openText(row, cell, null);
+    this.comment?.focus();
+  }
+
+  /** Rate an answer. Return whether the server took it. */
+  async rate(cell, thumb, comment) {
+    try {
+      await this.ratings.rate(cell, thumb, comment);
+    } catch (problem) {
+      this.told.textContent = `Not rated: ${problem.message}`;
+      return false;
+    }
+    this.showRatings();
+    return true;
+  }
+
+  /** Rate the selected answer, or take that back. @param {string} thumb */
+  rateSelected(thumb) {
+    const { row, cell } = this.grid.current();
+    if (!row || !cell?.output_sha256 || !this.ratings?.mayRate) return;
+    const mine = this.ratings.mine(row, cell);
+    this.rate(cell, mine?.thumb === thumb ? "" : thumb, mine?.comment ?? "");
   }
 
   leave() {
@@ -273,6 +393,12 @@ export class AnswersPage {
       " ": () => grid.openSelected(),
       Enter: () => this.openCase(),
       e: () => this.openCase("evidence"),
+      1: () => this.rateSelected("up"),
+      0: () => this.rateSelected("down"),
+      c: () => {
+        const { row, cell } = grid.current();
+        if (row && cell) this.openComment(row, cell);
+      },
       m: () => {
         switchMarkdown();
         grid.redraw();

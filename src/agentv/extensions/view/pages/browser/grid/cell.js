@@ -47,8 +47,8 @@ export function scoreWords({ status, score: value, samples, passed }) {
   return status === "errored" || status === "skipped" ? STATUS_WORDS[status] : score(value);
 }
 
-function sinceWords({ base, status }) {
-  return `was ${STATUS_WORDS[base.status]}${status === base.status ? "" : `, now ${STATUS_WORDS[status]}`}`;
+function sinceWords({ base }) {
+  return `was ${STATUS_WORDS[base.status]}`;
 }
 
 function factWords({ cost, duration: took }) {

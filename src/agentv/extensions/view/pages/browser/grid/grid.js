@@ -11,9 +11,9 @@ import { answerCell, gridText } from "./cell.js";
 const AROUND = 3;
 const MOST_PIXELS = 15_000_000; // pixels: browsers lay out nothing that is much taller
 const LOOKED_AT = 100; // rows whose variables are offered
-const CASE_WIDTH = 118;
-const VARIABLE_WIDTH = 190;
-const ANSWER_WIDTH = 250;
+const WIDE = { first: 118, variable: 190, answer: 250 };
+const NARROW = { first: 84, variable: 130, answer: 210 };
+const ON_PHONES = matchMedia("(max-width: 560px)");
 
 export class AnswerGrid {
   /**
@@ -131,16 +131,17 @@ export class AnswerGrid {
 
   /** The case, its variables, then its answers. */
   columnsOf() {
+    const widths = ON_PHONES.matches ? NARROW : WIDE;
     const variable = (name) => ({
       name,
-      width: VARIABLE_WIDTH,
+      width: widths.variable,
       grows: false,
       title: () => [element("span", { class: "gname" }, inline(name))],
       cell: (/** @type {GridRow} */ row) => ({ content: [gridText(textIn(row, name) ?? { text: "", length: 0 })] }),
     });
     const answers = (column, place) => ({
       name: null,
-      width: ANSWER_WIDTH,
+      width: widths.answer,
       grows: true,
       title: () => this.page.head(column),
       cell: (/** @type {GridRow} */ row) => this.answerIn(row, place),
@@ -149,7 +150,7 @@ export class AnswerGrid {
     return [
       {
         name: "",
-        width: CASE_WIDTH,
+        width: widths.first,
         grows: false,
         title: () => [element("span", { class: "gname" }, "Case")],
         cell: (/** @type {GridRow} */ row) => ({ content: this.caseIn(row) }),

@@ -48,6 +48,8 @@ export class RunPage {
     this.moved = null; // called where the address leads elsewhere
     /** @type {AnswersPage | null} */
     this.answersPage = null;
+    /** @type {import("../grid/ratings.js").AnswerRatings | null} where answers can have ratings */
+    this.ratings = null;
     this.doesNext = ""; // what the next case that is opened does at once, by its `data-does`
     this.sample = 0;
     this.list = new CaseList((one) => this.address(one));
@@ -153,7 +155,7 @@ export class RunPage {
       this.opened = null;
       this.answersPage ??= new AnswersPage(this);
       this.loading.show(this.answersPage.element);
-      this.answersPage.search();
+      this.answersPage.open();
       this.shown(first);
     } else if (this.isOverview()) {
       this.opened = null;
