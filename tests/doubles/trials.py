@@ -65,7 +65,11 @@ def trial(
         prompt_id=given.pop("prompt_id", None),
         sha256="c" * 64,
         span=Span(FILE, line, 5, line, 9),
-        **{name: given.pop(name) for name in ("conversation_id", "cluster_key", "cluster", "vars") if name in given},
+        **{
+            name: given.pop(name)
+            for name in ("conversation_id", "cluster_key", "cluster", "vars", "position")
+            if name in given
+        },
     )
     prompted = "" if case.prompt_id is None else f" with {case.prompt_id}"
     given.setdefault("key", f"{suite}/{case_id}{prompted}@{target}#{sample}")

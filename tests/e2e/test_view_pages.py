@@ -111,6 +111,8 @@ SCREENS = {
     "no run": ("#/?q=nothing+is+called+so", ".nothing"),
     "run": ("#/run/both/", ".verdict .big"),
     "cases": ("#/run/both/cases", ".row .id"),
+    "answers": ("#/run/both/answers", ".gcell.answer"),
+    "answers beside": ("#/run/new/answers?against=old&show=changed", ".grid"),
     "case": ("#/run/both/case/returns/bike/old", ".casehead"),
     "hostile case": (
         "#/run/both/case/returns/%3Cimg%20src%3Dx%20onerror%3D'window.hacked%20%3D%201'%3E/new",
@@ -187,6 +189,37 @@ def test_filters_and_search_are_the_servers_and_stand_in_the_address(project, op
     tab.fill(".search", "lamp")
     tab.wait_for_function("() => document.querySelectorAll('.row .id').length === 2")
     assert tab.locator(".row .id").all_inner_texts() == ["lamp", "lamp"]
+
+
+def test_every_answer_is_in_a_grid_that_keys_go_through(project, opened, pages, tmp_path):
+    assert project.run("results", "report", "both", "--html", str(tmp_path / "report.html")).status == 0
+    tab = opened("#/run/both/answers")
+    file = pages.lend()
+    file.goto(f"{(tmp_path / 'report.html').as_uri()}#/answers")
+    shown = []
+    for one in (tab, file):
+        one.wait_for_selector(".gcell.answer")
+        shown.append([row.inner_text() for row in one.locator(".ghrow, .grow").all()])
+    assert shown[0] == shown[1], "the same in a report"
+    assert [row.split("\n")[0] for row in shown[0]] == ["Case", "lamp", "bike", EVIL, ".."], "in the order of the file"
+    assert tab.locator(".grid img, .grid b").count() == 0
+    assert [one.strip() for one in tab.locator(".gbar > .chips button").all_inner_texts()] == [
+        *("4 all", "2 passed", "2 failed", "1 different", "0 rated"),
+    ]
+    tab.click("text=1 different")
+    tab.wait_for_function("() => document.querySelectorAll('.grow').length === 1")
+    assert "show=different" in tab.url
+    tab.focus(".grid")
+    tab.keyboard.press("ArrowRight")
+    tab.keyboard.press("ArrowRight")
+    assert "old" in tab.inner_text(".gh:nth-child(3)")
+    chosen = tab.inner_text(".gcell.chosen")
+    tab.keyboard.press(" ")
+    tab.wait_for_selector("dialog.gfull[open] .said")
+    assert tab.inner_text("dialog.gfull .said") in chosen
+    tab.keyboard.press("Escape")
+    tab.keyboard.press("Enter")
+    tab.wait_for_selector(".casehead")
 
 
 def test_a_case_leads_to_the_next_and_to_its_other_targets(project, opened):

@@ -182,10 +182,10 @@ class Plan(Struct, frozen=True):
     def _cases(self, suite: Suite) -> Iterator[Case]:
         """The cases that take part: those that are chosen, and those without which these could not run."""
         if self._takes_all:
-            yield from suite.cases
+            yield from _placed(suite)
         elif suite.links:
             taking_part = _with_needed((case.id for case in self._chosen(suite)), suite)
-            yield from (case for case in suite.cases if case.id in taking_part)
+            yield from (case for case in _placed(suite) if case.id in taking_part)
         else:
             yield from self._chosen(suite)
 
@@ -201,7 +201,7 @@ class Plan(Struct, frozen=True):
         limit, sample, failed = self.settings.limit, self.settings.sample, self.settings.failed
         taken = 0
         before: str | None = None
-        for case in suite.cases:
+        for case in _placed(suite):
             again = case.id == before
             if limit is not None and taken >= limit and not again:
                 return
@@ -236,6 +236,15 @@ class Plan(Struct, frozen=True):
         key = trial_key(first)
         for sample in range(1, first.repeat + 1):
             yield trial(sample=sample, key=f"{key}-{sample}")
+
+
+def _placed(suite: Suite) -> Iterator[Case]:
+    """The cases of a suite, each with its position: one case with several prompts has one."""
+    position, before = 0, None
+    for case in suite.cases:
+        position += case.id != before
+        before = case.id
+        yield replace(case, position=position)
 
 
 def _cost_limit(suite: Suite, case: Case) -> float | None:

@@ -83,7 +83,10 @@ class TurnRow(Struct, gc=False, omit_defaults=True):
 
 
 class Row(Struct, gc=False, omit_defaults=True, kw_only=True):
-    """One finished trial. Durations are milliseconds, costs US dollars."""
+    """One finished trial. Durations are milliseconds, costs US dollars.
+
+    `position`: the place of its case in its eval file, from 1; 0 in rows of older versions.
+    """
 
     test_id: str
     suite: str = always("")
@@ -124,6 +127,7 @@ class Row(Struct, gc=False, omit_defaults=True, kw_only=True):
     cluster_key: str | None = None
     cluster: str | None = None
     variant: str | None = None
+    position: int = 0
     sandbox: SandboxName | None = None
     agent_version: str | None = None
     trace_path: str | None = None

@@ -207,6 +207,7 @@ class Case(Struct, frozen=True):
         tools: scripted MCP servers, one instance of each for a trial.
         solution: what makes the case pass; it determines no outcome, and no key.
         limits: how much its agent may do.
+        position: its place in the suite, from 1, that it has with each prompt; 0: unknown. A plan sets it.
     """
 
     id: str
@@ -242,6 +243,7 @@ class Case(Struct, frozen=True):
     tools: tuple[ScriptedServer, ...] = ()
     solution: Solution | None = None
     limits: WorkLimits = NO_WORK_LIMITS
+    position: int = 0
 
 
 class Cases(Protocol):

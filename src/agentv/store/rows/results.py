@@ -154,6 +154,7 @@ def _trial(row: Row, root: str) -> Trial:
         conversation_id=row.conversation_id,
         cluster_key=row.cluster_key,
         cluster=row.cluster,
+        position=row.position,
     )
     return Trial(
         suite=Suite(row.suite, (case,), path=_absolute(row.eval_path, root) if row.eval_path else ""),

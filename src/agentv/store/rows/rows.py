@@ -79,6 +79,7 @@ def row_of(result: TrialResult, places: RelativePaths) -> Row:
         cluster_key=None if case.cluster is None else case.cluster_key or "",
         cluster=case.cluster,
         variant=None if trial.variant is None else trial.variant.name,
+        position=case.position,
         sandbox=stored.sandbox or None,
         agent_version=stored.agent_version or None,
         trace_path=stored.trace_path or None,

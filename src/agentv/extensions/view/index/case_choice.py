@@ -11,7 +11,7 @@ from msgspec import Struct
 from agentv.extensions.view.index.case_entries import CaseGroup
 from agentv.store.totals.tally import STATUSES
 
-CaseOrder = Literal["worst", "run", "name", "slowest", "costliest"]
+CaseOrder = Literal["worst", "run", "file", "name", "slowest", "costliest"]
 AnyStatus = Literal["passed", "failed", "errored", "skipped", "shown", "flaky"]
 CODES = {status: code for code, status in enumerate(STATUSES)}
 """Numbers that stand for statuses in an index."""

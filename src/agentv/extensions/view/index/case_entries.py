@@ -54,6 +54,7 @@ class IndexedTrial(Struct, frozen=True, gc=False):
         place: where its row begins, in bytes.
         cluster, same: hashes: of its cluster, and of its case whatever it runs with.
         grades: of each assertion its (type, name) and its state, 0 passed, 1 failed, 2 errored.
+        position: of its case in its file.
         texts: all that is searched.
     """
 
@@ -69,6 +70,7 @@ class IndexedTrial(Struct, frozen=True, gc=False):
     teaser: str
     cluster: int
     same: int
+    position: int
     texts: str
 
 

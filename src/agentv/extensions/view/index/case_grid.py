@@ -17,6 +17,9 @@ from agentv.model.run.trial import Status
 GridFilter = Literal["", "different", "changed"]
 
 _BIT = {status: 1 << code for status, code in CODES.items()}
+_SETS = range(1 << len(CODES))
+"""Every set of statuses, as bits."""
+
 _JUDGED = _BIT["passed"] | _BIT["failed"] | _BIT["errored"]
 
 
@@ -49,10 +52,10 @@ class CaseGrid:
     def counts(outcomes: bytearray) -> GridCounts:
         """Count the rows of `outcomes`."""
         by_status = [0] * len(CODES)
-        for bits in range(1, 256):
+        for bits in _SETS[1:]:
             if number := outcomes.count(bits):
                 by_status[CODES[_worst(bits)]] += number
-        return GridCounts(by_status, sum(outcomes.count(bits) for bits in range(256) if _disagree(bits)))
+        return GridCounts(by_status, sum(outcomes.count(bits) for bits in _SETS if _disagree(bits)))
 
     def rows(
         self, choice: CaseChoice, outcomes: bytearray, shown: GridFilter, changed: frozenset[int] = frozenset()
@@ -65,7 +68,7 @@ class CaseGrid:
             shown: `different`: cells disagree; `changed`: one of the rows in `changed`.
             changed: rows with a cell that another run has otherwise.
         """
-        wanted = bytes(_shows(bits, choice, shown) for bits in range(256))
+        wanted = bytes(_shows(bits, choice, shown) for bits in _SETS)
         numbers = self._chooser.numbers(choice.with_any_status())
         order = dict.fromkeys(map(self._columns.same.__getitem__, numbers))
         found = (row for row in order if wanted[outcomes[row]])

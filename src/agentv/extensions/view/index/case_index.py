@@ -68,6 +68,7 @@ class CaseIndex:
         self._writer = CaseWriter(database, self._columns, self._ids)
         database.create_function("natural_key", 1, natural_key, deterministic=True)
         database.create_function("suite_name", 1, lambda number: self._writer.group(number).suite, deterministic=True)
+        database.create_function("suite_file", 1, self._file_of, deterministic=True)
         assertions = self._writer.assertions.all
         tables = IndexTables(self.groups, assertions, self.grades, lambda: self.read.next_trial)
         self._chooser = CaseChooser(database, self._columns, tables, self._ids)
@@ -216,6 +217,11 @@ class CaseIndex:
         """Every list of grades with its number: assertion, state, assertion, state, …."""
         for number, value in self._database.execute("SELECT number, value FROM grades"):
             yield number, _numbers.decode(value)
+
+    def _file_of(self, number: int) -> str:
+        """The eval file of a group, and its suite, as suites are ordered."""
+        group = self._writer.group(number)
+        return f"{group.path}\0{group.suite}"
 
     def _one(self, question: str, value: int) -> int | None:
         found = self._database.execute(question, (value,)).fetchone()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-VERSION = 4
+VERSION = 5
 
 SCHEMA = """
 CREATE TABLE read (            -- one row: how far index.jsonl is read
@@ -35,7 +35,8 @@ CREATE TABLE cases (           -- what lists are chosen and sorted by
     duration REAL NOT NULL,
     cost REAL,
     cluster INTEGER NOT NULL,
-    same INTEGER NOT NULL      -- hash of file, suite and id
+    same INTEGER NOT NULL,     -- hash of file, suite and id
+    position INTEGER NOT NULL  -- in its file
 );
 CREATE TABLE case_names (
     number INTEGER PRIMARY KEY,

@@ -90,8 +90,8 @@ class CaseWriter:
         case = self._columns.add(status, group, trial.same)
         self.statuses[status] += 1
         result = (status, 0, trial.result.score, trial.duration, trial.cost)
-        values = (case, group, *result, trial.cluster, trial.same)
-        self._database.execute("INSERT INTO cases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
+        values = (case, group, *result, trial.cluster, trial.same, trial.position)
+        self._database.execute("INSERT INTO cases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
         copy, hashed = route
         self._ids.add(trial.case_id)
         names = (case, trial.case_id, hashed, copy, trial.sha, number)

@@ -92,6 +92,7 @@ class Entries:
             case.sha256[:12],
             self._cluster(trial),
             -1 if trial.variant is None else self.variants.of(trial.variant.name),
+            case.position,
         ]
 
     def tables(self) -> dict[str, Any]:

@@ -37,6 +37,7 @@ def _case(result: TrialResult, root: str) -> dict[str, Any]:
         "line": case.span.line if case.span else None,
         "description": case.description,
         "criteria": case.criteria,
+        "vars": dict(case.vars),
         "expected": _messages(case.expected_output),
         "conversation": case.conversation_id,
         "aggregate": trial.aggregate if trial.repeat > 1 else None,

@@ -122,7 +122,7 @@ class CaseQuery(Struct, frozen=True, forbid_unknown_fields=True, rename={"start"
         assertion: `failed NAME` or `any NAME`, where NAME is a type or a name of an assertion.
         cause: the cause of a group of failures.
         id: ids of cases; the parameter may be repeated.
-        order: `worst`, `run` (in order of completion), `name`, `slowest` or `costliest` first.
+        order: `worst`, `run` (in order of completion), `file`, `name`, `slowest` or `costliest` first.
         limit: at most so many.
         start: position of the first one.
     """

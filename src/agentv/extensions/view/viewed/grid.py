@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from msgspec import Struct, convert
 
-from agentv.extensions.view.index.case_choice import CaseChoice
+from agentv.extensions.view.index.case_choice import CaseChoice, CaseOrder
 from agentv.extensions.view.index.case_entries import CaseEntry, CaseGroup, CaseTrial
 from agentv.extensions.view.index.case_grid import CaseGrid, GridCounts, GridFilter
 from agentv.extensions.view.index.case_index import CaseIndex
@@ -39,6 +39,7 @@ class GridQuery(CaseQuery, frozen=True, forbid_unknown_fields=True, kw_only=True
         against: id of another run, whose answers stand beside.
     """
 
+    order: CaseOrder = "file"
     show: GridFilter = ""
     against: str = ""
 

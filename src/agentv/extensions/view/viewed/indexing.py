@@ -48,6 +48,7 @@ def indexed_trial(place: int, result: TrialResult) -> IndexedTrial:
         teaser(result),
         text_hash("\0".join(cluster_of(row))),
         text_hash(f"{trial.suite.path}\0{trial.suite.name}\0{case.id}"),
+        case.position,
         _searched(result),
     )
 

@@ -114,7 +114,7 @@ export class ApiSource {
     const { why, change: _, order: __, ...named } = ofLists(choice);
     const { show, against } = choice;
     const shown = show === "rated" ? "" : show;
-    const more = { cause: why, order: choice.sort || "run", show: shown, against, id: ids, limit: PAGE };
+    const more = { cause: why, order: choice.sort || "file", show: shown, against, id: ids, limit: PAGE };
     const parameters = { ...named, ...more };
     const results = /** @type {any} */ (
       new ApiResults(async (from, signal) => {

@@ -4,7 +4,7 @@ import { count } from "./numbers.js";
 
 // `early`, of a case whose samples may end early: why they did, and bounds of its rate; its mean score leans to one side.
 export function caseOf(trials, status, early = null) {
-  const { id, suite, target, prompt, variant, tags, teaser, sha } = trials[0];
+  const { id, suite, target, prompt, variant, tags, teaser, sha, position } = trials[0];
   return {
     id,
     suite,
@@ -14,6 +14,7 @@ export function caseOf(trials, status, early = null) {
     tags,
     teaser,
     sha,
+    position,
     trials,
     status,
     early,

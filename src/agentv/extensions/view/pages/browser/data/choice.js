@@ -4,6 +4,7 @@ import { isFlaky, sum } from "./cases.js";
 
 export const ORDERS = {
   worst: "Worst first",
+  file: "In the order of the file",
   run: "In order of completion",
   name: "By name",
   slowest: "Slowest first",
@@ -122,6 +123,7 @@ const COMPARISONS = {
     (CHANGE_RANK[one.change] ?? 2) - (CHANGE_RANK[other.change] ?? 2) ||
     SEVERITY[one.status] - SEVERITY[other.status] ||
     (one.score ?? 2) - (other.score ?? 2),
+  file: (one, other) => byName.compare(one.suite, other.suite) || one.position - other.position,
   name: (one, other) => byName.compare(one.suite, other.suite) || byName.compare(one.id, other.id),
   slowest: (one, other) =>
     sum(other.trials.map((trial) => trial.duration)) - sum(one.trials.map((trial) => trial.duration)),

@@ -22,6 +22,7 @@ const PLACES = [
   "sha",
   "cluster",
   "variant",
+  "position",
 ];
 
 const KEPT_CHUNKS = 8;

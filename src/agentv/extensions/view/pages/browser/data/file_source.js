@@ -47,7 +47,7 @@ export class FileSource {
    * @param {() => void} changed
    */
   grid(choice, changed) {
-    const order = choice.sort || "run";
+    const order = choice.sort || "file";
     const found = (told) => /** @type {any} */ (this.find({ ...choice, status: "", order }, told));
     return new FileGrid(this.run, choice, found, changed);
   }

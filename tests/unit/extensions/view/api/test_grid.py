@@ -1,0 +1,139 @@
+"""The grid of a run: every answer by case and by what it ran with, chosen, ordered, and beside another run's."""
+
+from __future__ import annotations
+
+import pytest
+
+from doubles.trials import finished, trial
+from doubles.viewed_project import add_run, viewed
+
+BASE, RUN = "20261120T140322Z-aaaa", "20261121T140322Z-bbbb"
+RECORD = {
+    "suites": [
+        {
+            "name": "refunds",
+            "path": "evals/refund.eval.yaml",
+            "prompts": [{"id": "brief"}, {"id": "polite"}],
+            "targets": [{"name": "small"}, {"name": "large"}],
+        }
+    ]
+}
+COLUMNS = [("brief", "small"), ("brief", "large"), ("polite", "small"), ("polite", "large")]
+STATUSES = {  # of each case in the order of the columns; rows are written from the last case to the first
+    "lamp": ("passed", "passed", "passed", "passed"),
+    "bike": ("failed", "passed", "passed", "failed"),
+    "tent": ("errored", "failed", "failed", "failed"),
+    "sofa": ("failed", "failed", "failed", "failed"),
+}
+
+
+def results(statuses):
+    cases = list(statuses)
+    for case in reversed(cases):
+        for (prompt, target), status in zip(reversed(COLUMNS), reversed(statuses[case]), strict=True):
+            given = {"prompt_id": prompt, "target": target, "position": cases.index(case) + 1}
+            variables = {"thing": case, "count": 2, "long": "x" * 2500}
+            yield finished(
+                status,
+                trial=trial(case, vars=variables, tags=("big",) if case == "sofa" else (), **given),
+                output=None if status == "errored" else f"{case} {prompt} {target} {status}",
+                cost_usd=0.25,
+            )
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory):
+    root = tmp_path_factory.mktemp("grid")
+    before = {**STATUSES, "lamp": ("passed", "failed", "passed", "passed")}
+    add_run(root, BASE, results(before), **RECORD)
+    add_run(root, RUN, results(STATUSES), **RECORD)
+    with viewed(root) as found:
+        yield found
+
+
+def page(client, query=""):
+    answer = client.get(f"/api/runs/{RUN}/grid?{query}")
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_a_row_is_a_case_and_a_cell_an_answer(client):
+    found = page(client)
+    assert [(one["prompt"], one["target"]) for one in found["columns"]] == COLUMNS
+    assert [row["id"] for row in found["rows"]] == list(STATUSES), "in the order of the file"
+    assert found["counts"] == {"passed": 1, "failed": 2, "errored": 1, "skipped": 0, "shown": 0}
+    assert (found["total"], found["different"], found["changed"]) == (4, 2, None)
+    bike = found["rows"][1]
+    assert [cell["status"] for cell in bike["cells"]] == list(STATUSES["bike"])
+    assert bike["vars"]["thing"] == {"text": "bike", "length": 4}
+    assert bike["vars"]["count"]["text"] == "2"
+    assert (len(bike["vars"]["long"]["text"]), bike["input"]["text"]) == (2000, "May I return it?")
+    first, second, *_ = bike["cells"]
+    assert (first["answer"]["text"], first["why"]) == (
+        "bike brief small failed",
+        "contains: '30 days': output lacks '30 days'",
+    )
+    assert (second["why"], second["cost"], second["score"], second["samples"], second["passed"]) == (
+        "",
+        0.25,
+        1.0,
+        1,
+        1,
+    )
+    assert found["rows"][2]["cells"][0]["answer"] is None
+    for row in found["rows"]:
+        for cell in row["cells"]:
+            case = client.get(f"/api/runs/{RUN}/cases/{cell['route']}").json()
+            assert (case["id"], case["status"], case["trials"][0]["trial"]) == (
+                row["id"],
+                cell["status"],
+                cell["trial"],
+            )
+
+
+@pytest.mark.parametrize(
+    ("query", "ids"),
+    [
+        ("show=different", ["bike", "tent"]),
+        ("status=failed", ["bike", "sofa"]),
+        ("status=errored passed", ["lamp", "tent"]),
+        ("target=large", ["lamp", "bike", "tent", "sofa"]),
+        ("target=large&show=different", ["bike"]),
+        ("target=large&prompt=brief&status=passed", ["lamp", "bike"]),
+        ("tag=big", ["sofa"]),
+        ("q=polite tent", ["tent"]),
+        ("id=sofa&id=lamp", ["lamp", "sofa"]),
+        ("order=name", ["bike", "lamp", "sofa", "tent"]),
+        ("order=name&from=1&limit=2", ["lamp", "sofa"]),
+        ("q=nothing+of+it", []),
+        (f"against={BASE}&show=changed", ["lamp"]),
+    ],
+)
+def test_rows_are_chosen_and_ordered(client, query, ids):
+    assert [row["id"] for row in page(client, query)["rows"]] == ids
+
+
+def test_the_answers_of_another_run_stand_beside(client):
+    found = page(client, f"against={BASE}")
+    lamp, bike = found["rows"][:2]
+    assert found["changed"] == 1
+    assert [cell["base"]["status"] for cell in lamp["cells"]] == ["passed", "failed", "passed", "passed"]
+    assert bike["cells"][0]["base"]["answer"] == bike["cells"][0]["answer"]
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [("limit=201", 400), ("from=-1", 400), ("status=well", 400), ("show=all", 400), ("against=none", 404)],
+)
+def test_what_it_does_not_know_is_refused(client, query, status):
+    assert client.get(f"/api/runs/{RUN}/grid?{query}").status_code == status
+
+
+def test_the_cell_of_several_samples_is_the_one_that_ended_as_the_case(tmp_path):
+    given = {"repeat": 3, "position": 1}
+    statuses = ("passed", "failed", "failed")
+    samples = [finished(status, trial=trial("lamp", sample=n, **given)) for n, status in enumerate(statuses, 1)]
+    add_run(tmp_path, RUN, samples, **RECORD)
+    with viewed(tmp_path) as client:
+        (cell,) = client.get(f"/api/runs/{RUN}/grid").json()["rows"][0]["cells"]
+    assert (cell["status"], cell["answer"]["text"], cell["samples"], cell["passed"]) == ("failed", "No.", 3, 1)
