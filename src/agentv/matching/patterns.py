@@ -30,15 +30,23 @@ class PatternError(ValueError):
     """A pattern does not compile."""
 
 
+JAVASCRIPT = "J"
+"""A letter beside those of FLAGS: the pattern is JavaScript's."""
+
+
 @lru_cache(maxsize=2048)
 def compiled(pattern: str, flags: str = "") -> Pattern[str]:
-    """The pattern, ready to search; the flags are letters out of FLAGS.
+    """The pattern, ready to search; the flags are letters out of FLAGS, and JAVASCRIPT.
 
     Raises:
         PatternError: it does not compile.
     """
     import regex
 
+    if JAVASCRIPT in flags:
+        from agentv.matching.ecma import compiled_ecma  # few patterns are
+
+        return compiled_ecma(pattern, flags.replace(JAVASCRIPT, ""))
     bits = 0
     for letter in flags:
         bits |= getattr(regex, FLAGS[letter])

@@ -34,7 +34,7 @@ from agentv.templating.limits import (
 from agentv.templating.limits import RenderError as RenderError
 
 if TYPE_CHECKING:
-    from jinja2 import Template
+    from jinja2 import Template, Undefined
     from jinja2.nodes import Template as TemplateNode
     from jinja2.runtime import Context
     from jinja2.sandbox import SandboxedEnvironment
@@ -80,17 +80,34 @@ UNREADABLE = "not a valid template"
 
 
 @dataclass(frozen=True, slots=True)
+class Language:
+    """What placeholders are written in.
+
+    Attributes:
+        nunjucks: values, conditions and filters are those of Nunjucks, as promptfoo renders them.
+        missing_empty: a variable that is not set is empty text, and so is what is in it.
+    """
+
+    nunjucks: bool = False
+    missing_empty: bool = False
+
+
+JINJA = Language()
+
+
+@dataclass(frozen=True, slots=True)
 class Scope:
     """What placeholders can see: variables by name, all of them as `vars`, and the environment as `env`.
 
     `names` are further things to see, such as `prompt`; they hide variables of the same name, not `vars.prompt`.
-    `closed`: the text is data, which may not read the environment.
+    `closed`: the text is data, which may not read the environment. `language`: what the text is written in.
     """
 
     vars: Mapping[str, Json]
     env: Mapping[str, str]
     names: Mapping[str, Json] = field(default=EMPTY)
     closed: bool = False
+    language: Language = JINJA
 
 
 def has_placeholder(text: str) -> bool:
@@ -109,13 +126,14 @@ def render(text: str, scope: Scope) -> Json:
     Raises:
         RenderError: a name is not defined, the environment lacks a variable, or the syntax is wrong.
     """
-    alone = _ALONE.fullmatch(text)
+    alone = None if scope.language.nunjucks else _ALONE.fullmatch(text)  # which knows text alone
     if alone:
-        _refuse_undefined(alone[1].strip(), scope)
-        return _run(_expression(alone[1].strip()), scope, native=True)
+        if not scope.language.missing_empty:
+            _refuse_undefined(alone[1].strip(), scope)
+        return _run(_expression(alone[1].strip(), scope.language), scope, native=True)
     filled = _filled(text, scope)
     # `$` in front is the older spelling of an environment variable, which _compiled translates
-    return filled if filled is not None else _run(_compiled(text), scope, native=False)
+    return filled if filled is not None else _run(_compiled(text, scope.language), scope, native=False)
 
 
 def render_text(text: str, scope: Scope) -> str:
@@ -127,7 +145,7 @@ def render_text(text: str, scope: Scope) -> str:
     if not has_placeholder(text):
         return text
     filled = _filled(text, scope)
-    return filled if filled is not None else str(_run(_compiled(text), scope, native=False))
+    return filled if filled is not None else str(_run(_compiled(text, scope.language), scope, native=False))
 
 
 def render_around(text: str, scope: Scope, around: Around) -> str:
@@ -156,12 +174,12 @@ def evaluate(expression: str, scope: Scope) -> Json:
         RenderError: as `render`.
     """
     try:
-        return _run(_expression(expression), scope, native=True)
+        return _run(_expression(expression, scope.language), scope, native=True)
     except RenderError as error:  # there are no braces whose meaning could be in doubt
         raise RenderError(error.code, error.message.removesuffix(f"; {LITERAL_HINT}"), error.name, error.line) from None
 
 
-def undeclared(text: str) -> frozenset[str]:
+def undeclared(text: str, language: Language = JINJA) -> frozenset[str]:
     """The names that a template reads.
 
     Raises:
@@ -173,7 +191,7 @@ def undeclared(text: str) -> frozenset[str]:
     from jinja2 import TemplateError, meta
 
     try:
-        return frozenset(meta.find_undeclared_variables(_tree(_modern(text))))
+        return frozenset(meta.find_undeclared_variables(_tree(_modern(text), language)))
     except (TemplateError, SyntaxError, *_RAISED) as error:
         raise _syntax(error) from None
 
@@ -204,6 +222,9 @@ def _run(template: Template, scope: Scope, *, native: bool) -> Json:
 
 def _filled(text: str, scope: Scope) -> str | None:
     """The text, where all of its placeholders are plain names: most are, and a template takes 300 µs to compile."""
+    nunjucks = scope.language.nunjucks
+    if nunjucks and "{#" in text:
+        return None
     pieces = _NAMED.split(text)
     # a brace or a dollar in front of a placeholder is part of another one: `{{{ a }}`, `${{ a }}`
     if any("{{" in one or "{%" in one or one.endswith(("$", "{")) or "\r" in one for one in pieces[::2]):
@@ -213,8 +234,11 @@ def _filled(text: str, scope: Scope) -> str | None:
     for place in range(1, len(pieces), 2):
         name = pieces[place]
         value = scope.names.get(name, scope.vars.get(name, _is_undefined))
+        if nunjucks and not isinstance(value, str):
+            return None  # other values are shown as JavaScript does
         if not isinstance(value, str | int | float | None | list | dict):
-            _refuse_undefined(name, scope)
+            if not scope.language.missing_empty:
+                _refuse_undefined(name, scope)
             return None  # or not defined, which the template says better
         pieces[place] = str(_shown(value))
     return "".join(pieces)
@@ -241,7 +265,7 @@ def _json(value: Any) -> Json:
     if value is None or isinstance(value, str | int | float):
         return value
     if _is_undefined(value):
-        _refuse(value)
+        return str(value)  # one that must be defined says so
     if isinstance(value, Environment) or callable(value):
         raise RenderError("bad-template", f"the expression must be a value, found {_kind(value)}")
     if isinstance(value, Mapping):
@@ -283,18 +307,13 @@ def _is_undefined(value: object) -> bool:
     return isinstance(value, Undefined)
 
 
-def _refuse(value: object) -> NoReturn:
-    str(value)  # a strict Undefined raises RenderError by itself
-    raise RenderError("undefined-variable", "the expression has no value")
-
-
 def _modern(text: str) -> str:
     return _OLDER.sub(r"{{ env.\1 }}", text) if "${{" in text else text
 
 
 @lru_cache(maxsize=512)
-def _compiled(text: str) -> Template:
-    return _from_source(_modern(text))
+def _compiled(text: str, language: Language = JINJA) -> Template:
+    return _from_source(_modern(text), language)
 
 
 @lru_cache(maxsize=64)
@@ -322,27 +341,32 @@ def _surrounded(node: Any) -> Any:
 
 
 @lru_cache(maxsize=512)
-def _expression(expression: str) -> Template:
-    return _from_source("{% set result = " + expression + " %}")
+def _expression(expression: str, language: Language = JINJA) -> Template:
+    return _from_source("{% set result = " + expression + " %}", language)
 
 
-def _from_source(source: str) -> Template:
+def _from_source(source: str, language: Language) -> Template:
     from jinja2 import TemplateError
 
     if source.count("{{") + source.count("{%") > PLACEHOLDERS:
         raise RenderError("bad-template", f"{UNREADABLE}: it has more than {PLACEHOLDERS:,} placeholders")
     try:
         with limited():  # constant expressions are computed already
-            return _environment().from_string(with_limits(_tree(source)))
+            return _environment(language).from_string(with_limits(_tree(source, language)))
     except (TemplateError, SyntaxError, *_RAISED) as error:  # Jinja compiles to Python, whose limits are its own
         raise _syntax(error) from None
 
 
-def _tree(source: str) -> TemplateNode:
+def _tree(source: str, language: Language = JINJA) -> TemplateNode:
     """What a template says. Text from files may not reach for other files, so there are none that it could include."""
     from jinja2 import nodes
 
-    tree = _environment().parse(source)
+    if language.nunjucks:
+        from agentv.templating.nunjucks import jinja_source, jinja_tree  # few templates are
+
+        tree = jinja_tree(_environment(language).parse(jinja_source(source)))
+    else:
+        tree = _environment(language).parse(source)
     if _OTHERS.search(source):  # most have no such word, and need not be walked through
         for tag in tree.find_all((nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends)):
             name = "from" if isinstance(tag, nodes.FromImport) else type(tag).__name__.lower()
@@ -373,9 +397,9 @@ def _bounded(operator: str, left: Any, right: Any) -> None:
 
 
 @cache
-def _environment() -> SandboxedEnvironment:
-    from jinja2 import StrictUndefined, pass_context
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
+def _undefined(*, empty: bool) -> type[Undefined]:
+    """What a variable is that is not set."""
+    from jinja2 import ChainableUndefined, StrictUndefined
 
     class MissingVariable(StrictUndefined):
         """Says in our words which name is missing."""
@@ -390,6 +414,23 @@ def _environment() -> SandboxedEnvironment:
 
         __str__ = __iter__ = __len__ = __bool__ = __eq__ = __ne__ = __hash__ = _fail_with_undefined_error
         __getattr__ = __getitem__ = __call__ = __add__ = __radd__ = __int__ = __float__ = _fail_with_undefined_error
+
+    class EmptyVariable(ChainableUndefined):
+        """Empty text, and so is what is in it; a variable of the environment must be set all the same."""
+
+        def __str__(self) -> str:
+            if isinstance(self._undefined_obj, Environment):
+                name = str(self._undefined_name)
+                raise RenderError("unset-environment", f"environment variable '{name}' is not set", name)
+            return ""
+
+    return EmptyVariable if empty else MissingVariable
+
+
+@cache
+def _environment(language: Language = JINJA) -> SandboxedEnvironment:
+    from jinja2 import pass_context
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
 
     class Sandbox(ImmutableSandboxedEnvironment):
         """Looks into mappings first: `order.items` is the variable's own key, and not a method of Python's."""
@@ -418,13 +459,17 @@ def _environment() -> SandboxedEnvironment:
             return obj[attribute] if isinstance(obj, Mapping) and attribute in obj else super().getattr(obj, attribute)
 
     made = Sandbox(
-        undefined=MissingVariable,
+        undefined=_undefined(empty=language.missing_empty),
         finalize=_shown,
         autoescape=False,
         keep_trailing_newline=True,
         comment_start_string=_NEVER,
         comment_end_string=_NEVER[::-1],
     )
+    if language.nunjucks:
+        from agentv.templating.nunjucks import become_nunjucks
+
+        become_nunjucks(made)
     made.filters = {name: guarded(name, function) for name, function in made.filters.items()}
     made.filters[_AROUND] = pass_context(_around)
     return made

@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import eq
-from typing import TYPE_CHECKING, Annotated, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias
 
 from agentv.assertions.edits import TooManyEditsError, edits_between
 from agentv.assertions.evidence import LIMIT, NO_OUTPUT, around, excerpt, listed, quoted
 from agentv.assertions.lookalikes import only_difference
 from agentv.matching.patterns import (
     FLAGS,
+    JAVASCRIPT,
     TIMEOUT_S,
     PatternError,
     backtracks,
@@ -236,10 +237,13 @@ class Equals(DeclaredAssertion):
 
 @dataclass(frozen=True, slots=True)
 class Regex(DeclaredAssertion):
-    """A regular expression matches anywhere in the answer. Python's syntax, with a time limit of 2 s."""
+    """A regular expression matches anywhere in the answer. Python's syntax unless told otherwise; at most 2 s."""
 
     value: Annotated[FileText, Doc("the pattern")]
     flags: Annotated[Text, Doc("letters: i ignore case, m ^ and $ at lines, s dot matches newlines, x verbose")] = ""
+    syntax: Annotated[
+        Literal["python", "javascript"], Doc("the syntax of the pattern; `regex:` of the suite sets it")
+    ] = "python"
 
     limit_s: ClassVar[float] = TIMEOUT_S
     of_text_alone: ClassVar[bool] = True
@@ -247,6 +251,10 @@ class Regex(DeclaredAssertion):
     def label(self) -> str:
         """The pattern, in quotes."""
         return quoted(self.value)
+
+    @property
+    def _flags(self) -> str:
+        return self.flags + (JAVASCRIPT if self.syntax == "javascript" else "")
 
     def validate(self) -> Iterable[Issue]:
         """Reports unknown flags, and a pattern that does not compile."""
@@ -256,11 +264,11 @@ class Regex(DeclaredAssertion):
             yield Issue(("flags",), message)
             return
         try:
-            compiled(self.value, self.flags)
+            compiled(self.value, self._flags)
         except PatternError as error:
             yield Issue(("value",), f"the pattern does not compile: {error}", "bad-regex")
             return
-        yield from _doubts(self.value, self.flags)
+        yield from _doubts(self.value, self._flags)
 
     def grade(self, context: AssertionContext) -> Grade:
         """Search. A search that runs past its time limit is an errored grade."""
@@ -268,7 +276,7 @@ class Regex(DeclaredAssertion):
         if output is None:
             return NO_OUTPUT
         try:
-            match = search(compiled(self.value, self.flags), output, self.limit_s)
+            match = search(compiled(self.value, self._flags), output, self.limit_s)
         except TimeoutError:
             message = f"the search for {quoted(self.value)} took more than {self.limit_s:g} s"
             return Grade.errored("regex-timeout", message)

@@ -120,7 +120,7 @@ class CaseBuilder:
         made = self._clustered(made, case.node)
         if self._matrix is None:
             return (made,)
-        return self._matrix.cases(made, reading.of_suite(), self._input.around(case, reading))
+        return self._matrix.cases(made, targets, reading.of_suite(), self._input.around(case, reading))
 
     def end(self, report: Report) -> None:
         """All cases were built: report what is wrong with the prompts and the clusters."""

@@ -14,7 +14,7 @@ from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.nodes import Node, Scalar
 from agentv.authoring.source.report import LONGEST, Report
 from agentv.errors import Diagnostic
-from agentv.model.suite.suite import Case
+from agentv.model.suite.suite import Case, TargetSpec
 from agentv.model.values.formatting import shorten
 from agentv.model.values.message import Message, prompt_text
 from agentv.model.values.values import EMPTY
@@ -46,17 +46,18 @@ class PromptMatrix:
         self._issues = PromptIssues()
         self._functions: PromptFunctions | None = None
 
-    def cases(self, case: Case, reading: Reading, around: Around) -> tuple[Case, ...]:
+    def cases(self, case: Case, targets: Sequence[TargetSpec], reading: Reading, around: Around) -> tuple[Case, ...]:
         """The case with every prompt, in their order; nothing where one of them cannot be rendered for it.
 
         Args:
             case: with its own input, which prompts see as `{{ input }}`; empty where it has none.
+            targets: that it runs on; functions that write prompts see them as their `provider`.
             reading: of the case, so that its variables are in reach.
             around: adds what the suite says for all inputs.
         """
         names = {"input": prompt_text(case.input)} if case.input else EMPTY
         within = reading.within(Scope(reading.scope.vars, reading.scope.env, names))
-        made = [self._case(case, prompt, within, around) for prompt in self._prompts]
+        made = [self._case(case, prompt, targets, within, around) for prompt in self._prompts]
         return tuple(one for one in made if one is not None) if None not in made else ()
 
     def end(self, report: Report) -> None:
@@ -69,12 +70,14 @@ class PromptMatrix:
                 message = f"'{prompt.id}' is not called here: its prompts are checked when they run"
                 report.remark("unchecked-cases", prompt.node if isinstance(prompt.node, Scalar) else None, message)
 
-    def _case(self, case: Case, prompt: SuitePrompt, reading: Reading, around: Around) -> Case | None:
+    def _case(
+        self, case: Case, prompt: SuitePrompt, targets: Sequence[TargetSpec], reading: Reading, around: Around
+    ) -> Case | None:
         own = Report()
         prompted = (
             prompt.node
             if prompt.function is None
-            else self._written(prompt, case, structs.replace(reading, report=own))
+            else self._written(prompt, case, targets, structs.replace(reading, report=own))
         )
         if prompted is None:
             self._issues.add(own.diagnostics, case.id)
@@ -93,7 +96,7 @@ class PromptMatrix:
             return None
         return structs.replace(case, input=whole, prompt_id=prompt.id, sha256=digest)
 
-    def _written(self, prompt: SuitePrompt, case: Case, reading: Reading) -> Node | None:
+    def _written(self, prompt: SuitePrompt, case: Case, targets: Sequence[TargetSpec], reading: Reading) -> Node | None:
         """What the function of a prompt says; the place where it is named where nothing runs, as in `validate`."""
         if not reading.strict_env:
             return Scalar(prompt.id, prompt.id, prompt.node.at)
@@ -101,7 +104,7 @@ class PromptMatrix:
             from agentv.authoring.cases.prompt_functions import PromptFunctions  # few suites have such prompts
 
             self._functions = PromptFunctions()
-        return self._functions.write(prompt, case, reading)
+        return self._functions.write(prompt, case, targets, reading)
 
     def _digest_of(self, case: Case, messages: tuple[Message, ...], prompt: SuitePrompt, report: Report) -> str | None:
         try:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agentv.authoring.cases.prompts import PromptFunction, SuitePrompt
 from agentv.authoring.fields.reading import Reading
-from agentv.authoring.source.nodes import Node, node_of, span_of
+from agentv.authoring.source.nodes import Node, node_of, plain, span_of
 from agentv.authoring.source.python_values import as_authored
-from agentv.model.suite.suite import CODE_TIMEOUT_S, Case
+from agentv.model.suite.suite import CODE_TIMEOUT_S, Case, TargetSpec
 from agentv.model.values.message import prompt_text
 from agentv.model.values.response import Failure
 from agentv.model.values.values import Json, JsonObject
@@ -33,12 +33,27 @@ class PromptFunctions:
         self._written: dict[tuple[str, str], Node | Failure] = {}
         self._host: BlockingHost | None = None
 
-    def write(self, prompt: SuitePrompt, case: Case, reading: Reading) -> Node | None:
-        """Prompt that a function writes for a case: text or messages; None if it fails, which is reported."""
+    def write(self, prompt: SuitePrompt, case: Case, targets: Sequence[TargetSpec], reading: Reading) -> Node | None:
+        """Prompt that a function writes for a case: text or messages; None if it fails, which is reported.
+
+        A case has one text for all targets, so it must be the same for each of them.
+        """
+        providers: list[JsonObject] = [_provider(one) for one in targets] or [{}]
+        found = [self._once(prompt, case, one, reading) for one in providers]
+        if any(one is None for one in found):
+            return None
+        if any(one is not None and found[0] is not None and plain(one) != plain(found[0]) for one in found):
+            message = f"{prompt.id} writes different prompts for different targets"
+            hint = "run one target at a time, with --target, or write a suite for each"
+            reading.report.error(BAD_PROMPT, prompt.node, message, hint=hint)
+            return None
+        return found[0]
+
+    def _once(self, prompt: SuitePrompt, case: Case, provider: JsonObject, reading: Reading) -> Node | None:
         context: JsonObject = {
             "vars": case.vars,
             "input": prompt_text(case.input) if case.input else "",
-            "provider": {},
+            "provider": provider,
             "config": {},
         }
         key = (prompt.id, json.dumps(context, sort_keys=True, default=str))
@@ -80,6 +95,12 @@ class PromptFunctions:
             code = BAD_PROMPT if found.code in ("assertion-raised", "assertion-crashed", "bad-result") else found.code
             raise ForeignError(Failure(code, f"{name} {found.message}"))
         return found
+
+
+def _provider(target: TargetSpec) -> JsonObject:
+    """A target as promptfoo shows a provider to functions."""
+    model = getattr(target.settings, "model", None)
+    return {"id": f"{target.provider}:{model}" if isinstance(model, str) else target.provider, "label": target.name}
 
 
 def _in_python(function: FunctionRef, context: JsonObject, name: str, env: Mapping[str, str]) -> Any:

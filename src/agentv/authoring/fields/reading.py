@@ -131,6 +131,7 @@ class Reading(Struct, frozen=True):
         fed: the variables come from data.
         rubric: options of rubrics that have none of their own.
         above: paths that were found in a directory above the eval file, as authored → the file.
+        regex: the syntax of the suite's regular expressions.
         javascript: positions of what runs JavaScript, read so far, the first ones; targets have a list of their own.
     """
 
@@ -150,6 +151,7 @@ class Reading(Struct, frozen=True):
     fed: bool = False
     rubric: RubricOptions = field(default_factory=dict)
     above: dict[str, str] = field(default_factory=dict)
+    regex: str = "python"
     javascript: dict[Span, None] = field(default_factory=dict)
     _texts: dict[str, str] = field(default_factory=dict)
     _pdfs: dict[str, str | None] = field(default_factory=dict)
@@ -171,7 +173,7 @@ class Reading(Struct, frozen=True):
 
     def within(self, scope: Scope) -> Reading:
         """The same, with other variables in reach."""
-        return structs.replace(self, scope=scope)
+        return structs.replace(self, scope=replace(scope, language=self.scope.language))
 
     def with_rubric(self, options: RubricOptions) -> Reading:
         """The same, with further options for the rubrics that have none of their own."""

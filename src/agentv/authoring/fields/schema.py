@@ -168,6 +168,15 @@ class AuthoredSuite(Declared):
     assert_: Annotated[Unread, Doc("assertions added to every case")] = None
     default_test: Annotated[Unread, Doc("a partial case that every case extends")] = None
     threshold: Annotated[Fraction | None, Doc("minimum score of a case to pass, 0..1")] = None
+    template: Annotated[
+        Literal["jinja", "nunjucks"], Verbatim(), Doc("the language of placeholders: Jinja's, or promptfoo's Nunjucks")
+    ] = "jinja"
+    missing_vars: Annotated[
+        Literal["error", "empty"], Verbatim(), Doc("`empty`: a variable that a case does not set is empty text")
+    ] = "error"
+    regex: Annotated[
+        Literal["python", "javascript"], Verbatim(), Doc("the syntax of `regex` assertions that name none")
+    ] = "python"
     show_only: Annotated[bool, Doc("true: cases may check nothing; their answers are shown, and never pass")] = False
     cluster: Annotated[
         Name, Doc("a key of metadata or vars, or a template; cases with equal values depend on each other")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -40,7 +41,7 @@ from agentv.model.values.span import Span
 from agentv.model.values.values import EMPTY, Json
 from agentv.registry.extensions import SUITE_KEYS, missing
 from agentv.registry.preprocessors import Preprocessor
-from agentv.templating import Scope, has_placeholder
+from agentv.templating import Language, Scope, has_placeholder
 
 
 class Header(Struct, frozen=True):
@@ -89,6 +90,8 @@ class HeaderReader(Struct, frozen=True):
         reading = replace(reading, entries=assertions.entries)
         authored, translated, others = self._authored(root, reading)
         reading = self._with_preprocessors(authored.preprocessors, reading)
+        language = Language(nunjucks=authored.template == "nunjucks", missing_empty=authored.missing_vars == "empty")
+        reading = replace(reading, regex=authored.regex, scope=dataclasses.replace(reading.scope, language=language))
         run = self._run(authored, translated, config, reading)
         registry.retry = run.retry or registry.retry
         defaults = read_defaults(authored, root.keys, request.variables, reading)

@@ -25,7 +25,7 @@ from agentv.targets.http.connection import Connection, HttpReply
 from agentv.targets.http.model_calls import names_user
 from agentv.targets.http.response_transform import ResponseTransform
 from agentv.targets.http.statuses import failure_of, limits_of
-from agentv.templating import RenderError, Scope, has_placeholder, render, render_text, undeclared
+from agentv.templating import JINJA, Language, RenderError, Scope, has_placeholder, render, render_text, undeclared
 from agentv.user_code.excerpts import head
 
 DEFAULT_BODY: Json = {"prompt": "{{ prompt }}"}
@@ -48,6 +48,9 @@ class Http(ProviderSettings):
     body: Annotated[
         Json, CallTimeTemplate(), Doc('JSON or text, a template like `headers`; default: {"prompt": …}')
     ] = None
+    template: Annotated[
+        Literal["jinja", "nunjucks"], Doc("the language of the placeholders in `headers` and `body`")
+    ] = "jinja"
     output: Annotated[Text | None, Doc("path of the answer in a JSON response: `$.choices[0].message.content`")] = None
 
     context: Annotated[
@@ -71,9 +74,14 @@ class Http(ProviderSettings):
         yield from self._path_issues()
         for path, text in [*_texts(self.headers, ("headers",)), *_texts(self.body, ("body",))]:
             try:
-                undeclared(text)
+                undeclared(text, self.language)
             except RenderError as error:
                 yield Issue(path, error.message, error.code)
+
+    @property
+    def language(self) -> Language:
+        """The language of its templates; a variable that is missing is empty in Nunjucks."""
+        return Language(nunjucks=True, missing_empty=True) if self.template == "nunjucks" else JINJA
 
     def _path_issues(self) -> Iterator[Issue]:
         for name, path in (("output", self.output), ("context", self.context), ("metadata", self.metadata)):
@@ -149,7 +157,7 @@ def _rendered_json(text: str, scope: Scope) -> str:
     return "".join(parts)
 
 
-def _scope(request: TargetRequest) -> Scope:
+def _scope(request: TargetRequest, language: Language) -> Scope:
     names: dict[str, Json] = {
         "prompt": request.prompt,
         "messages": [message.as_json() for message in request.messages],
@@ -157,7 +165,7 @@ def _scope(request: TargetRequest) -> Scope:
         "metadata": request.metadata,
         "workspace_path": request.workspace_path,
     }
-    return Scope(request.vars, request.env, names)
+    return Scope(request.vars, request.env, names, language=language)
 
 
 class _Http:
@@ -180,7 +188,7 @@ class _Http:
 
     async def _ask(self, request: TargetRequest) -> TargetResponse | Failure:
         try:
-            scope = _scope(request)
+            scope = _scope(request, self._settings.language)
             headers, body = self._headers(scope), self._content(scope)
         except RenderError as error:
             return Failure(error.code, error.message)

@@ -301,7 +301,7 @@ def _value(node: Node, ours: str, source: Source) -> Node | None:
     """The value as it is written here; None where that is impossible, which is reported."""
     if isinstance(node, Scalar) and isinstance(node.value, str):
         if ours in CODE:
-            return _code(node, ours, source)
+            return _code(node, ours)
         if source.is_code(node.value):
             hint = "write an assertion of type python that names a function"
             source.tell(node, f"the computed value '{node.text}' has no equivalent", hint)
@@ -314,14 +314,14 @@ def _value(node: Node, ours: str, source: Source) -> Node | None:
         if ours in SCHEMAS and not node.text.startswith(FILE):
             return _checked(_schema(node), source)
         return _text(node, ours, source)
-    return source.template(_checked(node, source) if ours in SCHEMAS else whole_number(node))
+    return _checked(node, source) if ours in SCHEMAS else whole_number(node)
 
 
 def _text(node: Scalar, ours: str, source: Source) -> Node | None:
     """The value that a text means; None where it has no equivalent, which is reported."""
     if ours in LIST_TYPES:
         return _listed(node, ours, source)
-    return _pattern(node, source) if ours == "regex" else source.template(node)
+    return node
 
 
 def _schema(node: Scalar) -> Node:
@@ -363,22 +363,9 @@ def _listed(node: Scalar, ours: str, source: Source) -> Node | None:
     return ListNode([text_node(item, node.at) for item in found], node.at)
 
 
-def _pattern(node: Scalar, source: Source) -> Node | None:
-    try:
-        re.compile(node.text)
-    except re.error as error:
-        source.tell(
-            node,
-            f"the pattern is a JavaScript regex that Python cannot compile: {error}",
-            "write it in Python's syntax",
-        )
-        return None
-    return source.template(node)
-
-
-def _code(node: Scalar, ours: str, source: Source) -> Node:
+def _code(node: Scalar, ours: str) -> Node:
     if not node.value.startswith(FILE):
-        return node if ours == "python" else source.template(node)
+        return node
     path = node.value.removeprefix(FILE)
     if ours == "python" and ".py:" not in path:
         return text_node(f"{path}:get_assert", node.at)

@@ -27,7 +27,7 @@ from agentv.extensions.promptfoo.translation.provider_prompts import with_common
 from agentv.extensions.promptfoo.translation.providers.targets import named_targets, targets
 from agentv.extensions.promptfoo.translation.references import resolved
 from agentv.extensions.promptfoo.translation.source import FILE, Source, mapping, number_node, ordered, text_node
-from agentv.extensions.promptfoo.translation.tables import REFUSED, RUN_WITHOUT_EFFECT, WITHOUT_EFFECT
+from agentv.extensions.promptfoo.translation.tables import LANGUAGE, REFUSED, RUN_WITHOUT_EFFECT, WITHOUT_EFFECT
 from agentv.extensions.promptfoo.translation.thresholds import marked
 from agentv.extensions.promptfoo.translation.tool_calls import declared_calls
 from agentv.extensions.promptfoo.translation.variables import variables
@@ -52,20 +52,7 @@ def eval_file(path: Path, root: MapNode, source: Source) -> Mapping[str, Node]:
         pictures=picture_variables(root),
         declared_calls=declared_calls(root, source),
     )
-    source = replace(source, always_set=_always_set(root, source))
     return _Converter(path, source).converted(root)
-
-
-def _always_set(root: MapNode, source: Source) -> frozenset[str]:
-    """The variables that every test sets. Of tests in other files, only what `defaultTest` sets is known."""
-    default = root.get("defaultTest")
-    if isinstance(default, Scalar) and default.text.startswith(FILE):
-        default = source.document(default.text, default)
-    shared = _variables_of(default)
-    tests = root.get("tests")
-    listed = tests.items if isinstance(tests, ListNode) and "scenarios" not in root.items else []
-    own = [_variables_of(one) for one in listed]
-    return frozenset(shared | set.intersection(*own) if own else shared)
 
 
 def _has_assertions(root: MapNode) -> bool:
@@ -104,6 +91,7 @@ class _Converter:
         stem = self._path.name.partition(".")[0]
         name = self._path.absolute().parent.name if stem == "promptfooconfig" else stem
         self._made = {"name": text_node(name or "promptfoo", root.at)}
+        self._made |= {key: text_node(text, root.at) for key, text in LANGUAGE.items()}
         root = with_common_prompts(with_moved_transforms(with_prompt_settings(with_named_embedder(root))))
         prompts = self._prompts(root)
         matrix = matrix_of(root)

@@ -24,6 +24,9 @@ _SEPARATOR = re.compile(r"^[ \t]*---[ \t]*$", re.MULTILINE)
 _DUMPED = re.compile(r"(?<=[:,\[])\s*\{\{-?\s*([\w.]+)\s*\|\s*(?:dump|tojson)(?:\(\))?(?:\s*\|\s*safe)?\s*-?\}\}")
 """A value of JSON that is a variable, as Nunjucks writes it."""
 
+_PARTIAL = re.compile(r"(?!.*\{%\s*(?:end)?raw\s*%\})(?:\{%[^%]*$|\{\{[^}]*$|\{#[^#]*$)", re.MULTILINE)
+"""A placeholder that is not closed on its line: promptfoo renders nothing of such a prompt."""
+
 _KEPT = (".txt", ".md", ".j2")
 _DATA = (".json", ".yaml", ".yml")
 _SERVICES = ("langfuse://", "portkey://", "helicone://")
@@ -213,5 +216,6 @@ def content_of(node: Node, source: Source) -> Node:
         return node
     found = chat(_DUMPED.sub(r'"{{ \1 }}"', node.text), node.at)
     if found is None:
-        return source.template(text_node(node.text, node.at))
-    return source.template(messages_in(found, source))
+        text = f"{{% raw %}}{node.text}{{% endraw %}}" if _PARTIAL.search(node.text) else node.text
+        return text_node(text, node.at)
+    return messages_in(found, source)

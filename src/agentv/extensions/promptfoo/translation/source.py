@@ -23,9 +23,7 @@ from agentv.authoring.source.spellings import CASE
 from agentv.authoring.source.yaml import read_yaml
 from agentv.errors import Diagnostic
 from agentv.extensions.promptfoo.translation.tables import ORDER
-from agentv.extensions.promptfoo.translation.templates import COMMENT, check_template, converted_template
 from agentv.model.values.span import Span
-from agentv.templating import has_placeholder
 
 NO_EQUIVALENT = "no-equivalent"
 
@@ -46,13 +44,11 @@ class Source(Struct, frozen=True):
         declared_calls: what the providers declare as `tools` and as `functions`.
         only_shown: no test has an assertion, so that what an answer holds changes no verdict.
         uncalled: functions that return tests and were not called.
-        always_set: variables that every test sets; all others get a default, which is empty. None: nothing gets one.
     """
 
     directory: Path
     reading: Reading
     calls: bool = False
-    always_set: frozenset[str] | None = None
     pictures: frozenset[str] = frozenset()
     declared_calls: Mapping[str, Node] = field(default_factory=dict)
     only_shown: bool = False
@@ -143,18 +139,6 @@ class Source(Struct, frozen=True):
     def inside(self, written: str) -> Source:
         """The source for what stands in a file, which may not name that file again."""
         return replace(self, within=(*self.within, str(self._path(written))))
-
-    def template(self, node: Node) -> Node:
-        """The same, with Nunjucks where it is Jinja too; where it is not, it is reported."""
-        if isinstance(node, ListNode):
-            return ListNode([self.template(item) for item in node.items], node.at)
-        if isinstance(node, MapNode):
-            return mapping(node, {key: self.template(item) for key, item in node.items.items()})
-        if isinstance(node.value, str) and (has_placeholder(node.value) or COMMENT in node.value):
-            text = converted_template(node.value, self.always_set)
-            check_template(text, lambda message, hint=None: self.tell(node, message, hint))
-            return node if text == node.value else text_node(text, node.at)
-        return node
 
 
 def mapping(node: Node, items: Mapping[str, Node]) -> MapNode:

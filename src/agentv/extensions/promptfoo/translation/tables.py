@@ -228,10 +228,16 @@ RUN_WITHOUT_EFFECT: Mapping[str, str] = {
 }
 """Keys of `evaluateOptions` and `commandLineOptions` that change no verdict, and are left out → what to do instead."""
 
+LANGUAGE: Mapping[str, str] = {"template": "nunjucks", "missing_vars": "empty", "regex": "javascript"}
+"""Keys of every translated suite: how promptfoo reads templates and patterns."""
+
 ORDER = (
     "name",
     "description",
     "tags",
+    "template",
+    "missing_vars",
+    "regex",
     "targets",
     "judge",
     "run",
@@ -247,9 +253,3 @@ ORDER = (
     "assert",
 )
 """In which order people read the keys of an eval file and of its cases; the others stand behind."""
-
-FILTERS: Mapping[str, str] = {
-    "dump": "tojson",
-    "nl2br": "replace",
-}
-"""Filters of Nunjucks that Jinja has not → its own."""

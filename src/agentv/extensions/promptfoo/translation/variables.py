@@ -14,7 +14,7 @@ from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_em
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
 from agentv.extensions.promptfoo.translation.source import FILE, Source, mapping, text_node, whole_number
-from agentv.templating import has_placeholder
+from agentv.templating import Language, RenderError, Scope, has_placeholder, render_text, undeclared
 
 _NAME = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 _BINARY = frozenset(
@@ -115,7 +115,9 @@ def _variable(key: str, node: Node, known: Mapping[str, Node], source: Source) -
         return None
     if node.value.startswith(FILE):
         return _path_of(node, source) if key in source.pictures else _of_file(node, source)
-    return _filled(key, node, known, source) if has_placeholder(node.value) else node
+    text = node.value.removesuffix("\n")  # as promptfoo takes it
+    node = node if text == node.value else text_node(text, node.at)
+    return _filled(node, known, source) if has_placeholder(text) else node
 
 
 def _path_of(node: Scalar, source: Source) -> Node | None:
@@ -145,7 +147,7 @@ def _of_file(node: Scalar, source: Source) -> Node | None:
     return text_node(content.text.strip(), content.at)
 
 
-def _filled(key: str, node: Scalar, known: Mapping[str, Node], source: Source) -> Node:
+def _filled(node: Scalar, known: Mapping[str, Node], source: Source) -> Node:
     """The text with the other variables that it names, which promptfoo fills in before it renders."""
     text = node.value
     for _ in range(_DEEPEST):
@@ -153,13 +155,27 @@ def _filled(key: str, node: Scalar, known: Mapping[str, Node], source: Source) -
         if filled == text:
             break
         text = filled
-    if source.always_set is not None:
-        text = _NAME.sub("", text)  # promptfoo renders what is left, where no test sets these
-    if has_placeholder(text):
-        hint = "write the resulting value; --missing-vars empty leaves out variables that no test sets"
-        source.tell(node, f"the variable '{key}' contains a placeholder, but agentv does not render variables", hint)
-        return node
-    return text_node(text, node.at)
+    return (
+        text_node(_rendered(text, known, node, source), node.at) if has_placeholder(text) else text_node(text, node.at)
+    )
+
+
+def _rendered(text: str, known: Mapping[str, Node], node: Scalar, source: Source) -> str:
+    """The text, rendered where every variable that it reads is set: promptfoo leaves others as they are written."""
+    language = Language(nunjucks=True, missing_empty=True)
+    try:
+        names = undeclared(text, language) - {"env"}
+        if not names <= known.keys():
+            return text
+        if any(_is_expanded(known[name]) for name in names):
+            hint = "write the resulting values"
+            source.tell(node, "a variable that contains another one with a list of values has no equivalent", hint)
+            return text
+        values = {name: plain(known[name]) for name in names}
+        return render_text(text, Scope(values, source.reading.scope.env, language=language))
+    except RenderError as error:
+        source.report.error(error.code, node, error.message)
+        return text
 
 
 def _value(found: re.Match[str], known: Mapping[str, Node]) -> str:

@@ -31,7 +31,7 @@ from agentv.extensions.promptfoo.translation.providers.services import own_form,
 from agentv.extensions.promptfoo.translation.providers.settings import of_model
 from agentv.extensions.promptfoo.translation.providers.tool_settings import with_tools
 from agentv.extensions.promptfoo.translation.source import FILE, Source, mapping, number_node, text_node
-from agentv.extensions.promptfoo.translation.tables import REFUSED
+from agentv.extensions.promptfoo.translation.tables import LANGUAGE, REFUSED
 from agentv.extensions.promptfoo.translation.tool_calls import with_calls_as_output
 from agentv.extensions.promptfoo.translation.transforms import response_path, response_transform
 
@@ -355,7 +355,8 @@ def _webhook(provider: _Provider) -> dict[str, Node]:
     body: dict[str, Node] = {"prompt": provider.text("{{ prompt }}")}
     if settings is not None:
         body["config"] = settings
-    return {**keys, "body": mapping(provider.node, body), "output": provider.text("$.output")}
+    language = provider.text(LANGUAGE["template"])
+    return {**keys, "body": mapping(provider.node, body), "template": language, "output": provider.text("$.output")}
 
 
 def _with_rest(made: dict[str, Node], items: Mapping[str, Node], node: Node, source: Source) -> Node:
@@ -426,7 +427,7 @@ def _http(provider: _Provider) -> dict[str, Node]:
         if key in ("transformResponse", "responseParser"):
             made |= response_path(item, source)
         elif key in _HTTP_KEYS:
-            made[key] = source.template(item)
+            made[key] = item
         elif key in ("responseTimeout", "timeout", "timeoutMs") and isinstance(item, Scalar):
             made |= _seconds(item)
         elif key == "maxRetries":
@@ -434,6 +435,7 @@ def _http(provider: _Provider) -> dict[str, Node]:
         else:
             source.tell(item, f"'{key}' of an HTTP provider has no equivalent", "an http target takes url, method, …")
             made[key] = item
+    made["template"] = text_node(LANGUAGE["template"], node.at)
     method = made.get("method")
     if isinstance(method, Scalar):
         made["method"] = text_node(method.text.upper(), method.at)

@@ -1,0 +1,2 @@
+def shape(output, context):
+    return output.upper()
