@@ -3,6 +3,7 @@
 /** @import { Case, Results } from "./types.d.ts" */
 
 export const PAGE = 100;
+export const GRID_PAGE = 40; // each of its rows has the texts of many cells
 const KEPT_PAGES = 30;
 const AGAIN_MS = 400; // while the server still reads the run
 
@@ -20,10 +21,12 @@ export class ApiResults {
   /**
    * @param {(from: number, signal: AbortSignal) => Promise<Found>} read
    * @param {() => void} changed
+   * @param {number} size rows of a page
    */
-  constructor(read, changed) {
+  constructor(read, changed, size = PAGE) {
     this.read = read;
     this.changed = changed;
+    this.size = size;
     this.total = 0;
     this.cases = null;
     this.rate = null;
@@ -32,7 +35,7 @@ export class ApiResults {
     /** @type {Map<number, Case[]>} */
     this.pages = new Map();
     this.places = new Map();
-    this.wanted = [0, PAGE];
+    this.wanted = [0, size];
     this.under = new Map();
     this.round = 0;
     this.ended = false;
@@ -40,14 +43,14 @@ export class ApiResults {
   }
 
   at(place) {
-    return this.pages.get(Math.floor(place / PAGE))?.[place % PAGE];
+    return this.pages.get(Math.floor(place / this.size))?.[place % this.size];
   }
 
   need(first, last) {
     this.wanted = [first, last];
     if (this.problem) return;
-    for (let page = Math.floor(first / PAGE); page <= Math.floor(Math.max(first, last - 1) / PAGE); page += 1)
-      if (!this.pages.has(page) && (page === 0 || page * PAGE < this.total)) this.fetch(page);
+    for (let page = Math.floor(first / this.size); page <= Math.floor(Math.max(first, last - 1) / this.size); page += 1)
+      if (!this.pages.has(page) && (page === 0 || page * this.size < this.total)) this.fetch(page);
   }
 
   placeOf(route) {
@@ -62,9 +65,10 @@ export class ApiResults {
       under.abort();
       this.under.delete(page);
     }
-    const [first, last] = this.wanted.map((place) => Math.floor(place / PAGE));
+    const [first, last] = this.wanted.map((place) => Math.floor(place / this.size));
     for (const page of [...this.pages.keys()]) if (page < first || page > last) this.forget(page);
-    for (let page = first; page <= last; page += 1) if (page === first || page * PAGE < this.total) this.fetch(page);
+    for (let page = first; page <= last; page += 1)
+      if (page === first || page * this.size < this.total) this.fetch(page);
   }
 
   retry() {
@@ -84,7 +88,7 @@ export class ApiResults {
   replace(one) {
     const place = this.placeOf(one.route);
     if (place < 0) return;
-    this.pages.get(Math.floor(place / PAGE))[place % PAGE] = one;
+    this.pages.get(Math.floor(place / this.size))[place % this.size] = one;
   }
 
   async fetch(page) {
@@ -93,7 +97,7 @@ export class ApiResults {
     this.under.set(page, under);
     const { round } = this;
     try {
-      const found = await this.read(page * PAGE, under.signal);
+      const found = await this.read(page * this.size, under.signal);
       if (!this.ended && round === this.round) this.take(page, found);
     } catch (problem) {
       if (this.ended || round !== this.round) return;
@@ -108,7 +112,7 @@ export class ApiResults {
   take(page, found) {
     this.forget(page);
     this.pages.set(page, found.cases);
-    for (const [place, one] of found.cases.entries()) this.places.set(one.route, page * PAGE + place);
+    for (const [place, one] of found.cases.entries()) this.places.set(one.route, page * this.size + place);
     for (const old of [...this.pages.keys()].slice(0, Math.max(0, this.pages.size - KEPT_PAGES))) this.forget(old);
     this.total = found.total;
     this.cases = found.distinct;
@@ -121,7 +125,7 @@ export class ApiResults {
 
   forget(page) {
     for (const [place, one] of (this.pages.get(page) ?? []).entries())
-      if (this.places.get(one.route) === page * PAGE + place) this.places.delete(one.route);
+      if (this.places.get(one.route) === page * this.size + place) this.places.delete(one.route);
     this.pages.delete(page);
   }
 }

@@ -3,7 +3,7 @@
 /** @import { Api } from "./api.js" */
 /** @import { Case, Choice, GridResults, News, Overview, Source, Tables } from "./types.d.ts" */
 
-import { ApiResults, PAGE } from "./api_results.js";
+import { ApiResults, GRID_PAGE, PAGE } from "./api_results.js";
 import { ofLists } from "./choice.js";
 import { routeAsWritten } from "./routes.js";
 import { GROUPS, groupsOfSummary, rateOfRun } from "./summary_rates.js";
@@ -114,14 +114,18 @@ export class ApiSource {
     const { why, change: _, order: __, ...named } = ofLists(choice);
     const { show, against } = choice;
     const shown = show === "rated" ? "" : show;
-    const more = { cause: why, order: choice.sort || "file", show: shown, against, id: ids, limit: PAGE };
+    const more = { cause: why, order: choice.sort || "file", show: shown, against, id: ids, limit: GRID_PAGE };
     const parameters = { ...named, ...more };
     const results = /** @type {any} */ (
-      new ApiResults(async (from, signal) => {
-        const found = await this.api.get(["runs", this.id, "grid"], { ...parameters, from }, signal);
-        results.head = found;
-        return { cases: found.rows, total: found.total, distinct: null, rate: null, ready: found.indexed >= 1 };
-      }, changed)
+      new ApiResults(
+        async (from, signal) => {
+          const found = await this.api.get(["runs", this.id, "grid"], { ...parameters, from }, signal);
+          results.head = found;
+          return { cases: found.rows, total: found.total, distinct: null, rate: null, ready: found.indexed >= 1 };
+        },
+        changed,
+        GRID_PAGE,
+      )
     );
     results.head = null;
     this.open = new Set([...this.open].filter((one) => !one.ended).concat(results));

@@ -193,6 +193,9 @@ export class AnswersPage {
   // Rows by their worst answer, as the tiles of the overview count them.
   drawChips(head, all) {
     const { status, show } = this.state.choice;
+    const drawn = JSON.stringify([head.counts, head.different, head.changed, this.ratings?.cases.length, status, show]);
+    if (drawn === this.chipsDrawn) return;
+    this.chipsDrawn = drawn;
     const chip = (label, pressed, changes) =>
       button(label, () => this.choose(changes), { class: "chip", "aria-pressed": String(pressed) });
     const words = (number, what) => `${number.toLocaleString("en")} ${what}`;
@@ -221,6 +224,9 @@ export class AnswersPage {
   }
 
   fillChooser() {
+    const offered = JSON.stringify([this.layout.offered, this.results?.head?.columns]);
+    if (offered === this.offeredColumns) return;
+    this.offeredColumns = offered;
     const line = (name, label, shown) => {
       const box = element("input", {
         type: "checkbox",

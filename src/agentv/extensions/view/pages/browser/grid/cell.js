@@ -10,21 +10,29 @@ import { asMarkdown } from "../dom/markdown.js";
 import { statusIcon } from "../dom/outcomes.js";
 import { inline, safely } from "../dom/text.js";
 
-/** A text that is cut where its row ends. @param {GridText | null} told */
-export function gridText(told, attributes = {}) {
+const LONGEST_LINE = 150; // characters, where a column is as wide as the screen
+
+/**
+ * A text that is cut where its row ends.
+ *
+ * @param {GridText | null} told
+ * @param {number} lines of the row
+ */
+export function gridText(told, lines) {
   if (told === null) return element("p", { class: "gtext none" }, "no answer");
-  const cut = told.length > told.text.length;
-  return element("p", { class: "gtext", dir: "auto", ...attributes }, safely(told.text), cut ? "…" : null);
+  const text = told.text.slice(0, lines * LONGEST_LINE);
+  return element("p", { class: "gtext", dir: "auto" }, safely(text), told.length > text.length ? "…" : null);
 }
 
 /**
  * An answer with how it did.
  *
  * @param {GridCell} cell
- * @param {{ markdown: boolean, compact: boolean }} how
+ * @param {{ markdown: boolean, lines: number }} how
  */
-export function answerCell(cell, { markdown, compact }) {
-  const text = comparedText(cell, markdown && !compact);
+export function answerCell(cell, { markdown, lines }) {
+  const compact = lines === 1;
+  const text = comparedText(cell, markdown && !compact, lines);
   if (compact) return [statusIcon(cell.status), element("span", { class: "gscore" }, scoreWords(cell)), text];
   return [
     element(
@@ -56,7 +64,7 @@ function factWords({ cost, duration: took }) {
 }
 
 // Beside another run, the words that differ are marked: those that went, then those that came.
-function comparedText({ answer, base }, markdown) {
+function comparedText({ answer, base }, markdown, lines) {
   if (answer && base?.answer && base.answer.text !== answer.text) {
     const [before, now] = markedWords(base.answer.text, answer.text);
     return element(
@@ -66,7 +74,7 @@ function comparedText({ answer, base }, markdown) {
       element("p", { class: "gtext" }, marked(now, "ins")),
     );
   }
-  if (!markdown || answer === null) return gridText(answer);
+  if (!markdown || answer === null) return gridText(answer, lines);
   return element("div", { class: "gtext rich", dir: "auto" }, asMarkdown(answer.text));
 }
 

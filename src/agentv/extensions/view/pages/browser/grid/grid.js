@@ -137,7 +137,9 @@ export class AnswerGrid {
       width: widths.variable,
       grows: false,
       title: () => [element("span", { class: "gname" }, inline(name))],
-      cell: (/** @type {GridRow} */ row) => ({ content: [gridText(textIn(row, name) ?? { text: "", length: 0 })] }),
+      cell: (/** @type {GridRow} */ row) => ({
+        content: [gridText(textIn(row, name) ?? { text: "", length: 0 }, this.layout.lines)],
+      }),
     });
     const answers = (column, place) => ({
       name: null,
@@ -180,7 +182,7 @@ export class AnswerGrid {
   answerIn(row, place) {
     const cell = row.cells.find(({ column }) => column === place);
     if (!cell) return { content: [element("p", { class: "gtext none" }, "did not run")] };
-    const how = { markdown: isChosenView("markdown"), compact: this.layout.lines === 1 };
+    const how = { markdown: isChosenView("markdown"), lines: this.layout.lines };
     return { cell, content: [...answerCell(cell, how), this.page.foot(cell, row)] };
   }
 
