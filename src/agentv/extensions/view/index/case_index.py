@@ -182,6 +182,14 @@ class CaseIndex:
         """The number of the case with a route."""
         return self._one("SELECT number FROM case_names WHERE route = ?", text_hash(route))
 
+    def first_trials(self, numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """The number of the first trial of each case, and where its row begins, in bytes; in the order of the rows."""
+        question = (
+            'SELECT min(number), place FROM trials WHERE "case" IN (SELECT value FROM json_each(?)) '
+            'GROUP BY "case" ORDER BY 1'
+        )
+        yield from self._database.execute(question, (str(list(numbers)),))
+
     def case_of(self, trial: int) -> int | None:
         """The number of the case that a trial is of."""
         return (self._columns.case_of[trial] or None) if 0 < trial < len(self._columns.case_of) else None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
-from msgspec import Struct, convert
+from msgspec import Struct, convert, json
+from msgspec.structs import replace
 
 from agentv.extensions.view.index.case_choice import CaseChoice, CaseOrder
 from agentv.extensions.view.index.case_entries import CaseEntry, CaseGroup, CaseTrial
@@ -37,11 +37,13 @@ class GridQuery(CaseQuery, frozen=True, forbid_unknown_fields=True, kw_only=True
     Attributes:
         show: `different`: columns disagree; `changed`: a cell ended otherwise in the run `against`.
         against: id of another run, whose answers stand beside.
+        where: `NAME=TEXT`: the variable, or `metadata.NAME`, contains a text, in any case; may be repeated.
     """
 
     order: CaseOrder = "file"
     show: GridFilter = ""
     against: str = ""
+    where: tuple[str, ...] = ()
 
 
 class GridColumn(Struct, frozen=True):
@@ -107,7 +109,7 @@ class GridRow(Struct, frozen=True):
 
     Attributes:
         route: of its first cell.
-        vars: names → values as text.
+        vars: names → values as text; after them the metadata of the case, as `metadata.NAME`.
         input: the last message of the user.
     """
 
@@ -166,6 +168,8 @@ def page_of_grid(run: GrowingRun, query: GridQuery, base: GrowingRun | None) -> 
     if not 0 <= query.limit <= MOST or query.start < 0:
         raise ValueError(f"limit must be 0 to {MOST}, and from 0 or more")
     choice = choice_of(run, query)
+    if query.where:
+        choice = replace(choice, trials=_where(run, choice, query.where))
     changed: frozenset[int] = frozenset() if base is None else _changed(run, base)
     with run.lock, run.index() as index:
         progress = run.progress()
@@ -195,6 +199,34 @@ def _rows(grid: CaseGrid, query: GridQuery, choice: CaseChoice, changed: frozens
     outcomes = grid.outcomes(choice)
     rows = grid.rows(choice, outcomes, query.show, changed)
     return _Chosen(rows.tolist(), grid.counts(outcomes), changed)
+
+
+class _Facts(Struct):
+    vars: dict[str, Any] = {}
+    metadata: dict[str, Any] = {}
+
+
+_facts_in = json.Decoder(_Facts).decode
+
+
+def _where(run: GrowingRun, choice: CaseChoice, where: tuple[str, ...]) -> tuple[int, ...]:
+    """The numbers of the first trials of chosen cases whose facts contain texts."""
+    wanted = [(name, text.lower()) for name, _, text in (one.partition("=") for one in where)]
+
+    def found(index: CaseIndex) -> tuple[int, ...]:
+        trials = []
+        for trial, place in index.first_trials(index.numbers(choice.with_any_status())):
+            row = _facts_in(line_at(run.path / INDEX, place))
+            facts = _facts(row.vars, row.metadata)
+            if all(name in facts and text in _as_text(facts[name]).lower() for name, text in wanted):
+                trials.append(trial)
+        return tuple(trials)
+
+    return run.remember(("where", choice, where), found)
+
+
+def _facts(variables: Mapping[str, object], metadata: Mapping[str, object]) -> dict[str, object]:
+    return {**variables, **{f"metadata.{name}": value for name, value in metadata.items()}}
 
 
 def _changed(run: GrowingRun, base: GrowingRun) -> frozenset[int]:
@@ -257,7 +289,7 @@ class _Reader:
             first.group.suite,
             first.group.tags,
             case.description or "",
-            {name: GridText.of(_as_text(value)) for name, value in case.vars.items()},
+            {name: GridText.of(_as_text(value)) for name, value in _facts(case.vars, case.metadata).items()},
             GridText.of(_asked(result.input)),
             cells,
         )
@@ -297,7 +329,7 @@ class _Reader:
 
 
 def _as_text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return value if isinstance(value, str) else json.encode(value).decode()
 
 
 def _asked(messages: Iterable[Message]) -> str:

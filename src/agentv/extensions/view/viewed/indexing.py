@@ -78,6 +78,7 @@ def _plain_texts(result: TrialResult) -> Iterator[str]:
         yield from (result.error.code, result.error.message)
     yield from (attempt.message for attempt in result.retries)
     yield from result.notes
+    yield from _texts(case.vars)
     yield from _texts(case.metadata)
     yield from _texts(result.metadata)
 

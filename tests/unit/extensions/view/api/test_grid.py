@@ -31,8 +31,13 @@ def results(statuses):
     cases = list(statuses)
     for case in reversed(cases):
         for (prompt, target), status in zip(reversed(COLUMNS), reversed(statuses[case]), strict=True):
-            given = {"prompt_id": prompt, "target": target, "position": cases.index(case) + 1}
-            variables = {"thing": case, "count": 2, "long": "x" * 2500}
+            given = {
+                "prompt_id": prompt,
+                "target": target,
+                "position": cases.index(case) + 1,
+                "metadata": {"of": [case]},
+            }
+            variables = {"thing": case.title(), "count": 2, "long": "x" * 2500}
             yield finished(
                 status,
                 trial=trial(case, vars=variables, tags=("big",) if case == "sofa" else (), **given),
@@ -65,7 +70,8 @@ def test_a_row_is_a_case_and_a_cell_an_answer(client):
     assert (found["total"], found["different"], found["changed"]) == (4, 2, None)
     bike = found["rows"][1]
     assert [cell["status"] for cell in bike["cells"]] == list(STATUSES["bike"])
-    assert bike["vars"]["thing"] == {"text": "bike", "length": 4}
+    assert bike["vars"]["thing"] == {"text": "Bike", "length": 4}
+    assert bike["vars"]["metadata.of"]["text"] == '["bike"]'
     assert bike["vars"]["count"]["text"] == "2"
     assert (len(bike["vars"]["long"]["text"]), bike["input"]["text"]) == (2000, "May I return it?")
     first, second, *_ = bike["cells"]
@@ -102,6 +108,10 @@ def test_a_row_is_a_case_and_a_cell_an_answer(client):
         ("target=large&prompt=brief&status=passed", ["lamp", "bike"]),
         ("tag=big", ["sofa"]),
         ("q=polite tent", ["tent"]),
+        ("where=thing=K", ["bike"]),
+        ("where=count=2&where=metadata.of=t", ["tent"]),
+        ("where=count=2&status=failed", ["bike", "sofa"]),
+        ("where=other=", []),
         ("id=sofa&id=lamp", ["lamp", "sofa"]),
         ("order=name", ["bike", "lamp", "sofa", "tent"]),
         ("order=name&from=1&limit=2", ["lamp", "sofa"]),

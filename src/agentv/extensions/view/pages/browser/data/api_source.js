@@ -113,8 +113,9 @@ export class ApiSource {
   grid(choice, changed, ids = null) {
     const { why, change: _, order: __, ...named } = ofLists(choice);
     const { show, against } = choice;
+    const where = choice.where.split("\n");
     const shown = show === "rated" ? "" : show;
-    const more = { cause: why, order: choice.sort || "file", show: shown, against, id: ids, limit: GRID_PAGE };
+    const more = { cause: why, order: choice.sort || "file", show: shown, against, where, id: ids, limit: GRID_PAGE };
     const parameters = { ...named, ...more };
     const results = /** @type {any} */ (
       new ApiResults(

@@ -21,7 +21,7 @@ export const GRID_ORDERS = {
 };
 
 const OF_LISTS = ["status", "suite", "target", "prompt", "variant", "tag", "assertion", "why", "change", "q", "order"];
-const OF_GRIDS = ["show", "sort", "against"];
+const OF_GRIDS = ["show", "sort", "against", "where"];
 const CHOICES = [...OF_LISTS, ...OF_GRIDS];
 const NOT_FILTERS = new Set(["order", "sort", "against"]);
 
@@ -41,6 +41,7 @@ export function emptyChoice() {
     show: "",
     sort: "",
     against: "",
+    where: "",
   };
 }
 

@@ -31,7 +31,9 @@ export class FileGrid {
   take() {
     /** @type {Map<string, Case[]>} */
     const rows = Map.groupBy(this.results.found, (one) => caseKey(one));
-    const told = [...rows.values()].map((cells) => ({ cells, status: worstOf(cells) }));
+    const told = [...rows.values()]
+      .filter((cells) => this.matches(cells[0]))
+      .map((cells) => ({ cells, status: worstOf(cells) }));
     const statuses = this.choice.status.split(" ").filter(Boolean);
     const { show } = this.choice;
     /** @type {Case[][]} */
@@ -52,6 +54,16 @@ export class FileGrid {
     };
   }
 
+  matches(one) {
+    const wanted = this.choice.where.split("\n").filter(Boolean);
+    if (!wanted.length) return true;
+    const facts = factsOf(this.run.whole(one.trials[0]));
+    return wanted.every((line) => {
+      const [name, text] = [line.slice(0, line.indexOf("=")), line.slice(line.indexOf("=") + 1)];
+      return Object.hasOwn(facts, name) && asText(facts[name]).toLowerCase().includes(text.toLowerCase());
+    });
+  }
+
   at(place) {
     if (place < this.total) this.made[place] ??= this.row(this.rows[place]);
     return this.made[place];
@@ -68,7 +80,8 @@ export class FileGrid {
   /** @returns {GridRow} */
   row(cells) {
     const [first] = cells;
-    const { vars, input, description } = this.run.whole(first.trials[0]);
+    const told = this.run.whole(first.trials[0]);
+    const { input, description } = told;
     const asked = (input ?? []).filter(({ role }) => role === "user").at(-1) ?? input?.at(-1);
     return {
       route: first.route,
@@ -76,7 +89,9 @@ export class FileGrid {
       suite: first.suite,
       tags: first.tags,
       description: description ?? "",
-      vars: Object.fromEntries(Object.entries(vars ?? {}).map(([name, value]) => [name, beginningOf(asText(value))])),
+      vars: Object.fromEntries(
+        Object.entries(factsOf(told)).map(([name, value]) => [name, beginningOf(asText(value))]),
+      ),
       input: beginningOf(asked?.text ?? ""),
       cells: cells.map((one) => this.cell(one)).sort((one, other) => one.column - other.column),
     };
@@ -143,6 +158,12 @@ function hasChanged(one) {
 
 function beginningOf(told) {
   return { text: textOf(told).slice(0, TEXT), length: lengthOf(told) };
+}
+
+// The variables of a case, then its metadata.
+function factsOf({ vars, metadata }) {
+  const more = Object.entries(metadata ?? {}).map(([name, value]) => [`metadata.${name}`, value]);
+  return { ...vars, ...Object.fromEntries(more) };
 }
 
 function asText(value) {

@@ -140,6 +140,8 @@ export interface Choice {
   sort: string;
   /** Id of a run whose answers stand beside. */
   against: string;
+  /** Lines `NAME=TEXT`: what a variable contains. */
+  where: string;
 }
 
 /** The rows that a choice finds, in its order. They may arrive bit by bit. */

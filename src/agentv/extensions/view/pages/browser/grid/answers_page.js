@@ -28,6 +28,7 @@ export class AnswersPage {
     this.grid = new AnswerGrid(this.layout, {
       address: (cell) => state.address(cell),
       open: (row, cell, name) => this.openText(row, cell, name),
+      filter: (name) => this.filterOf(name),
       head: (column) => this.head(column),
       foot: (cell, row) => this.ratingOf(cell, row),
       met: () => this.fillChooser(),
@@ -221,6 +222,25 @@ export class AnswersPage {
     const focused = [...this.chips.children].indexOf(document.activeElement);
     this.chips.replaceChildren(...made.filter(Boolean));
     if (focused >= 0) /** @type {HTMLElement} */ (this.chips.children[focused])?.focus();
+  }
+
+  /** What finds the cases in which a variable contains a text. @param {string} name */
+  filterOf(name) {
+    if (name === "input") return null;
+    const lines = this.state.choice.where.split("\n").filter(Boolean);
+    const others = lines.filter((line) => !line.startsWith(`${name}=`));
+    const box = element("input", {
+      type: "search",
+      class: "gfilter",
+      placeholder: "Filter",
+      "aria-label": `Filter by ${plainly(name)}`,
+      change: () => {
+        const text = box.value.trim().replaceAll("\n", " ");
+        this.choose({ where: [...others, ...(text ? [`${name}=${text}`] : [])].join("\n") });
+      },
+    });
+    box.value = lines.find((line) => line.startsWith(`${name}=`))?.slice(name.length + 1) ?? "";
+    return box;
   }
 
   fillChooser() {

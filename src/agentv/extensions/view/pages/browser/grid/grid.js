@@ -21,6 +21,7 @@ export class AnswerGrid {
    * @param {{
    *   address: (cell: GridCell) => string,
    *   open: (row: GridRow, cell: GridCell | null, name: string | null) => void,
+   *   filter: (name: string) => Node | null,
    *   head: (column: GridColumn) => Node[],
    *   foot: (cell: GridCell, row: GridRow) => Node | null,
    *   met: () => void,
@@ -136,7 +137,7 @@ export class AnswerGrid {
       name,
       width: widths.variable,
       grows: false,
-      title: () => [element("span", { class: "gname" }, inline(name))],
+      title: () => [element("span", { class: "gname" }, inline(name)), this.page.filter(name)],
       cell: (/** @type {GridRow} */ row) => ({
         content: [gridText(textIn(row, name) ?? { text: "", length: 0 }, this.layout.lines)],
       }),
