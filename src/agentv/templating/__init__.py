@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
@@ -12,29 +13,20 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.values import EMPTY, Json
 from agentv.templating.limits import (
-    BITS,
-    LONGEST,
-    MOST,
     PLACEHOLDERS,
     Environment,
     MissingItemError,
-    before_call,
-    before_operator,
-    bounded_format,
-    counted,
-    guarded,
-    held,
     joined,
     limited,
-    measure,
-    spend,
-    weighed,
-    with_limits,
+    refuse_large,
+    refuse_long,
+    refuse_operation,
 )
 from agentv.templating.limits import RenderError as RenderError
 
 if TYPE_CHECKING:
-    from jinja2 import Template, Undefined
+    from jinja2 import Template, Undefined, nodes
+    from jinja2.compiler import Frame
     from jinja2.nodes import Template as TemplateNode
     from jinja2.runtime import Context
     from jinja2.sandbox import SandboxedEnvironment
@@ -49,6 +41,9 @@ _RESERVED = frozenset((*_WORDS, "self", "super", "loop", "caller", "varargs", "k
 
 GLOBAL_NAMES = frozenset({"range", "dict", "lipsum", "cycler", "joiner", "namespace"})
 """Names that Jinja defines."""
+
+_Compiled: TypeAlias = "tuple[Template, bool]"
+"""A template, and whether it has loops or macros."""
 
 _NEVER = "\x00\x01"
 """Stands where Jinja wants a comment delimiter: no text of ours holds it, so comments are off."""
@@ -196,8 +191,10 @@ def undeclared(text: str, language: Language = JINJA) -> frozenset[str]:
         raise _syntax(error) from None
 
 
-def _run(template: Template, scope: Scope, *, native: bool) -> Json:
+def _run(compiled: _Compiled, scope: Scope, *, native: bool) -> Json:
     from jinja2 import TemplateError
+
+    template, repeats = compiled
 
     names: dict[str, Any] = {
         **scope.vars,
@@ -206,12 +203,14 @@ def _run(template: Template, scope: Scope, *, native: bool) -> Json:
         "env": Environment(scope.env, closed=scope.closed),
     }
     try:
-        with limited():
+        with limited() if repeats else nullcontext():
             if native:
                 context = template.new_context(names)
                 list(template.root_render_func(context))
-                return _json(context.vars["result"])
-            return template.render(names)
+                result = context.vars["result"]
+                refuse_large(result)
+                return _json(result)
+            return joined(template.root_render_func(template.new_context(names)))
     except MissingItemError as error:
         raise error.of(names) from None
     except TemplateError as error:
@@ -286,10 +285,10 @@ def _shown(value: Any) -> Any:
     if value is None or isinstance(value, bool):
         return _SPELLED[value]
     if isinstance(value, Mapping | list | tuple):
-        spend(*measure(value))
+        refuse_large(value)
         return json.dumps(_json(value), ensure_ascii=False)
     if isinstance(value, str):
-        spend(1, len(value))
+        refuse_long(len(value))
     return value
 
 
@@ -312,12 +311,12 @@ def _modern(text: str) -> str:
 
 
 @lru_cache(maxsize=512)
-def _compiled(text: str, language: Language = JINJA) -> Template:
+def _compiled(text: str, language: Language = JINJA) -> _Compiled:
     return _from_source(_modern(text), language)
 
 
 @lru_cache(maxsize=64)
-def _surrounding(text: str) -> Template:
+def _surrounding(text: str) -> _Compiled:
     """As `_compiled`, with a filter at every placeholder that reads a name."""
     from jinja2 import TemplateError, nodes
 
@@ -325,7 +324,7 @@ def _surrounding(text: str) -> Template:
         tree = _tree(_modern(text))
         for output in tree.find_all(nodes.Output):
             output.nodes = [_surrounded(node) for node in output.nodes]
-        return _environment().from_string(tree)
+        return _environment().from_string(tree), _repeats(tree)
     except (TemplateError, SyntaxError, *_RAISED) as error:
         raise _syntax(error) from None
 
@@ -341,20 +340,28 @@ def _surrounded(node: Any) -> Any:
 
 
 @lru_cache(maxsize=512)
-def _expression(expression: str, language: Language = JINJA) -> Template:
+def _expression(expression: str, language: Language = JINJA) -> _Compiled:
     return _from_source("{% set result = " + expression + " %}", language)
 
 
-def _from_source(source: str, language: Language) -> Template:
+def _from_source(source: str, language: Language) -> _Compiled:
     from jinja2 import TemplateError
 
     if source.count("{{") + source.count("{%") > PLACEHOLDERS:
         raise RenderError("bad-template", f"{UNREADABLE}: it has more than {PLACEHOLDERS:,} placeholders")
     try:
-        with limited():  # constant expressions are computed already
-            return _environment(language).from_string(with_limits(_tree(source, language)))
+        tree = _tree(source, language)
+        repeats = _repeats(tree)  # before Jinja puts its own things into the tree
+        return _environment(language).from_string(tree), repeats
     except (TemplateError, SyntaxError, *_RAISED) as error:  # Jinja compiles to Python, whose limits are its own
         raise _syntax(error) from None
+
+
+def _repeats(tree: TemplateNode) -> bool:
+    """Whether a template has loops or macros, so that it may run for any time."""
+    from jinja2 import nodes
+
+    return tree.find((nodes.For, nodes.Macro)) is not None  # type: ignore[arg-type]  # as `find_all` takes them
 
 
 def _tree(source: str, language: Language = JINJA) -> TemplateNode:
@@ -381,19 +388,6 @@ def _syntax(error: Exception) -> RenderError:
     reason = error.msg if isinstance(error, SyntaxError) else reason
     line = getattr(error, "lineno", None)
     return RenderError("bad-template", f"{UNREADABLE}: {reason}; {LITERAL_HINT}", line=line)
-
-
-def _bounded(operator: str, left: Any, right: Any) -> None:
-    """Refuse a power or a product before it takes all of the time or memory there is."""
-    numbers = isinstance(left, int) and isinstance(right, int)
-    if operator == "**" and numbers and left.bit_length() * right > BITS and abs(left) > 1:
-        raise RenderError("bad-template", "cannot render: the result of '**' has too many digits")
-    if operator == "*" and numbers and left.bit_length() + right.bit_length() > BITS:
-        raise RenderError("bad-template", "cannot render: the result of '*' has too many digits")
-    for many, times in ((left, right), (right, left)):
-        repeated = operator == "*" and isinstance(times, int) and isinstance(many, str | list | tuple)
-        if repeated and len(many) * times > (LONGEST if isinstance(many, str) else MOST):
-            raise RenderError("bad-template", "cannot render: the result of '*' is too long")
 
 
 @cache
@@ -430,30 +424,29 @@ def _undefined(*, empty: bool) -> type[Undefined]:
 @cache
 def _environment(language: Language = JINJA) -> SandboxedEnvironment:
     from jinja2 import pass_context
+    from jinja2.compiler import CodeGenerator
     from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    class Code(CodeGenerator):
+        """Texts that `~` joins are not longer than they may be."""
+
+        def visit_Concat(self, node: nodes.Concat, frame: Frame) -> None:  # noqa: N802  # as Jinja calls it
+            self.write("environment.joined(map(str, [")
+            for one in node.nodes:
+                self.visit(one, frame)
+                self.write(", ")
+            self.write("]))")
 
     class Sandbox(ImmutableSandboxedEnvironment):
         """Looks into mappings first: `order.items` is the variable's own key, and not a method of Python's."""
 
-        intercepted_binops = frozenset({"**", "*", "+", "%"})
-        counted = staticmethod(counted)
-        counted_text = staticmethod(str)
+        code_generator_class = Code
         joined = staticmethod(joined)
-        held = staticmethod(held)
-        weighed = staticmethod(weighed)
+        intercepted_binops = frozenset({"**", "*", "+"})
 
         def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
-            _bounded(operator, left, right)
-            before_operator(operator, left, right)
-            return held(super().call_binop(context, operator, left, right))
-
-        def call(self, context: Context, called: Any, *given: Any, **named: Any) -> Any:
-            before_call(called, given, named)
-            return held(super().call(context, called, *given, **named))
-
-        def wrap_str_format(self, value: Any) -> Any:
-            formatted = super().wrap_str_format(value)
-            return None if formatted is None else bounded_format(formatted, value.__self__)
+            refuse_operation(operator, left, right)
+            return super().call_binop(context, operator, left, right)
 
         def getattr(self, obj: Any, attribute: str) -> Any:
             return obj[attribute] if isinstance(obj, Mapping) and attribute in obj else super().getattr(obj, attribute)
@@ -470,7 +463,6 @@ def _environment(language: Language = JINJA) -> SandboxedEnvironment:
         from agentv.templating.nunjucks import become_nunjucks
 
         become_nunjucks(made)
-    made.filters = {name: guarded(name, function) for name, function in made.filters.items()}
     made.filters[_AROUND] = pass_context(_around)
     return made
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from agentv.templating import RenderError, Scope, limits, render
@@ -10,58 +12,52 @@ SCOPE = Scope({"name": "Ann", "items": [1, 2, 3], "text": "a b"}, {})
 
 
 @pytest.mark.parametrize(
-    "expression",
+    ("text", "message"),
     [
-        "'a'|center(10**10)",
-        "'a'|center(10000000000)",
-        "'a'.ljust(10**10)",
-        "'1'.zfill(10**10)",
-        "'%10000000000d'|format(1)",
-        "'%10000000000d' % 1",
-        "'{:>10000000000}'.format(1)",
-        "'{:>{w}}'.format(1, w=10**10)",
-        "('a' * 10**6)|replace('a', 'b' * 10**6)",
-        "('a' * 10**6).translate({97: 'b' * 10**6})",
-        "'a'|indent(10**10)",
-        "[1]|batch(10**9, 0)|list",
-        "[1]|slice(10**9)|list",
-        "range(100000)|join('a' * 10**6)",
-        "5|round(-10**9)",
-        "(1).to_bytes(10**10, 'big')",
-        "lipsum(10**8)",
-        "([['a' * 10**6] * 1000] * 1000)|string",
-        "'a' * 9000000 ~ 'a' * 9000000",
+        ("x {{ 9**(9**9) }}", "the result of '**' has too many digits"),
+        ("x {{ (9**3000) * (9**3000) * (9**3000) }}", "the result of '*' has too many digits"),
+        ("x {{ 'a' * 10**10 }}", "the result of '*' is too long"),
+        ("x {{ [0] * 10**9 }}", "the result of '*' is too long"),
+        ("x {{ 'a' * 9000000 + 'a' * 9000000 }}", "the result of '+' is too long"),
+        ("x {{ 'a' * 9000000 ~ 'a' * 9000000 }}", "a text of more than 10 MB"),
+        ("x {{ 'a'|center(10**8) }}", "a text of more than 10 MB"),
+        ("{{ 'a' * 9000000 }}{{ 'a' * 9000000 }}", "a text of more than 10 MB"),
+        ("x {{ [['a' * 10**6] * 1000] * 1000 }}", "a value is too large"),
+        ("{{ [['a' * 10**6] * 1000] * 1000 }}", "a value is too large"),
+        ("{% set a = 'x' %}" + "{% set a = a ~ a %}" * 60 + "{{ a }}", "a text of more than 10 MB"),
+        ("{% set a = [1] %}" + "{% set a = [a, a] %}" * 60 + "{{ a }}", "a value is too large"),
+        ("{% set a = 'x' %}" + "{% set a %}{{ a }}{{ a }}{% endset %}" * 60 + "{{ a }}", "a text of more than 10 MB"),
+        ("{% for a in range(99999) %}" + "x" * 9_999 + "{% endfor %}", "a text of more than 10 MB"),
+        ("{{ a.b }}" * 3_000, "it has more than 2,000 placeholders"),
     ],
 )
-def test_an_expression_that_makes_too_much_of_a_little_is_refused(expression: str) -> None:
-    with pytest.raises(RenderError, match=r"cannot render|not a valid template"):
-        render(f"x {{{{ {expression} }}}}", SCOPE)
+def test_a_rendering_that_makes_too_much_of_a_little_is_refused(text: str, message: str) -> None:
+    with pytest.raises(RenderError) as raised:
+        render(text, SCOPE)
+    assert message in raised.value.message
 
 
 @pytest.mark.parametrize(
     "text",
     [
         "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
-        "{% for a in range(99999) %}" + "x" * 9_999 + "{% endfor %}",
         "{% macro m(n) %}{% if n %}{{ m(n - 1) }}{{ m(n - 1) }}{% endif %}{% endmacro %}{{ m(60) }}",
         "{% for a in [1] recursive %}{% if loop.depth < 60 %}{{ loop([1]) }}{{ loop([1]) }}{% endif %}{% endfor %}",
-        "{% set a = 'x' %}" + "{% set a = a ~ a %}" * 60 + "{{ a }}",
-        "{% set a = [1] %}" + "{% set a = [a, a] %}" * 60 + "{{ a }}",
-        "{% set a = 'x' %}" + "{% set a %}{{ a }}{{ a }}{% endset %}" * 60 + "{{ a }}",
-        "{{ a.b }}" * 3_000,
+        "{% set a = 'x' * 9000000 %}{% for i in range(99999) %}{% if a.upper() == 'x' %}{% endif %}{% endfor %}",
     ],
 )
-def test_a_template_that_takes_too_long_is_refused(text: str) -> None:
-    with pytest.raises(RenderError, match=r"cannot render|not a valid template"):
+def test_a_rendering_that_takes_too_long_ends(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setattr(limits, "SECONDS", 0.1)
+    tracer = sys.gettrace()
+    with pytest.raises(RenderError, match=r"cannot render: it takes more than 0\.1 seconds"):
         render(text, SCOPE)
+    assert sys.gettrace() is tracer
 
 
 def test_only_computing_counts_as_time(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "{% for i in range(20000) %}{{ i }}{% endfor %}"
     shown = render(text, SCOPE)
     monkeypatch.setattr(limits, "SECONDS", 1e-6)
-    with pytest.raises(RenderError, match="cannot render: it takes more than 1e-06 seconds"):
-        render(text, SCOPE)
     monkeypatch.setattr(limits, "thread_time", lambda: 0.0)
     assert render(text, SCOPE) == shown
 
