@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from json import JSONDecodeError, JSONDecoder
 
-from agentv.model.values.json_memory import MOST_MEMORY, needs_more, takes_too_much
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.values import Json
 
@@ -22,9 +21,6 @@ STEPS = 500_000
 
 _TRIES = 20
 """Objects and arrays that a search first gives to Python's reader, which is quicker, even where others are broken."""
-
-
-_TOO_MUCH = f"values that take more than {MOST_MEMORY // 1_000_000} MB of memory"
 
 
 class UnsearchableError(Exception):
@@ -65,13 +61,8 @@ def parse(text: str) -> Json | NotJson:
 
     NaN, Infinity, numbers that do not fit and nesting that no reader follows are refused, as RFC 8259 (section 9)
     lets a reader do.
-
-    Raises:
-        UnsearchableError: the values take too much memory.
     """
     text = text.removeprefix("\ufeff")  # a byte order mark is no part of the text
-    if takes_too_much(text):
-        raise UnsearchableError(_TOO_MUCH)
     try:
         value: Json = _DECODER.decode(text)
     except JSONDecodeError as error:
@@ -92,13 +83,10 @@ def containers(text: str) -> Iterator[Json]:
         UnsearchableError: before the first value or behind one; what was yielded till then is right.
     """
     at = passed = 0
-    wide = needs_more(text.replace('"', ""))  # as if nothing stood in strings: most texts are small even so
     while (opening := _OPENING.search(text, at)) is not None:
         passed += 1
         if passed > STEPS:
             raise UnsearchableError(f"more than {STEPS:,} objects and arrays")
-        if wide and (passed > _TRIES or needs_more(text[opening.start() :])):
-            raise UnsearchableError(_TOO_MUCH)
         try:
             value, at = _DECODER.raw_decode(text, opening.start())
         except (ValueError, RecursionError):

@@ -166,9 +166,7 @@ def _read(name: str, kind: str, value: Any) -> TargetResponse | Failure:
     if kind == "provider":
         return from_provider(value)
     if isinstance(value, str):
-        found = parsed(value) if value.startswith("{") else value
-        error = found if isinstance(found, Failure) else error_in(found)
-        return error or from_text(value)
+        return error_in(parsed(value) if value.startswith("{") else value) or from_text(value)
     if value is None or isinstance(value, Mapping):
         return TargetResponse(None) if value is None else from_object(value)
     return Failure("bad-answer", f"{name} must return {_WANTED}, not {type(value).__name__}")

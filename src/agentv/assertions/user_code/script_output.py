@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from agentv.assertions.user_code.result import BAD_RESULT, grade_of, settle
 from agentv.model.run.grade import Grade, reaches
 from agentv.model.values.formatting import shorten
-from agentv.model.values.json_memory import takes_too_much
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.response import Failure
 from agentv.model.values.values import Json
@@ -128,8 +127,6 @@ def _find_object(printed: str) -> _Found:
 def _objects(printed: str) -> Iterator[tuple[Mapping[str, Json], str | None, int]]:
     """The JSON objects that begin a line or follow another one, each with a duplicate key in it if any, and its end."""
     left, begin = _MOST_READ, _BEGIN.search(printed)
-    if begin is not None and takes_too_much(printed[begin.end() :]):
-        raise _UnclearError
     while begin is not None:
         twice: list[str] = []
         try:
@@ -167,7 +164,7 @@ def _said(found: Mapping[str, Json]) -> object:
 
 def _is_other_json(printed: str) -> bool:
     """Whether the output is a JSON value that is neither an object nor `true`."""
-    if printed == "null" or takes_too_much(printed):
+    if printed == "null":
         return True
     try:
         found = json.loads(printed)

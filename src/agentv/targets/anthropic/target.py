@@ -210,9 +210,9 @@ class _Anthropic:
         except AnthropicError as error:
             return unreadable_reply(f"{type(error).__name__}: {error}", self._settings.secrets)
         text = decoded(raw.content)
-        reply = text if isinstance(text, Failure) else parsed(text)
-        if isinstance(reply, Failure):
-            return reply
+        if isinstance(text, Failure):
+            return text
+        reply = parsed(text)
         if isinstance(reply, str):
             return unreadable_reply(f"the reply is not JSON: {text}", self._settings.secrets)
         limits = limits_of(raw.headers)

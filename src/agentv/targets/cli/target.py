@@ -211,8 +211,7 @@ def _answer(ended: Finished | Failure, output_file: str | None) -> TargetRespons
     if isinstance(text, Failure):
         return text
     text = text.removesuffix("\n").removesuffix("\r")
-    value = parsed(text) if text.lstrip().startswith("{") else text
-    return value if isinstance(value, Failure) else from_reply(text, value)
+    return from_reply(text, parsed(text) if text.lstrip().startswith("{") else text)
 
 
 def _with_logs(answer: TargetResponse | Failure, ended: Finished | Failure) -> TargetResponse | Failure:

@@ -171,8 +171,6 @@ class _Gemini:
         raw = reply.sdk_http_response
         body, headers = (raw.body, raw.headers) if raw is not None else (None, None)
         value = parsed(body or "")
-        if isinstance(value, Failure):
-            return value
         if isinstance(value, str):
             return unreadable_reply(f"the reply is not JSON: {body}", self._settings.secrets)
         limits = limits_of(headers or {})

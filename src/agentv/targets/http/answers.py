@@ -15,7 +15,6 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
-from agentv.model.values.json_memory import MOST_MEMORY, takes_too_much
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.message import Message, messages_from_json
 from agentv.model.values.response import Failure, TargetResponse
@@ -30,10 +29,6 @@ WHOLE = 'if that object itself is the answer, return it as text: {"output": "{â€
 """What to do about an answer that is JSON with a key that means something here."""
 
 TOO_LARGE = Failure("output-too-large", f"the answer is larger than {LIMIT / 1_000_000:g} MB")
-
-TOO_MANY_VALUES = Failure(
-    "output-too-large", f"the JSON of the answer takes more than {MOST_MEMORY / 1_000_000:g} MB of memory"
-)
 
 
 def from_text(text: str) -> TargetResponse | Failure:
@@ -76,10 +71,8 @@ def decoded(data: bytes, content_type: str = "") -> str | Failure:
         return Failure("not-utf-8", f"the answer is not {shown} text (byte {error.start + 1})")
 
 
-def parsed(text: str) -> Json | Failure:
-    """The JSON value of a text; the text itself if it is not JSON; a Failure if it is too large."""
-    if takes_too_much(text):
-        return TOO_MANY_VALUES
+def parsed(text: str) -> Json:
+    """The JSON value of a text; the text itself if it is not JSON."""
     try:
         value: Json = json.loads(text)
     except (ValueError, RecursionError):

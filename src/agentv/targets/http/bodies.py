@@ -7,8 +7,6 @@ import zlib
 from collections.abc import AsyncIterable, AsyncIterator
 from typing import Any
 
-from agentv.model.values.json_memory import MOST_MEMORY, JsonMemory
-
 LARGEST_BODY = 32_000_000
 """Bytes of a reply: an answer of 10 MB, every letter beyond ASCII escaped; more is never read."""
 
@@ -27,7 +25,7 @@ _WIDE = re.compile(rb"[\xf0-\xf7]")
 
 
 class TooLargeError(Exception):
-    """The body of a reply is larger than is read, or says more JSON than is kept."""
+    """The body of a reply is larger than is read."""
 
 
 class PackedError(ValueError):
@@ -35,23 +33,20 @@ class PackedError(ValueError):
 
 
 class Size:
-    """What the body of a reply takes: its bytes, its text, and the values of its JSON once they are read."""
+    """What the body of a reply takes: its bytes, and its text."""
 
-    __slots__ = ("_bytes", "_json", "_width")
+    __slots__ = ("_bytes", "_width")
 
     def __init__(self) -> None:
         self._bytes = 0
         self._width = 1
-        self._json = JsonMemory()
 
     def takes(self, piece: bytes) -> bool:
         """Take in the next bytes after unpacking; False where the body is too large with them."""
         self._bytes += len(piece)
         if self._width < 4 and not piece.isascii():  # bytes of the widest letters
             self._width = 4 if _WIDE.search(piece) else 2
-        self._json.feed(piece)
-        fits = self._bytes <= LARGEST_BODY and self._bytes * self._width <= LARGEST_TEXT
-        return fits and self._json.needed <= MOST_MEMORY
+        return self._bytes <= LARGEST_BODY and self._bytes * self._width <= LARGEST_TEXT
 
 
 async def bounded(chunks: AsyncIterable[bytes], packed: str) -> AsyncIterator[bytes]:

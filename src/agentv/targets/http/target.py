@@ -20,7 +20,7 @@ from agentv.model.values.values import Json
 from agentv.ports import Executor, Target, TargetRequest
 from agentv.registry.fields import CallTimeTemplate, Doc, Issue, Nonempty, Text
 from agentv.registry.types import ProviderSettings
-from agentv.targets.http.answers import TOO_MANY_VALUES, decoded, from_reply, from_value, parsed
+from agentv.targets.http.answers import decoded, from_reply, from_value, parsed
 from agentv.targets.http.connection import Connection, HttpReply
 from agentv.targets.http.model_calls import names_user
 from agentv.targets.http.response_transform import ResponseTransform
@@ -213,10 +213,7 @@ class _Http:
         self, transform: ResponseTransform, request: TargetRequest, reply: HttpReply
     ) -> TargetResponse | Failure:
         text = decoded(reply.body, reply.headers.get("content-type", ""))
-        value = text if isinstance(text, Failure) else parsed(text)
-        if isinstance(text, Failure) or isinstance(value, Failure):
-            return text if isinstance(text, Failure) else TOO_MANY_VALUES
-        return await transform.answer(request, reply, text, value)
+        return text if isinstance(text, Failure) else await transform.answer(request, reply, text, parsed(text))
 
     def _headers(self, scope: Scope) -> dict[str, str]:
         kind = "text/plain; charset=utf-8" if isinstance(self._body, str) else "application/json"
@@ -242,8 +239,6 @@ class _Http:
             return text
         is_list = self._path is None and not self._beside and text.lstrip().startswith("[")
         value = text if is_list else parsed(text)  # a list is the answer
-        if isinstance(value, Failure):
-            return value
         beside = self._found_beside(value, text)
         if isinstance(beside, Failure):
             return beside

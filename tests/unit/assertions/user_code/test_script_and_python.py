@@ -109,17 +109,13 @@ def test_what_is_no_verdict_is_an_error(line, code, said):
             '"x\\n" + "{\\"a\\":\\n" * 100_000 + "{\\"pass\\": false}"',
             "script printed too much before its verdict; print less",
         ),
-        (
-            '"x\\n{\\"pass\\": true, \\"details\\": [" + "[]," * 2_000_000 + "[]]}"',
-            "script printed too much before its verdict; print less",
-        ),
         ('"[" + "[]," * 2_000_000 + "[]]"', "and exited with 0, which is not a verdict"),
         (
             '"{\\"pass\\": true" + "".join(f", \\"k{n}\\": 1" for n in range(50_000)) + ", \\"k7\\": 1}"',
             "duplicate key 'k7'",
         ),
     ],
-    ids=["lines that could be it", "values in front", "values", "keys"],
+    ids=["lines that could be it", "values", "keys"],
 )
 def test_output_that_takes_too_long_to_be_read_is_an_error(made, said):
     found = grade(shell(f"""python3 -c 'print({made})'"""))

@@ -72,16 +72,9 @@ def test_what_is_too_large_without_being_packed_is_refused():
         body(b" " * (LARGEST_BODY + 1), size=10_000_000)
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        pytest.param(b"[" + b"[]," * 1_000_000 + b"[]]", id="lists"),
-        pytest.param(b"a" * 20_000_000 + "😀".encode(), id="a text of wide letters"),
-    ],
-)
-def test_what_takes_much_more_once_it_is_read_is_refused(data):
+def test_a_text_of_wide_letters_that_takes_too_much_is_refused():
     with pytest.raises(TooLargeError):
-        body(data, size=65_536)
+        body(b"a" * 20_000_000 + "😀".encode(), size=65_536)
 
 
 @pytest.mark.parametrize("letter", ["a", "ä", "語", "😀", "[", ","])

@@ -12,7 +12,6 @@ from agentv.authoring.source.json_text import parse_json, read_json
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, span_of, written
 from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic
-from agentv.model.values.json_memory import takes_too_much
 from agentv.model.values.span import Span
 
 
@@ -63,7 +62,7 @@ class JsonLines:
 
     def _placed(self, number: int, record: bytes, report: Report) -> Node | None:
         text = _decoded(record, number)
-        if isinstance(text, UnicodeDecodeError) or takes_too_much(text, _MOST_MEMORY):
+        if isinstance(text, UnicodeDecodeError):
             return None
         found = Report()
         node = read_json(self.path, text, found).value
@@ -98,10 +97,6 @@ def _moved(node: Node, lines: int) -> Node:
     return MapNode(items, {key: down(span_of(place), lines) for key, place in node.keys.items()}, at)
 
 
-_MOST_MEMORY = 64_000_000
-"""Bytes that the values of a line may take as plain values; as nodes they take several times that."""
-
-
 def _decoded(line: bytes, number: int) -> str | UnicodeDecodeError:
     try:
         return line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
@@ -116,15 +111,10 @@ def parsed_line(line: bytes, number: int, path: str, report: Report) -> Node | N
     if isinstance(text, UnicodeDecodeError):
         report.error("not-utf-8", at, f"not UTF-8 (byte {text.start + 1} of the line)")
         return None
-    if takes_too_much(text, _MOST_MEMORY):
-        report.error("too-large", at, "the line contains too many values; move long content to a separate file")
-        return None
     return parse_json(text, at, report)
 
 
 def _loose(line: bytes) -> Any:
-    if takes_too_much(line.decode(errors="replace"), _MOST_MEMORY):
-        return None
     try:
         return json.loads(line, parse_float=str)
     except (ValueError, RecursionError):
