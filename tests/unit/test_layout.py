@@ -32,6 +32,7 @@ OF_SEVERAL_MODULES = {
     "targets/test_embedding.py": "vectors of all providers",
     "targets/test_openai_replies.py": "replies of all servers that speak OpenAI's API",
     "targets/test_redirects.py": "redirects, with each provider",
+    "test_catalogues.py": "every name of both catalogues, in everything that reads them",
     "test_layout.py": "this file",
     "test_public_api.py": "the names of the public API, of three modules",
     "testing/test_anthropic.py": "the server, asked by Anthropic's library",

@@ -29,9 +29,6 @@ QUESTION = "Reply with OK."
 FEWEST_TOKENS = 16
 """What a call may answer with: the fewest that every model API takes."""
 
-NOTHING_TO_CALL = frozenset({"echo", "mock", "replay"})
-"""Providers that answer by themselves."""
-
 _CUT_SHORT = "max_tokens or model output limit"
 """How OpenAI refuses a reasoning model that would have said more: it has been reached, and the key is right."""
 
@@ -62,7 +59,7 @@ async def _check(
     connections: Connections, called: CheckedTarget, env: Mapping[str, str], timeout_s: float
 ) -> CheckOutcome:
     spec = called.spec
-    if spec.provider in NOTHING_TO_CALL:
+    if getattr(spec.settings, "calls", None) == "nothing":
         return CheckOutcome("untried", message="it answers without a server")
     target = connections.target(with_fewest_tokens(spec))
     began = time.monotonic()

@@ -22,16 +22,6 @@ from agentv.registry.fields import FromEnvironment
 from agentv.registry.types import Provider
 from agentv.work_ports import Sandboxes
 
-EXAMPLES: Mapping[str, str] = {
-    "azure": "azure:my-deployment",
-    "mock": "mock:any text",
-    "replay": "replay:answers.jsonl",
-    "python": "python:agent.py:answer",
-    "javascript": "javascript:provider.mjs",
-    "cli": "cli:./my-agent {PROMPT}",
-    "http": "http:https://my-agent.example/ask",
-}
-
 _EXTRA = "missing-extra"
 
 
@@ -74,13 +64,9 @@ def list_targets(wanted: TargetsRequest) -> TargetsFound:
     targets = tuple(_listed(entry, found) for entry in found.entries)
     if wanted.check:
         targets = _checked(targets, found, wanted)
-    models = tuple(
-        _provider(name, one, found.env) for name in known.providers if _is_model(one := known.providers.find(name))
-    )
-    named = ((name, known.providers.find(name)) for name in known.providers.names)
-    others = tuple(
-        _provider(name, one, found.env) for name, one in named if one is not None and not _is_model(one)
-    )  # a broken plugin is not
+    providers = [one for name in known.providers.names if (one := known.providers.find(name)) is not None]
+    models = tuple(_provider(one, found.env) for one in providers if one.of_models)
+    others = tuple(_provider(one, found.env) for one in providers if not one.of_models)
     warnings = tuple(one for one in found.diagnostics if one.severity == "warning")
     sandboxes = _sandboxes() if wanted.check else ()
     return TargetsFound(TargetsListing(found.path, targets, models, others, sandboxes), warnings)
@@ -92,10 +78,6 @@ def _sandboxes() -> tuple[str, ...]:
         return ()
     sandboxes: Sandboxes = loaded(PORTS, "Sandboxes")()  # only a check pays for this
     return sandboxes.lines()
-
-
-def _is_model(provider: Provider | None) -> bool:
-    return provider is not None and (provider.settings.small_model is not None or provider.name == "azure")
 
 
 def _listed(entry: InventoryEntry, found: Inventory) -> ListedTarget:
@@ -161,15 +143,12 @@ def _impossible(target: ListedTarget, entry: InventoryEntry) -> CheckOutcome:
     return CheckOutcome("failed", None, "unset-environment", f"{name} is not set", how_to_set(Variable("", (name,))))
 
 
-def _provider(name: str, provider: Provider | None, env: Mapping[str, str]) -> ListedProvider:
-    assert provider is not None  # noqa: S101  # it is one of the registry's own
+def _provider(provider: Provider, env: Mapping[str, str]) -> ListedProvider:
     facts = tuple(
         _would_take(one, env) for one in shape_of(provider.settings).from_environment.values() if one.required
     )
-    small = provider.settings.small_model
-    example = f"{name}:{small}" if small else EXAMPLES.get(name, name)
-    extra = _extra_of(provider) if _is_model(provider) else None
-    return ListedProvider(name, provider.summary, example, facts, provider.settings.finds_keys, extra)
+    extra = _extra_of(provider) if provider.of_models else None
+    return ListedProvider(provider.name, provider.summary, provider.shown, facts, provider.settings.finds_keys, extra)
 
 
 def _would_take(source: FromEnvironment, env: Mapping[str, str]) -> KeyFact:

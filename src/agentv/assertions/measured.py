@@ -13,7 +13,7 @@ from agentv.model.run.grade import TOLERANCE, Check, Grade, weighted_mean
 from agentv.model.values.finish_reasons import canonical_reason
 from agentv.model.values.message import ToolCall
 from agentv.model.values.usage import TokenUsage
-from agentv.registry.fields import Alias, Between, Count, DeclaredAssertion, Doc, Fraction, Issue, Text, Texts
+from agentv.registry.fields import Alias, Between, Count, DeclaredAssertion, Doc, Fraction, Issue, Reads, Text, Texts
 
 Amount: TypeAlias = Annotated[float, Between(0)]
 
@@ -60,6 +60,8 @@ class Measure:
 @dataclass(frozen=True, slots=True)
 class _Bounds(DeclaredAssertion):
     """Base class of the types that set upper limits."""
+
+    reads: ClassVar[Reads] = "call"
 
     measures: ClassVar[tuple[Measure, ...]] = ()
 
@@ -240,6 +242,8 @@ def _explores(call: ToolCall) -> bool:
 @dataclass(frozen=True, slots=True)
 class FinishReason(DeclaredAssertion):
     """The model stopped for this reason, or for one of these: stop, length, tool_calls, content_filter."""
+
+    reads: ClassVar[Reads] = "call"
 
     value: Annotated[Text | Texts, Doc("one or more finish reasons, in OpenAI's terms or the provider's")]
 

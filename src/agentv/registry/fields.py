@@ -8,7 +8,7 @@ tuples, mappings and nested dataclasses of them, `| None`, and the kinds below.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, ClassVar, TypeAlias
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from msgspec import Struct, field
 
@@ -255,6 +255,9 @@ class Declared:
         return ()
 
 
+Reads: TypeAlias = Literal["answer", "call", "work"]
+
+
 class DeclaredAssertion(Declared):
     """Base of the options of an assertion type.
 
@@ -265,6 +268,10 @@ class DeclaredAssertion(Declared):
         timeout_s: default time limit of a grade in seconds; None: it cannot take long.
         of_text_alone: only the text of the answer matters, and grading calls nothing, so that loading can try it.
         runs_code: it runs user code or calls a user's server; a cassette may replace it.
+        reads: what its grade depends on: the `answer`, figures of the `call` alone, or the workspace that an agent left
+            (`work`) and nothing of the answer.
+        reads_criteria: it reads the criteria of the case.
+        reads_json: it reads the answer as JSON.
         extra_option: the option, a mapping, for keys that are not options; None: such keys are unknown.
     """
 
@@ -276,6 +283,9 @@ class DeclaredAssertion(Declared):
     timeout_s: ClassVar[float | None] = None
     of_text_alone: ClassVar[bool] = False
     runs_code: ClassVar[bool] = False
+    reads: ClassVar[Reads] = "answer"
+    reads_criteria: ClassVar[bool] = False
+    reads_json: ClassVar[bool] = False
     extra_option: ClassVar[str | None] = None
 
     def label(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
 from msgspec import Struct
 
@@ -63,10 +63,18 @@ class OpenAssertionType(Protocol):
         ...
 
 
+Calls = Literal["nothing", "server", "any-server", "program"]
+
+
 class ProviderSettings(Declared):
     """Base of the settings of a provider: frozen options, and how to connect with them.
 
     Attributes:
+        calls: what an answer comes from: `nothing` but its settings, a `server` of the provider, `any-server` whose
+            address the author gives, or a `program`, a function or a library on this machine. Data may name targets
+            by it (`Provider.may_stand_in_data`), and it determines how many files a trial opens.
+        example: what to write after the colon in an example, if not a `small_model`.
+        model_names: how the names of its models begin, in small letters.
         finds_keys: a library finds keys in the environment by itself, so every variable that looks like one is secret.
         embeds: its target is an Embedder.
         answers: it can be used as a target and as a judge.
@@ -80,6 +88,9 @@ class ProviderSettings(Declared):
 
     __slots__ = ()
 
+    calls: ClassVar[Calls] = "program"
+    example: ClassVar[str | None] = None
+    model_names: ClassVar[tuple[str, ...]] = ()
     finds_keys: ClassVar[bool] = False
     embeds: ClassVar[bool] = False
     answers: ClassVar[bool] = True
@@ -158,6 +169,25 @@ class Provider(Struct, frozen=True):
     def summary(self) -> str:
         """The first line of the docstring of its settings."""
         return summary_of(self.settings)
+
+    @property
+    def shown(self) -> str:
+        """An example of a target, as a `provider:rest` string."""
+        rest = self.settings.small_model or self.settings.example
+        return f"{self.name}:{rest}" if rest else self.name
+
+    @property
+    def of_models(self) -> bool:
+        """Whether it calls the API of models by their names."""
+        return self.settings.calls == "server" and self.settings.short == "model"
+
+    def may_stand_in_data(self, *, alone: bool) -> bool:
+        """Whether rows of data may name a target: one that calls nothing, or a server that is not the row's choice.
+
+        Args:
+            alone: the row gives only what follows the colon, such as a model; other settings may be addresses.
+        """
+        return self.settings.calls == "nothing" or (alone and self.settings.calls == "server")
 
     @property
     def bare(self) -> bool:

@@ -8,7 +8,7 @@ from typing import ClassVar
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.ports import Executor, Target, TargetRequest
-from agentv.registry.types import ProviderSettings
+from agentv.registry.types import Calls, ProviderSettings
 from agentv.targets.http.answers import from_text
 
 
@@ -16,6 +16,7 @@ from agentv.targets.http.answers import from_text
 class Echo(ProviderSettings):
     """Returns the prompt."""
 
+    calls: ClassVar[Calls] = "nothing"
     short: ClassVar[str | None] = None
     free: ClassVar[bool] = True
     returns_context: ClassVar[bool] = False

@@ -22,6 +22,7 @@ from agentv.targets.promptfoo.responses import from_provider
 class JavaScript(ProviderSettings):
     """Calls a JavaScript or TypeScript file: a class or object with `callApi`, or a function."""
 
+    example: ClassVar[str | None] = "provider.mjs"
     short: ClassVar[str | None] = "function"
 
     function: Annotated[

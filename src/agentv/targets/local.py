@@ -30,6 +30,7 @@ class Local(ProviderSettings):
     ]
 
     short: ClassVar[str | None] = "model"
+    example: ClassVar[str | None] = "./my-model"
     free: ClassVar[bool] = True
     embeds: ClassVar[bool] = True
     answers: ClassVar[bool] = False

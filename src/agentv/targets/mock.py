@@ -13,7 +13,7 @@ from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.values import Json
 from agentv.ports import Executor, Target, TargetRequest
 from agentv.registry.fields import Between, Doc, Issue, NoSecrets, Text, Verbatim
-from agentv.registry.types import ProviderSettings
+from agentv.registry.types import Calls, ProviderSettings
 from agentv.targets.http.answers import from_text
 
 DEFAULT = "default"
@@ -24,6 +24,8 @@ DEFAULT = "default"
 class Mock(ProviderSettings):
     """Returns fixed text from the file."""
 
+    calls: ClassVar[Calls] = "nothing"
+    example: ClassVar[str | None] = "any text"
     short: ClassVar[str | None] = "response"
     free: ClassVar[bool] = True
     returns_context: ClassVar[bool] = False

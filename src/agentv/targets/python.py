@@ -32,6 +32,7 @@ _WANTED = "text, a mapping with 'output', or a TargetResponse"
 class Python(ProviderSettings):
     """Calls a Python function, sync or async."""
 
+    example: ClassVar[str | None] = "agent.py:answer"
     short: ClassVar[str | None] = "function"
 
     function: Annotated[

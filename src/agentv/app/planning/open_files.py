@@ -6,6 +6,8 @@ import resource
 from collections.abc import Iterable
 from contextlib import suppress
 
+from agentv.model.suite.suite import TargetSpec
+
 PER_CALL = 3
 """Open files of a trial that asks a server: one connection to its target, one to its judge, one to spare."""
 
@@ -18,23 +20,16 @@ RESERVE = 128
 _HIGHEST = 10_240
 """What macOS grants at most where it says that there is no limit (OPEN_MAX)."""
 
-_ASK_A_SERVER = frozenset(
-    {
-        *("anthropic", "azure", "bedrock", "echo", "gemini", "http", "litellm", "mock", "ollama", "openai"),
-        *("openrouter", "replay", "vertex"),
-        *("cohere", "deepseek", "fireworks", "groq", "huggingface", "mistral", "perplexity", "together", "xai"),
-    }
-)
 
-
-def workers_within(workers: int, providers: Iterable[str]) -> tuple[int, str | None]:
+def workers_within(workers: int, targets: Iterable[TargetSpec]) -> tuple[int, str | None]:
     """The number of workers that the limit on open files allows after raising it, and a note about it.
 
     Args:
         workers: requested number.
-        providers: of the targets that they call.
+        targets: that they call.
     """
-    each = PER_CALL if _ASK_A_SERVER.issuperset(providers) else PER_PROGRAM
+    programs = any(getattr(spec.settings, "calls", "program") == "program" for spec in targets)
+    each = PER_PROGRAM if programs else PER_CALL
     allowed = _raised(workers * each + RESERVE)
     fitting = max(1, (allowed - RESERVE) // each)
     if fitting >= workers:

@@ -103,8 +103,8 @@ def _within_limits(prepared: Prepared) -> Prepared:
     if prepared.settings.executor != LOCAL:
         return prepared
     requested = workers_of(prepared)
-    providers = {spec.provider for suite in prepared.suites for spec in suite.targets}
-    workers, note = workers_within(min(requested, prepared.counts[1]), providers)
+    targets = (spec for suite in prepared.suites for spec in suite.targets)
+    workers, note = workers_within(min(requested, prepared.counts[1]), targets)
     if note is None:
         return prepared
     return replace(prepared, settings=replace(prepared.settings, workers=workers), notes=(*prepared.notes, note))

@@ -79,6 +79,8 @@ _ONLY_FOR: dict[str, Match] = {
 class FieldAccuracy(DeclaredAssertion):
     """The fields of the answer's JSON match those of the expected output."""
 
+    reads_json: ClassVar[bool] = True
+
     fields: Annotated[tuple[Field, ...], Nonempty(), Doc("the fields to compare")]
     aggregation: Annotated[Aggregation, Doc("how the fields are combined into the score")] = "weighted_average"
 
@@ -138,6 +140,8 @@ class FieldAccuracy(DeclaredAssertion):
 @dataclass(frozen=True, slots=True)
 class JsonMatch(DeclaredAssertion):
     """The answer's JSON contains everything of a value, or is equal to it."""
+
+    reads_json: ClassVar[bool] = True
 
     value: Annotated[LoadedJson | None, Doc("the JSON, inline or a path; default: the expected output")] = None
     mode: Annotated[Literal["subset", "equal"], Doc("subset: objects may have more keys; equal: no more keys")] = (

@@ -24,6 +24,8 @@ MOST_CONTAINERS = 10_000
 class _WithSchema(DeclaredAssertion):
     """Base class of the types that take a JSON Schema; it is prepared once, not per answer."""
 
+    reads_json: ClassVar[bool] = True
+
     __slots__ = ("_schema",)
 
     value: LoadedSchema | None

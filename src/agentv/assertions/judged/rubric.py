@@ -45,6 +45,8 @@ RUBRIC_PROMPT = f"{OWN_PROMPT}; without any placeholder, it is criteria in the b
 class LlmRubric(DeclaredAssertion):
     """A judge model grades the answer by a rubric."""
 
+    reads_criteria: ClassVar[bool] = True
+
     value: Annotated[
         Text | Entries | None,
         Alias(("rubrics", "criteria")),

@@ -50,6 +50,8 @@ class JudgeAccess:
 class Script(DeclaredAssertion):
     """Your own command grades the answer: it reads the case as JSON on stdin."""
 
+    reads_criteria: ClassVar[bool] = True
+
     command: Annotated[Command, Alias(("script",)), Doc("a list of words, or a shell command")]
     cwd: Annotated[DirectoryPath | None, Doc("working directory; default: the eval file's directory")] = None
     config: Annotated[
@@ -106,6 +108,8 @@ async def _run(command: Command, stdin: bytes, env: Mapping[str, str]) -> Grade:
 @dataclass(frozen=True, slots=True)
 class PythonCode(DeclaredAssertion):
     """Your own Python code grades the answer: an expression, a body that returns, or `file.py:function`."""
+
+    reads_criteria: ClassVar[bool] = True
 
     value: Annotated[PythonSource, Doc("code over `output` and `context`, or a function of a file")]
     config: Annotated[Mapping[str, Json], Doc("available to the code as `context.config`")] = field(default=EMPTY)

@@ -13,9 +13,6 @@ from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.conversation import Turn
 from agentv.registry.fields import DeclaredAssertion
 
-READS_CRITERIA = frozenset({"llm-rubric", "script", "python"})
-"""Types that look at a case's criteria; custom ones do too."""
-
 
 def assertions_of(turns: tuple[Turn, ...]) -> tuple[AssertionEntry, ...]:
     """The assertions of all turns, in their order."""
@@ -28,8 +25,8 @@ def turn_facts(turns: tuple[Turn, ...]) -> list[Any]:
 
 
 def reads_criteria(entry: AssertionEntry) -> bool:
-    """Whether an entry, or one inside it, uses the case's criteria."""
-    if entry.type in READS_CRITERIA or not isinstance(entry.assertion, DeclaredAssertion) or judges(entry):
+    """Whether an entry, or one inside it, uses the case's criteria. Custom types do."""
+    if not isinstance(entry.assertion, DeclaredAssertion) or entry.assertion.reads_criteria or judges(entry):
         return True
     return any(reads_criteria(child) for child in entry.inner)
 

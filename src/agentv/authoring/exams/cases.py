@@ -46,9 +46,6 @@ _MEANT: Mapping[str, str] = {
 }
 """Of those, the ones that stand in place of a key, which is not missing then."""
 
-_READS_ALL = frozenset({"script", "python", "javascript", "webhook"})
-"""Types whose code is given every input."""
-
 _JUDGED = ("pass_threshold", "scale", "votes", "temperature")
 _MOVED = {
     **{key: key for key in ("description", "expected_output", "metadata", "tags", "repeat", "timeout_s")},
@@ -343,7 +340,7 @@ def _read_by(case: _Written) -> list[Node]:
 
 def _reads_all(entry: AssertionEntry, case: Case) -> bool:
     """Whether an assertion may look at any input: code, a judge prompt, what a template file says."""
-    if entry.type in _READS_ALL or not isinstance(entry.assertion, DeclaredAssertion) or entry.settings.transform:
+    if not isinstance(entry.assertion, DeclaredAssertion) or entry.assertion.runs_code or entry.settings.transform:
         return True
     elsewhere = entry.span is not None and case.span is not None and entry.span.file != case.span.file
     if elsewhere or getattr(entry.assertion, "prompt", None) is not None:

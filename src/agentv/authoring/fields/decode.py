@@ -136,7 +136,12 @@ class OptionsSchema(Struct, frozen=True):
         if filled and fills_code(self.cls, rule.name):
             refuse_data(node, reading.report, f"be part of '{key}', which is code or an address")
             return INVALID
-        if reading.data and rule.name in TARGETS and isinstance(node, Scalar) and refuses_target(node, reading.report):
+        if (
+            reading.data
+            and rule.name in TARGETS
+            and isinstance(node, Scalar)
+            and refuses_target(node, reading.providers, reading.report)
+        ):
             return INVALID
         return rule.kind.read(node, reading, key)
 

@@ -34,6 +34,8 @@ from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.values.pictures import is_none
 from agentv.model.values.span import Span
 from agentv.ports import Reader
+from agentv.registry.table import Registry
+from agentv.registry.types import Provider
 from agentv.templating import LITERAL_HINT, RenderError, Scope, environment_names, has_placeholder, render
 
 KEPT_TEXTS = 256
@@ -132,6 +134,7 @@ class Reading(Struct, frozen=True):
         rubric: options of rubrics that have none of their own.
         above: paths that were found in a directory above the eval file, as authored → the file.
         regex: the syntax of the suite's regular expressions.
+        providers: what a target can be of; None: nothing that is read names one.
         javascript: positions of what runs JavaScript, read so far, the first ones; targets have a list of their own.
     """
 
@@ -152,6 +155,7 @@ class Reading(Struct, frozen=True):
     rubric: RubricOptions = field(default_factory=dict)
     above: dict[str, str] = field(default_factory=dict)
     regex: str = "python"
+    providers: Registry[Provider] | None = None
     javascript: dict[Span, None] = field(default_factory=dict)
     _texts: dict[str, str] = field(default_factory=dict)
     _pdfs: dict[str, str | None] = field(default_factory=dict)

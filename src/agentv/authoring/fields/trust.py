@@ -7,21 +7,12 @@ from typing import Final
 from agentv.authoring.source.nodes import Node, Place, Scalar
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.spellings import PROVIDERS
+from agentv.registry.table import Registry
+from agentv.registry.types import Provider
 from agentv.templating import RenderError, undeclared
 
 UNTRUSTED: Final = "untrusted-data"
 ALLOW_DATA: Final = "if you trust this data, write 'run: {trust_data: true}' in the eval file, or use --trust-data"
-
-NAMED = frozenset(
-    {
-        *("openai", "azure", "anthropic", "gemini", "ollama", "openrouter", "litellm", "bedrock", "vertex"),
-        *("cohere", "deepseek", "fireworks", "groq", "huggingface", "mistral", "perplexity", "together", "xai"),
-    }
-)
-"""Providers of models that data may name with a model: the other settings, above all addresses, are not the row's."""
-
-SPELLED_OUT = frozenset({"echo", "mock", "replay"})
-"""Providers that ask nobody, of which data may give every setting."""
 
 TARGETS = frozenset({"judge", "embedder"})
 """Options of assertions that name a target."""
@@ -35,21 +26,17 @@ def refuse_data(at: Node | Place, report: Report, what: str) -> None:
     report.error(UNTRUSTED, at, f"data must not {what}", hint=ALLOW_DATA)
 
 
-def refuses_provider(name: str, *, alone: bool) -> bool:
-    """Whether data must not name a target of this provider.
-
-    Args:
-        name: of the provider.
-        alone: with only the part after the colon, usually a model.
-    """
-    return name not in SPELLED_OUT and not (alone and name in NAMED)
+def refuses_provider(name: str, providers: Registry[Provider] | None, *, alone: bool) -> bool:
+    """Whether data must not name a target of this provider; see `Provider.may_stand_in_data`."""
+    provider = providers.find(name) if providers is not None else None
+    return provider is None or not provider.may_stand_in_data(alone=alone)
 
 
-def refuses_target(node: Scalar, report: Report) -> bool:
+def refuses_target(node: Scalar, providers: Registry[Provider] | None, report: Report) -> bool:
     """Whether data names a target that it must not, which is then reported. A name without a colon is the project's."""
     name, colon, _ = str(node.value).partition(":")
     lower = name.strip().lower()
-    if not colon or not refuses_provider(PROVIDERS.get(lower, lower), alone=True):
+    if not colon or not refuses_provider(PROVIDERS.get(lower, lower), providers, alone=True):
         return False
     refuse_data(node, report, f"name the target '{name}:…', which could start a command or call any server")
     return True

@@ -59,6 +59,7 @@ class SuiteContext(Struct, frozen=True):
             strict_env=request.for_run,
             checkout=checkout,
             spares=request.for_run and not (request.asks and request.asks_targets),
+            providers=registries.providers,
         )
         return cls(path, request, registries, disk, boundary, reading)
 

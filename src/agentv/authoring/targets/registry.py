@@ -101,7 +101,7 @@ class TargetRegistry(Struct):
         if written in self._entries:
             return self._named(written, at, reading, later)
         if reading.data and refuses_target(
-            Scalar(written, written, at.at if at is not None else NOWHERE), reading.report
+            Scalar(written, written, at.at if at is not None else NOWHERE), self.providers, reading.report
         ):
             return None
         default = self.default_target
@@ -306,20 +306,17 @@ def _refuses_settings(node: MapNode, providers: Registry[Provider], reading: Rea
     """Whether data spells out a target that it may not, which is then reported."""
     provider = flattened(node, providers).get("provider")
     name = provider_name(provider.text) if isinstance(provider, Scalar) else ""
-    if not refuses_provider(name, alone=False):
+    if not refuses_provider(name, providers, alone=False):
         return False
     refuse_data(node, reading.report, "write a name: a target in .agentv/targets.yaml, or 'provider:model'")
     return True
 
 
-_MODELS = {"openai": ("gpt-", "o1", "o3", "o4", "chatgpt-"), "anthropic": ("claude-",), "gemini": ("gemini-",)}
-"""Provider → how the names of its models begin."""
-
-
-def _provider_of_model(written: str) -> str | None:
+def _provider_of_model(written: str, providers: Registry[Provider]) -> str | None:
     """The provider whose models are named so; None where that is not known."""
     name = written.strip().lower()
-    return next((provider for provider, begins in _MODELS.items() if name.startswith(begins)), None)
+    known = (found for one in providers if (found := providers.find(one)) is not None)
+    return next((one.name for one in known if name.startswith(one.settings.model_names)), None)
 
 
 def _of_anthropic(registry: TargetRegistry, written: str) -> str:
@@ -327,7 +324,9 @@ def _of_anthropic(registry: TargetRegistry, written: str) -> str:
     if written == DEFAULT or provider_name(written) in registry.providers.not_yet:
         return written
     known = (*registry.names, *registry.providers.names)
-    is_name = _provider_of_model(written) is None and nearest(provider_name(written), known) is not None
+    is_name = (
+        _provider_of_model(written, registry.providers) is None and nearest(provider_name(written), known) is not None
+    )
     return written if is_name else f"anthropic:{written}"
 
 
@@ -351,7 +350,7 @@ def _report_unknown(
     add = reading.report.error
     named = registry.names
     hint = did_you_mean(written.partition(":")[0].strip(), [*named, *registry.providers.names])
-    provider = _provider_of_model(written)
+    provider = _provider_of_model(written, registry.providers)
     if provider is not None and not (named and nearest(written, named)):
         hint = f"for the model, write the provider in front: {provider}:{written}"
     if bare is not None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Sequence
+from functools import cache
 from hashlib import sha256
 
 from msgspec.structs import replace
 
+from agentv.app.registries import registries
 from agentv.app.results.stored import StoredRun
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import UsageError
@@ -18,12 +20,27 @@ from agentv.model.run.grade import AskedJudge, Grade
 from agentv.model.run.labelled.labels import answer_sha256
 from agentv.model.run.trial import Score, TrialResult
 from agentv.model.values.message import prompt_text, reference_text
-
-JUDGED = ("llm-rubric", "factuality", "closed-qa", "answer-relevance", "context-", "trajectory:goal-success")
-"""How the types begin whose grades can be labelled."""
+from agentv.registry.table import Registry
+from agentv.registry.types import AssertionType
 
 Stratum = tuple[str, str, str, bool]
 """An assertion, the model and the prompt of its judge, and the judge's verdict."""
+
+
+def asks_judge(written: str, *, alone: bool = False) -> bool:
+    """Whether a judge grades the assertions of a type, as a row names it.
+
+    Args:
+        written: the type, with `not-` if it was negated.
+        alone: answers are graded one by one, so that a grade can be labelled.
+    """
+    found = _types().find(written.removeprefix("not-"))
+    return found is not None and found.options.needs_judge and not (alone and found.options.compares)
+
+
+@cache
+def _types() -> Registry[AssertionType]:
+    return registries().assertions
 
 
 def stratum_of(answer: GradedAnswer) -> Stratum:
@@ -47,7 +64,7 @@ def graded_answers(run: StoredRun, assertion: str | None = None) -> list[GradedA
     for result in run.results():
         for score in result.scores:
             if score.grade.asked_judge is None:
-                unrecorded |= score.grade.error is None and score.entry.type.removeprefix("not-").startswith(JUDGED)
+                unrecorded |= score.grade.error is None and asks_judge(score.entry.type, alone=True)
                 continue
             names.add(score.entry.name)
             if result.output is None or assertion not in (None, score.entry.name):

@@ -7,15 +7,12 @@ from dataclasses import dataclass, replace
 
 from msgspec import structs
 
-from agentv.extensions.labels.answers import JUDGED, graded_answer
+from agentv.extensions.labels.answers import asks_judge, graded_answer
 from agentv.extensions.labels.checked_answers import CheckedAnswer
 from agentv.model.run.clusters import ClusterId, TrialCluster, cluster_of
 from agentv.model.run.grade import TOLERANCE, Grade
 from agentv.model.run.trial import Score, TrialResult
 from agentv.model.run.verdict import combined, counts
-
-_ASKING = (*JUDGED, "select-best")
-"""How the types begin that ask a judge."""
 
 SEVERAL = "the verdicts of trials depend on several judged assertions at once"
 NESTED = "a judge grades within an assert-set or picks the best answer, which cannot be labelled"
@@ -91,11 +88,10 @@ def _by_judge(score: Score) -> bool:
 def _asks(score: Score) -> bool:
     """Whether a judge has a part in the grade, or may have: a set within a set does not say what it holds."""
     inner = list(_inner_types(score.grade.details))
-    kinds = (one.removeprefix("not-") for one in (score.entry.type, *inner))
     return (
         "assert-set" in inner
         or score.grade.details.get("aggregator") == "llm"
-        or any(one.startswith(_ASKING) for one in kinds)
+        or any(map(asks_judge, (score.entry.type, *inner)))
     )
 
 

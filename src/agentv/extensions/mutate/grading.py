@@ -16,7 +16,7 @@ from agentv.engine.trial import answered, is_empty
 from agentv.extensions.mutate.operators.catalogue import mutants_of
 from agentv.extensions.mutate.operators.mutant import Answer, Mutant, Operator
 from agentv.extensions.mutate.operators.named import named_by, phrases_of
-from agentv.extensions.mutate.operators.work import OF_WORK
+from agentv.extensions.mutate.operators.work import reads_work
 from agentv.extensions.mutate.originals import Graders, calls_model
 from agentv.extensions.mutate.rebuilding import RebuiltWork
 from agentv.extensions.mutate.result import OperatorCount
@@ -158,8 +158,8 @@ def _add(made: Mutated, original: Original, operator: Operator, mutant: Mutant, 
 def _sees(entry: AssertionEntry, mutant: Mutant) -> bool:
     """Whether an assertion looks at what was changed."""
     if mutant.files is None:
-        return entry.type not in OF_WORK
-    return entry.type in OF_WORK or _needs_workspace(entry)
+        return not reads_work(entry)
+    return reads_work(entry) or _needs_workspace(entry)
 
 
 async def grade_mutant(original: Original, mutant: Mutant, run_context: RunContext) -> Graded | str:
@@ -185,7 +185,7 @@ async def _with_original_work(
     original: Original, answer: TargetResponse, rebuilt: RebuiltWork, run_context: RunContext
 ) -> Graded | str:
     """The grades of a changed answer beside the original workspace."""
-    entries = [entry for entry in original.entries if entry.type not in OF_WORK]
+    entries = [entry for entry in original.entries if not reads_work(entry)]
     work: TrialWork | Failure = rebuilt.work(None)
     if any(map(_needs_workspace, entries)):
         work = await rebuilt.original()
@@ -197,7 +197,7 @@ async def _with_original_work(
     if not graded.scores and entries:
         return graded
     again = iter(graded.scores)
-    scores = tuple(one if one.entry.type in OF_WORK else next(again) for one in original.graded.scores)
+    scores = tuple(one if reads_work(one.entry) else next(again) for one in original.graded.scores)
     return Graded(combined(scores, original.trial.threshold), scores, graded.context)
 
 
@@ -212,7 +212,7 @@ def seen(original: Original, others: tuple[str, ...] = ()) -> Answer:
     """The answer as operators see it. What it names includes the assertions that do not grade now."""
     trial, answer = original.trial, original.answer
     case = trial.case
-    entries = [entry for entry in case.assertions if entry.type not in OF_WORK]
+    entries = [entry for entry in case.assertions if not reads_work(entry)]
     return Answer(
         case=case.id,
         output=answer.output or "",

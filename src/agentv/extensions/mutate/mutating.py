@@ -24,6 +24,7 @@ from agentv.extensions.mutate.rebuilding import NOT_REBUILT, RebuiltWork, rebuil
 from agentv.extensions.mutate.result import IdleAssertion, MutationReport, OriginalFailure
 from agentv.extensions.mutate.survivors import Survivors
 from agentv.model.run.trial import Trial
+from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.values.formatting import plural
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.user_code.processes.processes import kill_all
@@ -32,14 +33,6 @@ CASES_CHANGED = "cases whose input or target changed since the run"
 UNJUDGED = "cases whose judge gave no verdict"
 POOL = 100
 """Answers of a suite that may be swapped in, at most."""
-
-UNTOUCHED = frozenset(
-    {
-        *("latency", "cost", "token-usage", "execution-metrics", "finish-reason", "permission-denials", "turns"),
-        "file-changes",
-    }
-)
-"""Limits, and types that read nothing that an operator changes."""
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -333,13 +326,18 @@ def _report(
     )
 
 
+def _is_untouched(entry: AssertionEntry) -> bool:
+    """Whether an assertion reads nothing that an operator changes: figures of the call, or which files were changed."""
+    return getattr(entry.assertion, "reads", None) == "call" or entry.type == "file-changes"
+
+
 def _idle(collected: _Collected, made: Sequence[Mutated], redact: Callable[[str], str]) -> Iterator[IdleAssertion]:
     """The assertions that failed for no mutant of any case."""
     graded: Counter[tuple[str, str]] = Counter()
     failed: Counter[tuple[str, str]] = Counter()
     for original, one in zip(collected.originals, made, strict=True):
         suite = original.trial.suite.name
-        skipped = {entry.name for entry in original.entries if entry.settings.negate or entry.type in UNTOUCHED}
+        skipped = {entry.name for entry in original.entries if entry.settings.negate or _is_untouched(entry)}
         for name, number in one.graded.items():
             if name not in skipped:
                 graded[suite, name] += number

@@ -16,7 +16,7 @@ from pathlib import Path
 from agentv.engine.run_context import RunContext
 from agentv.extensions.mutate.operators.named import named_by
 from agentv.extensions.mutate.operators.patch import FilePatch, read_patch
-from agentv.extensions.mutate.operators.work import OF_WORK, Work, WorkFile, named_work
+from agentv.extensions.mutate.operators.work import Work, WorkFile, named_work, reads_work
 from agentv.extensions.mutate.operators.workspaces import is_test_file
 from agentv.model.run.trial import Trial
 from agentv.model.run.work import AgentWork
@@ -74,7 +74,9 @@ class RebuiltWork:
                 changed.append(WorkFile(one.change.path, text, one.patch.hunks, is_new=is_new))
         case = self.trial.case
         tests = tuple(WorkFile(path, text) for path, text in self.tests.items())
-        words = named_by(case, (entry for entry in case.assertions if entry.type in OF_WORK - {"file-changes"}))
+        words = named_by(
+            case, (entry for entry in case.assertions if reads_work(entry) and entry.type != "file-changes")
+        )
         return Work(tuple(changed), tests, named_work(case, case.assertions), words)
 
     async def open(self, changed: Mapping[str, str | None]) -> TrialWork | Failure:

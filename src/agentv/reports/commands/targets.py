@@ -168,13 +168,15 @@ def _provider(one: ListedProvider) -> list[Cell]:
 
 def _besides(listing: TargetsListing) -> Iterator[str]:
     """Targets that work without configuration, with the keys that are set."""
-    usable = [one.example for one in listing.models if one.usable and one.keys]
+    providers = (*listing.models, *listing.others)
+    usable = [one.example for one in providers if one.usable and one.keys]
     if listing.targets and usable:
         yield f"Usable without configuration, with the keys that are set: {', '.join(usable)}"
     elif usable:
         yield f"With the keys that are set: agentv eval evals/ --target {usable[0]}"
-    of_targets, of_models = (one.keys for one in listing.targets), (one.keys for one in listing.models)
-    if not usable and listing.models and not any(key.found for keys in (*of_targets, *of_models) for key in keys):
+    found = [key.found for target in listing.targets for key in target.keys if key.found]
+    found += [key.found for one in providers for key in one.keys if key.found]
+    if not usable and not found:
         names = next((key.names[0] for one in listing.models for key in one.keys), None)
         yield f"No key is set. Set keys in the environment or in a .env file, such as {names}=…" if names else ""
 

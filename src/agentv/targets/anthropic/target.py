@@ -65,6 +65,7 @@ _OPTIONAL = {
 class Anthropic(ModelSettings):
     """Calls a Claude model of Anthropic, or any server with the Messages API."""
 
+    model_names: ClassVar[tuple[str, ...]] = ("claude-",)
     small_model: ClassVar[str | None] = "claude-haiku-4-5"
     request_keys: ClassVar[tuple[str, ...]] = ("model", "messages", "system")
     only_schemas: ClassVar[bool] = True

@@ -55,6 +55,7 @@ PROMPT_LIMIT = 100_000
 class Cli(GatewaySettings):
     """Runs a program and uses its output as the answer."""
 
+    example: ClassVar[str | None] = "./my-agent {PROMPT}"
     short: ClassVar[str | None] = "command"
     confined: ClassVar[bool] = True
 

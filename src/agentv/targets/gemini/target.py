@@ -62,6 +62,7 @@ T = TypeVar("T", TargetResponse, Embeddings)
 class Gemini(ModelSettings):
     """Calls a Gemini model of Google."""
 
+    model_names: ClassVar[tuple[str, ...]] = ("gemini-",)
     small_model: ClassVar[str | None] = "gemini-2.5-flash"
     embeds: ClassVar[bool] = True
     request_keys: ClassVar[tuple[str, ...]] = ("contents", "systemInstruction", "system_instruction")

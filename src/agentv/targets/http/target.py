@@ -19,7 +19,7 @@ from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.values import Json
 from agentv.ports import Executor, Target, TargetRequest
 from agentv.registry.fields import CallTimeTemplate, Doc, Issue, Nonempty, Text
-from agentv.registry.types import ProviderSettings
+from agentv.registry.types import Calls, ProviderSettings
 from agentv.targets.http.answers import decoded, from_reply, from_value, parsed
 from agentv.targets.http.connection import Connection, HttpReply
 from agentv.targets.http.model_calls import names_user
@@ -36,6 +36,8 @@ _BODILESS = frozenset({"GET", "DELETE"})
 class Http(ProviderSettings):
     """Calls an HTTP server."""
 
+    calls: ClassVar[Calls] = "any-server"
+    example: ClassVar[str | None] = "https://my-agent.example/ask"
     short: ClassVar[str | None] = "url"
 
     url: Annotated[Text, Nonempty(), Doc("URL to call")]

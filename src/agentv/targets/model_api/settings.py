@@ -10,7 +10,7 @@ from agentv.model.run.budget import Ceiling
 from agentv.model.values.values import Json, JsonObject
 from agentv.ports import TargetRequest
 from agentv.registry.fields import Between, Doc, Fraction, Issue, Nonempty, NoSecrets, Secret, Text, Verbatim
-from agentv.registry.types import ProviderSettings
+from agentv.registry.types import Calls, ProviderSettings
 from agentv.targets.http.extra_keys import extra_issues
 from agentv.targets.http.model_calls import key_issues, url_issues
 from agentv.targets.model_api.answer_format import format_issues
@@ -27,6 +27,7 @@ class ModelSettings(ProviderSettings):
         only_schemas: the API takes a JSON Schema as `response_format` and nothing else.
     """
 
+    calls: ClassVar[Calls] = "server"
     short: ClassVar[str | None] = "model"
     request_keys: ClassVar[tuple[str, ...]] = ("model", "messages")
     only_schemas: ClassVar[bool] = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from agentv.registry.fields import Alias, Doc, FromEnvironment, Issue, Nonempty, Secret, Text
 from agentv.targets.http.model_calls import other_server
@@ -24,6 +24,8 @@ _UNVERSIONED = "/openai/v1"
 @dataclass(frozen=True, slots=True)
 class Azure(OpenAIProvider):
     """Calls a deployment of Azure OpenAI."""
+
+    example: ClassVar[str | None] = "my-deployment"
 
     model: Annotated[Text, Nonempty(), Alias(("deployment", "deployment_name")), Doc("name of the deployment")]
     base_url: Annotated[

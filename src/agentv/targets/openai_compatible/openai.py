@@ -18,6 +18,7 @@ _EMBEDDING_MODEL = "text-embedding-3-small"
 class OpenAI(OpenAIProvider):
     """Calls OpenAI, or any server with its API."""
 
+    model_names: ClassVar[tuple[str, ...]] = ("gpt-", "o1", "o3", "o4", "chatgpt-")
     small_model: ClassVar[str | None] = "gpt-5-mini"
 
     base_url: Annotated[

@@ -10,7 +10,7 @@ from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.ports import Executor, Target, TargetRequest
 from agentv.registry.fields import Doc, FileOrDirectoryPath, Text
-from agentv.registry.types import ProviderSettings
+from agentv.registry.types import Calls, ProviderSettings
 from agentv.targets.http.once import Once
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 class Replay(ProviderSettings):
     """Returns recorded answers; a case without a recording is an error."""
 
+    calls: ClassVar[Calls] = "nothing"
+    example: ClassVar[str | None] = "answers.jsonl"
     short: ClassVar[str | None] = "fixtures"
     free: ClassVar[bool] = True
 

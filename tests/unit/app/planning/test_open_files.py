@@ -7,6 +7,15 @@ import resource
 import pytest
 
 from agentv.app.planning.open_files import PER_CALL, PER_PROGRAM, RESERVE, workers_within
+from agentv.model.suite.suite import TargetSpec
+from agentv.targets.cli.target import Cli
+from agentv.targets.echo import Echo
+from agentv.targets.openai_compatible.openai import OpenAI
+
+
+def targets(providers):
+    found = {"openai": OpenAI("gpt"), "echo": Echo(), "cli": Cli("true")}
+    return [TargetSpec(name, name, found.get(name)) for name in providers]
 
 
 @pytest.fixture
@@ -25,13 +34,13 @@ def limited(monkeypatch):
 
 
 def test_few_workers_change_nothing(limited):
-    assert workers_within(10, ["openai"]) == (10, None)
+    assert workers_within(10, targets(["openai"])) == (10, None)
     assert limited == [1024, 1024]
 
 
 def test_the_soft_limit_is_raised_as_far_as_needed(limited):
     limited[:] = [1024, 20_000]
-    assert workers_within(1200, ["openai", "echo"]) == (1200, None)
+    assert workers_within(1200, targets(["openai", "echo"])) == (1200, None)
     assert limited == [1200 * PER_CALL + RESERVE, 20_000]
 
 
@@ -39,16 +48,16 @@ def test_the_soft_limit_is_raised_as_far_as_needed(limited):
     ("provider", "each"), [("openai", PER_CALL), ("cli", PER_PROGRAM), ("of-a-plugin", PER_PROGRAM)]
 )
 def test_workers_are_as_many_as_the_hard_limit_allows(limited, provider, each):
-    workers, note = workers_within(1200, ["openai", provider])
+    workers, note = workers_within(1200, targets(["openai", provider]))
     assert workers == (1024 - RESERVE) // each
     assert note == f"1,200 workers need more than the 1,024 open files allowed here; using {workers} workers"
 
 
 def test_one_worker_is_left_in_any_case(limited):
     limited[:] = [64, 64]
-    assert workers_within(5, ["cli"])[0] == 1
+    assert workers_within(5, targets(["cli"]))[0] == 1
 
 
 def test_no_limit_is_none(limited):
     limited[:] = [resource.RLIM_INFINITY, resource.RLIM_INFINITY]
-    assert workers_within(100_000, ["cli"]) == (100_000, None)
+    assert workers_within(100_000, targets(["cli"])) == (100_000, None)

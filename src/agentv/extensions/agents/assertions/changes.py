@@ -16,12 +16,14 @@ from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.values.changes import FileChange
 from agentv.model.values.formatting import plural
 from agentv.model.values.path_globs import GlobError, check_glob, matches
-from agentv.registry.fields import Alias, Count, DeclaredAssertion, Doc, Entries, Issue, Text, Texts
+from agentv.registry.fields import Alias, Count, DeclaredAssertion, Doc, Entries, Issue, Reads, Text, Texts
 
 
 @dataclass(frozen=True, slots=True)
 class FileChanges(DeclaredAssertion):
     """The agent changed only what it may, and no more than that."""
+
+    reads: ClassVar[Reads] = "work"
 
     allow: Annotated[Texts | None, Doc("globs; every changed file must match one of them")] = None
     deny: Annotated[Texts | None, Doc("globs; no changed file may match one of them")] = None
@@ -85,6 +87,8 @@ class FileChanges(DeclaredAssertion):
 @dataclass(frozen=True, slots=True)
 class Diff(DeclaredAssertion):
     """Assertions on the agent's changes: they see the diff in place of the answer."""
+
+    reads: ClassVar[Reads] = "work"
 
     assert_: Annotated[Entries, Alias(("assertions",)), Doc("the assertions, such as a rubric or `not-contains`")]
     allow_empty: Annotated[bool, Doc("true: grade an empty diff too; else a trial without changes fails")] = False

@@ -23,7 +23,7 @@ from agentv.model.values.path_globs import GlobError, check_glob, is_glob
 from agentv.model.values.response import Failure
 from agentv.model.values.values import Json
 from agentv.ports import FailingTests, ProgramResult, Workspace
-from agentv.registry.fields import Between, Command, DeclaredAssertion, Doc, Issue, Nonempty, Text, Texts
+from agentv.registry.fields import Between, Command, DeclaredAssertion, Doc, Issue, Nonempty, Reads, Text, Texts
 from agentv.user_code.excerpts import tail
 
 TIMEOUT_S = 600.0
@@ -52,6 +52,8 @@ _KEPT = 4_000
 @dataclass(frozen=True, slots=True)
 class CommandPasses(DeclaredAssertion):
     """A command that runs in the final workspace exits as expected, or its tests pass."""
+
+    reads: ClassVar[Reads] = "work"
 
     command: Annotated[Command, Doc("a list of words, or a shell command; it runs in the workspace")]
     cwd: Annotated[Text, Doc("working directory, relative to the workspace")] = ""

@@ -12,7 +12,7 @@ from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade
 from agentv.model.values.formatting import plural
 from agentv.model.values.trace import MessageStep, Trace, UsageStep
-from agentv.registry.fields import Count, DeclaredAssertion, Doc
+from agentv.registry.fields import Count, DeclaredAssertion, Doc, Reads
 
 _NO_TRACE = Grade.errored("no-data", "the target reports no trace, so it is not known what the agent did")
 _FAILED = ("failed", "denied")
@@ -67,6 +67,8 @@ class ToolErrors(_Counted):
 class PermissionDenials(_Counted):
     """No more permissions were refused than allowed."""
 
+    reads: ClassVar[Reads] = "call"
+
     max: Annotated[Count, Doc("maximum number of refused permissions")] = 0
 
     short: ClassVar[str | None] = "max"
@@ -78,6 +80,8 @@ class PermissionDenials(_Counted):
 @dataclass(frozen=True, slots=True)
 class Turns(_Counted):
     """The agent called its model no more often than allowed."""
+
+    reads: ClassVar[Reads] = "call"
 
     max: Annotated[Count, Doc("maximum number of turns: calls of the model, or messages of the agent")]
 

@@ -27,7 +27,7 @@ from agentv.model.run.grade import Grade
 from agentv.model.values.json_path import Missing, parse, read
 from agentv.model.values.path_globs import GlobError, check_glob
 from agentv.model.values.values import Json
-from agentv.registry.fields import Alias, DeclaredAssertion, Doc, Document, Issue, LoadedJson, Nonempty, Text
+from agentv.registry.fields import Alias, DeclaredAssertion, Doc, Document, Issue, LoadedJson, Nonempty, Reads, Text
 
 _MOST_DIFFERENCES = 5
 
@@ -36,6 +36,8 @@ WorkspacePath = Annotated[Text, Nonempty(), Doc("a path or glob, relative to the
 
 class _FileAssertion(DeclaredAssertion):
     """Base of the types that read files of the workspace: a glob passes where one of its files does."""
+
+    reads: ClassVar[Reads] = "work"
 
     __slots__ = ()
 

@@ -23,8 +23,6 @@ _COMMON_TEXT = (
     "you your answer answers response reply says say states mentions true false none null "
 )
 _COMMON = frozenset(_COMMON_TEXT.split())
-JSON_TYPES = frozenset({"is-json", "contains-json", "json-schema", "json-match", "field-accuracy"})
-"""Assertion types that read the answer as JSON."""
 
 
 @lru_cache(maxsize=2048)
@@ -80,6 +78,8 @@ def named_by(case: Case, entries: Iterable[AssertionEntry]) -> NamedWords:
         types.add(entry.shown_type)
         if entry.settings.negate:
             continue
+        if getattr(entry.assertion, "reads_json", False):
+            values.add("json")
         prose = bool(getattr(entry.assertion, "needs_judge", False))
         texts = () if entry.inner else texts_in(entry.assertion)
         (words if prose else values).update(word for text in texts for word in words_of(text))
@@ -87,7 +87,7 @@ def named_by(case: Case, entries: Iterable[AssertionEntry]) -> NamedWords:
             values |= words_of(entry.settings.transform.expression)
     reference = reference_text(case.expected_output) if case.expected_output else ""
     values |= words_of(reference)
-    if types & JSON_TYPES or _is_json(reference):
+    if _is_json(reference):
         values.add("json")
     return NamedWords(frozenset(values), frozenset(words - values), frozenset(types))
 

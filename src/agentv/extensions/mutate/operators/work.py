@@ -14,10 +14,11 @@ from agentv.model.values.path_globs import matches
 
 _RUNS_TESTS = lazy_pattern(r"\b(?:\w*tests?|py\.test|tox|nox|jest|vitest|mocha|phpunit|rspec)\b")
 _DEBUG_WORDS = frozenset({"debug", "debugging", "print", "prints", "println", "console", "log", "logging", "puts"})
-OF_WORK = frozenset({"command", "file-exists", "file-contains", "file-equals", "file-json", "file-changes", "diff"})
-"""Types that read the workspace, and nothing of the answer."""
 
-_FILE_TYPES = frozenset({"file-exists", "file-contains", "file-equals", "file-json"})
+
+def reads_work(entry: AssertionEntry) -> bool:
+    """Whether an assertion reads the workspace, and nothing of the answer."""
+    return getattr(entry.assertion, "reads", None) == "work"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,7 @@ def named_work(case: Case, entries: Iterable[AssertionEntry]) -> NamedWork:
     for entry in all_entries(entries):
         assertion = entry.assertion
         words |= {word for text in texts_in(assertion) for word in words_of(text)}
-        if entry.type in _FILE_TYPES:
+        if getattr(assertion, "reads_files", False):
             read.append(getattr(assertion, "path", ""))
         elif entry.type == "file-changes":
             kept += getattr(assertion, "deny", None) or ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from agentv.extensions.agents.adapters.settings import AgentSettings
 from agentv.registry.extras import missing_extra
@@ -15,6 +15,8 @@ from agentv.registry.gateway_options import UpstreamKey, UpstreamUrl
 @dataclass(frozen=True, slots=True)
 class AcpSettings(AgentSettings):
     """Starts an agent that speaks the Agent Client Protocol (ACP) on stdio."""
+
+    example: ClassVar[str | None] = "my-agent --acp"
 
     model: Annotated[Text | None, Doc("model, where the agent has an option for it")] = None
     mode: Annotated[Text | None, Doc("session mode, by the agent's id of it")] = None
