@@ -84,7 +84,7 @@ def test_a_sample_tells_of_all_cases_that_it_was_drawn_from(many):
     alone = many.run("eval", "one.eval.yaml", "--sample", "50", "--out", "alone", "-q")
     assert "pass rate of all 60 cases that --sample drew 50 from: 100.0% (95% CI 98.3% to 100.0%)" in alone.stderr
     summary = json.loads((many.path / "alone" / "summary.json").read_text())
-    assert summary["selected"] == {"by": "--sample", "cases": 50, "of_cases": 60, "trials": 50, "of_trials": 60}
+    assert summary["partial"] == {"cases": 50, "of": 60, "why": ["sample"], "trials": 50, "of_trials": 60}
     assert summary["pass_rate_interval_of_all"] == [59 / 60, 1.0]
     whole = many.run("eval", "one.eval.yaml", "--sample", "60", "--out", "whole", "-q")
     assert "that --sample drew" not in whole.stderr

@@ -62,7 +62,7 @@ def test_the_last_command_runs_what_did_not_pass_until_all_of_it_passes(failing)
         [("a", "bad", "passed"), ("b [x=1] it's *", "bad", "passed"), FAILED[2]],
     )
     summary = json.loads(mended.stdout)
-    assert summary["selected"] == {"by": "--last-failed", "cases": 3, "of_cases": 4, "trials": 3, "of_trials": 8}
+    assert summary["partial"] == {"cases": 3, "of": 4, "why": ["last-failed"], "trials": 3, "of_trials": 8}
     assert [group["cases"] for group in summary["failure_groups"]] == [1]
     failing.run("eval", "evals", "--lf")
     assert ran(failing) == [FAILED[2]]

@@ -137,11 +137,6 @@ class EvalSettings:
         return self.judge or self.process_env.get("AGENTV_JUDGE") or None
 
     @property
-    def selected_by(self) -> str:
-        """What chose the cases in `failed`."""
-        return "--last-failed" if self.last_failed or self.resume_run is not None else "--watch"
-
-    @property
     def filters(self) -> tuple[str, ...]:
         """The patterns of `filter`."""
         if self.filter is None:

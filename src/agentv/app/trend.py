@@ -19,6 +19,7 @@ from agentv.app.results.finding import runs_in
 from agentv.app.results.listing import listed_run
 from agentv.app.results.pins import pinned_runs
 from agentv.app.results.place import RESULTS, place_holding
+from agentv.app.results.planned import partial_in
 from agentv.authoring.source.files import shown
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import StoreError, UsageError
@@ -36,13 +37,7 @@ from agentv.store.totals.summary import PlannedCounts, summarize
 
 _SHOWN = 20
 """Names that a message lists."""
-_SELECTIONS = {
-    "last_failed": "ran only cases that had not passed before (--last-failed)",
-    "filter": "ran a part of the cases (--filter)",
-    "tags": "ran a part of the cases (--tag)",
-    "exclude_tags": "ran a part of the cases (--exclude-tag)",
-    "sample": "ran a part of the cases (--sample)",
-    "limit": "ran a part of the cases (--limit)",
+_STORED_ANSWERS = {
     "regrade": "graded stored answers (--regrade)",
     "replay": "graded stored answers (--replay)",
 }
@@ -183,7 +178,9 @@ def _problems(run: _Run, target: str, measure: Followed) -> Iterator[str]:
         yield f"ran on {_listed(run.targets)}"
     if run.problem is not None:
         yield run.problem
-    for name, why in _SELECTIONS.items():
+    if (partial := partial_in(run.record)) is not None:
+        yield f"ran {partial.badge} ({' '.join(f'--{name}' for name in partial.why)})"
+    for name, why in _STORED_ANSWERS.items():
         if run.settings.get(name) not in (None, [], False):
             yield why
     if run.settings.get("rerun") == "failed":

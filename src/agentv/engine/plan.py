@@ -81,6 +81,12 @@ class Plan(Struct, frozen=True):
                 keys = tuple(trial.key for trial in group) if compares(group[0].case) else ()
                 yield from (replace(trial, comparison_group=keys) for trial in group)
 
+    @property
+    def whole(self) -> Plan:
+        """The plan without a selection: all cases of the suites, with all prompts and variants."""
+        everything = replace(self.settings, chosen=everyone, limit=None, sample=None, variants=(), failed=None)
+        return Plan(self.suites, everything)
+
     def planned_cases(self) -> Iterator[tuple[Suite, Case, TargetSpec, Variant | None]]:
         """Every case with every target that it runs on, and with every variant."""
         for suite in self.suites:

@@ -111,10 +111,10 @@ def test_a_run_elsewhere_is_not_pinned(store, tmp_path):
     ("more", "reason"),
     [
         ({"planned": 120}, "did not run all of its cases"),
-        ({"settings": {"sample": 50}}, "ran a part of the cases (--sample)"),
-        ({"settings": {"filter": ["c1*"]}}, "ran a part of the cases (--filter)"),
-        ({"settings": {"tags": ["smoke"]}}, "ran a part of the cases (--tag)"),
-        ({"settings": {"last_failed": [["", "refunds", "a"]]}}, "ran only cases that had not passed"),
+        (
+            {"partial": {"cases": 50, "of": 100, "why": ["tag", "limit"], "trials": 50, "of_trials": 100}},
+            "ran 50 of 100 cases (--tag --limit)",
+        ),
         ({"settings": {"rerun": "failed"}}, "ran its failed cases again"),
         ({"settings": {"replay": "answers.jsonl"}}, "graded stored answers (--replay)"),
         ({"settings": {"regrade": "last"}}, "graded stored answers (--regrade)"),

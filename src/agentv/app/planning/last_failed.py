@@ -33,9 +33,6 @@ MOST_RUNS = 100
 NAMED = 10
 """Cases that a note names."""
 
-_CHOOSING = ("filter", "tags", "exclude_tags", "sample", "limit", "variants", "against", "last_failed")
-"""Settings of `run.json` with which a run is only a part of its suites."""
-
 SuiteKey = tuple[str, str]
 """Absolute path and name of a suite."""
 
@@ -137,7 +134,7 @@ class _PastRun:
             run,
             {key: targets for key, targets in suites.items() if targets is not None},
             settings.get("tests_from"),
-            not any(settings.get(name) for name in _CHOOSING),
+            "partial" not in record and not settings.get("against"),
             planned.get("trials"),
         )
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from agentv.authoring.source.files import shown
-from agentv.errors import UsageError
-from agentv.store.files.directory import RUN, holds_run, results_directory, without_record
+from agentv.errors import StoreError, UsageError
+from agentv.store.files.directory import RUN, holds_run, read_document, results_directory, without_record
+
+_LISTED = 5
+"""Runs that a message names."""
 
 
 def find_run(named: str, root: Path, out: str | None = None, *, action: str = "resume") -> Path:
@@ -26,7 +30,27 @@ def find_run(named: str, root: Path, out: str | None = None, *, action: str = "r
     for candidate in (results / named, Path(named)):
         if holds_run(candidate):
             return candidate if action == "delete" else _recorded(candidate)
-    raise UsageError(f"cannot {action}: no run '{named}' in {shown(str(results))}")
+    raise UsageError(f"cannot {action}: no run '{named}' in {shown(str(results))}", _newest(results))
+
+
+def whole_or_last(root: Path) -> str:
+    """The id of the newest run of whole suites, if there is one; else `last`."""
+    for path in reversed(runs_in(results_directory(root))):
+        with suppress(StoreError):
+            if "partial" not in read_document(path / RUN):
+                return path.name
+    return "last"
+
+
+def _newest(results: Path) -> str | None:
+    """The newest runs, each with its date, its rate and what ran."""
+    from agentv.app.results.listing import listed_run  # which reads totals
+    from agentv.reports.commands.runs import run_words
+
+    newest = [listed_run(path) for path in runs_in(results)[: -_LISTED - 1 : -1]]
+    return (
+        "\n".join(["the newest runs are", *(f"  {run.run_id}: {run_words(run)}" for run in newest)]) if newest else None
+    )
 
 
 def _recorded(run: Path) -> Path:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from agentv.app.results.finding import runs_in
 from agentv.app.results.place import RESULTS, place_holding
+from agentv.app.results.planned import partial_in
 from agentv.app.results.totals import rows_of, totals_of, with_matrix
 from agentv.errors import StoreError
 from agentv.model.run.runs import ListedRun, RunState
@@ -79,6 +80,8 @@ def _listed(path: Path, interrupted: Callable[[Path], int], rows: Callable[[Path
         suites=tuple(dict.fromkeys(_names(record.get("suites")))),
         targets=tuple(dict.fromkeys(_targets(record.get("suites")))),
         planned=planned,
+        started=started if isinstance(started := record.get("started"), str) else "",
+        partial=partial_in(record),
     )
     if is_being_written(path):
         return replace(began, done=rows(path / INDEX))

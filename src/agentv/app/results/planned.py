@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from agentv.model.values.values import Json, JsonObject
-from agentv.store.totals.summary import PlannedCounts
+import msgspec
 
-BY_SAMPLE = "--sample"
-"""What selected the cases of a run that are a random sample."""
+from agentv.model.run.summary import PartialRun
+from agentv.model.values.values import Json, JsonObject
+from agentv.store.files.decoded_types import described
+from agentv.store.totals.summary import PlannedCounts
 
 
 def planned_counts(record: JsonObject) -> PlannedCounts:
@@ -17,16 +18,24 @@ def planned_counts(record: JsonObject) -> PlannedCounts:
     planned, settings = record.get("planned"), record.get("settings")
     found = planned if isinstance(planned, Mapping) else {}
     suites = list(_suites(record.get("suites")))
-    drawn = record.get("selected")
-    drawn = drawn if isinstance(drawn, Mapping) and drawn.get("by") == BY_SAMPLE else {}
+    partial = partial_in(record)
     selected = isinstance(settings, Mapping) and settings.get("last_failed")  # perhaps only on one of the targets
     return PlannedCounts(
         cases=_number(found.get("cases")),
         trials=_number(found.get("trials")),
         targets=() if selected else tuple(dict.fromkeys(name for one in suites for name in _rivals(one))),
         several=any(_several(one) for one in suites),
-        drawn_from=_number(drawn.get("of_cases")),
+        drawn_from=partial.of if partial is not None and partial.why == ("sample",) else 0,
     )
+
+
+def partial_in(record: JsonObject) -> PartialRun | None:
+    """Which part of the suites ran; None: all of them, or the record does not say it."""
+    found = record.get("partial")
+    try:
+        return None if found is None else msgspec.convert(found, described(PartialRun))
+    except msgspec.ValidationError:
+        return None
 
 
 def _suites(found: Json) -> Iterator[Mapping[str, Any]]:

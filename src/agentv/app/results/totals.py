@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import msgspec
 from msgspec.structs import replace
 
-from agentv.app.results.planned import planned_counts
+from agentv.app.results.planned import partial_in, planned_counts
 from agentv.errors import StoreError
 from agentv.model.run.row import Row
 from agentv.model.run.selection import Selection
-from agentv.model.run.summary import SelectedCases, Summary
+from agentv.model.run.summary import Summary
 from agentv.model.values.values import JsonObject
-from agentv.store.files.decoded_types import described
 from agentv.store.files.directory import INDEX, RUN, SUMMARY, is_being_written, read_document
 from agentv.store.files.encoding import to_document
 from agentv.store.files.lines import count_lines
@@ -108,7 +106,7 @@ def rows_of(path: Path) -> int:
 def _completed(found: Summary, written: Summary) -> Summary:
     """The totals of rows, with what only `summary.json` contains."""
     told = {name: getattr(written, name) for name in _NOT_IN_ROWS}
-    whole = replace(found, **told, selected=written.selected or found.selected)
+    whole = replace(found, **told, partial=written.partial or found.partial)
     return whole if written.cut is None else whole.cut_short(written.cut)
 
 
@@ -120,7 +118,7 @@ def _summing(path: Path, record: JsonObject) -> Summing:
     def summing(rows: Iterator[Row]) -> Summary:
         replaced = replaced_rows(path)
         summary = summarize(rows, run_id=run_id, planned=planned, duration_ms=0.0, replaced=replaced)
-        return replace(summary, selected=_selected(record))
+        return replace(summary, partial=partial_in(record))
 
     return summing
 
@@ -140,11 +138,3 @@ def _is_current(path: Path) -> bool:
         return not (path / INDEX).exists() or (path / INDEX).stat().st_mtime_ns <= summed
     except OSError:
         return False
-
-
-def _selected(record: JsonObject) -> SelectedCases | None:
-    found = record.get("selected")
-    try:
-        return None if found is None else msgspec.convert(found, described(SelectedCases))
-    except msgspec.ValidationError:
-        return None

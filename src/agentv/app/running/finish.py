@@ -16,7 +16,7 @@ from agentv.app.running.drive import DrivenRun
 from agentv.app.running.exam_attempt import ExamAttempt, record_attempts, restored_logs
 from agentv.app.running.exam_eligibility import why_of_run
 from agentv.app.running.outcome import Outcome, changed_exports, cut_by, journal_damage, superseded_rows
-from agentv.app.running.run_record import selected_cases, with_agent_versions
+from agentv.app.running.run_record import partial_of, with_agent_versions
 from agentv.app.running.start import StartedRun
 from agentv.model.run.budget import BudgetUse
 from agentv.model.run.summary import Summary
@@ -106,7 +106,7 @@ def _summary(started: StartedRun, driven: DrivenRun, budget: BudgetUse | None) -
         processes=run.previous.processes + 1,
     )
     summary = structs.replace(summary, budget=budget) if budget is not None else summary
-    summary = structs.replace(summary, selected=selected_cases(run.prepared), judges=tuple(run.totals.judges))
+    summary = structs.replace(summary, partial=partial_of(run.prepared), judges=tuple(run.totals.judges))
     draws = run.prepared.draws
     if draws is not None:
         from agentv.app.against.drawing import comparison_of

@@ -10,15 +10,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from msgspec import to_builtins
-from msgspec.structs import replace
 
 from agentv.app.planning.preparation import Prepared, caches, root_of, workers_of
-from agentv.app.planning.resume import PreviousRun
+from agentv.app.planning.resume import CHOOSING, PreviousRun
 from agentv.app.planning.workspaces import sandboxes_of
-from agentv.app.results.planned import BY_SAMPLE
 from agentv.app.settings import EvalSettings
-from agentv.engine.plan import Plan
-from agentv.model.run.summary import SelectedCases
+from agentv.model.run.summary import PartialRun
 from agentv.model.suite.suite import Suite
 from agentv.model.suite.workspace import Variant
 from agentv.model.values.formatting import timestamp
@@ -48,7 +45,7 @@ def record_of(prepared: Prepared, run_id: str, before: PreviousRun, seed: int | 
         "platform": platform_name(),
         "git_commit": _commit(root_of(prepared.suites)),
         "planned": {"cases": cases, "trials": trials},
-        **({"selected": to_builtins(selected)} if (selected := selected_cases(prepared)) is not None else {}),
+        **({"partial": to_builtins(partial)} if (partial := partial_of(prepared)) is not None else {}),
         "settings": {**_settings_record(prepared, before.settings, seed), **_failed_record(prepared)},
         "suites": [_suite_record(suite, root_of(prepared.suites)) for suite in prepared.suites],
         **_sandboxes_record(prepared),
@@ -114,16 +111,16 @@ def _settings_record(prepared: Prepared, before: JsonObject, seed: int | None) -
     }
 
 
-def selected_cases(prepared: Prepared) -> SelectedCases | None:
-    """Which part of the cases runs, where the files and the options alone would run more."""
-    settings = prepared.plan.settings
-    drawn = settings.sample is not None and settings.sample.bound is not None and settings.limit is None
-    if settings.failed is None and not drawn:
+def partial_of(prepared: Prepared) -> PartialRun | None:
+    """Which part of the suites runs; None: all of their cases, with all of their prompts and variants."""
+    settings = prepared.settings
+    (cases, trials), (of, of_trials) = prepared.counts, prepared.plan.whole.counts()
+    if trials >= of_trials:
         return None
-    by = BY_SAMPLE if settings.failed is None else prepared.settings.selected_by
-    of = replace(settings, sample=None) if settings.failed is None else replace(settings, failed=None)
-    (cases, trials), (of_cases, of_trials) = prepared.counts, Plan(prepared.plan.suites, of).counts()
-    return SelectedCases(by, cases, of_cases, trials, of_trials)
+    why = [flag.removeprefix("--") for name, flag in CHOOSING.items() if name != "seed" and getattr(settings, name)]
+    if settings.failed is not None:
+        why.append("watch" if settings.watched is not None else "last-failed")
+    return PartialRun(cases, of, tuple(why), trials, of_trials)
 
 
 def _failed_record(prepared: Prepared) -> dict[str, Json]:

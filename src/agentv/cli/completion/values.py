@@ -25,9 +25,10 @@ def runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Co
     from click.shell_completion import CompletionItem
 
     from agentv.app.results.listing import listed_runs
+    from agentv.reports.commands.runs import run_words
 
-    names = ["last", *(Path(run.directory).name for run in listed_runs(50).runs)]
-    found = [CompletionItem(name) for name in names if name.startswith(incomplete)]
+    names = {"last": "the newest run"} | {Path(run.directory).name: run_words(run) for run in listed_runs(50).runs}
+    found = [CompletionItem(name, help=words) for name, words in names.items() if name.startswith(incomplete)]
     return found or [CompletionItem(incomplete, type="dir")]
 
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from agentv.model.run.summary import Summary
+from agentv.model.run.summary import PartialRun, Summary
 
 LONGEST_NAME = 200
 """Characters of the name that somebody gives a run."""
@@ -25,6 +25,8 @@ class ListedRun(Struct, frozen=True):
         planned: number of planned trials; None if unknown.
         summary: its totals; None if the run is being written, or cannot be read.
         duration_ms: None for a killed run.
+        started: time in ISO 8601, in UTC; empty if unknown.
+        partial: which part of the suites it is of; None: all.
         problem: why it is unreadable.
     """
 
@@ -37,4 +39,6 @@ class ListedRun(Struct, frozen=True):
     planned: int | None = None
     summary: Summary | None = None
     duration_ms: float | None = None
+    started: str = ""
+    partial: PartialRun | None = None
     problem: str | None = None

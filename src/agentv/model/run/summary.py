@@ -17,6 +17,7 @@ from agentv.model.run.sampling import EarlyStops
 from agentv.model.run.sequential import SequentialComparison
 from agentv.model.run.trial import SCHEMA_VERSION
 from agentv.model.suite.suite import Aggregate
+from agentv.model.values.formatting import plural
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json
 
@@ -27,20 +28,27 @@ _GROUPED = ("by_suite", "by_target", "by_prompt", "by_tag")
 _OF_THE_RULE = ("rule_judged", "rule_pass_rate", "rule_pass_rate_interval", "rule_pass_rate_bounds", "rule")
 
 
-class SelectedCases(Struct, frozen=True):
-    """A run of a part of its cases.
+class PartialRun(Struct, frozen=True):
+    """A run of a part of its suites.
 
     Attributes:
-        by: the option that selected them.
         cases, trials: how many were selected.
-        of_cases, of_trials: how many there are without it.
+        of, of_trials: number of cases and of trials of the whole suites.
+        why: names of the options that selected them, without dashes.
     """
 
-    by: str
     cases: int
-    of_cases: int
+    of: int
+    why: tuple[str, ...]
     trials: int
     of_trials: int
+
+    @property
+    def badge(self) -> str:
+        """`1 of 12 cases`; `12 of 24 trials` if all cases ran, with some of the prompts or variants."""
+        if self.cases < self.of:
+            return f"{self.cases:,} of {plural(self.of, 'case', ',')}"
+        return f"{self.trials:,} of {plural(self.of_trials, 'trial', ',')}"
 
 
 class CaseRule(Struct, frozen=True):
@@ -82,7 +90,7 @@ class Summary(Struct, frozen=True):
         against: what the run shows against an earlier one, where it was to end when that is decided; None: it was not.
         cut: what ended the run by how its cases ended, before all of them ran; no interval of its rates holds then.
         early_stops: how cases ended whose samples may end early; None: there are none.
-        selected: which part of the cases it is of, if only those ran that did not pass before, or that a file changed.
+        partial: which part of the suites ran; None: all of them.
         duration_ms: of all processes of the run together, without the time between them.
         processes: how many there were: 1, and one more each time that it was resumed.
         unpriced_trials, judge_unpriced_trials: those whose calls told tokens and no price; no cost here counts them.
@@ -130,7 +138,7 @@ class Summary(Struct, frozen=True):
     against: SequentialComparison | None = None
     cut: Cut | None = None
     matrix: RunMatrix | None = None
-    selected: SelectedCases | None = None
+    partial: PartialRun | None = None
     judges: tuple[str, ...] = ()
     gates: tuple[GateResult, ...] = ()
     corrected: CorrectedRates | None = None
@@ -161,7 +169,7 @@ class Summary(Struct, frozen=True):
             "against",
             "cut",
             "matrix",
-            "selected",
+            "partial",
             "corrected",
         ):
             if found[name] is None:

@@ -22,7 +22,8 @@ NAMED = 3
 _ROOM = 24
 """Columns that what a run is of should have; where they are missing, other columns give way."""
 
-_GIVES_WAY = ("TIME", "COST", "95% CI")
+_HEADINGS = ("RUN", "STARTED", "STATE", "CASES PASSED", "PART", "RATE", "95% CI", "COST", "TIME", "WHAT")
+_GIVES_WAY = ("TIME", "COST", "95% CI", "STARTED", "STATE")
 _UNKNOWN: Cell = ("-", "dim")
 _STYLES = {"interrupted": "errored", "being written": "tested", "unreadable": "wrong"}
 
@@ -37,7 +38,7 @@ def render_runs(runs: Sequence[ListedRun], total: int, *, width: int, color: boo
         color: paint with escape sequences.
     """
     table = [_row(run) for run in runs]
-    headings = list(table[0])
+    headings = [name for name in _HEADINGS if name != "PART" or any(run.partial is not None for run in runs)]
     for name in _GIVES_WAY:
         if _narrow([[row[heading] for heading in headings] for row in table], headings, width):
             headings.remove(name)
@@ -59,8 +60,10 @@ def _total(shown: int, total: int) -> str:
 
 def _row(run: ListedRun) -> dict[str, Cell]:
     summary = run.summary
-    row = dict.fromkeys(("RUN", "STATE", "CASES PASSED", "RATE", "95% CI", "COST", "TIME", "WHAT"), _UNKNOWN)
+    row = dict.fromkeys(_HEADINGS, _UNKNOWN)
     row["RUN"] = (one_line(run.run_id, 40), None)
+    row["STARTED"] = (started_words(run) or "-", None)
+    row["PART"] = ("", None) if run.partial is None else (run.partial.badge, "tested")
     row["STATE"] = (run.state, _STYLES.get(run.state))
     row["WHAT"] = (run.problem and one_line(run.problem, 300), "wrong") if run.problem else (what_of(run), None)
     if run.state == "being written":
@@ -96,6 +99,23 @@ def what_of(run: ListedRun) -> str:
     return f"{suites} on {targets}" if targets else suites
 
 
+def run_words(run: ListedRun) -> str:
+    """`2026-11-21 14:03, refunds on gpt, 88.2% of 272 cases`: a run in a list to choose from."""
+    facts = [started_words(run), what_of(run)]
+    if run.summary is not None and run.summary.pass_rate is not None:
+        facts.append(f"{percent(run.summary.pass_rate)} of {plural(run.summary.cases.total, 'case', ',')}")
+    if run.state != "finished":
+        facts.append(run.state)
+    if run.partial is not None:
+        facts.append(f"only {run.partial.badge}")
+    return ", ".join(fact for fact in facts if fact)
+
+
+def started_words(run: ListedRun) -> str:
+    """`2026-11-21 14:03`, in UTC; empty if unknown."""
+    return one_line(run.started[:16].replace("T", " "), 20)
+
+
 def _named(names: Sequence[str]) -> str:
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return ", ".join(one_line(name, 60) for name in names[:NAMED]) + more
@@ -111,7 +131,9 @@ def _json(run: ListedRun, here: str) -> dict[str, Json]:
     return {
         "run_id": run.run_id,
         "path": shown_from(run.directory, here),
+        "started": run.started or None,
         "state": run.state,
+        "partial": None if run.partial is None else to_builtins(run.partial),
         "suites": list(run.suites),
         "targets": list(run.targets),
         "planned": run.planned,

@@ -20,7 +20,7 @@ from agentv.reports.run.failure_lines import FailureWords
 from agentv.reports.run.failures import FailureGroup
 from agentv.reports.run.formatting import LONGEST, check, label, reason, source
 from agentv.reports.run.rates import certainty, judged_words, mean_words, of_all_words, rule_words
-from agentv.reports.run.totals import outcomes, selected_words
+from agentv.reports.run.totals import outcomes, partial_words
 from agentv.reports.run.trial_view import OUTPUT_KEPT, Finding, Kind, TrialView
 from agentv.reports.run.view import RunView
 from agentv.reports.text.escaping import one_line, percent
@@ -73,8 +73,8 @@ def render_markdown(view: RunView, summary: Summary, *, here: str, results: str)
     page.add(
         f"### agentv: {plural(summary.cases.total, 'case')}: {outcomes(summary.cases)}\n\n{_totals_sentence(summary)}\n"
     )
-    if summary.selected is not None:
-        page.add(f"\n{code(selected_words(summary.selected), _WHY)}\n")
+    if summary.partial is not None:
+        page.add(f"\n{code(partial_words(summary.partial), _WHY)}\n")
     page.add("".join(_corrected(summary)))
     page.add("".join(_totals(summary)))
     if summary.matrix is not None:

@@ -34,10 +34,10 @@ def rate_words(summary: Summary) -> str:
 
 def of_all_words(summary: Summary) -> str:
     """`pass rate of all 60 cases that --sample drew 50 from: 84.0% (95% CI 78.3% to 88.3%)`; empty without a sample."""
-    interval, drawn = summary.pass_rate_interval_of_all, summary.selected
+    interval, drawn = summary.pass_rate_interval_of_all, summary.partial
     if interval is None or drawn is None or summary.pass_rate is None:
         return ""
-    of = f"all {drawn.of_cases:,} cases that --sample drew {drawn.cases:,} from"
+    of = f"all {drawn.of:,} cases that --sample drew {drawn.cases:,} from"
     return f"pass rate of {of}: {percent(summary.pass_rate)} ({interval_words(interval)})"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from agentv.model.run.group_totals import Counts
 from agentv.model.run.sampling import EarlyStops
-from agentv.model.run.summary import SelectedCases, Summary
+from agentv.model.run.summary import PartialRun, Summary
 from agentv.model.values.formatting import duration, money, plural
 from agentv.model.values.usage import TokenUsage
 from agentv.reports.run.corrected import corrected_lines, gate_line, unchecked_line
@@ -30,8 +30,8 @@ def totals(summary: Summary, noted: int, results: str, width: int = 100) -> list
 def _lines(summary: Summary, noted: int, results: str, width: int) -> Iterator[str]:
     cases, trials = summary.cases, summary.trials
     yield f"{plural(cases.total, 'case')}: {outcomes(cases)}"
-    if summary.selected is not None:
-        yield selected_words(summary.selected)
+    if summary.partial is not None:
+        yield partial_words(summary.partial)
     if trials.total != cases.total:
         yield f"{plural(trials.total, 'trial')}: {outcomes(trials)}"
     if noted:
@@ -64,13 +64,12 @@ def _lines(summary: Summary, noted: int, results: str, width: int) -> Iterator[s
         yield unchecked_line(summary.corrected, run_word(summary, results))
 
 
-def selected_words(selected: SelectedCases) -> str:
-    """`--last-failed selected 12 of 100 cases, 20 of 200 trials; the other trials did not run`."""
-    line = f"{one_line(selected.by)} selected {selected.cases:,} of {plural(selected.of_cases, 'case', ',')}"
-    if (selected.trials, selected.of_trials) != (selected.cases, selected.of_cases):
-        line += f" ({selected.trials:,} of {plural(selected.of_trials, 'trial', ',')})"
-    left = selected.of_trials - selected.trials
-    return f"{line}; the rest did not run" if left > 0 else line
+def partial_words(partial: PartialRun) -> str:
+    """`--last-failed selected 12 of 100 cases (20 of 200 trials); the rest did not run`."""
+    line = f"{' '.join(f'--{one_line(name)}' for name in partial.why)} selected {partial.badge}"
+    if partial.cases < partial.of and (partial.trials, partial.of_trials) != (partial.cases, partial.of):
+        line += f" ({partial.trials:,} of {plural(partial.of_trials, 'trial', ',')})"
+    return f"{line}; the rest did not run"
 
 
 def outcomes(counts: Counts) -> str:

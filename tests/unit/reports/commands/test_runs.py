@@ -4,15 +4,29 @@ import pytest
 from msgspec.structs import replace
 
 from agentv.model.run.group_totals import Counts
-from agentv.reports.commands.runs import render_runs, runs_json
+from agentv.model.run.summary import PartialRun
+from agentv.reports.commands.runs import render_runs, run_words, runs_json
 from doubles.listed_runs import listed
 
 
 def test_a_line_says_how_a_run_ended_what_it_came_to_and_what_it_took():
     heading, line, empty, total = render_runs([listed(duration_ms=61_000)], 1, width=200).split("\n")
-    assert heading.split() == ["RUN", "STATE", "CASES", "PASSED", "RATE", "95%", "CI", "COST", "TIME", "WHAT"]
+    assert heading.split() == [
+        "RUN",
+        "STARTED",
+        "STATE",
+        "CASES",
+        "PASSED",
+        "RATE",
+        "95%",
+        "CI",
+        "COST",
+        "TIME",
+        "WHAT",
+    ]
     assert [cell.strip() for cell in line.split("  ") if cell] == [
         "20261121T140322Z-7f3a",
+        "-",
         "finished",
         "17 of 20, 1 errored",
         "89.5% of 38 trials",
@@ -35,6 +49,15 @@ def test_what_is_not_known_is_a_dash():
     assert line.split()[-5] == "-"
 
 
+def test_a_partial_run_has_a_badge():
+    part = listed(partial=PartialRun(1, 12, ("filter",), 1, 12), started="2026-11-21T14:03:22Z")
+    of_prompts = listed(partial=PartialRun(12, 12, ("prompt",), 12, 24))
+    assert "2026-11-21 14:03  finished" in render_runs([part], 1, width=200)
+    assert "  1 of 12 cases  " in render_runs([part], 1, width=200)
+    assert "  12 of 24 trials  " in render_runs([of_prompts], 1, width=200)
+    assert run_words(part).startswith("2026-11-21 14:03, refunds, orders on gpt, 89.5% of 20 cases, only 1 of 12 cases")
+
+
 def test_a_run_that_is_being_written_says_how_far_it_is():
     run = listed(state="being written", summary=None, done=12)
     assert "being written  12 of 40 trials done" in render_runs([run], 1, width=200)
@@ -46,7 +69,7 @@ def test_a_run_that_cannot_be_read_says_why():
 
 
 @pytest.mark.parametrize(
-    ("width", "gone"), [(200, set()), (130, {"TIME"}), (120, {"TIME", "COST"}), (110, {"TIME", "COST", "95% CI"})]
+    ("width", "gone"), [(200, set()), (137, {"TIME"}), (127, {"TIME", "COST"}), (110, {"TIME", "COST", "95% CI"})]
 )
 def test_in_a_narrow_terminal_columns_give_way(width, gone):
     shown = render_runs([listed(duration_ms=61_000)], 1, width=width)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @click.command("label", epilog="Example: agentv label last --sample 60")
-@click.argument("run", metavar="[RUN]", default="last", shell_complete=runs)
+@click.argument("named", metavar="[RUN]", required=False, shell_complete=runs)
 @click.option("--assertion", metavar="NAME", help="Label only answers that this assertion graded.")
 @click.option(
     "--sample",
@@ -39,8 +39,10 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Add the labels of an exported FILE.",
 )
-def command(run: str, assertion: str | None, by: str | None, *, sample: int, seed: int, **files: Path | None) -> int:
-    """Label answers of a run (default: the last) that a judge graded, without seeing its verdicts.
+def command(
+    named: str | None, assertion: str | None, by: str | None, *, sample: int, seed: int, **files: Path | None
+) -> int:
+    """Label answers of a run (default: the newest of whole suites) that a judge graded, without seeing its verdicts.
 
     Answers are drawn evenly from those that the judge passed and those that it failed, in random order. Each label is
     saved at once to .agentv/labels/SUITE.jsonl; commit that file. Run the command again to continue. With the same
@@ -51,6 +53,10 @@ def command(run: str, assertion: str | None, by: str | None, *, sample: int, see
     To label in a browser: agentv view --label. To label elsewhere, --export to .csv or .jsonl, fill in `label` (pass,
     fail or unsure), or `score` where the rubric has a scale, and `note`, and --import.
     """
+    from agentv.app.results.finding import whole_or_last
+    from agentv.app.results.place import RESULTS, place_holding
+
+    run = named or whole_or_last(place_holding(RESULTS))
     export_to, import_from = files["export_to"], files["import_from"]
     if export_to is not None and import_from is not None:
         raise UsageError("--export and --import conflict", "use one of them")

@@ -21,6 +21,7 @@ from agentv.extensions.view.viewed.opened import OpenRuns
 from agentv.extensions.view.viewed.row_counts import RowCounts
 from agentv.model.run.group_totals import Interval
 from agentv.model.run.runs import LONGEST_NAME, ListedRun, RunState
+from agentv.model.run.summary import PartialRun
 from agentv.model.values.formatting import shorten
 from agentv.model.values.values import JsonObject
 from agentv.reports.text.paths import without_directories
@@ -48,7 +49,8 @@ class ViewedRun(Struct, frozen=True):
         cases: how its cases ended, each once; null: not known yet.
         total: number of cases.
         cost_usd: with its judges.
-        trend: pass rates of earlier finished runs of the same suites and targets, at most 12, the oldest first.
+        partial: which part of its suites ran; null: all of their cases.
+        trend: pass rates of earlier finished whole runs of the same suites and targets, at most 12, the oldest first.
     """
 
     run_id: str
@@ -67,6 +69,7 @@ class ViewedRun(Struct, frozen=True):
     pass_rate_interval: Interval | None
     cost_usd: float | None
     duration_ms: float | None
+    partial: PartialRun | None = None
     trend: tuple[float, ...] = ()
 
 
@@ -233,8 +236,8 @@ def _with_trends(runs: Sequence[ViewedRun]) -> list[ViewedRun]:
     found: list[ViewedRun] = []
     for run in runs:
         before = rates[run.suites, run.targets]
-        found.append(msgspec.structs.replace(run, trend=tuple(before[-_TREND:])))
-        if run.state == "finished" and run.pass_rate is not None:
+        found.append(run if run.partial is not None else msgspec.structs.replace(run, trend=tuple(before[-_TREND:])))
+        if run.state == "finished" and run.partial is None and run.pass_rate is not None:
             before.append(run.pass_rate)
     return found
 
@@ -296,6 +299,7 @@ def _of_listed(run_id: str, listed: ListedRun, name: str, started: str) -> Viewe
         None,
         None,
         listed.duration_ms,
+        listed.partial,
     )
     return found if listed.summary is None else _with_totals(found, listed.summary.as_json())
 

@@ -17,7 +17,7 @@ import { PromptsScreen } from "../prompts/prompts_screen.js";
 import { TrendScreen } from "../trend/trend_screen.js";
 import { CompareScreen } from "./compare_screen.js";
 import { Palette } from "./palette.js";
-import { runAddress } from "./run_rows.js";
+import { runAddress, runWords } from "./run_rows.js";
 import { RunScreen } from "./run_screen.js";
 import { RunsScreen } from "./runs_screen.js";
 
@@ -205,7 +205,7 @@ export class App {
     const { runs } = await this.api.get(["runs"], { q: typed, limit: FOUND_RUNS });
     return runs.map((run) => ({
       label: run.name || run.suites.join(", ") || run.run_id,
-      more: run.run_id,
+      more: runWords(run),
       run: () => this.go(runAddress(run.run_id)),
     }));
   }

@@ -3,13 +3,12 @@
 /** @import { Api } from "../data/api.js" */
 
 import { CHANGES } from "../data/changes.js";
-import { plainly, shortened } from "../data/texts.js";
 import { button, element } from "../dom/elements.js";
 import { Loading } from "../page/loading.js";
 import { openRow, stepRows } from "../page/rows.js";
 import { goneOf, verdictPanel } from "../run/comparison.js";
 import { MovedTable } from "./moved_table.js";
-import { runAddress } from "./run_rows.js";
+import { runAddress, runWords, wholeFirst } from "./run_rows.js";
 
 const MOST_RUNS = 100;
 const MOST_CANDIDATES = 8;
@@ -41,8 +40,8 @@ export class CompareScreen {
       this.api.get(["runs"], { limit: MOST_RUNS }, signal),
       base && compared.length > 1 ? this.api.get(["compare", "moved"], { run: compared }, signal) : null,
     ]);
-    const choice = this.chooser(ids, runs);
-    if (told === null) return element("article", {}, element("h1", { tabindex: -1 }, "Compare runs"), choice);
+    const choice = this.chooser(ids.length ? ids : newestTwo(runs), runs);
+    if (!told) return element("article", {}, element("h1", { tabindex: -1 }, "Compare runs"), choice);
     return element(
       "article",
       { class: "overview" },
@@ -63,7 +62,7 @@ export class CompareScreen {
         "select",
         { change: () => changed(made.value) },
         element("option", { value: "" }, "Choose a run"),
-        known.map((run) => element("option", { value: run.run_id }, optionWords(run))),
+        known.map((run) => element("option", { value: run.run_id }, runWords(run))),
       );
       made.value = chosen;
       return element("label", {}, element("span", { class: "label" }, label), made);
@@ -102,9 +101,11 @@ export class CompareScreen {
   }
 }
 
-function optionWords(run) {
-  const words = [run.name || run.suites.join(", "), run.run_id].filter(Boolean).join(" · ");
-  return shortened(plainly(words), 90);
+// The newest whole run, and before it the run of the same suites that it is compared with.
+function newestTwo(runs) {
+  const [candidate, ...earlier] = wholeFirst(runs).filter(({ partial, state }) => !partial && state === "finished");
+  const base = earlier.find(({ suites }) => String(suites) === String(candidate.suites));
+  return candidate && base ? [base.run_id, candidate.run_id] : [];
 }
 
 // What the verdict of a comparison needs to know of the page that it is on.

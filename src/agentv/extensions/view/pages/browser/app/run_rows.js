@@ -49,6 +49,27 @@ function titleOf(run) {
   return run.name || run.suites.join(", ") || run.run_id;
 }
 
+/** `1 of 12 cases` of a run of a part of its suites; empty of a whole one. */
+export function partOf({ partial }) {
+  if (!partial) return "";
+  const cases = partial.cases < partial.of;
+  const [some, all] = cases ? [partial.cases, partial.of] : [partial.trials, partial.of_trials];
+  return `${some.toLocaleString("en")} of ${count(all, cases ? "case" : "trial")}`;
+}
+
+/** A run in a list to choose from: its date, its rate, what ran, its id. */
+export function runWords(run) {
+  const rate = run.pass_rate === null || run.pass_rate === undefined ? "" : percent(run.pass_rate);
+  const facts = [titleOf(run), few(run.targets ?? []), moment(run.started), rate, partOf(run), run.run_id];
+  return shortened(plainly([...new Set(facts)].filter(Boolean).join(" · ")), 140);
+}
+
+/** The newest finished runs of whole suites first, then the others. */
+export function wholeFirst(runs) {
+  const whole = ({ partial, state }) => !partial && state === "finished";
+  return [...runs.filter(whole), ...runs.filter((run) => !whole(run))];
+}
+
 function nameOf(run) {
   const named = run.name ? [few(run.suites), few(run.targets)] : [few(run.targets)];
   return [
@@ -57,6 +78,9 @@ function nameOf(run) {
       ...named.filter(Boolean).map((words) => [inline(words), element("span", { "aria-hidden": "true" }, " · ")]),
       element("code", {}, inline(run.run_id)),
     ]),
+    run.partial
+      ? element("span", { class: "mark part", title: `selected by --${run.partial.why.join(", --")}` }, partOf(run))
+      : null,
     run.tags.length
       ? element(
           "span",

@@ -4,7 +4,8 @@
 
 import { element } from "../dom/elements.js";
 import { inline } from "../dom/text.js";
-import { LISTED_RUNS, runWords } from "../label/chooser.js";
+import { runWords } from "../app/run_rows.js";
+import { LISTED_RUNS } from "../label/chooser.js";
 import { labelAddress } from "../label/draw.js";
 import { Loading, problemBox } from "../page/loading.js";
 import { judgeAddress } from "./address.js";

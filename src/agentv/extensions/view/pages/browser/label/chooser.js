@@ -2,7 +2,7 @@
 
 /** @import { Api } from "../data/api.js" */
 
-import { plainly, shortened } from "../data/texts.js";
+import { runWords, wholeFirst } from "../app/run_rows.js";
 import { button, element } from "../dom/elements.js";
 import { labelAddress, SAMPLE } from "./draw.js";
 
@@ -18,7 +18,7 @@ export async function drawChooser(api, signal) {
   const run = element(
     "select",
     {},
-    ended.map((one) => element("option", { value: one.run_id }, runWords(one))),
+    wholeFirst(ended).map((one) => element("option", { value: one.run_id }, runWords(one))),
   );
   const sample = number(SAMPLE, 1);
   const seed = number(0, null);
@@ -61,7 +61,3 @@ function labelled(words, field) {
   return element("label", {}, element("span", { class: "label" }, words), field);
 }
 
-/** A run in a list to choose from. */
-export function runWords(run) {
-  return shortened(plainly([run.name || run.suites.join(", "), run.run_id].filter(Boolean).join(" · ")), 90);
-}
