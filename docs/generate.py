@@ -24,7 +24,6 @@ from typing import Any, get_args, get_type_hints
 import click
 from python_api import module_reference
 
-from agentv.app.authored.explain import explanation
 from agentv.app.registries import registries
 from agentv.app.settings import LOCAL
 from agentv.authoring.convert.source_formats import FORMATS
@@ -72,7 +71,6 @@ from agentv.registry.extensions import (
 )
 from agentv.registry.extensions import OPTIONS as FLAGS
 from agentv.registry.fields import Command
-from agentv.reports.diagnostics.explanations import render_markdown
 
 PAGES = Path(__file__).parent / "reference"
 BLOCK = re.compile(r"<!-- generated: (?P<name>[^>]+?) -->\n.*?<!-- end -->", re.DOTALL)
@@ -277,13 +275,8 @@ def target_keys() -> str:
 
 
 def codes(meanings: Mapping[str, str]) -> str:
-    """A table of codes."""
-    return table(["code", "meaning"], ([f"[`{code}`](codes.md#{code})", meaning] for code, meaning in meanings.items()))
-
-
-def explained(meanings: Mapping[str, str]) -> str:
-    """Each code of a table with its explanation."""
-    return paragraphs(f"### {code}\n\n{render_markdown(explanation(code))}" for code in meanings)
+    """A table of codes, each with an anchor."""
+    return table(["code", "meaning"], ([f'<a id="{code}"></a>`{code}`', text] for code, text in meanings.items()))
 
 
 def commands() -> Iterator[tuple[str, click.Command]]:
@@ -402,8 +395,6 @@ def blocks() -> dict[str, str]:
         "tool names": tool_names(),
         "codes of files": codes(FILES),
         "codes of runs": codes(RUNS),
-        "explained codes of files": explained(FILES),
-        "explained codes of runs": explained(RUNS),
         "python agentv": module_reference("agentv"),
         "python agentv.plugins": module_reference("agentv.plugins", without=["agentv"]),
         "python agentv.testing": module_reference("agentv.testing", without=["agentv", "agentv.plugins"]),

@@ -39,7 +39,7 @@ SECTIONS = """# Assertions
 
 ## Text
 
-In common, see [elsewhere](../how-to/x.md) and [keys](codes.md#no-key).
+In common, see [elsewhere](../how-to/x.md) and [keys](diagnostics.md#no-key).
 
 ### a
 
@@ -71,5 +71,5 @@ def test_sections_become_pages_whose_links_lead_to_the_same_places(tmp_path: Pat
     pages = dict(type_pages(SECTIONS, {"a": example, "a:b": example}))
     page = pages["reference/assertions/a.md"]
     assert "See [b](a-b.md) and [types](../assertions.md#all-types)." in page
-    assert "[elsewhere](../../how-to/x.md) and [keys](../codes.md#no-key)" in page
+    assert "[elsewhere](../../how-to/x.md) and [keys](../diagnostics.md#no-key)" in page
     assert "### not a heading" in page

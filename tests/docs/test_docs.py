@@ -246,11 +246,13 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_inside_pages_lead_to_headings(page: Path) -> None:
+def test_links_inside_pages_lead_to_headings_and_anchors(page: Path) -> None:
     for path, anchor in re.findall(r"\]\(([^)#\s]*)#([^)]+)\)", page.read_text(encoding="utf-8")):
         other = (page.parent / path) if path else page
-        headings = re.findall(r"^#+ (.+)$", other.read_text(encoding="utf-8"), re.MULTILINE)
+        text = other.read_text(encoding="utf-8")
+        headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
         slugs = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+        slugs |= set(re.findall(r'<a id="([\w-]+)">', text))
         assert anchor in slugs, f"{path}#{anchor}"
 
 
