@@ -44,7 +44,7 @@ def test_retry_after_is_obeyed_and_the_attempts_are_in_the_row(project, server):
     assert server.at[1] - server.at[0] >= 0.4
     assert server.at[2] - server.at[1] >= 0.4
     assert row["duration_ms"] < 400  # of the answer, not of what it had to wait for
-    assert list(row)[-1] == "retries"
+    assert "retries" in row
 
 
 def test_a_trial_that_needed_one_call_has_no_retries(project, server):

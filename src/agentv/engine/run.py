@@ -18,12 +18,16 @@ from agentv.model.run.events import (
     Event,
     RunFinished,
     RunInterrupted,
+    RunProgress,
     RunStarted,
     StopReason,
     TargetPaused,
     TargetStopped,
     TrialFinished,
 )
+
+TICK_S = 1.0
+"""Seconds between two reports of what a run is doing."""
 
 
 class RunOptions(Struct, frozen=True):
@@ -57,6 +61,9 @@ class Run:
         runner = TrialRunner(self._executor, run_context, self._state, trials.comparison_group)
         self._workers = Workers(trials, runner, options.sampler, self._state, run_context)
         self._tasks: list[asyncio.Task[None]] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._ticked = False
+        self._started = 0.0
 
     def stop(self) -> None:
         """Interrupt the run: start no more trials. Running ones finish, except those that only wait for a retry."""
@@ -72,7 +79,7 @@ class Run:
     async def events(self) -> AsyncIterator[Event]:
         """All events, in order. The run continues only while this is iterated."""
         clock, state = self._run_context.clock, self._state
-        started, done, announced = clock.monotonic(), 0, False
+        self._started, done, announced = clock.monotonic(), 0, False
         number = max(1, min(self._options.workers, self._total))
         yield RunStarted(self.run_id, self._total, number)
         self._start(number)
@@ -82,6 +89,8 @@ class Run:
                 await state.changed.wait()
                 state.changed.clear()
                 over = all(task.done() for task in self._tasks)
+                if self._is_due():
+                    yield self._progress()
                 for event in self._calls_news():
                     yield event
                 while state.finished:
@@ -93,10 +102,12 @@ class Run:
                     yield self._interrupted(state.stopped)
             self._raise_bugs()
         finally:
+            if self._timer is not None:
+                self._timer.cancel()
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
-        duration = (clock.monotonic() - started) * 1000
+        duration = (clock.monotonic() - self._started) * 1000
         unstarted = self._total - done - self._options.sampler.spared
         yield RunFinished(self.run_id, done, unstarted, state.stopped == "interrupt", duration, state.stopped)
 
@@ -108,6 +119,31 @@ class Run:
         throttle.noticed = throttle.agents.noticed = changed.set
         for task in self._tasks:
             task.add_done_callback(lambda _task: changed.set())
+        self._tick(first=True)
+
+    def _tick(self, *, first: bool = False) -> None:
+        """Once a second there is something to report."""
+        self._ticked = not first
+        self._timer = asyncio.get_running_loop().call_later(TICK_S, self._tick)
+        if not first:
+            self._state.changed.set()
+
+    def _is_due(self) -> bool:
+        throttle = self._run_context.throttle
+        due = self._ticked or throttle.limits_calls
+        self._ticked = throttle.limits_calls = False
+        return due
+
+    def _progress(self) -> RunProgress:
+        now, begun = self._run_context.clock.monotonic(), self._state.begun.values()
+        limited = self._run_context.throttle.limited()
+        elapsed_s = now - self._started
+        if not begun:
+            return RunProgress(0, elapsed_s, limited)
+        trial, since = min(begun, key=lambda one: one[1])
+        names = (trial.case.id, trial.case.prompt_id, trial.target.name, trial.variant_name)
+        slowest = tuple(name for name in names if name is not None)
+        return RunProgress(len(begun), elapsed_s, limited, slowest, now - since)
 
     def _calls_news(self) -> Iterator[Event]:
         """What calls have found out: what agents do, servers that want a long wait, targets that are stopped."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import count
 
 from msgspec import Struct
 
 from agentv.model.run.events import StopReason
-from agentv.model.run.trial import TrialResult
+from agentv.model.run.trial import Trial, TrialResult
 
 
 class RunLimits(Struct, frozen=True):
@@ -34,18 +36,35 @@ class RunState:
 
     Attributes:
         finished: results that have not been reported yet.
-        running: number of running trials.
+        begun: the running trials, each with the time at which it began.
         stopped: why no more trials start; None: they do.
         changed: set when there is something to report.
     """
 
     def __init__(self, limits: RunLimits = NO_LIMITS) -> None:
         self.finished: deque[TrialResult] = deque()
-        self.running = 0
+        self.begun: dict[int, tuple[Trial, float]] = {}
+        self._places = count()
         self.stopped: StopReason | None = None
         self.changed = asyncio.Event()
         self._limits = limits
         self._errors = 0
+
+    @property
+    def running(self) -> int:
+        """Number of running trials."""
+        return len(self.begun)
+
+    @contextmanager
+    def running_trials(self, trials: Iterable[Trial], now: float) -> Iterator[None]:
+        """Count trials as running while the body runs."""
+        places = {next(self._places): (trial, now) for trial in trials}
+        self.begun |= places
+        try:
+            yield
+        finally:
+            for place in places:
+                del self.begun[place]
 
     def stop(self, reason: StopReason) -> None:
         """Start no more trials. The first reason is reported."""

@@ -43,6 +43,7 @@ class TrialRunner:
         self._comparison_group = comparison_group
         self._queries = Queries()
         self._limits: dict[str, asyncio.Semaphore] = {}
+        self._now = run_context.clock.monotonic
 
     async def run(self, trial: Trial) -> Sequence[TrialResult]:
         """The results of a trial and of those that it is compared with; empty if interrupted."""
@@ -55,12 +56,9 @@ class TrialRunner:
             refused = self._refused(trial)
             if refused is not None:
                 return (not_run(trial, refused, self._run_context),)
-            self._state.running += 1
-            try:
+            with self._state.running_trials((trial,), self._now()):
                 async with self._limit(trial):
                     result = await self._executor.run(trial)
-            finally:
-                self._state.running -= 1
             counted = self._counted(trial, result)
             return () if counted is None else (counted,)
 
@@ -68,16 +66,13 @@ class TrialRunner:
         """What became of trials whose answers are compared. An interrupted one takes the others along."""
         trials = [first, *self._comparison_group(len(first.comparison_group) - 1)]
         answered: list[AnsweredTrial | TrialResult] = []
-        self._state.running += len(trials)
-        try:
+        with self._state.running_trials(trials, self._now()):
             for trial in trials:
                 one = None if self._state.stopped and answered else await self._answer(trial)
                 if one is None:
                     return ()
                 answered.append(one)
             results = await self._executor.compare(answered)
-        finally:
-            self._state.running -= len(trials)
         counted = [self._counted(result.trial, result) for result in results]
         return [result for result in counted if result is not None] if None not in counted else ()
 

@@ -12,7 +12,7 @@ from agentv.engine.plan import Plan, PlanSettings, without
 from agentv.engine.run import Run, RunOptions
 from agentv.engine.run_state import RunLimits
 from agentv.engine.trial_queue import IndependentTrials
-from agentv.model.run.events import RunFinished, RunInterrupted, RunStarted, TrialFinished
+from agentv.model.run.events import RunFinished, RunInterrupted, RunProgress, RunStarted, TrialFinished
 from agentv.model.run.grade import Grade
 from agentv.model.suite.assertion import AssertionEntry, AssertionSettings
 from agentv.model.suite.suite import Case, Suite, TargetSpec
@@ -107,6 +107,23 @@ def test_events_begin_and_end_the_stream():
     assert results(events) == {"a": "passed", "b": "passed"}
     assert isinstance(events[-1], RunFinished)
     assert (events[-1].finished, events[-1].unstarted) == (2, 0)
+
+
+def test_a_run_says_once_a_second_what_it_is_doing(monkeypatch):
+    monkeypatch.setattr("agentv.engine.run.TICK_S", 0.001)
+
+    async def main() -> RunProgress:
+        target = Scripted(gate=asyncio.Event())
+        run, _ = run_of(Plan([suite(case("a"), case("b"), case("c"))], PlanSettings()), target, workers=2)
+        found = []
+        async for event in run.events():
+            if isinstance(event, RunProgress):
+                found.append(event)
+                target.gate.set()
+        return found[0]
+
+    found = asyncio.run(main())
+    assert (found.running, found.limited, found.slowest) == (2, (), ("a", "t"))
 
 
 def test_failed_and_errored_are_not_mixed_up():

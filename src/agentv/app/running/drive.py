@@ -19,7 +19,15 @@ from agentv.engine.run import Run, RunOptions
 from agentv.engine.run_state import RunLimits
 from agentv.engine.trial import not_run
 from agentv.engine.trial_queue import IndependentTrials, TrialQueue
-from agentv.model.run.events import AgentProgress, Event, RunFinished, TargetPaused, TargetStopped, TrialFinished
+from agentv.model.run.events import (
+    AgentProgress,
+    Event,
+    RunFinished,
+    RunProgress,
+    TargetPaused,
+    TargetStopped,
+    TrialFinished,
+)
 from agentv.model.run.sequential import NOT_DRAWN
 from agentv.model.run.trial import Trial
 from agentv.model.secrets.redaction import Redactor
@@ -174,6 +182,8 @@ async def _consume(run: Run, started: StartedRun) -> RunFinished:
                 shown = TrialFinished(result, event.result.trial)  # what is shown holds no secret
         elif isinstance(event, AgentProgress):
             shown = _without_secrets(event, redactor)
+        elif isinstance(event, RunProgress):
+            shown = replace(event, slowest=tuple(map(redactor.redact, event.slowest))) if redactor else event
         elif isinstance(event, TargetStopped | TargetPaused):
             shown = type(event)(event.name, redactor.redact(event.reason))
         elif isinstance(event, RunFinished):

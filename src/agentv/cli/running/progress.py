@@ -28,6 +28,7 @@ from agentv.model.run.events import (
     AgentProgress,
     Event,
     RunInterrupted,
+    RunProgress,
     RunRegrades,
     RunResumed,
     RunStarted,
@@ -219,6 +220,9 @@ def _sink(view: RunView, live: Live, trials: _Trials | None, *, quiet: bool) -> 
                 view.agents = _agents_view()
             view.agents.take(event)
             live.update(view)
+        elif isinstance(event, RunProgress):
+            view.progress = event
+            live.update(view)
         elif isinstance(event, TrialFinished):
             view.add(event.result)
             if trials is not None:
@@ -349,14 +353,20 @@ class _ProgressLines:
     def __init__(self, *, hidden: bool, clock: Callable[[], float] = time.monotonic) -> None:
         self._silent = hidden
         self._clock = clock
-        self._last = clock()
+        self._last: float | None = None
+        self._limited = False
 
     def update(self, view: RunView) -> None:
         """Print a line if the last one is old."""
         if self._silent:
             return
-        now, agents = self._clock(), view.agents
-        if now < self._last + (AGENTS_QUIET_S if agents else QUIET_S):
+        now, agents, progress = self._clock(), view.agents, view.progress
+        if progress is None:
+            return
+        limited, before = bool(progress.limited), self._limited
+        self._limited = limited
+        soon = self._last is not None and now < self._last + (AGENTS_QUIET_S if agents else QUIET_S)
+        if soon and not (limited and not before):
             return
         self._last = now
         working = f"; working: {agents.log_line()}" if agents else ""

@@ -100,6 +100,9 @@ class RetriedCall(Struct, Generic[A]):
             if isinstance(decision, GiveUp):
                 return self._given_up(outcome, decision), ended - began
             failed = (outcome, began, ended)
+            if channel.limiter is not None and is_limited(outcome):
+                channel.limiter.retry_at = ended + decision.after_s
+                channel.report_limit()
             with self._deadline_paused(limited=is_limited(outcome)):
                 if not await channel.sleeper.sleep(decision.after_s):
                     return INTERRUPTED, 0.0

@@ -18,6 +18,7 @@ from agentv.engine.calls.interruptible_sleep import InterruptibleSleep
 from agentv.engine.calls.running_agents import RunningAgents
 from agentv.engine.calls.target_channel import TargetChannel
 from agentv.model.run.budget import UNKNOWN, Ceiling
+from agentv.model.run.events import LimitedTarget
 from agentv.model.suite.suite import DEFAULT_WORKERS, TargetSpec
 from agentv.model.values.response import CallFailure, Embeddings, Failure, TargetResponse
 from agentv.ports import Embedder, Target, TargetRequest
@@ -44,7 +45,8 @@ class CallThrottle:
         stops: the stopped targets.
         stopped: those of them that have not been reported yet, with the reason.
         paused: targets whose server asks for a long wait, with the reason for an earlier retry; removed by the run.
-        noticed: called when one is added.
+        limits_calls: a server has refused a call for its limits, since the run last looked.
+        noticed: called when there is something to report.
         agents: that are working.
         budget_limiter: the budget's limiter; None if there is no budget.
 
@@ -64,12 +66,14 @@ class CallThrottle:
         self.stops = CircuitBreaker()
         self.stopped: deque[tuple[str, Failure]] = deque()
         self.paused: deque[tuple[str, str]] = deque()
+        self.limits_calls = False
         self.noticed: Callable[[], None] = _nothing
         self.agents = RunningAgents()
         self._workers = workers
         self._chance = chance
         self._limiters: dict[str, ServerLimiter] = {}
         self._own: list[ServerLimiter] = []
+        self._names: dict[int, str] = {}
         self._sleeper = InterruptibleSleep()
         self._model_channels: dict[tuple[int, str], TargetChannel] = {}
 
@@ -87,6 +91,7 @@ class CallThrottle:
             self._chance,
             self._report_stop,
             self._report_pause,
+            self._report_limit,
             self._spend_of(spec, "answers"),
             self._spend_of(spec, "vectors"),
         )
@@ -117,6 +122,7 @@ class CallThrottle:
                 self._chance,
                 self._report_stop,
                 self._report_pause,
+                self._report_limit,
                 None
                 if self.budget_limiter is None
                 else self.budget_limiter.target_spend(self.stops.key_of(spec), spec, "answers"),
@@ -152,11 +158,23 @@ class CallThrottle:
         from agentv.engine.calls.server_limiter import ServerLimiter
 
         made = ServerLimiter(AdaptiveConcurrency(self._workers))
+        self._names[id(made)] = spec.name
         if endpoint is None:
             self._own.append(made)
         else:
             self._limiters[endpoint] = made
         return made
+
+    def limited(self) -> tuple[LimitedTarget, ...]:
+        """The targets whose next call waits for a limit of their server; each server once."""
+        found = ((self._names[id(one)], one.limits()) for one in (*self._limiters.values(), *self._own))
+        return tuple(LimitedTarget(name, *limits) for name, limits in found if limits is not None)
+
+    def _report_limit(self) -> None:
+        """Have it reported at once, where no call waited for a limit before."""
+        if not self.limits_calls:
+            self.limits_calls = True
+            self.noticed()
 
     def _report_pause(self, spec: TargetSpec, why: str) -> None:
         self.paused.append((spec.name, why))

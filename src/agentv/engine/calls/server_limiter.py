@@ -37,7 +37,11 @@ class Waiter(Struct):
 
 
 class ServerLimiter:
-    """The way to one server. Used from one event loop."""
+    """The way to one server. Used from one event loop.
+
+    Attributes:
+        retry_at: when the call that was refused last is made again, in the loop's time.
+    """
 
     def __init__(self, pace: AdaptiveConcurrency) -> None:
         self.pace = pace
@@ -45,6 +49,12 @@ class ServerLimiter:
         self._last_refusal: CallFailure | None = None
         self._refusals = 0
         self._reported = False
+        self.retry_at = 0.0
+
+    def limits(self) -> tuple[int | None, float] | None:
+        """The status of the last refusal, and the seconds until the next call; None: no call waits for a limit."""
+        wait_s = max(self.pace.paused_until, self.retry_at) - _now()
+        return None if self._last_refusal is None or wait_s <= 0 else (self._last_refusal.status, wait_s)
 
     def is_first_refusal(self) -> bool:
         """Whether the server has just asked for a long wait for the first time; True only once."""
@@ -83,7 +93,7 @@ class ServerLimiter:
             pace.learn(now, given.limits if isinstance(given, CallFailure) else None)
         else:
             tokens = _tokens_of(given)
-            self._refusals, self._reported = 0, False
+            self._refusals, self._reported, self.retry_at = 0, False, 0.0
             pace.succeed(permit, now, getattr(given, "limits", None), tokens)
             if waiter is not None and waiter.rate_limiter is not None and tokens is not None:
                 waiter.rate_limiter.correct(now, waiter.tokens, tokens)

@@ -27,6 +27,7 @@ class TargetChannel(NamedTuple):
         chance: returns a random number, 0..1.
         report_stop: receives the failure that stopped it.
         report_pause: receives the reason of an unusually long wait.
+        report_limit: called when its server refuses a call for its limits.
         answer_spend, vectors: budget of its calls; None if there is no budget, or if they cost nothing.
     """
 
@@ -39,5 +40,6 @@ class TargetChannel(NamedTuple):
     chance: Callable[[], float]
     report_stop: Callable[[TargetSpec, Failure], None]
     report_pause: Callable[[TargetSpec, str], None]
+    report_limit: Callable[[], None]
     answer_spend: TargetSpend | None = None
     embedding_spend: TargetSpend | None = None

@@ -99,6 +99,37 @@ class AgentProgress(Struct, frozen=True):
     activity: AgentActivity | None = None
 
 
+class LimitedTarget(Struct, frozen=True):
+    """A target whose server limits calls.
+
+    Attributes:
+        status: of HTTP, with which it refused the last one.
+        next_s: seconds until the next call.
+    """
+
+    name: str
+    status: int | None
+    next_s: float
+
+
+class RunProgress(Struct, frozen=True):
+    """What a run is doing now. Sent once a second, and at once when a server begins to limit calls.
+
+    Attributes:
+        running: number of trials.
+        elapsed_s: seconds since the run began.
+        limited: targets whose next call waits for a limit.
+        slowest: the case that has been running for the longest time, and what it runs with; empty: none runs.
+        slowest_s: for so many seconds.
+    """
+
+    running: int
+    elapsed_s: float
+    limited: tuple[LimitedTarget, ...] = ()
+    slowest: tuple[str, ...] = ()
+    slowest_s: float = 0.0
+
+
 class RunInterrupted(Struct, frozen=True):
     """No more trials start; `running` ones finish. `why`: details for the user."""
 
@@ -125,6 +156,7 @@ Event: TypeAlias = (
     | TrialKept
     | TrialFinished
     | AgentProgress
+    | RunProgress
     | TargetPaused
     | TargetStopped
     | RunInterrupted

@@ -39,6 +39,15 @@ def duration(milliseconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60:02d} min"
 
 
+def elapsed(seconds: float) -> str:
+    """`5 s`, `2 min 05 s`, `1 h 02 min`: whole seconds, so that it changes once a second."""
+    whole = int(max(0.0, seconds))
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes} min {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
 def timestamp(moment: datetime, precision: Literal["milliseconds", "seconds"] = "milliseconds") -> str:
     """ISO 8601 in UTC: `2026-11-22T08:35:00.125Z`.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agentv.model.run.summary import Summary
-from agentv.model.values.formatting import money, plural
+from agentv.model.values.formatting import elapsed, money, plural
 from agentv.reports.run.failure_lines import SHOWN, FailureWords, closing_lines, rerun_line, run_word
 from agentv.reports.run.failures import FailureGroup
 from agentv.reports.run.formatting import LONGEST, check, label, reason, source
@@ -46,12 +46,49 @@ def render_plain(view: RunView, summary: Summary, *, here: str, results: str) ->
     )
 
 
+SLOW_S = 30.0
+"""Seconds after which the trial that runs for the longest time is named."""
+
+
 def progress_line(view: RunView) -> str:
-    """Progress of a run, for a log: `120/1000 trials: 118 passed, 1 failed, 1 errored, $0.0123`."""
+    """Progress of a run, for a log.
+
+    `120/1000 trials: 118 passed, 1 failed, 1 errored, 10 running, 870 waiting, $0.0123, 2 min 10 s left`
+    """
     shown = f", {view.shown} shown" if view.shown else ""
     outcomes = f"{view.passed} passed, {view.failed} failed, {view.errored} errored{shown}"
     cost = "" if view.cost_usd is None else f", {money(view.cost_usd)}"
-    return f"{view.done}/{view.planned} trials: {outcomes}{cost}"
+    line = f"{view.done}/{view.planned} trials: {outcomes}"
+    if view.progress is None:
+        return f"{line}{cost}"
+    left_s = view.left_s(view.progress.elapsed_s)
+    left = "" if left_s is None else f", {elapsed(left_s)} left"
+    return "; ".join([f"{line}, {running_words(view)}{cost}{left}", *doing_words(view)])
+
+
+def running_words(view: RunView) -> str:
+    """`10 running, 870 waiting`."""
+    running = 0 if view.progress is None else min(view.progress.running, view.planned - view.done)
+    return f"{running:,} running, {max(0, view.planned - view.done - running):,} waiting"
+
+
+def doing_words(view: RunView) -> list[str]:
+    """What keeps a run waiting: limits of servers, and the trial that has been running for a long time."""
+    if view.progress is None:
+        return []
+    words = [
+        f"{one_line(one.name)} {_LIMITS.get(one.status or 0, 'limits requests')} ({one.status}), "
+        f"next call in {elapsed(one.next_s)}"
+        for one in view.progress.limited
+    ]
+    if view.progress.slowest_s >= SLOW_S:
+        case, *others = map(one_line, view.progress.slowest)
+        ran = f" ({', '.join(others)})" if others else ""
+        words.append(f"slowest: {case}{ran}, {elapsed(view.progress.slowest_s)}")
+    return words
+
+
+_LIMITS = {503: "is unavailable", 529: "is overloaded"}
 
 
 def _failures(view: RunView, summary: Summary, here: str, results: str) -> Iterator[str]:

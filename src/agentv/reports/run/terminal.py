@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any, Self, TextIO
 from agentv.model.run.samples import Samples
 from agentv.model.run.sampling import EarlyStops
 from agentv.model.run.summary import Summary
-from agentv.model.values.formatting import duration, money
+from agentv.model.values.formatting import elapsed, money
 from agentv.reports.run.failure_lines import HEADING as FAILURES
 from agentv.reports.run.failure_lines import SHOWN, FailureWords, closing_lines, rerun_line, run_word
 from agentv.reports.run.failures import FailureGroup
 from agentv.reports.run.formatting import HEADINGS, LONGEST, check, label, reason, source
+from agentv.reports.run.plain import doing_words, running_words
 from agentv.reports.run.samples import HEADING, more_words, number_unsteady, sampled_label, sampled_words, unsteady
 from agentv.reports.run.totals import totals
 from agentv.reports.run.trial_view import Finding, Kind, TrialView
@@ -108,13 +109,15 @@ class LiveProgress:
 
     def _drawn(self) -> RenderableType:
         line, agents = progress(self._view, self._clock() - self._started), self._view.agents
-        if not agents or self._live is None:
+        lines = doing_words(self._view)
+        if self._live is None or not (agents or lines):
             return line
         from rich.console import Group
         from rich.text import Text
 
         size = self._live.console.size
-        lines = agents.lines(size.width, size.height - SPARED_LINES)
+        if agents:
+            lines += agents.lines(size.width, size.height - SPARED_LINES - len(lines))
         return Group(line, *(Text(one, _STYLES["dim"], no_wrap=True) for one in lines))
 
 
@@ -147,9 +150,10 @@ def _counters(view: RunView, elapsed_s: float) -> Iterator[Text]:
         yield Text(f"{view.shown} shown", _STYLES["shown"])
     if view.cost_usd is not None:
         yield Text(money(view.cost_usd))
-    here = view.done - view.earlier
-    if here and view.done < view.planned:
-        yield Text(f"{duration(elapsed_s / here * (view.planned - view.done) * 1000)} left")
+    if view.progress is not None and view.done < view.planned:
+        yield Text(running_words(view), _STYLES["dim"])
+    if (left_s := view.left_s(elapsed_s)) is not None:
+        yield Text(f"{elapsed(left_s)} left")
 
 
 def render_terminal(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, get_args
 from msgspec import structs
 
 from agentv.model.run.cases import Sample, sample_of
-from agentv.model.run.events import AgentProgress
+from agentv.model.run.events import AgentProgress, RunProgress
 from agentv.model.run.sequential import NOT_DRAWN
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.formatting import plural
@@ -88,6 +88,7 @@ class RunView:
         earlier: trials among them that an interrupted run had finished before this one went on.
         cost_usd: US dollars spent on targets and judges; None as long as no call said.
         agents: that are working; None: there were none.
+        progress: what the run was doing when it last said so; None: it has only begun.
         rerun: how to run its cases again; None: no command can.
     """
 
@@ -102,6 +103,7 @@ class RunView:
     stopped: dict[str, int] = field(default_factory=dict)
     cost_usd: float | None = None
     agents: WorkingAgents | None = None
+    progress: RunProgress | None = None
     rerun: RerunOptions | None = None
     _kept: dict[Kind, list[TrialView]] = field(default_factory=lambda: {kind: [] for kind in get_args(Kind)})
     _listed: int = 0
@@ -115,6 +117,11 @@ class RunView:
     def done(self) -> int:
         """Trials that ended, or will not begin."""
         return self.passed + self.failed + self.errored + self.skipped + self.shown
+
+    def left_s(self, elapsed_s: float) -> float | None:
+        """Seconds that the rest will take, as fast as before; None: nothing has ended, or there is no rest."""
+        here = self.done - self.earlier
+        return elapsed_s / here * (self.planned - self.done) if here and self.done < self.planned else None
 
     @property
     def several_targets(self) -> bool:

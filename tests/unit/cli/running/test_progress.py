@@ -11,7 +11,7 @@ import pytest
 from agentv.cli.running.progress import _ProgressLines, resuming
 from agentv.extensions.agents.reports.working import AgentsView
 from agentv.model.run.budget import BudgetUse
-from agentv.model.run.events import AgentProgress
+from agentv.model.run.events import AgentProgress, LimitedTarget, RunProgress
 from agentv.model.values.activity import AgentActivity
 from agentv.reports.run.view import RunView
 
@@ -62,8 +62,8 @@ class _Time:
         return self.now
 
 
-def lines_of(capsys, *, hidden=False, agents=True):
-    """What a log shows of a run of a minute whose agents report every second."""
+def lines_of(capsys, *, hidden=False, agents=True, limited_at=0):
+    """What a log shows of a run of a minute, whose agents report every second; one second late, a server limits it."""
     clock = _Time()
     lines, view = _ProgressLines(hidden=hidden, clock=clock), RunView(9)
     if agents:
@@ -71,17 +71,35 @@ def lines_of(capsys, *, hidden=False, agents=True):
         view.agents.take(AgentProgress("k", "tax", "agent", activity=AgentActivity("edit", 3)))
     for _ in range(65):
         clock.now += 1
+        limited = (LimitedTarget("gpt", 429, 12.0),) if clock.now >= limited_at > 0 else ()
+        view.progress = RunProgress(2, clock.now, limited, ("slow", "brief", "gpt"), clock.now)
         lines.update(view)
     return capsys.readouterr().err.splitlines()
 
 
 def test_a_log_names_working_agents_every_half_minute(capsys):
+    begun = "0/9 trials: 0 passed, 0 failed, 0 errored, 2 running, 7 waiting"
+    slow = "; slowest: slow (brief, gpt)"
     assert lines_of(capsys) == [
-        "0/9 trials: 0 passed, 0 failed, 0 errored; working: tax: edit, turn 3, 30 s",
-        "0/9 trials: 0 passed, 0 failed, 0 errored; working: tax: edit, turn 3, 1 min 00 s",
+        f"{begun}; working: tax: edit, turn 3, 1 s",
+        f"{begun}{slow}, 31 s; working: tax: edit, turn 3, 31 s",
+        f"{begun}{slow}, 1 min 01 s; working: tax: edit, turn 3, 1 min 01 s",
     ]
 
 
-def test_a_log_is_quiet_where_that_is_asked_for_and_as_it_was_without_agents(capsys):
+def test_a_log_has_a_line_from_the_first_second_and_every_ten_seconds(capsys):
     assert lines_of(capsys, hidden=True) == []
-    assert lines_of(capsys, agents=False) == ["0/9 trials: 0 passed, 0 failed, 0 errored"] * 6
+    found = lines_of(capsys, agents=False)
+    assert len(found) == 7
+    assert found[0] == "0/9 trials: 0 passed, 0 failed, 0 errored, 2 running, 7 waiting"
+
+
+def test_a_log_says_at_once_that_a_server_limits_calls(capsys):
+    found = lines_of(capsys, agents=False, limited_at=6)
+    assert found[1].endswith("; gpt limits requests (429), next call in 12 s")
+    assert len(found) == 7, "and after that as often as before"
+
+
+def test_nothing_is_logged_before_the_run_has_said_what_it_does(capsys):
+    _ProgressLines(hidden=False).update(RunView(9))
+    assert capsys.readouterr().err == ""

@@ -86,6 +86,7 @@ def channel(
         lambda: 1.0,
         lambda *_: None,
         lambda _spec, why: reasons.append(why),
+        lambda: None,
     )
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from agentv.model.run.events import AgentProgress
 from agentv.model.values.activity import AgentActivity
-from agentv.model.values.formatting import ELLIPSIS, money, plural
+from agentv.model.values.formatting import ELLIPSIS, elapsed, money, plural
 from agentv.reports.text.escaping import cells, one_line
 
 LISTED = 3
@@ -150,15 +150,6 @@ def tokens(number: int) -> str:
         return plural(number, "token")
     shown, unit = (number / 1e3, "k") if number < 999_950 else (number / 1e6, "M")
     return f"{shown:.1f}{unit} tokens"
-
-
-def elapsed(seconds: float) -> str:
-    """`5 s`, `2 min 05 s`, `1 h 02 min`: whole seconds, so that it changes once a second."""
-    whole = int(max(0.0, seconds))
-    if whole < 60:
-        return f"{whole} s"
-    minutes, rest = divmod(whole, 60)
-    return f"{minutes} min {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
 
 
 def cut(text: str, width: int) -> str:

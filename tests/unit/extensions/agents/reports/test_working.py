@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from agentv.extensions.agents.reports.working import AgentsView, cut, elapsed, tokens
+from agentv.extensions.agents.reports.working import AgentsView, cut, tokens
 from agentv.model.run.events import AgentProgress
 from agentv.model.values.activity import AgentActivity
+from agentv.model.values.formatting import elapsed
 from agentv.reports.text.escaping import cells
 
 BUSY = AgentActivity("shop.get_order", 12, 30, 1_234_567, 0.0412)
