@@ -39,8 +39,12 @@ class EvalSettings:
         watched: file that gets the directory of the run, for the command that runs it again after every save.
         out: the run directory; None: a new one below `.agentv/results`.
         exports: files to export the run to; the suffix selects the format.
-        sample, seed: number of cases to draw at random; without a seed one is chosen, and recorded.
+        sample: number of cases to draw at random.
+        seed: of the sample, and of the order of a shuffled run; without one a seed is chosen, and recorded.
         limit: maximum number of cases of each suite.
+        prompts: ids or labels of the prompts to run; empty: all.
+        shuffle: run the trials in a random order.
+        shard: `I/N`, the I-th of N parts of the selected cases.
         resume: a run's id, directory or `last`; None: a new run.
         rerun: repeat the trials of that run with this outcome.
         regrade: grade the answers of this run without calling a target.
@@ -91,6 +95,9 @@ class EvalSettings:
     limit: int | None = None
     sample: int | None = None
     seed: int | None = None
+    prompts: tuple[str, ...] = ()
+    shuffle: bool = False
+    shard: str | None = None
     variables: Mapping[str, Json] = field(default_factory=dict)
     env_file: str | None = None
     out: str | None = None
@@ -220,8 +227,14 @@ def _check_last_failed(settings: EvalSettings) -> None:
 
 def _check_seed(settings: EvalSettings) -> None:
     """Refuse a seed that draws nothing."""
-    if settings.seed is not None and settings.sample is None and settings.against is None:
-        raise UsageError("--seed requires --sample", "add --sample N")
+    if settings.seed is not None and not (settings.sample or settings.shuffle or settings.against):
+        raise UsageError("--seed requires --sample or --shuffle", "add --sample N or --shuffle")
+    if settings.shard is not None and settings.sample is not None and settings.seed is None:
+        raise UsageError(
+            "--shard with --sample requires --seed, so that all shards draw the same cases", "add --seed S"
+        )
+    if settings.shuffle and settings.against is not None:
+        raise UsageError("--shuffle conflicts with --against, which draws cases at random", "omit --shuffle")
     if settings.seed is not None and not isinstance(settings.seed, int):
         raise UsageError(f"seed must be a whole number, found {settings.seed!r}")
 

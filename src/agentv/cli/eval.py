@@ -64,7 +64,12 @@ class Finite(click.FloatRange):
 )
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Run at most N cases of each suite.")
 @click.option("--sample", type=click.IntRange(1), metavar="N", help="Run N cases, drawn at random from all suites.")
-@click.option("--seed", type=int, metavar="S", help="Random seed for --sample.")
+@click.option("--seed", type=int, metavar="S", help="Random seed for --sample and --shuffle.")
+@click.option(
+    "--prompt", "prompts", multiple=True, metavar="NAME", help="Run only this prompt, by its id or label. Repeatable."
+)
+@click.option("--shuffle", is_flag=True, help="Run the trials in a random order, which a resume repeats.")
+@click.option("--shard", metavar="I/N", help="Run the I-th of N parts of the cases; join them with 'results merge'.")
 @click.option(
     "--var",
     "variables",

@@ -6,12 +6,13 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agentv.engine.shuffling import shuffled
 from agentv.model.run.sampling import DEFAULT_ALPHA
 from agentv.model.run.trial import Trial
 from agentv.model.suite.suite import DEFAULT_THRESHOLD, DEFAULT_TIMEOUT_S, Case, Suite, TargetSpec, Until
@@ -20,6 +21,7 @@ from agentv.model.suite.workspace import Variant
 if TYPE_CHECKING:
     from agentv.engine.failed_trials import FailedTrials
     from agentv.engine.sample import DrawnCases
+    from agentv.engine.shard import Shard
 
 
 AGENT_TIMEOUT_S = 1_800.0
@@ -41,7 +43,10 @@ class PlanSettings(Struct, frozen=True):
         flagged_targets: the targets come from the command line or AGENTV_TARGET, so they override a case's own.
         limit: maximum number of cases of each suite; one with several prompts counts once.
         sample: the drawn cases; None: all selected ones.
+        prompts: ids or labels of the prompts to run, without cases that have none; empty: all.
         variants: names of the variants to run, of suites that have variants; empty: all.
+        shard: run only this part of the selected cases; None: all of them.
+        shuffle: seed of a random order of the trials; None: the order of the files.
         failed: the trials to run, with what they depend on; None: all that are selected otherwise.
     """
 
@@ -54,7 +59,10 @@ class PlanSettings(Struct, frozen=True):
     chosen: Callable[[Case], bool] = everyone
     limit: int | None = None
     sample: DrawnCases | None = None
+    prompts: tuple[str, ...] = ()
     variants: tuple[str, ...] = ()
+    shard: Shard | None = None
+    shuffle: int | None = None
     failed: FailedTrials | None = None
 
 
@@ -66,26 +74,31 @@ class Plan(Struct, frozen=True):
 
     def __iter__(self) -> Iterator[Trial]:
         """A fresh pass."""
-        for suite in self.suites:
-            if suite.compares:
-                yield from self._compared(suite)
-            else:
-                for planned in self._planned(suite):
-                    yield from self.samples(suite, *planned)
+        groups = chain.from_iterable(map(self._groups, self.suites))
+        return chain.from_iterable(groups if self.settings.shuffle is None else shuffled(groups, self.settings.shuffle))
 
-    def _compared(self, suite: Suite) -> Iterator[Trial]:
-        """The trials of a suite whose cases compare answers: compared trials are adjacent."""
+    def _groups(self, suite: Suite) -> Iterator[Iterable[Trial]]:
+        """The trials of a suite, in groups of those that are adjacent in any order: the samples of a case."""
+        if suite.compares:
+            yield from self._compared(suite)
+        else:
+            yield from (self.samples(suite, *planned) for planned in self._planned(suite))
+
+    def _compared(self, suite: Suite) -> Iterator[list[Trial]]:
+        """The trials of each case of a suite whose cases compare answers: compared trials are adjacent."""
         for _, rivals in groupby(self._planned(suite), key=lambda planned: planned[0].id):
             samples = [list(self.samples(suite, *planned)) for planned in rivals]
+            trials: list[Trial] = []
             for group in zip(*samples, strict=True):
                 keys = tuple(trial.key for trial in group) if compares(group[0].case) else ()
-                yield from (replace(trial, comparison_group=keys) for trial in group)
+                trials += (replace(trial, comparison_group=keys) for trial in group)
+            yield trials
 
     @property
     def whole(self) -> Plan:
         """The plan without a selection: all cases of the suites, with all prompts and variants."""
-        everything = replace(self.settings, chosen=everyone, limit=None, sample=None, variants=(), failed=None)
-        return Plan(self.suites, everything)
+        everything = replace(self.settings, chosen=everyone, limit=None, sample=None, failed=None)
+        return Plan(self.suites, replace(everything, prompts=(), variants=(), shard=None))
 
     def planned_cases(self) -> Iterator[tuple[Suite, Case, TargetSpec, Variant | None]]:
         """Every case with every target that it runs on, and with every variant."""
@@ -98,6 +111,11 @@ class Plan(Struct, frozen=True):
         return tuple(one for one in suite.variants if not chosen or one.name in chosen) or (
             () if suite.variants else (None,)
         )
+
+    def prompts(self, suite: Suite) -> tuple[str, ...]:
+        """The ids of the prompts of a suite that take part."""
+        chosen = self.settings.prompts
+        return tuple(one for one, label in suite.prompts.items() if not chosen or one in chosen or label in chosen)
 
     def _planned(self, suite: Suite) -> Iterator[PlannedCase]:
         """One target after the other; where answers are compared, one case after the other."""
@@ -132,7 +150,7 @@ class Plan(Struct, frozen=True):
                 places = (1 if own_target else len(suite.targets)) * len(self.variants(suite))
                 entries += number if places else 0
                 trials += number * places * self._repeat(suite, repeat)
-            cases += entries // max(1, len(suite.prompts))  # every case runs with every prompt
+            cases += entries // max(1, len(self.prompts(suite)))  # every case runs with every prompt
         return cases, trials
 
     def _counted(self) -> tuple[int, int]:
@@ -182,8 +200,8 @@ class Plan(Struct, frozen=True):
     @property
     def _takes_all(self) -> bool:
         settings = self.settings
-        everything = settings.limit is None and settings.sample is None and settings.failed is None
-        return everything and settings.chosen is everyone
+        parts = (settings.limit, settings.sample, settings.failed, settings.shard)
+        return not any(part is not None for part in parts) and not settings.prompts and settings.chosen is everyone
 
     def _cases(self, suite: Suite) -> Iterator[Case]:
         """The cases that take part: those that are chosen, and those without which these could not run."""
@@ -191,7 +209,7 @@ class Plan(Struct, frozen=True):
             yield from _placed(suite)
         elif suite.links:
             taking_part = _with_needed((case.id for case in self._chosen(suite)), suite)
-            yield from (case for case in _placed(suite) if case.id in taking_part)
+            yield from (case for case in self._entries(suite) if case.id in taking_part)
         else:
             yield from self._chosen(suite)
 
@@ -207,7 +225,9 @@ class Plan(Struct, frozen=True):
         limit, sample, failed = self.settings.limit, self.settings.sample, self.settings.failed
         taken = 0
         before: str | None = None
-        for case in _placed(suite):
+        shard = self.settings.shard
+        in_shard = None if shard is None else shard.takes(suite, self.suites.index(suite))
+        for case in self._entries(suite):
             again = case.id == before
             if limit is not None and taken >= limit and not again:
                 return
@@ -216,7 +236,15 @@ class Plan(Struct, frozen=True):
             if self.settings.chosen(case) and (sample is None or sample.takes(suite, case)):
                 taken += not again
                 before = case.id
-                yield case
+                if in_shard is None or in_shard(case):
+                    yield case
+
+    def _entries(self, suite: Suite) -> Iterator[Case]:
+        """The cases of a suite with the prompts that take part."""
+        if not self.settings.prompts:
+            return _placed(suite)
+        prompts = self.prompts(suite)
+        return (case for case in _placed(suite) if case.prompt_id in prompts)
 
     def samples(self, suite: Suite, case: Case, target: TargetSpec, variant: Variant | None = None) -> Iterator[Trial]:
         """The trials of one case on one target, with one variant."""

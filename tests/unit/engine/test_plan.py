@@ -4,6 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from agentv.engine.plan import Plan, PlanSettings, judge_of, trial_key
+from agentv.engine.shard import Shard
 from agentv.model.suite.conversation import Link
 from agentv.model.suite.suite import Case, RunSettings, Suite, TargetSpec
 from agentv.model.values.message import Message
@@ -183,3 +184,47 @@ def test_a_limit_counts_a_case_with_several_prompts_once():
 def test_two_prompts_that_say_the_same_are_two_trials():
     plan = Plan([suite(case("a", prompt_id="brief"), case("a", prompt_id="long"), case("a"))], PlanSettings())
     assert len({trial.key for trial in plan}) == 3
+
+
+PROMPTS = {"brief": "Brief one", "long": None}
+
+
+def prompted(*ids: str) -> list[Case]:
+    return [case(identity, prompt_id=prompt) for identity in ids for prompt in PROMPTS]
+
+
+@pytest.mark.parametrize("name", ["brief", "Brief one"])
+def test_a_prompt_is_chosen_by_its_id_or_label_and_cases_without_prompts_do_not_run(name):
+    suites = [suite(*prompted("a", "b"), prompts=PROMPTS), suite(case("c"), name="other")]
+    plan = Plan(suites, PlanSettings(prompts=(name,)))
+    assert [(trial.case.id, trial.case.prompt_id) for trial in plan] == [("a", "brief"), ("b", "brief")]
+    assert (plan.counts(), plan.whole.counts()) == ((2, 2), (3, 5))
+
+
+@pytest.mark.parametrize("limit", [None, 7])
+@pytest.mark.parametrize("of", [1, 2, 3, 5])
+def test_shards_are_disjoint_and_together_whole_and_keep_dependent_cases_together(of, limit):
+    links = {"c3": Link(depends_on=("c0",)), "c4": Link(depends_on=("c3",))}
+    suites = [
+        suite(*prompted(*(f"c{at}" for at in range(9))), prompts=PROMPTS, links=links),
+        suite(*(case(f"d{at}") for at in range(8)), name="other"),
+    ]
+    shards = [
+        {trial.key for trial in Plan(suites, PlanSettings(shard=Shard(at, of), limit=limit))} for at in range(1, of + 1)
+    ]
+    assert sum(map(len, shards)) == len(set().union(*shards))
+    assert set().union(*shards) == {trial.key for trial in Plan(suites, PlanSettings(limit=limit))}
+    for at in range(1, of + 1):
+        ids = {trial.case.id for trial in Plan(suites, PlanSettings(shard=Shard(at, of), limit=limit))}
+        assert len(ids & {"c0", "c3", "c4"}) in (0, 3)
+
+
+def test_a_shuffled_order_depends_on_its_seed_and_keeps_samples_together():
+    ids = [f"c{at}" for at in range(20)]
+    plan = Plan([suite(*map(case, ids), targets=(GPT, CLAUDE))], PlanSettings(repeat=2, shuffle=1))
+    assert order(plan) == order(plan)
+    assert sorted(order(plan)) == sorted(order(Plan(plan.suites, PlanSettings(repeat=2))))
+    assert order(plan) != order(Plan(plan.suites, replace(plan.settings, shuffle=2)))
+    assert [trial.sample for trial in plan] == [1, 2] * 40
+    fewer = Plan([suite(*map(case, ids[3:]), targets=(GPT, CLAUDE))], plan.settings)
+    assert order(fewer) == [one for one in order(plan) if one[1] in ids[3:]]

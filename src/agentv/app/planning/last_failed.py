@@ -134,7 +134,7 @@ class _PastRun:
             run,
             {key: targets for key, targets in suites.items() if targets is not None},
             settings.get("tests_from"),
-            "partial" not in record and not settings.get("against"),
+            record.get("partial") is None and not settings.get("against"),
             planned.get("trials"),
         )
 

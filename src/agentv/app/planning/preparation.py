@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from agentv.app.planning.early_ends import check_early_ends
 from agentv.app.planning.gates import check_gates
 from agentv.app.planning.open_files import workers_within
+from agentv.app.planning.sampling import check_prompts, sample_of, seeded, shard_of
 from agentv.app.planning.workspaces import (
     check_workspaces,
     existing_directory,
@@ -27,12 +28,11 @@ from agentv.engine.plan import Plan, PlanSettings, everyone
 from agentv.errors import Diagnostic, LoadError, UsageError
 from agentv.model.run.verdict import ZERO_HINT, excludes_nothing
 from agentv.model.secrets.secret_forms import SHORTEST
-from agentv.model.suite.suite import DEFAULT_WORKERS, Case, Suite
+from agentv.model.suite.suite import DEFAULT_WORKERS, Suite
 from agentv.model.values.formatting import plural
 
 if TYPE_CHECKING:
     from agentv.engine.draws import Draws
-    from agentv.engine.sample import DrawnCases
 
 ADDED_SHOWN = 10
 """Cases that run because others need them, and that are named."""
@@ -83,6 +83,7 @@ def prepare(settings: EvalSettings) -> Prepared:
         from agentv.app.against.drawing import resolved
 
         settings = resolved(settings, results_of(suites))
+    settings = seeded(settings)
     plan = _plan(settings, suites)
     found: tuple[str, ...] = ()
     if settings.last_failed:
@@ -112,6 +113,7 @@ def _within_limits(prepared: Prepared) -> Prepared:
 
 def _plan(settings: EvalSettings, suites: tuple[Suite, ...]) -> Plan:
     check_workspaces(settings, suites)
+    check_prompts(settings, suites)
     check_gates(suites, ends_early=settings.until is not None or settings.against is not None)
     plan = Plan(suites, _plan_settings(settings, suites))
     if not plan.counts()[1]:
@@ -151,6 +153,7 @@ def _resumed(settings: EvalSettings, suites: tuple[Suite, ...], diagnostics: tup
         settings = replace(settings, failed=from_record(recorded["last_failed"], root_of(suites)))
     if settings.cluster != cluster:  # which cases have which is found out where they are read
         suites = load(_request(settings), registries()).suites
+    settings = seeded(settings)
     begun = resume.chosen_again(settings, recorded) if flags and recorded else None
     plan = _plan(begun or settings, suites)
     check_early_ends(settings, plan)
@@ -274,16 +277,13 @@ def _plan_settings(settings: EvalSettings, suites: tuple[Suite, ...]) -> PlanSet
         flagged_targets=bool(settings.asked_targets) or settings.given_target is not None,
         chosen=chosen,
         limit=settings.limit,
-        sample=_sample(settings, suites, chosen) if settings.sample is not None else None,
+        sample=sample_of(settings, suites, chosen, root=root_of(suites)),
+        prompts=settings.prompts,
         variants=settings.variants,
+        shard=shard_of(settings.shard) if settings.shard is not None else None,
+        shuffle=settings.seed if settings.shuffle else None,
         failed=settings.failed,
     )
-
-
-def _sample(settings: EvalSettings, suites: tuple[Suite, ...], chosen: Callable[[Case], bool]) -> DrawnCases | None:
-    from agentv.app.planning.sampling import sample_of
-
-    return sample_of(settings, suites, chosen, root=root_of(suites))
 
 
 def _nothing_chosen(settings: EvalSettings, suites: tuple[Suite, ...]) -> UsageError:
@@ -295,6 +295,8 @@ def _nothing_chosen(settings: EvalSettings, suites: tuple[Suite, ...]) -> UsageE
         f"--exclude-tag {', '.join(settings.exclude_tags)}" if settings.exclude_tags else "",
         f"--sample {settings.sample}" if settings.sample is not None else "",
         f"--limit {settings.limit}" if settings.limit is not None else "",
+        f"--prompt {', '.join(settings.prompts)}" if settings.prompts else "",
+        f"--shard {settings.shard}" if settings.shard is not None else "",
         f"--variant {', '.join(settings.variants)}" if settings.variants else "",
     ]
     selection = " ".join(one for one in chosen_by if one) or "these files"

@@ -30,6 +30,8 @@ CHOOSING = {
     "sample": "--sample",
     "seed": "--seed",
     "limit": "--limit",
+    "prompts": "--prompt",
+    "shard": "--shard",
     "variants": "--variant",
 }
 """Settings that say which cases take part → their flags."""
@@ -142,7 +144,15 @@ def as_begun(settings: EvalSettings, recorded: JsonObject, run: str) -> EvalSett
             words = " ".join(f"{flag} {one}" for one in (was if isinstance(was, list) else [was]))
             hint = "use the same one: without it, every case would be called again"
             raise UsageError(f"the run {run} started with {words}, but this command has none", hint)
-    kinds: dict[str, Any] = {"filter": str, "limit": int, "sample": int, "seed": int, "repeat": int, "cluster": str}
+    kinds: dict[str, Any] = {
+        "filter": str,
+        "limit": int,
+        "sample": int,
+        "shard": str,
+        "seed": int,
+        "repeat": int,
+        "cluster": str,
+    }
     kinds |= {"against": str, "margin": int | float}
     kinds |= {"until": str, "alpha": int | float, "budget_usd": int | float, "budget_tokens": int}
     settings_of_run: dict[str, Any] = {
@@ -150,11 +160,15 @@ def as_begun(settings: EvalSettings, recorded: JsonObject, run: str) -> EvalSett
         for name, kind in {**kinds, "threshold": int | float}.items()
         if getattr(settings, name) is None and isinstance(value := recorded.get(name), kind)
     }
-    if all(getattr(settings, name) is None and settings_of_run.get(name) is None for name in ("sample", "against")):
+    if settings.shuffle and recorded and not recorded.get("shuffle"):
+        raise UsageError(f"the run {run} started without --shuffle", "omit --shuffle, or start a new run")
+    if recorded.get("shuffle") is True:
+        settings_of_run["shuffle"] = True
+    elif all(getattr(settings, name) is None and settings_of_run.get(name) is None for name in ("sample", "against")):
         settings_of_run.pop("seed", None)
     if settings.filter is None and isinstance(patterns := recorded.get("filter"), list):
         settings_of_run["filter"] = tuple(map(str, patterns))
-    for name in ("tags", "exclude_tags", "variants"):
+    for name in ("tags", "exclude_tags", "prompts", "variants"):
         if not getattr(settings, name) and isinstance(begun_with := recorded.get(name), list):
             settings_of_run[name] = tuple(map(str, begun_with))
     return replace(settings, **settings_of_run)
@@ -165,7 +179,7 @@ def chosen_again(settings: EvalSettings, recorded: JsonObject) -> EvalSettings |
     begun: dict[str, Any] = {name: recorded.get(name) for name in CHOOSING}
     if isinstance(begun["filter"], list):
         begun["filter"] = tuple(map(str, begun["filter"]))
-    for name in ("tags", "exclude_tags", "variants"):
+    for name in ("tags", "exclude_tags", "prompts", "variants"):
         begun[name] = tuple(map(str, begun[name] or ()))
     found = replace(settings, **begun)
     return None if found == settings else found

@@ -37,7 +37,7 @@ def whole_or_last(root: Path) -> str:
     """The id of the newest run of whole suites, if there is one; else `last`."""
     for path in reversed(runs_in(results_directory(root))):
         with suppress(StoreError):
-            if "partial" not in read_document(path / RUN):
+            if read_document(path / RUN).get("partial") is None:
                 return path.name
     return "last"
 

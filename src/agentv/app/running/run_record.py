@@ -45,7 +45,7 @@ def record_of(prepared: Prepared, run_id: str, before: PreviousRun, seed: int | 
         "platform": platform_name(),
         "git_commit": _commit(root_of(prepared.suites)),
         "planned": {"cases": cases, "trials": trials},
-        **({"partial": to_builtins(partial)} if (partial := partial_of(prepared)) is not None else {}),
+        "partial": to_builtins(partial_of(prepared)),
         "settings": {**_settings_record(prepared, before.settings, seed), **_failed_record(prepared)},
         "suites": [_suite_record(suite, root_of(prepared.suites)) for suite in prepared.suites],
         **_sandboxes_record(prepared),
@@ -79,7 +79,7 @@ def with_agent_versions(record: JsonObject, versions: Mapping[str, Iterable[str]
 
 
 def _settings_record(prepared: Prepared, before: JsonObject, seed: int | None) -> dict[str, Json]:
-    settings, sample = prepared.settings, prepared.plan.settings.sample
+    settings = prepared.settings
     return {
         "paths": list(settings.paths),
         "targets": list(settings.asked_targets),
@@ -101,7 +101,7 @@ def _settings_record(prepared: Prepared, before: JsonObject, seed: int | None) -
         "tags": list(settings.tags),
         "exclude_tags": list(settings.exclude_tags),
         "sample": settings.sample,
-        "seed": sample.seed if sample else seed,
+        "seed": settings.seed if seed is None else seed,
         "limit": settings.limit,
         **_given_settings(settings),
         "regrade": settings.regrade or before.get("regrade"),
@@ -149,6 +149,9 @@ def _given_settings(settings: EvalSettings) -> dict[str, Json]:
         "allow_unchecked": settings.allow_unchecked or None,
         "allow_outside": settings.allow_outside or None,
         "trust_data": settings.trust_data or None,
+        "prompts": list(settings.prompts) or None,
+        "shuffle": settings.shuffle or None,
+        "shard": settings.shard,
         "variants": list(settings.variants) or None,
         "sandbox": settings.sandbox,
         "keep_workspaces": settings.keep_workspaces,

@@ -11,6 +11,7 @@ COMMANDS = {
     "show": "agentv.cli.results.show:command",
     "export": "agentv.cli.results.export:command",
     "report": "agentv.cli.results.report:command",
+    "merge": "agentv.cli.results.merge:command",
     "pin": "agentv.cli.results.pin:command",
     "delete": "agentv.cli.results.delete:command",
 }
@@ -23,7 +24,7 @@ COMMANDS = {
     epilog="Example: agentv results list",
 )
 def group() -> None:
-    """Inspect past runs: list, show, export, pin and delete them.
+    """Inspect past runs: list, show, export, merge, pin and delete them.
 
     A RUN is a run id, its directory, or `last`.
     """

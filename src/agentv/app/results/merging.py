@@ -1,0 +1,253 @@
+"""`agentv results merge`: one run of the shards of a run (`agentv eval --shard I/N`)."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from agentv.app.planning.sampling import shard_of
+from agentv.app.results.finding import find_run
+from agentv.app.results.listing import listed_run
+from agentv.app.results.place import RESULTS, place_holding, place_of
+from agentv.app.results.planned import partial_in
+from agentv.app.results.totals import compared_totals_of
+from agentv.app.run_signature import SIGNATURE, signature_of
+from agentv.authoring.source.files import repository_root
+from agentv.errors import UsageError
+from agentv.model.run.runs import ListedRun
+from agentv.model.run.summary import PartialRun
+from agentv.model.values.formatting import plural
+from agentv.model.values.values import Json
+from agentv.store.files.directory import (
+    ARTIFACTS,
+    HISTORY,
+    INDEX,
+    JOURNAL,
+    KEPT_WORKSPACES,
+    RUN,
+    RunDirectory,
+    read_document,
+)
+from agentv.store.files.lines import append_private, read_lines
+from agentv.store.journal.answers import HEADER
+from agentv.store.journal.journal import Journal
+from agentv.store.journal.verification import check_rows
+from agentv.store.rows.reading import is_torn, key_in
+
+_NAMED = 5
+"""Files and trials that a message names."""
+
+_OF_A_SHARD = frozenset({"paths", "workers", "shard"})
+"""Settings in which the shards of one run may differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Shard:
+    """A run of one shard."""
+
+    path: Path
+    listed: ListedRun
+    record: dict[str, Any]
+
+    @classmethod
+    def of(cls, path: Path) -> _Shard:
+        """The run in a directory.
+
+        Raises:
+            StoreError: its files cannot be read, or a row was changed.
+        """
+        check_rows(path)
+        return cls(path, listed_run(path), read_document(path / RUN))
+
+    @property
+    def shard(self) -> str | None:
+        found = self.record["settings"].get("shard")
+        return found if isinstance(found, str) else None
+
+    @property
+    def settings(self) -> dict[str, Json]:
+        """What all shards of a run have in common. The seed of an order is no part of it, that of a sample is."""
+        found = {name: value for name, value in self.record["settings"].items() if name not in _OF_A_SHARD}
+        if found.get("sample") is None:
+            found.pop("seed", None)
+        return {**found, "agentv": self.record.get("agentv")}
+
+
+@dataclass(frozen=True, slots=True)
+class MergedRun:
+    """The run of several shards.
+
+    Attributes:
+        notes: what it lacks.
+    """
+
+    path: Path
+    notes: tuple[str, ...]
+
+
+def merge_runs(named: Sequence[str], out: str | None = None, *, partial: bool = False) -> MergedRun:
+    """Write the run that shards are the parts of: their rows, answers, totals and artifacts.
+
+    Args:
+        named: ids or directories of the runs.
+        out: the directory to write to; None: a new one in `.agentv/results`.
+        partial: also merge if shards are missing, or did not finish.
+
+    Raises:
+        UsageError: they are not the shards of one run, or not all of them.
+        StoreError: a run cannot be read, or the system refuses to write.
+    """
+    root = place_holding(RESULTS)
+    paths = dict.fromkeys(find_run(name, root, action="merge").absolute() for name in named)
+    shards = [_Shard.of(path) for path in paths]
+    problems = [*_not_shards(shards)] or [*_differences(shards), *_duplicates(shards)]
+    if problems:
+        raise UsageError("cannot merge: " + "; ".join(problems))
+    incomplete = list(_incomplete(shards))
+    if incomplete and not partial:
+        raise UsageError("cannot merge: " + "; ".join(incomplete), "finish those first, or use --partial")
+    at = Path(out) if out is not None else None
+    with RunDirectory.create(place_of(str(Path.cwd())), datetime.now(UTC), out=at) as directory:
+        _copy(shards, directory.path)
+        project = repository_root(str(directory.path.parent))
+        record = _record(shards, directory.run_id, project)
+        with Journal(directory, project) as journal:
+            journal.write_record({**read_document(directory.path / RUN), **record})
+            journal.write_summary(_summary(shards, directory.path, record))
+    gates = "gates are not decided again: each shard decided them for its own cases"
+    has_gates = any(shard.listed.summary is not None and shard.listed.summary.gates for shard in shards)
+    return MergedRun(directory.path, (*incomplete, *([gates] if has_gates else [])))
+
+
+def _not_shards(shards: Sequence[_Shard]) -> Iterator[str]:
+    for one in shards:
+        if one.listed.state == "being written":
+            yield f"the run {one.path.name} is still being written"
+        elif one.shard is None:
+            yield f"the run {one.path.name} is no shard (agentv eval --shard I/N)"
+
+
+def _differences(shards: Sequence[_Shard]) -> Iterator[str]:
+    """Why runs are not shards of one run, each held against the first."""
+    first, *others = shards
+    for one in others:
+        ours, theirs, runs = first.settings, one.settings, f"the runs {first.path.name} and {one.path.name}"
+        names = [name for name in {**ours, **theirs} if ours.get(name) != theirs.get(name)]
+        parts = [f"{name} ({_shown(ours.get(name))}, {_shown(theirs.get(name))})" for name in names]
+        if shard_of(first.shard or "").of != shard_of(one.shard or "").of:
+            parts.append(f"shard ({first.shard}, {one.shard})")
+        if parts:
+            yield f"{runs} have other settings: {', '.join(parts)}"
+        if files := list(_other_files(first.record["suites"], one.record["suites"])):
+            more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
+            yield f"{runs} are of other files: {', '.join(files[:_NAMED])}{more}"
+
+
+def _shown(value: Json) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _other_files(suites: list[dict[str, Any]], others: list[dict[str, Any]]) -> Iterator[str]:
+    """The eval files, and what they read, that differ."""
+    before = {(one["path"], one["name"]): one for one in suites}
+    after = {(one["path"], one["name"]): one for one in others}
+    for path, name in {**before, **after}:
+        one, other = before.get((path, name)), after.get((path, name))
+        if one is None or other is None:
+            yield path or name
+        elif one != other:
+            files = {**one["files"], **other["files"]}
+            changed = [file for file in files if one["files"].get(file) != other["files"].get(file)]
+            yield from changed or [f"{path or name} ({', '.join(key for key in one if one[key] != other.get(key))})"]
+
+
+def _duplicates(shards: Sequence[_Shard]) -> Iterator[str]:
+    """Shards that are given twice, and trials with a row in several of them."""
+    of: dict[str | None, str] = {}
+    for one in shards:
+        if one.shard in of:
+            yield f"the runs {of[one.shard]} and {one.path.name} are both shard {one.shard}"
+        of[one.shard] = one.path.name
+    if len(of) < len(shards):
+        return
+    seen: set[int] = set()
+    for one in shards:
+        own = {hash(key.trial): key.test_id for _, line in read_lines(one.path / INDEX) if (key := key_in(line))}
+        if twice := [own[key] for key in own.keys() & seen]:
+            named = ", ".join(sorted(twice)[:_NAMED])
+            yield f"{plural(len(twice), 'trial')} of the run {one.path.name} also ran in another shard: {named}"
+        seen |= own.keys()
+
+
+def _incomplete(shards: Sequence[_Shard]) -> Iterator[str]:
+    of = shard_of(shards[0].shard or "").of
+    there = {one.shard for one in shards}
+    if missing := [name for number in range(1, of + 1) if (name := f"{number}/{of}") not in there]:
+        yield f"{'shard' if len(missing) == 1 else 'shards'} {', '.join(missing)} missing"
+    for one in shards:
+        if one.listed.state != "finished":
+            yield f"the run {one.path.name} (shard {one.shard}) ran {one.listed.done} of {one.listed.planned} trials"
+
+
+def _copy(shards: Sequence[_Shard], path: Path) -> None:
+    append_private(path / JOURNAL, [HEADER])
+    for one in shards:
+        append_private(path / JOURNAL, (line for _, line in read_lines(one.path / JOURNAL) if line != HEADER))
+        for name in (INDEX, HISTORY):
+            if (one.path / name).exists():
+                append_private(path / name, (line for _, line in read_lines(one.path / name) if not is_torn(line)))
+        for name in (ARTIFACTS, KEPT_WORKSPACES):
+            if (one.path / name).is_dir():
+                shutil.copytree(one.path / name, path / name, symlinks=True, dirs_exist_ok=True)
+
+
+def _record(shards: Sequence[_Shard], run_id: str, root: str) -> dict[str, Json]:
+    """`run.json` of the whole."""
+    records = [one.record for one in shards]
+    planned = {name: sum(one["planned"][name] for one in records) for name in ("cases", "trials")}
+    settings = {name: value for name, value in records[0]["settings"].items() if name != "shard"}
+    versions: dict[str, set[str]] = {}
+    for one in records:
+        for name, found in (one.get("agent_versions") or {}).items():
+            versions.setdefault(name, set()).update(found)
+    record: dict[str, Json] = {
+        **{name: value for name, value in records[0].items() if name != SIGNATURE},
+        "run_id": run_id,
+        "started": min(str(one["started"]) for one in records),
+        "processes": sum(one.get("processes", 1) for one in records),
+        "planned": planned,
+        "partial": msgspec.to_builtins(_partial(shards, planned)),
+        "settings": settings,
+        "merged": [one.path.name for one in shards],
+        **({"agent_versions": {name: sorted(found) for name, found in versions.items()}} if versions else {}),
+    }
+    if (signature := signature_of(record, root)) is not None:
+        record[SIGNATURE] = signature
+    return record
+
+
+def _partial(shards: Sequence[_Shard], planned: dict[str, int]) -> PartialRun | None:
+    """Which part of the suites the shards are together; None: all of it."""
+    parts = [part for one in shards if (part := partial_in(one.record)) is not None]
+    if not parts or planned["trials"] == parts[0].of_trials:
+        return None
+    together = len(shards) == shard_of(shards[0].shard or "").of
+    why = tuple(name for name in parts[0].why if name != "shard" or not together)
+    return PartialRun(planned["cases"], parts[0].of, why, planned["trials"], parts[0].of_trials)
+
+
+def _summary(shards: Sequence[_Shard], path: Path, record: dict[str, Json]) -> dict[str, Json]:
+    summaries = [one.listed.summary for one in shards if one.listed.summary is not None]
+    found = msgspec.structs.replace(
+        compared_totals_of(path, record),
+        duration_ms=sum(one.duration_ms for one in summaries),
+        processes=sum(one.processes for one in summaries),
+        judges=tuple(dict.fromkeys(name for one in summaries for name in one.judges)),
+    )
+    return found.as_json()

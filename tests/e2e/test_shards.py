@@ -1,0 +1,135 @@
+"""`--shard` and `results merge`, `--prompt` and `--shuffle`, as a person uses them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+SUITE = """
+target: {name: m, provider: mock, response: hello}
+prompts: [{id: brief, label: Brief one, prompt: 'Say {{ q }}'}, {id: long, prompt: 'Write {{ q }}'}]
+assert: [{contains: hello}]
+tests:
+"""
+CASES = "".join(f"  - {{id: c{at}, vars: {{q: x{at}}}}}\n" for at in range(7))
+
+
+@pytest.fixture
+def suite(project):
+    project.write("evals/s.eval.yaml", SUITE + CASES)
+    return project
+
+
+def document(project, path: str) -> dict:
+    return json.loads((project.path / path).read_text())
+
+
+def rows(project, run: str) -> list[dict]:
+    return [json.loads(line) for line in (project.path / run / "index.jsonl").read_text().splitlines()]
+
+
+def keys(project, run: str) -> list[str]:
+    return [row["key"] for row in rows(project, run)]
+
+
+def shards(project, of: int, *options: str) -> list[str]:
+    names = [f"shard{at}" for at in range(1, of + 1)]
+    for at, name in enumerate(names, 1):
+        ended = project.run("eval", "evals", "-q", "--shard", f"{at}/{of}", "--out", name, *options)
+        assert ended.status == 0, ended.stderr
+    return names
+
+
+def test_merged_shards_are_the_whole_run(suite):
+    names = shards(suite, 3)
+    part = document(suite, "shard1/run.json")
+    assert part["partial"] == {"cases": 3, "of": 7, "why": ["shard"], "trials": 6, "of_trials": 14}
+    merged = suite.run("results", "merge", *names, "--out", "merged")
+    assert (merged.status, "7 cases: 7 passed" in merged.stdout) == (0, True), merged.stderr
+    suite.run("eval", "evals", "-q", "--out", "whole")
+    assert sorted(keys(suite, "merged")) == sorted(keys(suite, "whole"))
+    record, summary = document(suite, "merged/run.json"), document(suite, "merged/summary.json")
+    whole = document(suite, "whole/summary.json")
+    assert (record["partial"], "partial" in summary, record["merged"]) == (None, False, names)
+    assert {name: summary[name] for name in ("cases", "trials", "pass_rate", "by_prompt")} == {
+        name: whole[name] for name in ("cases", "trials", "pass_rate", "by_prompt")
+    }
+    # a resume finds every answer
+    resumed = suite.run("eval", "evals", "--resume", "merged")
+    assert "14 trials complete, 0 to run" in resumed.stderr
+    assert suite.run("compare", "merged", "whole").status == 0
+
+
+def test_a_part_of_the_shards_is_merged_on_request_and_a_resume_runs_the_rest(suite):
+    first, second, _ = shards(suite, 3)
+    refused = suite.run("results", "merge", first, second, "--out", "merged")
+    assert (refused.status, Path(suite.path, "merged").exists()) == (2, False)
+    assert "cannot merge: shard 3/3 missing" in refused.stderr
+    merged = suite.run("results", "merge", first, second, "--out", "merged", "--partial")
+    assert "--shard selected 5 of 7 cases" in merged.stdout
+    assert document(suite, "merged/run.json")["partial"]["why"] == ["shard"]
+    suite.run("eval", "evals", "--resume", "merged")
+    assert (len(keys(suite, "merged")), document(suite, "merged/run.json")["partial"]) == (14, None)
+
+
+@pytest.mark.parametrize(
+    ("options", "edit", "why"),
+    [
+        (("--threshold", "0.5"), "", "have other settings: threshold (null, 0.5)"),
+        ((), "# edited\n", "are of other files: evals/s.eval.yaml"),
+    ],
+)
+def test_shards_of_another_run_are_refused(suite, options, edit, why):
+    first, _ = shards(suite, 2)
+    suite.write("evals/s.eval.yaml", SUITE + CASES + edit)
+    suite.run("eval", "evals", "-q", "--shard", "2/2", "--out", "other", *options)
+    refused = suite.run("results", "merge", first, "other")
+    assert (refused.status, f"cannot merge: the runs shard1 and other {why}" in refused.stderr) == (2, True), refused
+
+
+def test_a_shard_twice_and_what_is_no_shard_are_refused(suite):
+    shards(suite, 2)
+    suite.run("eval", "evals", "-q", "--shard", "1/2", "--out", "again")
+    suite.run("eval", "evals", "-q", "--out", "whole")
+    twice = suite.run("results", "merge", "shard1", "shard2", "again")
+    assert "cannot merge: the runs shard1 and again are both shard 1/2" in twice.stderr
+    assert "the run whole is no shard" in suite.run("results", "merge", "shard1", "whole").stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--shard", "3/2"), "--shard takes I/N, with I from 1 to N, found '3/2'"),
+        (("--shard", "1/2", "--sample", "2"), "--shard with --sample requires --seed"),
+        (("--prompt", "brif"), "--prompt brif: no suite has this prompt\n  did you mean 'brief'?"),
+        (("--seed", "2"), "--seed requires --sample or --shuffle"),
+    ],
+)
+def test_what_selects_nothing_is_refused(suite, options, said):
+    refused = suite.run("eval", "evals", *options)
+    assert (refused.status, said in refused.stderr) == (2, True), refused.stderr
+
+
+def test_a_shuffled_run_keeps_its_order_when_it_is_resumed(suite):
+    options = ("eval", "evals", "-q", "--workers", "1")
+    suite.run(*options, "--shuffle", "--seed", "4", "--out", "whole")
+    shuffled = keys(suite, "whole")
+    suite.run(*options, "--out", "ordered")
+    assert (shuffled != keys(suite, "ordered"), set(shuffled)) == (True, set(keys(suite, "ordered")))
+    suite.write("evals/s.eval.yaml", SUITE.replace("response: hello", "response: bye") + CASES)
+    suite.run(*options, "--shuffle", "--seed", "4", "--out", "cut", "--fail-fast")
+    cut = keys(suite, "cut")
+    assert len(cut) < len(shuffled)
+    suite.run(*options, "--resume", "cut")
+    fresh = suite.run(*options, "--shuffle", "--seed", "4", "--out", "fresh")
+    assert (keys(suite, "cut"), fresh.status) == (keys(suite, "fresh"), 1)
+    refused = suite.run(*options, "--resume", "ordered", "--shuffle")
+    assert "the run ordered started without --shuffle" in refused.stderr
+
+
+def test_a_run_of_one_prompt_is_partial(suite):
+    ended = suite.run("eval", "evals", "--prompt", "Brief one", "--out", "brief")
+    assert "--prompt selected 7 of 14 trials; the rest did not run" in ended.stderr
+    assert {row["prompt_id"] for row in rows(suite, "brief")} == {"brief"}
