@@ -10,8 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 from agentv.extensions.view.pages import HtmlReport, render
-from agentv.extensions.view.pages.browser_modules import joined, module_sources
 from agentv.extensions.view.pages.comparison import ShownComparison, ShownDifference
+from agentv.extensions.view.pages.page import joined
 from agentv.extensions.view.pages.work import ShownDiff, ShownWork
 from agentv.model.run.grade import Check
 from agentv.model.run.group_totals import Counts, GroupTotals
@@ -35,7 +35,7 @@ PHONE = {"width": 390, "height": 844}
 
 def script(module):
     """The source of a module of the page and of those that it needs."""
-    return joined(module, module_sources())
+    return joined(module)
 
 
 @pytest.fixture

@@ -16,8 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from agentv.extensions.view.pages.browser_modules import joined, module_sources
-from agentv.extensions.view.pages.page import ENTRY
+from agentv.extensions.view.pages.page import ENTRY, joined
 from agentv.web.answers import error_response, is_known
 
 ENTRIES = (ENTRY, "projects.js", "sign_in/sign_in.js")
@@ -39,7 +38,7 @@ def static_files() -> dict[str, bytes]:
                 waiting.append((f"{path}/", one))
             elif any(path.endswith(suffix) for suffix in _TYPES):
                 found[path] = one.read_bytes()
-    return found | {path: joined(path, module_sources()).encode() for path in ENTRIES}
+    return found | {path: joined(path).encode() for path in ENTRIES}
 
 
 @cache

@@ -7,13 +7,15 @@ that reads Markdown, apply that one style, and load nothing at all.
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from hashlib import sha256
 from html import escape
+from pathlib import Path
+from posixpath import dirname, normpath
 
-from agentv.extensions.view.pages.browser_modules import BROWSER, joined, module_sources
 from agentv.extensions.view.pages.comparison import ShownComparison
 from agentv.extensions.view.pages.entries import Entries
 from agentv.extensions.view.pages.failures import failures_json
@@ -37,8 +39,10 @@ START = "start.js"
 ENTRY = "app.js"
 """The module that the pages of a server begin with."""
 
+BROWSER = Path(__file__).parent / "browser"
+"""The folder of modules, with the style and the library that reads Markdown."""
 
-"""What the documents of a file and of a server have in common."""
+_IMPORT = re.compile(r'^import \{[^{}]*\} from "(\.[^"]*)";\n', re.MULTILINE)
 
 
 def render(
@@ -107,8 +111,30 @@ def _in_words(report: HtmlReport) -> str:
 
 
 @cache
+def module_sources() -> Mapping[str, str]:
+    """The text of all modules, by path within the folder, such as `run/overview.js`."""
+    files = (file for file in sorted(BROWSER.rglob("*.js")) if file.parent.name != "vendor")
+    return {file.relative_to(BROWSER).as_posix(): file.read_text(encoding="utf-8") for file in files}
+
+
+def joined(entry: str) -> str:
+    """The script of a module and of all that it needs: their texts in that order, without `import` and `export`."""
+    sources, bodies = module_sources(), dict[str, str]()
+
+    def take(path: str) -> None:
+        if path in bodies:
+            return
+        for needed in _IMPORT.findall(sources[path]):
+            take(normpath(f"{dirname(path)}/{needed}").lstrip("/"))
+        bodies[path] = re.sub(r"^export ", "", _IMPORT.sub("", sources[path]), flags=re.MULTILINE).strip("\n")
+
+    take(entry)
+    return "\n".join(bodies.values()) + "\n"
+
+
+@cache
 def _script() -> str:
-    return f'"use strict";\n(() => {{\n{joined(START, module_sources())}}})();\n'
+    return f'"use strict";\n(() => {{\n{joined(START)}}})();\n'
 
 
 @cache

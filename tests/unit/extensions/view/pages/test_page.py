@@ -9,8 +9,7 @@ from hashlib import sha256
 import pytest
 from msgspec import structs
 
-from agentv.extensions.view.pages.browser_modules import BROWSER, module_sources
-from agentv.extensions.view.pages.page import CHUNK, CHUNK_LENGTH, render
+from agentv.extensions.view.pages.page import BROWSER, CHUNK, CHUNK_LENGTH, module_sources, render
 from agentv.extensions.view.pages.whole import KEPT, whole
 from agentv.model.run.grade import Check
 from agentv.model.values.message import Message
