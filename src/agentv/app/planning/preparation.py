@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import resource
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agentv.app.planning.early_ends import check_early_ends
-from agentv.app.planning.gates import check_gates
-from agentv.app.planning.open_files import workers_within
 from agentv.app.planning.sampling import check_prompts, sample_of, seeded, shard_of
 from agentv.app.planning.workspaces import (
     check_workspaces,
@@ -24,11 +23,11 @@ from agentv.app.results.place import RESULTS, place_holding, place_of
 from agentv.app.settings import LOCAL, EvalSettings, check_settings
 from agentv.authoring.loading.load import LoadRequest, load
 from agentv.authoring.source.files import repository_root
-from agentv.engine.plan import Plan, PlanSettings, everyone
+from agentv.engine.plan import Plan, PlanSettings, compares, everyone
 from agentv.errors import Diagnostic, LoadError, UsageError
 from agentv.model.run.verdict import ZERO_HINT, excludes_nothing
 from agentv.model.secrets.secret_forms import SHORTEST
-from agentv.model.suite.suite import DEFAULT_WORKERS, Suite
+from agentv.model.suite.suite import DEFAULT_WORKERS, Suite, TargetSpec
 from agentv.model.values.formatting import plural
 
 if TYPE_CHECKING:
@@ -361,3 +360,115 @@ def max_errors_of(prepared: Prepared) -> int | None:
     requested = prepared.settings.max_errors
     of_suites = [suite.run.max_errors for suite in prepared.suites if suite.run.max_errors is not None]
     return requested if requested is not None else min(of_suites, default=None)
+
+
+def check_early_ends(settings: EvalSettings, plan: Plan) -> None:
+    """Refuse what contradicts samples that end early.
+
+    Raises:
+        UsageError: there is only one sample of every case; the verdict is to be made in another way than by the pass
+            rate; or cases are not sampled each by itself.
+    """
+    if settings.against is not None:
+        return  # it is the cases that end early, not their samples
+    early = [suite for suite in plan.suites if plan.alpha(suite) is not None]
+    if not early:
+        if settings.alpha is not None:
+            raise UsageError("--alpha requires --until decided", "add --until decided")
+        return
+    if not any(plan.repeat(suite, case) > 1 for suite in early for case in suite.cases):
+        hint = "set the maximum number of samples per case: --repeat 20"
+        raise UsageError("--until decided requires several samples per case", hint)
+    if settings.rerun == "failed":
+        what = (
+            "--rerun=failed repeats only failed samples, but --until decided needs the share of all samples that passed"
+        )
+        raise UsageError(what, "start a new run")
+    for suite in early:
+        _check(suite)
+
+
+def _check(suite: Suite) -> None:
+    where = f"the suite '{suite.name}'"
+    if suite.run.aggregate not in (None, "mean"):
+        what = f"{where} sets aggregate: {suite.run.aggregate}, but --until decided uses the share that passed"
+        raise UsageError(what, "delete one of them")
+    follows = next((case for case, link in suite.links.items() if link.follows is not None), None)
+    if follows is not None:
+        what = f"'{follows}' of {where} continues a conversation sample by sample"
+        raise UsageError(what, "--until decided samples each case on its own: run this suite without it")
+    rival = next((case.id for case in suite.cases if compares(case)), None) if suite.compares else None
+    if rival is not None:
+        what = f"'{rival}' of {where} compares the answers of its targets and prompts sample by sample"
+        raise UsageError(what, "--until decided samples each case on its own: run this suite without it")
+
+
+def check_gates(suites: Iterable[Suite], *, ends_early: bool) -> None:
+    """Refuse gates that cannot decide a run.
+
+    Raises:
+        UsageError: the suite is an exam, its samples are combined by another rule, cases or samples end early, or of
+            two suites of one name only one has a gate.
+    """
+    gates: dict[str, tuple[object, object]] = {}
+    for suite in suites:
+        where = f"the suite '{suite.name}'"
+        gate = (suite.run.gate and (suite.run.gate, suite.run.min_pass_rate), suite.judge_minimums)
+        if gates.setdefault(suite.name, gate) != gate:
+            raise UsageError(f"two suites are named '{suite.name}', and their gates differ", "give each its own name")
+        if suite.run.gate is None:
+            continue
+        if suite.exam is not None:
+            what = "an exam is passed only if every case passes, so 'gate: corrected' cannot decide it"
+            raise UsageError(what, "move 'gate' from the project's 'run' to the 'run' of eval files")
+        if suite.run.aggregate not in (None, "mean"):
+            what = f"{where} sets aggregate: {suite.run.aggregate}, but 'gate: corrected' uses the share of samples"
+            raise UsageError(what, "delete one of them")
+        if ends_early or suite.run.until is not None or suite.run.cost_limit_usd is not None:
+            what = f"{where} has 'gate: corrected', which needs all samples, but results decide how many run"
+            raise UsageError(what, "run it without --until, --against and a cost limit of its cases")
+
+
+PER_CALL = 3
+"""Open files of a trial that asks a server: one connection to its target, one to its judge, one to spare."""
+
+PER_PROGRAM = 8
+"""Open files of a trial that starts a program: its pipes, both ends while it is started."""
+
+RESERVE = 128
+"""Open files of everything else: the run's own, modules that are being imported, what users' code opens."""
+
+_HIGHEST = 10_240
+"""What macOS grants at most where it says that there is no limit (OPEN_MAX)."""
+
+
+def workers_within(workers: int, targets: Iterable[TargetSpec]) -> tuple[int, str | None]:
+    """The number of workers that the limit on open files allows after raising it, and a note about it.
+
+    Args:
+        workers: requested number.
+        targets: that they call.
+    """
+    programs = any(getattr(spec.settings, "calls", "program") == "program" for spec in targets)
+    each = PER_PROGRAM if programs else PER_CALL
+    allowed = _raised(workers * each + RESERVE)
+    fitting = max(1, (allowed - RESERVE) // each)
+    if fitting >= workers:
+        return workers, None
+    return (
+        fitting,
+        f"{workers:,} workers need more than the {allowed:,} open files allowed here; using {fitting:,} workers",
+    )
+
+
+def _raised(needed: int) -> int:
+    """The limit of open files of this process, raised to what is needed where that is allowed."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    unlimited = resource.RLIM_INFINITY
+    if soft in (unlimited, needed) or soft > needed:
+        return max(soft, needed)
+    with suppress(ValueError, OSError):
+        wanted = min(needed, _HIGHEST if hard == unlimited else hard)
+        if wanted > soft:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]

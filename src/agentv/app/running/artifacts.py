@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Mapping
@@ -15,7 +16,8 @@ from msgspec import Struct, structs
 from agentv.app.running.kept_work import DIFF, WORK, KeptParts, document
 from agentv.model.run.trial import Trial, TrialResult
 from agentv.model.run.work import AgentWork, StoredWork
-from agentv.model.secrets.streamed_texts import redacted_stream
+from agentv.model.secrets.redaction import REDACTED, Redactor
+from agentv.model.values.joined_texts import Change, PieceChanges, joined_texts
 from agentv.model.values.trace import Trace
 from agentv.store.files.directory import ARTIFACTS, RunDirectory
 from agentv.store.files.private_files import DIRECTORY_MODE, make_private, new_private
@@ -124,3 +126,38 @@ def name_of(trial: Trial) -> str:
     parts = [trial.case.id, trial.variant_name or "", key[:_KEY_DIGITS], sample]
     case = _UNSAFE.sub("_", "-".join(part for part in parts[:2] if part))[:_LONGEST_NAME].strip(".")
     return "-".join((case or "case", *parts[2:]))
+
+
+def redacted_stream(data: bytes, redactor: Redactor) -> bytes:
+    """The lines, without the secrets whose pieces are in several of them. What is no JSON object stays as it is."""
+    if not redactor or b"\n{" not in data:
+        return data
+    lines = data.split(b"\n")
+    objects = [_object(line) for line in lines]
+    changes = PieceChanges()
+    for joined in joined_texts(objects, _place):
+        if len(joined.pieces) == 1:
+            continue
+        for first, last in redactor.stretches(joined.text):
+            inside = joined.inside(first, last)
+            for number, piece in enumerate(inside if len(inside) > 1 else ()):
+                changes.add(piece, Change(first, last, "" if number else REDACTED))
+    for line in changes.values():
+        written = json.dumps(changes.changed(line, objects[line]), separators=(",", ":"), ensure_ascii=False)
+        lines[line] = written.encode(errors="surrogatepass")
+    return b"\n".join(lines)
+
+
+def _object(line: bytes) -> Any:
+    if not line.lstrip().startswith(b"{"):
+        return None
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _place(value: Any, number: int) -> tuple[str, ...]:
+    """Entries of a list have one place."""
+    del value
+    return () if number < 0 else ("*",)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+
 from msgspec.structs import replace
 
 from agentv.authoring.assertions.includes import Templates
@@ -9,10 +12,10 @@ from agentv.authoring.assertions.short_forms import ShortForms
 from agentv.authoring.assertions.type_names import AssertionTypes
 from agentv.authoring.assertions.typed_entries import EXTRA_KEYS, TypedEntryReader, TypedForm
 from agentv.authoring.fields.reading import Reading
-from agentv.authoring.source.forgotten_colon import colon_forgotten, looks_like_code
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, kind_of, span_of
 from agentv.authoring.source.report import Result
 from agentv.model.suite.assertion import AssertionEntry
+from agentv.model.values.formatting import shorten
 from agentv.model.values.lazy_pattern import lazy_pattern
 
 JUDGED = "llm-rubric"
@@ -133,3 +136,51 @@ class AssertionReader:
             message = "this looks like an expression, and is a sentence for the judge"
             reading.report.warning("nearly-an-assertion", item, message, hint="for code, write - python: …")
         return True
+
+
+_BEGIN = lazy_pattern(r"(?P<name>[A-Za-z][\w-]*)(?:\s+|:)(?P<value>\S.*)", re.DOTALL)
+_VALUE = lazy_pattern(r"\"[^\"]*\"|'[^']*'|[+-]?\d+(?:\.\d+)?")
+"""A quoted text or a number, and nothing behind it: `Contains 3 reasons` is a sentence."""
+
+_VERBS = frozenset({"contains", "equals", "icontains", "regex"})
+"""Names of types behind which one word alone, as in `contains hello`, is a value."""
+
+_LONGEST = 61
+"""Characters of the value that the hint shows."""
+
+
+_EXPRESSION = lazy_pattern(
+    r"(?:not\s+)?(?:len\s*\(\s*output\s*\)|output(?:\.[A-Za-z_]\w*(?:\([^()]*\))?)*)\s*(?:[<>]=?|[!=]==?|in\b)\s*\S.*"
+    r"|.+\s(?:not\s+)?in\s+output(?:\.[a-z]+\(\))?"
+    r"|(?:re|json)\.[a-z]+\(.*\).*"
+    r"|output(?:\.[A-Za-z_]\w*\([^()]*\))+",
+    re.DOTALL,
+)
+_QUOTED = lazy_pattern(r"[\"'].*[\"']\s+(?:not\s+)?in\s+output.*|(?!.*\s(?:not\s+)?in\s+output).*", re.DOTALL)
+
+
+def looks_like_code(sentence: str) -> bool:
+    """Whether a sentence for the judge is a Python or JavaScript expression: `len(output) > 3`, `"a" in output`."""
+    text = sentence.strip()
+    return _EXPRESSION.fullmatch(text) is not None and _QUOTED.fullmatch(text) is not None
+
+
+def colon_forgotten(sentence: str, known: Callable[[str], bool]) -> tuple[str, str] | None:
+    """The name at the start of a sentence, and the entry that was probably meant; None if it is a sentence.
+
+    An English word, such as `contains`, is not enough: a value has to follow it, or one word that ends
+    the text, as in `contains hello`. No sentence starts with `not_contains`.
+
+    Args:
+        sentence: as authored.
+        known: whether a name is that of an assertion type.
+    """
+    found = _BEGIN.fullmatch(sentence.strip())
+    if found is None:
+        return None
+    name, value = found["name"], found["value"]
+    is_short = name in _VERBS and " " not in value
+    if not ("-" in name or "_" in name or is_short or _VALUE.fullmatch(value)) or not known(name):
+        return None
+    value = " ".join(value.split())
+    return name, f"- {name}: {shorten(value, _LONGEST)}"

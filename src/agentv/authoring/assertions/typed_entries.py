@@ -9,17 +9,21 @@ from typing import Any, NamedTuple
 from msgspec import Struct, structs
 
 from agentv.authoring.assertions.extra_option import with_extra_option
-from agentv.authoring.assertions.plugins import made_by_plugin, warn_of_loser
 from agentv.authoring.assertions.type_names import AnyType, AssertionTypes
 from agentv.authoring.fields.decode import INVALID, OptionsSchema, report_issue, shape_of
 from agentv.authoring.fields.reading import ExtraKeys, Reading
 from agentv.authoring.fields.schema import AuthoredSettings
 from agentv.authoring.fields.trust import refuse_data
+from agentv.authoring.source.files import shown
 from agentv.authoring.source.masking import secrets_in
 from agentv.authoring.source.nodes import MapNode, Node, Scalar, kind_of, plain, span_of
 from agentv.authoring.source.spellings import ASSERTION_TYPES
+from agentv.authoring.targets.target import PLUGINS_COMMAND
 from agentv.model.suite.assertion import DEFAULTS, AssertionEntry, AssertionSettings
+from agentv.model.values.span import Span
+from agentv.registry.plugins import Plugin, PluginCode
 from agentv.registry.types import AssertionType, OpenAssertionType
+from agentv.user_code.functions.guard import ForeignError, foreign_code
 
 _SETTINGS = shape_of(AuthoredSettings)
 SETTING_KEYS = frozenset(_SETTINGS.rules)
@@ -242,3 +246,35 @@ def _secrets_of(assertion: Any) -> Iterator[str]:
 
 def _is_own_option(key: str) -> bool:
     return key not in SETTING_KEYS and key not in _PASSED_ON and not key.startswith("x-")
+
+
+def made_by_plugin(
+    shape: OptionsSchema,
+    plugin: PluginCode,
+    options: Mapping[str, Node],
+    item: MapNode,
+    reading: Reading,
+    extra: ExtraKeys,
+) -> Any:
+    """The options of an entry; INVALID if they are invalid, or if the plugin's code raises."""
+    try:
+        with foreign_code("bad-plugin", plugin.title):
+            made = shape.decode(options, item, reading, plugin.title, extra=extra)
+            label = "" if made is INVALID else made.label()
+    except ForeignError as error:
+        reading.report.error(error.failure.code, item, error.failure.message, notes=(PLUGINS_COMMAND,))
+        return INVALID
+    if not isinstance(label, str):
+        message = f"{plugin.title} is broken: label() must return text, returned {type(label).__name__}"
+        reading.report.error("bad-plugin", item, message, notes=(PLUGINS_COMMAND,))
+        return INVALID
+    return made
+
+
+def warn_of_loser(plugin: Plugin | None, file: object, reading: Reading) -> None:
+    """Say once that a file of the project's own wins over a plugin of its name, where there is one."""
+    if plugin is None or not isinstance(file, str):
+        return
+    message = f"{plugin.title} is not used: {shown(file)} has this name and is used instead"
+    at = Span(file, 1, 1, 1, 2)
+    reading.report.warning("shadowed-plugin", at, message, hint="rename the file to use the plugin")

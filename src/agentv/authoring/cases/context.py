@@ -2,25 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct, field
 
 from agentv.authoring.assertions.entries import AssertionReader
 from agentv.authoring.assertions.judging import Judging, judges
-from agentv.authoring.assertions.zero_thresholds import ZeroThresholds
 from agentv.authoring.cases.defaults import CaseDefaults
 from agentv.authoring.cases.trial_budgets import TrialBudgets
 from agentv.authoring.cases.work import SuiteWork
 from agentv.authoring.fields.clusters import ClusterReader
-from agentv.authoring.source.nodes import MapNode, Node, Scalar, is_empty, span_of
+from agentv.authoring.source.nodes import MapNode, Node, Place, Scalar, is_empty, span_of
+from agentv.authoring.source.report import Report
 from agentv.authoring.targets.registry import TargetRegistry
+from agentv.model.run.grade import reaches
+from agentv.model.run.verdict import ZERO_HINT, excludes_nothing
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.grader_files import GraderFiles
 from agentv.model.suite.search_paths import search_paths
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.suite.workspace import Network, SandboxName
 from agentv.model.values.span import Span
+
+
+class ZeroThresholds(Struct):
+    """Checks the thresholds of one suite.
+
+    Attributes:
+        open: a case uses the threshold of its suite, and none of its assertions is required.
+    """
+
+    open: bool = False
+
+    def look(self, own: float | None, entries: Sequence[AssertionEntry], at: MapNode, report: Report) -> None:
+        """One more case, with the threshold of its own."""
+        if own is None:
+            self.open = self.open or excludes_nothing(0.0, entries)
+        elif excludes_nothing(own, entries):
+            message = "with threshold: 0, every answer passes this case"
+            report.warning("zero-threshold", at.items["threshold"], message, hint=ZERO_HINT)
+
+    def close(self, threshold: float | None, at: Place | None, report: Report) -> None:
+        """Finish after the last case; this is the threshold of cases without their own."""
+        if self.open and threshold is not None and reaches(0.0, threshold):
+            message = "with threshold: 0, every answer passes"
+            report.warning("zero-threshold", at, message, hint=ZERO_HINT)
 
 
 class CaseContext(Struct, frozen=True):

@@ -6,7 +6,10 @@ what a schema cannot express, such as duplicate ids or a case that checks nothin
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Collection, Mapping
+from typing import Any
 
 from msgspec import Struct
 
@@ -26,6 +29,7 @@ from agentv.authoring.fields.schema import (
     AuthoredCase,
     AuthoredJudgeMinimums,
     AuthoredOptions,
+    AuthoredPrompt,
     AuthoredRun,
     AuthoredSuite,
     AuthoredTurn,
@@ -33,8 +37,6 @@ from agentv.authoring.fields.schema import (
 from agentv.authoring.json_schema.entries import assertion_defs
 from agentv.authoring.json_schema.exam import exam_body, exam_defs
 from agentv.authoring.json_schema.messages import MESSAGE_DEFS, MESSAGES
-from agentv.authoring.json_schema.older_keys import older_as_patterns
-from agentv.authoring.json_schema.prompts import PROMPTS, input_or_prompts, prompt_defs
 from agentv.authoring.json_schema.sharing import shared
 from agentv.authoring.json_schema.spellings import OLDER_RUN, older_spelling, spelled_mapping
 from agentv.authoring.json_schema.targets import BY_ID, TARGET, target_defs
@@ -183,6 +185,15 @@ _NOTHING: Schema = {"type": "null"}
 _OPTIONS: Schema = {"anyOf": [{"$ref": "#/$defs/options"}, _NOTHING]}
 _ID: Schema = {"type": ["string", "number", "boolean"], "pattern": r"\S"}
 
+_TEXTS = ("prompt", "raw", "messages", "file", "path")
+"""Keys of a prompt that say what it asks."""
+
+PROMPTS: Schema = {
+    "if": {"type": "array"},
+    "then": {"minItems": 1, "items": {"$ref": "#/$defs/prompt"}},
+    "else": {"$ref": "#/$defs/prompt"},
+}
+
 _SUITE_VALUES: Mapping[str, Schema] = {
     "author": {},
     "tags": {"anyOf": [*_TAGS["anyOf"], _NOTHING]},
@@ -272,3 +283,60 @@ _OLDER_RUN: Mapping[str, str] = {"trials": "repeat", "timeout_ms": "timeout_s", 
 _RUN_VALUES: Mapping[str, Schema] = {
     key: older_spelling(written, {"$ref": f"#/$defs/run.{key}"}) for key, written in _OLDER_RUN.items()
 }
+
+
+def older_as_patterns(schema: Any) -> Any:
+    """The same schema, with deprecated properties moved to `patternProperties`; those that are equal share one."""
+    if isinstance(schema, list):
+        return [older_as_patterns(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    found: Schema = {key: one if key in _PLAIN else older_as_patterns(one) for key, one in schema.items()}
+    properties = found.get("properties", {})
+    older = {key: one for key, one in properties.items() if _is_older(one)} if isinstance(properties, dict) else {}
+    if older:
+        found["properties"] = {key: one for key, one in properties.items() if key not in older}
+        found["patternProperties"] = {**_patterns(older), **found.get("patternProperties", {})}
+    return found
+
+
+_PLAIN = frozenset({"enum", "const", "default", "required"})
+"""Keywords whose values are no schemas."""
+
+
+def _is_older(schema: Any) -> bool:
+    return isinstance(schema, dict) and schema.get("deprecated") is True
+
+
+def _patterns(older: dict[str, Schema]) -> dict[str, Schema]:
+    """One pattern for all keys with equal schemas."""
+    keys: dict[str, list[str]] = {}
+    for key, schema in older.items():
+        keys.setdefault(json.dumps(schema, sort_keys=True), []).append(key)
+    return {f"^(?:{'|'.join(map(re.escape, one))})$": older[one[0]] for one in keys.values()}
+
+
+def prompt_defs() -> dict[str, Schema]:
+    """One prompt: a text or a path, a list of messages, or an object."""
+    schema: Schema = {"if": {"type": "array"}, "then": MESSAGES, "else": NAME}
+    named: Schema = {
+        "type": "object",
+        "properties": properties_of(AuthoredPrompt, {"prompt": schema}),
+        "patternProperties": FREE_KEYS,
+        "additionalProperties": False,
+        "anyOf": [
+            *({"required": [key], "properties": {one: False for one in _TEXTS if one != key}} for key in _TEXTS),
+            {"required": ["id"], "properties": dict.fromkeys(_TEXTS, False)},  # the id is where the prompt is
+        ],
+    }
+    return {"prompt": {"if": {"type": "object"}, "then": named, "else": schema}}
+
+
+def input_or_prompts() -> Schema:
+    """The keywords that ask every case for its input, unless the suite has prompts."""
+    case: Schema = {"type": "object", "not": {"required": ["include"]}}
+    schema: Schema = {"items": {"if": case, "then": needed([[*CASE.spelled("input"), "turns"]])}}
+    return {
+        "if": {"required": ["prompts"]},
+        "else": {"patternProperties": {f"^(?:{'|'.join(SUITE.spelled('tests'))})$": schema}},
+    }

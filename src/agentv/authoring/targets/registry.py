@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from msgspec import Struct, field
-from msgspec.structs import replace
+from msgspec import Struct, field, structs
 
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.trust import refuse_data, refuses_provider, refuses_target
@@ -18,6 +18,7 @@ from agentv.authoring.source.nodes import (
     Node,
     Scalar,
     kind_of,
+    span_of,
 )
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.spellings import TARGET
@@ -29,7 +30,6 @@ from agentv.authoring.targets.provider_names import (
     without_wrapper,
 )
 from agentv.authoring.targets.target import PLUGINS_COMMAND, flattened, read_target
-from agentv.authoring.targets.uses import as_unused, at_use
 from agentv.errors import Diagnostic
 from agentv.model.suite.suite import DEFAULT_RETRY, Retry, TargetSpec
 from agentv.registry.table import Registry
@@ -276,7 +276,7 @@ class TargetRegistry(Struct):
         at = node.items[USE_TARGET]
         written = written_target(at, reading)
         spec = self.resolve(written, at, reading, later=later) if written is not None else None
-        return spec if spec is None or name is None else replace(spec, name=name)
+        return spec if spec is None or name is None else structs.replace(spec, name=name)
 
     def _from_string(self, written: str, at: Node | None, reading: Reading) -> TargetSpec | None:
         written = without_wrapper(written)
@@ -363,3 +363,31 @@ def _report_unknown(
         if not reading.strict_env:  # whoever runs the suite says which target that is, in a file or with --target
             add = reading.report.warning
     add("unknown-target", at, f"no target '{written}'", hint=hint, notes=notes)
+
+
+_OF_THE_MACHINE = frozenset({"unset-environment", "no-api-key", "missing-extra"})
+"""What a target lacks on this machine. Of one that nothing uses it says nothing."""
+
+
+def at_use(found: Diagnostic, name: str, at: Node | None) -> Diagnostic:
+    """What keeps a target from being used, at the place that names it; a second line says where it is written.
+
+    What has no place that names it, such as a target of the command line, stands where the target is written.
+    """
+    if found.severity != "error" or at is None or at.at is NOWHERE:
+        return found
+    notes = found.notes
+    if found.span is not None:
+        place = found.span
+        notes = (f"at {shown(place.file)}:{place.line}:{place.column}", *notes)
+    message = f"target '{name}' cannot be used: {found.message}"
+    return replace(found, span=span_of(at.at), message=message, notes=notes)
+
+
+def as_unused(found: Diagnostic) -> Diagnostic | None:
+    """The same of a target that no case uses: a warning at most. None: not worth a word."""
+    if found.code in _OF_THE_MACHINE:
+        return None
+    if found.severity != "error":
+        return found
+    return replace(found, severity="hint" if found.code == "not-yet" else "warning")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -11,12 +12,14 @@ from typing import Any
 
 from msgspec import structs
 
-from agentv.authoring.code.fingerprints import digest_of, files_behind, is_unfollowed
+from agentv.authoring.code.command_files import paths_of_command
+from agentv.authoring.code.fingerprints import commands_of, digest_of, files_behind, is_unfollowed
 from agentv.authoring.fields.decode import INVALID, OptionsSchema, shape_of
 from agentv.authoring.fields.kinds import FILE
 from agentv.authoring.fields.pacing import gathered
-from agentv.authoring.fields.reading import ExtraKeys, Reading
+from agentv.authoring.fields.reading import FROM_PROJECT, ExtraKeys, Reading
 from agentv.authoring.fields.schema import AuthoredTarget
+from agentv.authoring.source.files import exists, is_file
 from agentv.authoring.source.globs import files_of_globs
 from agentv.authoring.source.masking import MASK, mask, secrets_in, unsearched, without_keys
 from agentv.authoring.source.nearest import did_you_mean, nearest
@@ -25,7 +28,6 @@ from agentv.authoring.source.plaintext_secrets import check_settings
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.spellings import SETTINGS, TARGET, translate
 from agentv.authoring.targets.aliases import USE_TARGET
-from agentv.authoring.targets.command_files import report_misplaced
 from agentv.authoring.targets.passed_over import settings_in
 from agentv.authoring.targets.provider_names import (
     as_provider,
@@ -417,3 +419,25 @@ def files_of_settings(settings: object) -> Iterator[str]:
         path = value if rule.kind is FILE else getattr(value, "path", None)
         if isinstance(path, str):
             yield path
+
+
+def report_misplaced(settings: object, at: Node, search: SearchPaths, reading: Reading) -> None:
+    """Report files that a command names, that do not exist from where it runs, and that exist from the eval file.
+
+    Args:
+        settings: of a target of a project file; others are not checked.
+        at: the command, or the target.
+        search: where the target's environment has code looked for.
+        reading: of the file that holds the target.
+    """
+    home, beside = reading.places.suite, reading.places.beside
+    for command in commands_of(settings) if beside not in (None, home) else ():
+        there = os.path.normpath(f"{beside}{os.sep}{os.path.relpath(command.cwd, home)}")
+        known = paths_of_command(command, search)
+        for path in paths_of_command(structs.replace(command, cwd=there), search):
+            written = os.path.relpath(path, there)
+            here = os.path.normpath(f"{command.cwd}{os.sep}{written}")
+            if path not in known and written in str(command) and is_file(path) and not exists(here):
+                hint = f"did you mean '{os.path.relpath(path, command.cwd)}'?"
+                message = f"file '{written}' does not exist where this command runs"
+                reading.report.error("missing-file", at, message, hint=hint, notes=(FROM_PROJECT,))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentv.authoring.header.project import open_project
+from agentv.authoring.header.header import open_project
 from agentv.authoring.source.report import Report
 from agentv.targets.catalogue import registry
 from doubles.loading import parsed, reading_of, repository

@@ -3,14 +3,16 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode
+from collections import Counter
 from dataclasses import replace
 from hashlib import sha256
 
 import pytest
 from msgspec import structs
 
-from agentv.extensions.view.pages.page import BROWSER, CHUNK, CHUNK_LENGTH, module_sources, render
+from agentv.extensions.view.pages.page import BROWSER, CHUNK, CHUNK_LENGTH, START, joined, module_sources, render
 from agentv.extensions.view.pages.whole import KEPT, whole
+from agentv.extensions.view.static import ENTRIES
 from agentv.model.run.grade import Check
 from agentv.model.values.message import Message
 from doubles.html_reports import HOSTILE, RECORD, everything, hostile_trial, report
@@ -224,3 +226,26 @@ def test_the_reference_is_told_where_there_is_one():
 
 def test_the_same_trials_give_the_same_bytes():
     assert page(everything(), summary=SUMMARY) == page(everything(), summary=SUMMARY)
+
+
+DECLARED = re.compile(r"^(?:async function|function\*?|const|let|class) ([\w$]+)", re.MULTILINE)
+OTHER_FORMS = re.compile(r"^(?:import\b|export\b|var\b|(?:const|let) [^\w$]).*", re.MULTILINE)
+
+
+@pytest.mark.parametrize("entry", [START, *ENTRIES])
+def test_a_script_declares_each_name_once_and_has_no_other_imports_and_exports(entry):
+    script = joined(entry)
+    assert [name for name, count in Counter(DECLARED.findall(script)).items() if count > 1] == []
+    assert OTHER_FORMS.findall(script) == []
+
+
+def test_imports_keep_their_names_and_come_before_what_needs_them():
+    sources = module_sources()
+    assert [path for path, text in sources.items() if re.search(r"^import \{[^}]* as ", text, re.MULTILINE)] == []
+    script = joined("data/numbers.js"), joined("run/overview.js")
+    assert script[1].index(script[0].splitlines()[0]) < script[1].index(sources["run/overview.js"].splitlines()[-2])
+
+
+def test_all_modules_are_part_of_a_page():
+    pages = "".join(joined(entry) for entry in (START, *ENTRIES))
+    assert [path for path, source in module_sources().items() if source.splitlines()[0] not in pages] == []

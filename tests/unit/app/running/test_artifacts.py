@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from agentv.app.running.artifacts import redacted_stream
 from agentv.model.secrets.redaction import Redactor
-from agentv.model.secrets.streamed_texts import redacted_stream
 
 SECRET = "sk-shop-1234567890abcdef"
 

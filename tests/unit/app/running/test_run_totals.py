@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from agentv.app.running.unpriced import Unpriced
+from agentv.app.running.run_totals import Unpriced
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.usage import TokenUsage
 from agentv.targets.replay.target import Replay

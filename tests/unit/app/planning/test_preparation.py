@@ -6,7 +6,7 @@ import resource
 
 import pytest
 
-from agentv.app.planning.open_files import PER_CALL, PER_PROGRAM, RESERVE, workers_within
+from agentv.app.planning.preparation import PER_CALL, PER_PROGRAM, RESERVE, workers_within
 from agentv.model.suite.suite import TargetSpec
 from agentv.targets.cli.target import Cli
 from agentv.targets.echo import Echo
