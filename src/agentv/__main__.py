@@ -7,6 +7,15 @@ import gc
 import os
 import sys
 
+FIRST = """\
+agentv tests AI prompts, models and agents: cases in YAML, a grade with evidence for every answer.
+  agentv init    make a small example that runs at once, offline
+  agentv eval    run cases and grade the answers
+  agentv view    read every answer in a browser
+  agentv help    list all commands; `agentv help eval` explains one
+Documentation: docs/ in the repository, from docs/tutorial.md on"""
+"""What `agentv` alone prints."""
+
 
 def main() -> None:
     """The command `agentv`."""
@@ -15,6 +24,9 @@ def main() -> None:
         from agentv.version import __version__
 
         print(f"agentv {__version__}")  # noqa: T201  # before click is imported: a version must not cost 30 ms
+        return
+    if not sys.argv[1:]:
+        print(FIRST)  # noqa: T201  # as above
         return
     _run(sys.argv[1:])
 

@@ -73,6 +73,7 @@ EXTENSION = '''
 """What Acme adds to agentv."""
 
 COMMANDS = {"greet": "acme_evals.commands:greet"}
+COMMAND_SECTIONS = {"greet": "Share"}
 OPTIONS = {"eval --polite": "acme_evals.commands:POLITE"}
 BESIDE_RUNS = {"polite": "acme_evals.commands:beside"}
 EXECUTORS = {"slow": "acme_evals.commands:executor"}

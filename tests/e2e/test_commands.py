@@ -182,6 +182,20 @@ def test_version_and_help(project):
         assert "Example:" in ended.stdout, command
 
 
+def test_the_command_alone_says_where_to_begin(project):
+    ended = project.run()
+    assert (ended.status, ended.stderr, len(ended.stdout.splitlines())) == (0, "", 6)
+    for command in ("init", "eval", "view", "help"):
+        assert f"agentv {command} " in ended.stdout
+
+
+def test_help_explains_commands_and_groups(project):
+    for words in ([], ["eval"], ["results"], ["results", "list"]):
+        assert project.run("help", *words).stdout == project.run(*words, "--help").stdout, words
+    ended = project.run("help", "evil")
+    assert (ended.status, "did you mean 'eval'?" in ended.stderr) == (2, True)
+
+
 def test_a_command_near_to_one_is_named(project):
     ended = project.run("vaildate", "x")
     assert ended.status == 2

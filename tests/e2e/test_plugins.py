@@ -257,7 +257,7 @@ def extended(project: Project) -> Project:
 
 
 def test_an_extension_of_a_package_adds_what_those_of_agentv_add(extended):
-    assert "\n  greet " in run(extended, "--help").stdout
+    assert "\n  greet " in run(extended, "--help").stdout.partition("\nShare:")[2].partition("\nMore:")[0]
     greeted = run(extended, "greet", "you")
     assert (greeted.status, greeted.stdout, greeted.stderr) == (0, "hello you\n", "")
     ended = run(extended, "eval", "suite.eval.yaml", "--polite", "-o", "run.tap")

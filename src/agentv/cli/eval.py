@@ -10,7 +10,7 @@ import click
 
 from agentv.app.settings import LOCAL, EvalSettings, outs_of
 from agentv.cli.completion.values import files
-from agentv.cli.lazy import Registered, options_of_extensions
+from agentv.cli.lazy import Registered, Sectioned, options_of_extensions, section
 from agentv.cli.options.formats import chosen_format, format_options
 from agentv.cli.running.progress import ProgressOptions, follow
 from agentv.errors import UsageError
@@ -33,11 +33,23 @@ class Finite(click.FloatRange):
         return number
 
 
-@click.command("eval", epilog="Example: agentv eval evals/ --target 'cli:./my-agent {PROMPT}' --workers 20")
+_most = section("Most used")
+_output = section("Output")
+_cases = section("Cases")
+_input = section("Input")
+_limits = section("Limits")
+_stats = section("Repeats and statistics")
+_earlier = section("Earlier answers")
+_checks = section("Checks and debugging")
+
+
+@click.command(
+    "eval", cls=Sectioned, epilog="Example: agentv eval evals/ --target 'cli:./my-agent {PROMPT}' --workers 20"
+)
 @click.argument("paths", nargs=-1, metavar="[PATH]...", shell_complete=files)
-@click.option("-t", "--target", "targets", multiple=True, metavar="TARGET", help="Target to evaluate.")
-@click.option("--judge", metavar="TARGET", help="Model that grades rubrics.")
-@click.option(
+@_most("-t", "--target", "targets", multiple=True, metavar="TARGET", help="Target to evaluate.")
+@_most("--judge", metavar="TARGET", help="Model that grades rubrics.")
+@_most(
     "-o",
     "--out",
     "outs",
@@ -45,116 +57,112 @@ class Finite(click.FloatRange):
     metavar="DIR|FILE",
     help="Results directory, or a report FILE: .jsonl, .json, .csv, .xml (JUnit), .html or .md. Repeatable.",
 )
-@click.option(
-    "--tests-from",
-    metavar="PATH",
-    help="Run the cases of a data file, a directory of transcripts or hf://… instead of those of the eval files.",
-)
-@click.option("--filter", "filters", multiple=True, metavar="GLOB", help="Run only cases whose id matches. Repeatable.")
-@click.option(
+@_most("--filter", "filters", multiple=True, metavar="GLOB", help="Run only cases whose id matches. Repeatable.")
+@_most(
     "--last-failed",
     "--lf",
     "last_failed",
     is_flag=True,
     help="Run only the cases that did not pass when they last ran.",
 )
-@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Run only cases with this tag. Repeatable.")
-@click.option(
-    "--exclude-tag", "exclude_tags", multiple=True, metavar="TAG", help="Skip cases with this tag. Repeatable."
-)
-@click.option("--limit", type=click.IntRange(1), metavar="N", help="Run at most N cases of each suite.")
-@click.option("--sample", type=click.IntRange(1), metavar="N", help="Run N cases, drawn at random from all suites.")
-@click.option("--seed", type=int, metavar="S", help="Random seed for --sample and --shuffle.")
-@click.option(
+@_most("--limit", type=click.IntRange(1), metavar="N", help="Run at most N cases of each suite.")
+@_most("--repeat", type=click.IntRange(1), metavar="N", help="Number of samples for each case.")
+@_most("-j", "--workers", type=click.IntRange(1), metavar="N", help="Number of trials to run concurrently.")
+@_output("-v", "--verbose", is_flag=True, help="Print every trial as it finishes.")
+@_output("--list", "lists", is_flag=True, help="List the trials without running them.")
+@_output("-q", "--quiet", is_flag=True, help="Print only totals and exams that did not pass.")
+@format_options("Print the results to stdout as one JSON object. Same as --format json.", "Output")
+@_output("--no-progress", is_flag=True, help="Do not show progress.")
+@_cases("--tag", "tags", multiple=True, metavar="TAG", help="Run only cases with this tag. Repeatable.")
+@_cases("--exclude-tag", "exclude_tags", multiple=True, metavar="TAG", help="Skip cases with this tag. Repeatable.")
+@_cases("--sample", type=click.IntRange(1), metavar="N", help="Run N cases, drawn at random from all suites.")
+@_cases(
     "--prompt", "prompts", multiple=True, metavar="NAME", help="Run only this prompt, by its id or label. Repeatable."
 )
-@click.option("--shuffle", is_flag=True, help="Run the trials in a random order, which a resume repeats.")
-@click.option("--shard", metavar="I/N", help="Run the I-th of N parts of the cases; join them with 'results merge'.")
-@click.option(
+@_cases("--seed", type=int, metavar="S", help="Random seed for --sample and --shuffle.")
+@_cases("--shuffle", is_flag=True, help="Run the trials in a random order, which a resume repeats.")
+@_cases("--shard", metavar="I/N", help="Run the I-th of N parts of the cases; join them with 'results merge'.")
+@_input(
+    "--tests-from",
+    metavar="PATH",
+    help="Run the cases of a data file, a directory of transcripts or hf://… instead of those of the eval files.",
+)
+@_input(
     "--var",
     "variables",
     multiple=True,
     metavar="K=V",
     help="Set a variable; overrides the value in every case. Repeatable.",
 )
-@click.option(
+@_input(
     "--env-file",
     type=click.Path(exists=True, dir_okay=False),
     help="Read this file instead of the project's .env files.",
 )
-@click.option("-j", "--workers", type=click.IntRange(1), metavar="N", help="Number of trials to run concurrently.")
-@click.option("--repeat", type=click.IntRange(1), metavar="N", help="Number of samples for each case.")
-@click.option(
+@_input("--allow-outside", is_flag=True, help="Allow files outside the repository.")
+@_input("--trust-data", is_flag=True, help="Allow rows of data files to run code and to read environment variables.")
+@_limits(
+    "--timeout", "timeout_s", type=Finite(0, min_open=True), metavar="S", help="Time limit for one attempt, in seconds."
+)
+@_limits("--budget-usd", type=Finite(0, min_open=True), metavar="USD", help="Stop before spending more than this.")
+@_limits("--budget-tokens", type=click.IntRange(1), metavar="N", help="Stop before using more tokens than this.")
+@_limits("--max-errors", type=click.IntRange(1), metavar="N", help="Stop after N errored trials.")
+@_limits("--fail-fast", is_flag=True, help="Stop after the first failed or errored trial.")
+@_stats("--threshold", type=Finite(0, 1), metavar="X", help="Minimum score for every case to pass.")
+@_stats(
     "--until",
     type=click.Choice(("decided",)),
     help="Stop sampling each case, or with --against drawing cases, once the outcome is decided.",
 )
-@click.option(
+@_stats(
     "--alpha", type=Finite(0, 0.5, min_open=True), metavar="X", help="Error rate for --until decided (default 0.05)."
 )
-@click.option(
+@_stats(
     "--against", metavar="RUN", help="Draw cases until the comparison with RUN is decided. Requires --until decided."
 )
-@click.option(
+@_stats(
     "--margin",
     type=Finite(0, 1, min_open=True, max_open=True),
     metavar="D",
     help="Largest loss of the pass rate that --against ignores.",
 )
-@click.option("--threshold", type=Finite(0, 1), metavar="X", help="Minimum score for every case to pass.")
-@click.option("--cluster", metavar="KEY", help="Metadata key or variable; cases with the same value form a cluster.")
-@click.option(
-    "--timeout", "timeout_s", type=Finite(0, min_open=True), metavar="S", help="Time limit for one attempt, in seconds."
-)
-@click.option("--max-errors", type=click.IntRange(1), metavar="N", help="Stop after N errored trials.")
-@click.option("--budget-usd", type=Finite(0, min_open=True), metavar="USD", help="Stop before spending more than this.")
-@click.option("--budget-tokens", type=click.IntRange(1), metavar="N", help="Stop before using more tokens than this.")
-@click.option("--fail-fast", is_flag=True, help="Stop after the first failed or errored trial.")
-@click.option("--resume", is_flag=False, flag_value="last", metavar="RUN", help="Resume a run (default: the last).")
-@click.option(
+@_stats("--cluster", metavar="KEY", help="Metadata key or variable; cases with the same value form a cluster.")
+@_earlier("--resume", is_flag=False, flag_value="last", metavar="RUN", help="Resume a run (default: the last).")
+@_earlier(
     "--rerun", type=click.Choice(("failed", "errored")), help="Run the failed or errored trials of the run again."
 )
-@click.option(
+@_earlier(
     "--regrade",
     is_flag=False,
     flag_value="last",
     metavar="RUN",
     help="Grade the stored answers of a run again without calling its targets.",
 )
-@click.option("--cache/--no-cache", default=None, help="Reuse answers of earlier runs, and store new ones.")
-@click.option("--record", metavar="FILE", help="Record answers of targets, judges and embedders to a cassette.")
-@click.option("--record-code", is_flag=True, help="Also record grades of scripts, webhooks and custom assertions.")
-@click.option("--replay", metavar="FILE", help="Replay answers from a cassette; make no calls.")
-@click.option(
+@_earlier("--cache/--no-cache", default=None, help="Reuse answers of earlier runs, and store new ones.")
+@_earlier("--record", metavar="FILE", help="Record answers of targets, judges and embedders to a cassette.")
+@_earlier("--record-code", is_flag=True, help="Also record grades of scripts, webhooks and custom assertions.")
+@_earlier("--replay", metavar="FILE", help="Replay answers from a cassette; make no calls.")
+@_earlier(
     "--replay-mode",
     type=click.Choice(("strict", "new")),
     default="strict",
     help="If the cassette lacks an answer: fail (strict), or call and record it (new).",
 )
-@click.option(
+@_checks("--strict", is_flag=True, help="Treat warnings as errors.")
+@_checks("--allow-unchecked", is_flag=True, help="Exit with 0 even if cases were shown and not checked.")
+@_checks(
     "--executor",
     type=Registered(EXECUTORS, [LOCAL]),
     default=LOCAL,
     help="Run trials on this machine or on a Ray cluster.",
 )
-@click.option(
+@_checks(
     "--debug",
     is_flag=True,
     help="Run one trial at a time, without time limits, with Python code on the terminal: breakpoint() works.",
 )
-@click.option("--allow-unchecked", is_flag=True, help="Exit with 0 even if cases were shown and not checked.")
-@click.option("--allow-outside", is_flag=True, help="Allow files outside the repository.")
-@click.option(
-    "--trust-data", is_flag=True, help="Allow rows of data files to run code and to read environment variables."
-)
-@click.option("--list", "lists", is_flag=True, help="List the trials without running them.")
-@format_options("Print the results to stdout as one JSON object. Same as --format json.")
-@click.option("-q", "--quiet", is_flag=True, help="Print only totals and exams that did not pass.")
-@click.option("-v", "--verbose", is_flag=True, help="Print every trial as it finishes.")
-@click.option("--no-progress", is_flag=True, help="Do not show progress.")
-@click.option("--strict", is_flag=True, help="Treat warnings as errors.")
-@click.option("--watch", "watches", is_flag=True, help="Run, and after every save run again the cases that it changes.")
-@click.option("--watched", metavar="FILE", hidden=True)
+@_checks("--watch", "watches", is_flag=True, help="Run, and after every save run again the cases that it changes.")
+@_checks("--watched", metavar="FILE", hidden=True)
 def command(paths: tuple[str, ...], **options: Any) -> int:
     """Run the cases of eval files and grade the answers.
 

@@ -2,30 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from pkgutil import resolve_name
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 from agentv.errors import PluginError
-from agentv.registry.extensions import COMMANDS, OPTIONS, lacking
+from agentv.registry.extensions import COMMAND_SECTIONS, COMMANDS, OPTIONS, lacking
+
+FC = TypeVar("FC", bound=Callable[..., Any])
 
 WHOLE = 10_000
 """Characters of a first sentence: click cuts it where there are more."""
 
 
+LAST = "More"
+"""Section of commands, and of options, that name none."""
+
+
 class Commands(click.Group):
-    """A group whose help shows the first sentences of its commands as they are."""
+    """A group whose help shows its commands in sections, with their first sentences as they are."""
+
+    def section_of(self, name: str) -> str:  # noqa: ARG002  # for groups that have sections
+        """The section of a command."""
+        return "Commands"
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands with their first sentences, which are wrapped and never cut."""
-        found = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
-        rows = [
-            (name, command.get_short_help_str(limit=WHOLE)) for name, command in found if command and not command.hidden
-        ]
-        if rows:
-            with formatter.section("Commands"):
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for name in self.list_commands(ctx):
+            command = self.get_command(ctx, name)
+            if command is not None and not command.hidden:
+                row = (name, command.get_short_help_str(limit=WHOLE))
+                sections.setdefault(self.section_of(name), []).append(row)
+        for title, rows in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(rows)
+
+
+class Option(click.Option):
+    """An option with its section of the help.
+
+    Args:
+        section: its title; empty: the section of all options.
+    """
+
+    def __init__(self, *args: Any, section: str = "", **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.section = section
+
+
+def section(title: str) -> Callable[..., Callable[[FC], FC]]:
+    """`click.option` for the options of one section of the help."""
+    return partial(click.option, cls=Option, section=title)
+
+
+class Sectioned(click.Command):
+    """A command whose help shows its options in sections, in the order of the first option of each."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options; those without a section come last."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        shown = [one for one in self.get_params(ctx) if isinstance(one, click.Option)]
+        for param in sorted(shown, key=lambda one: not getattr(one, "section", "")):
+            if (row := param.get_help_record(ctx)) is not None:
+                sections.setdefault(getattr(param, "section", "") or LAST, []).append(row)
+        for title, rows in sections.items():
+            with formatter.section(title):
                 formatter.write_dl(rows)
 
 
@@ -68,6 +113,7 @@ class LazyCommands(Commands):
         places: name → `module:attribute`, in the order of the list.
         kind: of commands that extensions and plugins add to the group; empty: they add none.
         meant: what other programs call a command → the one to use here.
+        sections: title of a section of the help → commands in `places`; None: the help has no sections.
     """
 
     def __init__(
@@ -76,18 +122,34 @@ class LazyCommands(Commands):
         places: Mapping[str, str],
         kind: str = "",
         meant: Mapping[str, str] | None = None,
+        sections: Mapping[str, Collection[str]] | None = None,
         **settings: Any,
     ) -> None:
         super().__init__(*args, **settings)
         self.places = places
         self.kind = kind
         self.meant = meant or {}
+        self.sections = sections
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
-        """The names, in the order of the table; then those that extensions and plugins add."""
+        """The names by section: in each, those that extensions and plugins add, then those of the table."""
         from agentv.user_code.plugin_tables import added
 
-        return [*self.places, *added(self.kind)]
+        names = [*added(self.kind), *self.places]
+        if self.sections is None:
+            return names
+        titles = list(self.sections)
+        return sorted(names, key=lambda name: titles.index(self.section_of(name)))
+
+    def section_of(self, name: str) -> str:
+        """The section of a command: the one that the table or its extension names, else the last."""
+        if self.sections is None:
+            return super().section_of(name)
+        from agentv.user_code.plugin_tables import added
+
+        own = (title for title, names in self.sections.items() if name in names)
+        found = next(own, None) or added(COMMAND_SECTIONS).get(name, LAST)
+        return found if found in self.sections else LAST
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of a name; of one that is broken, a command that says so.

@@ -21,25 +21,33 @@ from agentv.user_code.processes.command_process import GO_ON, resume_line
 from agentv.user_code.processes.interrupts import raise_on_signals
 from agentv.version import __version__
 
-COMMANDS = {
-    "eval": "agentv.cli.eval:command",
-    "validate": "agentv.cli.validate:command",
-    "assert": "agentv.cli.assertion:command",
-    "compare": "agentv.cli.compare:command",
-    "prompt": "agentv.cli.prompt:group",
-    "targets": "agentv.cli.targets:command",
-    "plugins": "agentv.cli.plugins:command",
-    "convert": "agentv.cli.convert:command",
-    "init": "agentv.cli.init:command",
-    "schema": "agentv.cli.schema:command",
-    "explain": "agentv.cli.explain:command",
-    "results": "agentv.cli.results:group",
-    "cache": "agentv.cli.cache:command",
-    "power": "agentv.cli.power:command",
-    "trend": "agentv.cli.trend:command",
-    "completion": "agentv.cli.completion.command:command",
+SECTIONS = {
+    "Run": {
+        "eval": "agentv.cli.eval:command",
+        "validate": "agentv.cli.validate:command",
+        "init": "agentv.cli.init:command",
+        "prompt": "agentv.cli.prompt:group",
+    },
+    "Read": {
+        "results": "agentv.cli.results:group",
+        "compare": "agentv.cli.compare:command",
+        "trend": "agentv.cli.trend:command",
+    },
+    "Judge": {"power": "agentv.cli.power:command"},
+    "Agents": {},
+    "Share": {"convert": "agentv.cli.convert:command"},
+    "More": {
+        "assert": "agentv.cli.assertion:command",
+        "targets": "agentv.cli.targets:command",
+        "explain": "agentv.cli.explain:command",
+        "schema": "agentv.cli.schema:command",
+        "cache": "agentv.cli.cache:command",
+        "plugins": "agentv.cli.plugins:command",
+        "completion": "agentv.cli.completion.command:command",
+        "help": "agentv.cli.help:command",
+    },
 }
-"""Of the core. Loaded when they are called: a command imports what it needs and no more."""
+"""Section of the help → commands of the core. They are loaded when they are called: a command imports what it needs."""
 
 _LEFT_AT_ONCE = (["eval"], ["assert"], ["validate"])
 """Commands that have nothing to finish before their run begins: a signal ends the process, wherever it is."""
@@ -83,8 +91,9 @@ MEANT_ARGUMENTS = {
 
 @click.group(
     cls=LazyCommands,
-    places=COMMANDS,
+    places={name: place for commands in SECTIONS.values() for name, place in commands.items()},
     kind=OF_EXTENSIONS,
+    sections=SECTIONS,
     meant=MEANT,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Example: agentv eval evals/ --target 'cli:./my-agent {PROMPT}'",

@@ -26,6 +26,9 @@ CORE = "core"
 COMMANDS = "COMMANDS"
 """What an extension registers: subcommand → `module:attribute`."""
 
+COMMAND_SECTIONS = "COMMAND_SECTIONS"
+"""As above: a subcommand → its section in `agentv --help`: Run, Read, Judge, Agents, Share or, without this, More."""
+
 SUITE_SCORES = "SUITE_SCORES"
 """As above: what `agentv check` says of a suite's latest run → a function from suites to their scores."""
 

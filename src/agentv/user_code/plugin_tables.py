@@ -12,6 +12,7 @@ from typing import Any
 from agentv.errors import PluginError
 from agentv.registry.extensions import (
     CASE_KEYS,
+    COMMAND_SECTIONS,
     COMMANDS,
     ENDPOINTS,
     EXPORT_FORMATS,
@@ -152,8 +153,8 @@ def _written(name: str, file: str) -> tuple[int, int]:
 
 
 def _loaded(plugin: Plugin) -> LoadedPlugin | Problem:
-    if plugin.kind == SIGNS:
-        return _noted(plugin, plugin.value)  # the name of a dialect
+    if plugin.kind in (SIGNS, COMMAND_SECTIONS):
+        return _noted(plugin, plugin.value)  # a name, of a dialect or a section
     value = import_plugin(plugin)
     if isinstance(value, Problem):
         return value

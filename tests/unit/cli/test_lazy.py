@@ -49,3 +49,33 @@ def test_nothing_is_cut_and_no_line_is_too_long(width):
         wrong += [(names, text) for text in expected if text and words(text.replace("\b", "")) not in words(shown)]
         wrong += [(names, line) for line in shown.split("\n") if len(line) > width and not line.startswith("  -")]
     assert wrong == []
+
+
+def sections_of(shown):
+    """Title of a section → the first words of its rows."""
+    found, title = {}, None
+    for line in shown.splitlines():
+        if line[:1].strip() and line.endswith(":"):
+            title = found.setdefault(line[:-1], [])
+        elif title is not None and line[:3].strip() and "Example:" not in line:
+            title.append(line.split()[0].rstrip(","))
+    return found
+
+
+def test_commands_stand_in_sections():
+    shown = sections_of(cli.get_help(click.Context(cli, info_name="agentv")))
+    assert shown.pop("Options") == ["-V", "-h"]
+    assert list(shown) == ["Run", "Read", "Judge", "Agents", "Share", "More"]
+    assert shown["Run"] == ["eval", "validate", "init", "prompt"]
+    assert shown["Read"] == ["view", "results", "compare", "trend"]
+    assert sorted(shown["Judge"]) == ["check", "judge", "label", "mutate", "power"]
+    assert sorted(shown["Share"]) == ["convert", "import", "pull", "push", "serve"]
+    assert {"assert", "targets", "explain", "help", "lsp"} <= {*shown["More"]}
+
+
+def test_options_of_eval_stand_in_sections_of_eight_at_most():
+    command = cli.get_command(click.Context(cli), "eval")
+    shown = sections_of(command.get_help(click.Context(command, info_name="eval")))
+    assert next(iter(shown.items()))[1][:4] == ["-t", "--judge", "-o", "--filter"]
+    assert {title: rows for title, rows in shown.items() if len(rows) > 8} == {}
+    assert shown["More"] == ["--help"]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import click
 
 from agentv.cli.actions_log import print_commands
+from agentv.cli.lazy import section
 from agentv.cli.printing import print_diagnostics
 from agentv.errors import Diagnostic, ExitStatus, UsageError
 
@@ -25,13 +26,14 @@ ANNOTATED: tuple[Format, ...] = ("github", "sarif")
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
-def format_options(json_help: str) -> Callable[[_Command], _Command]:
-    """The options `--format` and `--json` of a command."""
+def format_options(json_help: str, title: str = "") -> Callable[[_Command], _Command]:
+    """The options `--format` and `--json` of a command, in a section of its help."""
+    option = section(title)
 
     def add(command: _Command) -> _Command:
         meaning = "Output format. All formats but text go to stdout."
-        chosen = click.option("--format", "format_name", type=click.Choice(FORMATS), help=meaning)
-        return chosen(click.option("--json", "as_json", is_flag=True, help=json_help)(command))
+        chosen = option("--format", "format_name", type=click.Choice(FORMATS), help=meaning)
+        return chosen(option("--json", "as_json", is_flag=True, help=json_help)(command))
 
     return add
 

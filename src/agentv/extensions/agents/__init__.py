@@ -8,6 +8,8 @@ COMMANDS = {
     "import": "agentv.extensions.agents.commands.importing:command",
 }
 
+COMMAND_SECTIONS = {"prepare": "Agents", "grade": "Agents", "check": "Judge", "trace": "Agents", "import": "Share"}
+
 PROVIDERS = {
     "acp": "agentv.extensions.agents.adapters.acp.target:Acp",
     "claude": "agentv.extensions.agents.adapters.native.claude:Claude",

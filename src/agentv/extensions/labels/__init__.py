@@ -5,6 +5,8 @@ COMMANDS = {
     "judge": "agentv.extensions.labels.commands:group",
 }
 
+COMMAND_SECTIONS = {"label": "Judge", "judge": "Judge"}
+
 OPTIONS = {
     "view --label": "agentv.extensions.labels.pages.options:LABEL",
     "view --by": "agentv.extensions.labels.pages.options:BY",

@@ -6,6 +6,8 @@ COMMANDS = {
     "pull": "agentv.extensions.team.commands.pull:group",
 }
 
+COMMAND_SECTIONS = {"serve": "Share", "push": "Share", "pull": "Share"}
+
 OPTIONS = {"eval --no-push": "agentv.extensions.team.commands.pushing:NO_PUSH"}
 
 BESIDE_RUNS = {"push": "agentv.extensions.team.commands.pushing:pushing"}

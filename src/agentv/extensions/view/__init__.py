@@ -2,6 +2,8 @@
 
 COMMANDS = {"view": "agentv.extensions.view.command:command"}
 
+COMMAND_SECTIONS = {"view": "Read"}
+
 PAGES = {
     "project": "agentv.extensions.view.app:project_application",
     "static": "agentv.extensions.view.static:static_route",

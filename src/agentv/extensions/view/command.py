@@ -8,8 +8,7 @@ import click
 
 from agentv.cli.completion.values import runs
 from agentv.cli.lazy import options_of_extensions
-from agentv.errors import ExitStatus, UsageError
-from agentv.registry.extras import missing_extra
+from agentv.errors import ExitStatus
 
 
 @click.command("view", epilog="Example: agentv view --port 8000")
@@ -25,10 +24,6 @@ def command(named: tuple[str, ...], port: int | None, by: str = "", *, no_open: 
     --edit, --label or --run. With them the address contains a token, and only pages opened with it can change
     anything. Press Ctrl-C to stop it.
     """
-    for module in ("starlette", "uvicorn", "sse_starlette"):
-        missing = missing_extra(module, "view", "agentv view")
-        if missing is not None:
-            raise UsageError(missing.message, missing.hint)
     from agentv.app.results.project import Project
     from agentv.extensions.view.serving import listening_socket, opened_in_browser, serve
     from agentv.extensions.view.state import ViewOptions, own_project, view_of

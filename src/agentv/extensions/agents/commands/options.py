@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import click
 
-VARIANT = click.Option(
-    ["--variant", "variants"], multiple=True, metavar="NAME", help="Run only this variant. Repeatable."
+from agentv.cli.lazy import Option
+
+VARIANT = Option(
+    ["--variant", "variants"],
+    multiple=True,
+    metavar="NAME",
+    help="Run only this variant. Repeatable.",
+    section="Agents",
 )
-SANDBOX = click.Option(
-    ["--sandbox"], type=click.Choice(("none", "bwrap", "docker")), help="What confines agents to their workspaces."
+SANDBOX = Option(
+    ["--sandbox"],
+    type=click.Choice(("none", "bwrap", "docker")),
+    help="What confines agents to their workspaces.",
+    section="Agents",
 )
-KEEP_WORKSPACES = click.Option(
+KEEP_WORKSPACES = Option(
     ["--keep-workspaces"],
     type=click.Choice(("none", "failed", "all")),
     help="Workspaces to keep (default: failed).",
+    section="Agents",
 )
-WORKSPACE_PATH = click.Option(
-    ["--workspace-path"], metavar="DIR", help="Run agents in this existing directory itself, one at a time."
+WORKSPACE_PATH = Option(
+    ["--workspace-path"],
+    metavar="DIR",
+    help="Run agents in this existing directory itself, one at a time.",
+    section="Agents",
 )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from agentv.cli.lazy import Option
 from agentv.cli.printing import for_people
 from agentv.reports.text.escaping import one_line
 from agentv.reports.text.paths import shown_from
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 
     Beside = Callable[[Opened], AbstractContextManager[Opened]]
 
-NO_PUSH = click.Option(
-    ["--no-push"], is_flag=True, help="Do not push this run to the team's server that is configured."
+NO_PUSH = Option(
+    ["--no-push"], is_flag=True, help="Do not push this run to the team's server that is configured.", section="Output"
 )
 
 EXPOSED = "warning: the address is http://, so the token and the runs are not encrypted on their way"

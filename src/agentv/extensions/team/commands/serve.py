@@ -100,10 +100,9 @@ def _serve(address: str, data: Path, options: ServeOptions) -> int:
 
     if needs := lacking(PAGES, "project"):
         raise UsageError(f"agentv serve {needs}", HOW_TO_GET)
-    for module in ("starlette", "uvicorn", "sse_starlette", "authlib"):
-        missing = missing_extra(module, "server", "agentv serve")
-        if missing is not None:
-            raise UsageError(missing.message, missing.hint)
+    missing = missing_extra("authlib", "server", "agentv serve")
+    if missing is not None:
+        raise UsageError(missing.message, missing.hint)
     from agentv.extensions.team.opening import open_team_database
     from agentv.extensions.team.push.remote import is_exposed
     from agentv.extensions.team.server.openid.opening import opened_provider
