@@ -15,6 +15,7 @@ from agentv.app.registries import registries
 from agentv.authoring.convert.agentv.dropped import names_in, without_key
 from agentv.authoring.convert.agentv.restated import restated
 from agentv.authoring.convert.fixes import Rename, rewritten
+from agentv.authoring.dialects.recognition import by_name
 from agentv.authoring.fields.request import Registries
 from agentv.authoring.loading.check import check_file
 from agentv.authoring.loading.load import LoadRequest, load
@@ -103,7 +104,8 @@ class _Project:
     def converted(self, excluded: tuple[str, ...], *, whole: bool) -> ConvertedProject:
         """Rewrite what can be rewritten, and write it. `whole`: write nothing if a file is invalid."""
         wrong: list[Diagnostic] = []
-        files = eval_files_in(self.directory, self.process_env)
+        found = eval_files_in(self.directory, self.process_env)
+        files = [path for path in found if by_name(path) is None]  # those of other tools are in their own words
         for path in files:
             try:
                 self._meant[path] = self._meaning(path)

@@ -5,6 +5,7 @@ Nothing is dropped silently: what has no equivalent is reported, as an error whe
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from glob import has_magic
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, plain
 from agentv.extensions.promptfoo.translation.assertions import assertions
 from agentv.extensions.promptfoo.translation.cases import CaseConverter
 from agentv.extensions.promptfoo.translation.embedders import with_named_embedder
@@ -21,9 +22,13 @@ from agentv.extensions.promptfoo.translation.matrix import fits, matrix_of, writ
 from agentv.extensions.promptfoo.translation.moved_transforms import with_moved_transforms
 from agentv.extensions.promptfoo.translation.options import AROUND, options_of
 from agentv.extensions.promptfoo.translation.pictures import only_in_blocks, picture_variables
-from agentv.extensions.promptfoo.translation.prompt_settings import with_prompt_settings
+from agentv.extensions.promptfoo.translation.prompt_settings import (
+    is_program,
+    with_default_settings,
+    with_prompt_settings,
+)
 from agentv.extensions.promptfoo.translation.prompts import Prompts, prompts_of
-from agentv.extensions.promptfoo.translation.provider_prompts import with_common_prompts
+from agentv.extensions.promptfoo.translation.provider_prompts import with_common_prompts, with_listed_prompts
 from agentv.extensions.promptfoo.translation.providers.targets import named_targets, targets
 from agentv.extensions.promptfoo.translation.references import resolved
 from agentv.extensions.promptfoo.translation.source import FILE, Source, mapping, number_node, ordered, text_node
@@ -49,10 +54,15 @@ def eval_file(path: Path, root: MapNode, source: Source) -> Mapping[str, Node]:
     source = replace(
         source,
         only_shown=not _has_assertions(root),
+        asks_no_model=all(map(is_program, _listed(root.get("providers") or root.get("targets")))),
         pictures=picture_variables(root),
         declared_calls=declared_calls(root, source),
     )
     return _Converter(path, source).converted(root)
+
+
+def _listed(node: Node | None) -> list[Node]:
+    return node.items if isinstance(node, ListNode) else [] if node is None else [node]
 
 
 def _has_assertions(root: MapNode) -> bool:
@@ -92,6 +102,7 @@ class _Converter:
         name = self._path.absolute().parent.name if stem == "promptfooconfig" else stem
         self._made = {"name": text_node(name or "promptfoo", root.at)}
         self._made |= {key: text_node(text, root.at) for key, text in LANGUAGE.items()}
+        root = with_default_settings(with_listed_prompts(root))
         root = with_common_prompts(with_moved_transforms(with_prompt_settings(with_named_embedder(root))))
         prompts = self._prompts(root)
         matrix = matrix_of(root)
@@ -118,7 +129,9 @@ class _Converter:
         form: Literal["inline", "listed"] | None = "inline" if around else "listed" if _mixes_tables(root) else None
         prompts = prompts_of(root.get("prompts") or _default_prompt(root), self._source, root, form)
         pictures = only_in_blocks(self._source.pictures, [one.content for one in prompts.found])
-        self._source = replace(self._source, pictures=pictures)
+        contents = (one.content for one in prompts.found)
+        asked = tuple(one.text if isinstance(one, Scalar) else json.dumps(plain(one)) for one in contents)
+        self._source = replace(self._source, pictures=pictures, asked=asked)
         return prompts
 
     def _key(self, key: str, item: Node, root: MapNode) -> None:
@@ -183,7 +196,7 @@ class _Converter:
                 self._made["judge"] = judge
             return found
         if key == "vars":
-            found = variables(item, self._source, {})
+            found = variables(item, replace(self._source, asked=()), {})
             given = found.get("vars")
             self._defaults = dict(given.items) if isinstance(given, MapNode) else {}
             return found

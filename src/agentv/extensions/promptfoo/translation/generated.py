@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
 from agentv.authoring.source.nodes import MapNode, Node, Scalar, node_of, plain
 from agentv.authoring.source.python_values import as_authored
 from agentv.extensions.promptfoo.translation.providers.provider_tables import JAVASCRIPT, PYTHON
-from agentv.extensions.promptfoo.translation.source import FILE, Source
+from agentv.extensions.promptfoo.translation.source import FILE, Source, text_node
 from agentv.model.suite.suite import CODE_TIMEOUT_S
 from agentv.model.values.response import Failure
 from agentv.ports import CodeCall
@@ -51,6 +52,45 @@ def returned_tests(node: Node, source: Source) -> Node | None:
     except ForeignError as error:
         source.report.error(error.failure.code, said, error.failure.message)
         return None
+
+
+def computed_variable(key: str, said: Scalar, given: Mapping[str, Any], source: Source) -> Node | None:
+    """A variable that a function of a file computes, empty where nothing is called; None if it failed, as reported.
+
+    Args:
+        key: its name.
+        said: the file that it names.
+        given: the variables of the test.
+        source: knows the prompts, for each of which the function is called.
+    """
+    path = said.text.strip().removeprefix(FILE)
+    if not source.admits(path, said):
+        return None
+    if not source.asked:
+        hint = "write it in the 'vars' of each test"
+        source.tell(said, f"a computed variable of 'defaultTest', '{key}', has no equivalent", hint)
+        return None
+    if not source.calls:
+        source.report.remark("unchecked-cases", said, f"'{path}' is not called here: '{key}' is computed when it runs")
+        return text_node("", said.at)
+    place, is_python = str(source.directory / path), PurePosixPath(path).suffix in PYTHON
+    try:
+        found = [
+            _in_python(place, "get_var", [key, prompt, given], source)
+            if is_python
+            else _in_javascript(place, "", [key, prompt, given], source)
+            for prompt in source.asked
+        ]
+    except ForeignError as error:
+        source.report.error(error.failure.code, said, error.failure.message)
+        return None
+    outputs = [one.get("output") if isinstance(one, Mapping) and not one.get("error") else None for one in found]
+    if not outputs[0] or any(one != outputs[0] for one in outputs):
+        why = "returns no 'output'" if not all(outputs) else "computes a different value for each prompt"
+        source.report.error(_BAD, said, f"{path} {why}")
+        return None
+    value = outputs[0].strip() if is_python and isinstance(outputs[0], str) else outputs[0]
+    return node_of(value, said.at)
 
 
 def _in_python(path: str, function: str, given: list[Any], source: Source) -> Any:

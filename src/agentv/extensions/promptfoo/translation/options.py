@@ -21,6 +21,11 @@ _JUDGE_READS = frozenset({"output", "rubric", "vars", "env"})
 _RUBRIC = re.compile(r"(\{\{-?\s*)rubric(\s*(?:\|[^}]*)?-?\}\})")
 
 
+def is_option(key: str) -> bool:
+    """Whether a key of `options` means something to promptfoo itself; all others are settings of models."""
+    return key in _CONVERTED or key in AROUND or key in UNREAD or key in OPTIONS_INSTEAD
+
+
 def options_of(node: Node, source: Source, passed_over: frozenset[str] = frozenset()) -> dict[str, Node]:
     """The keys of a case that its options become. What has no equivalent stays under `options`, and is refused.
 
@@ -42,8 +47,10 @@ def options_of(node: Node, source: Source, passed_over: frozenset[str] = frozens
             continue
         if key in UNREAD:
             source.note(node.keys[key], f"the option '{key}' is omitted: {UNREAD[key]}")
+        elif convert is None and key not in OPTIONS_INSTEAD and source.asks_no_model:
+            source.note(node.keys[key], f"the option '{key}' is omitted: it is a setting of models, and none is asked")
         elif convert is None:
-            hint = OPTIONS_INSTEAD.get(key, "see the keys of a case in the reference for eval files")
+            hint = OPTIONS_INSTEAD.get(key, "promptfoo sends it with the call: write it in 'config' of the providers")
             source.tell(node.keys[key], f"the option '{key}' has no equivalent", hint)
             kept[key] = item
         else:

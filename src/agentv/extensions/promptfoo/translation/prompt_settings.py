@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar
+from agentv.extensions.promptfoo.translation.options import is_option
 from agentv.extensions.promptfoo.translation.provider_prompts import labels_of, matched_prompts, prompts_of_provider
+from agentv.extensions.promptfoo.translation.providers.provider_tables import DOCUMENTS
 from agentv.extensions.promptfoo.translation.source import mapping, text_node
 
 _MERGING = (
@@ -19,6 +21,8 @@ _MERGING = (
     "vertex:",
 )
 """What the ids of providers begin with that merge the settings of a prompt into their own."""
+
+_PROGRAMS = ("echo", "exec:", "file://", "python:", "javascript:", "http:", "https:", "webhook:")
 
 _KEY = "config"
 
@@ -41,6 +45,37 @@ def with_prompt_settings(root: MapNode) -> MapNode:
     bare: list[Node] = [_without(one) for one in prompts]
     kept: dict[str, Node] = {place: ListNode(made, root.at), "prompts": ListNode(bare, root.at)}
     return mapping(root, {**root.items, **kept})
+
+
+def with_default_settings(root: MapNode) -> MapNode:
+    """The configuration with the settings of models among `defaultTest.options` in the `config` of its providers.
+
+    promptfoo merges them into the settings of every call. They stay where some provider may not take them so.
+    """
+    place = "providers" if "providers" in root.items else "targets"
+    given, default = root.get(place), root.get("defaultTest")
+    providers = given.items if isinstance(given, ListNode) else [given] if given is not None else []
+    options = default.get("options") if isinstance(default, MapNode) else None
+    if not isinstance(options, MapNode) or not isinstance(default, MapNode):
+        return root
+    settings = {key: item for key, item in options.items.items() if not is_option(key)}
+    if not settings or not all(_merges(one) or is_program(one) for one in providers):
+        return root
+    left = mapping(options, {key: item for key, item in options.items.items() if key not in settings})
+    shared = MapNode(settings, options.keys, options.at)
+    made = [_merged(one, shared, {}) if _merges(one) else one for one in providers]
+    kept: dict[str, Node] = {
+        place: ListNode(made, root.at),
+        "defaultTest": mapping(default, {**default.items, "options": left}),
+    }
+    return mapping(root, {**root.items, **kept})
+
+
+def is_program(provider: Node) -> bool:
+    """Whether a provider is an echo, a command or a file, which takes no settings of models."""
+    identity = provider.get("id") if isinstance(provider, MapNode) else provider
+    text = identity.text if isinstance(identity, Scalar) else ""
+    return text.startswith(_PROGRAMS) and not text.endswith(DOCUMENTS)
 
 
 def _merges(provider: Node) -> bool:

@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar
-from agentv.extensions.promptfoo.translation.source import FILE, mapping
+from agentv.extensions.promptfoo.translation.source import FILE, mapping, text_node
 
 _KEY = "prompts"
+
+
+def with_listed_prompts(root: MapNode) -> MapNode:
+    """The configuration with `prompts` as a list, which may be a mapping from files to labels."""
+    said = root.get(_KEY)
+    if not isinstance(said, MapNode) or said.items.keys() & {"id", "raw", "label", "prompt", "file"}:
+        return root
+    listed: list[Node] = [
+        mapping(label, {"id": text_node(path, said.keys[path]), "label": label}) for path, label in said.items.items()
+    ]
+    return mapping(root, {**root.items, _KEY: ListNode(listed, said.at)})
 
 
 def with_common_prompts(root: MapNode) -> MapNode:

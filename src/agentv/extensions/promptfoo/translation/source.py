@@ -43,6 +43,8 @@ class Source(Struct, frozen=True):
         pictures: variables that are picture files, and that prompts show in blocks of their own.
         declared_calls: what the providers declare as `tools` and as `functions`.
         only_shown: no test has an assertion, so that what an answer holds changes no verdict.
+        asks_no_model: every provider is a program or an echo, which settings of models do not reach.
+        asked: the texts of the prompts, which functions that compute variables get.
         uncalled: functions that return tests and were not called.
     """
 
@@ -52,7 +54,9 @@ class Source(Struct, frozen=True):
     pictures: frozenset[str] = frozenset()
     declared_calls: Mapping[str, Node] = field(default_factory=dict)
     only_shown: bool = False
+    asks_no_model: bool = False
     within: tuple[str, ...] = ()
+    asked: tuple[str, ...] = ()
     uncalled: list[Node] = field(default_factory=list)
 
     @property
@@ -106,8 +110,11 @@ class Source(Struct, frozen=True):
         return outside or not self.boundary.admits(str(start))
 
     def admits(self, written: str, at: Node) -> bool:
-        """Whether a file may be read; where it may not, that is reported."""
-        return self._admits(self._path(written), at)
+        """Whether a file is there and may be read; where not, that is reported."""
+        path = self._path(written)
+        if self._admits(path, at) and not is_file(str(path)):
+            self.tell(at, f"{shown(str(path))} does not exist", "fix the path")
+        return self.boundary.admits(str(path)) and is_file(str(path))
 
     def _path(self, written: str) -> Path:
         return Path(os.path.normpath(self.directory / written.removeprefix(FILE)))

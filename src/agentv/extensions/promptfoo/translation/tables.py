@@ -163,10 +163,7 @@ RUBRICS = frozenset({"llm-rubric"})
 EMPTY_MARK = 0.000001
 """The least score that passes where any score above 0 does."""
 
-UNREAD: Mapping[str, str] = dict.fromkeys(
-    ("delay", "max_tokens", "maxTokens", "response_format", "showOutput", "temperature", "timeout"),
-    "promptfoo does not read it there",
-) | {
+UNREAD: Mapping[str, str] = {
     "disableConversationVar": "agentv has no variable '_conversation'",
     "runSerially": "cases do not depend on their order",
 }

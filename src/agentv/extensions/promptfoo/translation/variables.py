@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, plain, span_of
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
+from agentv.extensions.promptfoo.translation.generated import computed_variable
 from agentv.extensions.promptfoo.translation.source import FILE, Source, mapping, text_node, whole_number
 from agentv.templating import Language, RenderError, Scope, has_placeholder, render_text, undeclared
 
@@ -100,24 +101,28 @@ def _merged(node: Scalar | ListNode, source: Source) -> MapNode | None:
 
 
 def _variable(key: str, node: Node, known: Mapping[str, Node], source: Source) -> Node | None:
-    """A variable's value; None where there is none: its placeholder is undefined then, and is refused."""
-    if isinstance(node, ListNode) and not _is_expanded(node):
-        return node
-    if isinstance(node, ListNode):
+    """A variable's value; None where there is none, which is reported."""
+    if isinstance(node, ListNode) and _is_expanded(node):
         items = [_variable(key, item, known, source) for item in node.items]
         flat = [one for item in items for one in (item.items if isinstance(item, ListNode) else [item])]
         return ListNode([item for item in flat if item is not None], node.at)
-    if not isinstance(node, Scalar) or not isinstance(node.value, str):
-        unset = isinstance(node, Scalar) and node.value is None  # promptfoo shows it as empty text
-        return text_node("", node.at) if unset else whole_number(node)
-    if source.is_code(node.value) or node.value.startswith("package:"):
+    if isinstance(node, Scalar) and isinstance(node.value, str):
+        return _text(key, node, node.value, known, source)
+    unset = isinstance(node, Scalar) and node.value is None  # promptfoo shows it as empty text
+    return text_node("", node.at) if unset else whole_number(node)
+
+
+def _text(key: str, node: Scalar, text: str, known: Mapping[str, Node], source: Source) -> Node | None:
+    if source.is_code(text) and not text.endswith(".rb"):
+        return computed_variable(key, node, {name: plain(item) for name, item in known.items()}, source)
+    if source.is_code(text) or text.startswith("package:"):
         source.tell(node, f"the variable '{key}' is computed by '{node.text}'", "write its value")
         return None
-    if node.value.startswith(FILE):
+    if text.startswith(FILE):
         return _path_of(node, source) if key in source.pictures else _of_file(node, source)
-    text = node.value.removesuffix("\n")  # as promptfoo takes it
-    node = node if text == node.value else text_node(text, node.at)
-    return _filled(node, known, source) if has_placeholder(text) else node
+    cut = text.removesuffix("\n")  # as promptfoo takes it
+    node = node if cut == text else text_node(cut, node.at)
+    return _filled(node, known, source) if has_placeholder(cut) else node
 
 
 def _path_of(node: Scalar, source: Source) -> Node | None:

@@ -436,11 +436,53 @@ def facts(result: TrialResult) -> tuple[Any, ...]:
     return result.trial.case.id, result.status, result.score, result.output
 
 
-def test_a_variable_that_is_computed_is_undefined_and_so_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["a.py", "a.cjs"])
+def test_a_variable_is_computed_when_the_suite_runs(name: str, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(
+        "def get_var(name, prompt, others):\n    return {'output': f'{name}-{others[\"b\"]}\\n'}\n"
+    )
+    (tmp_path / "a.cjs").write_text("module.exports = (name, prompt, others) => ({output: `${name}-${others.b}`});\n")
     text = "prompts: '{{ a }}'\nproviders: echo\n"
-    text += "tests: [{vars: {a: file://a.js}, assert: [{type: contains, value: x}]}]\n"
-    assert converted(text, tmp_path)[1] == ["the variable 'a' is computed by 'file://a.js'"]
-    assert {one.code for one in validate((str(tmp_path / "promptfooconfig.yaml"),), {})} == {"no-equivalent"}
+    text += f"tests: [{{vars: {{b: c, a: file://{name}}}, assert: [{{type: equals, value: a-c}}]}}]\n"
+    path = write(tmp_path, text)
+    assert translated(path)[0]["tests"][0]["vars"] == {"b": "c", "a": "a-c"}
+    document, found = translated(path, calls=False)
+    assert (document["tests"][0]["vars"]["a"], [one.severity for one in found]) == ("", ["hint"])
+
+
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        ("{a: file://nowhere.py}", "nowhere.py does not exist"),
+        ("{a: file://a.rb}", "the variable 'a' is computed by 'file://a.rb'"),
+        ("{a: file://bad.py}", "bad.py returns no 'output'"),
+    ],
+)
+def test_a_variable_that_cannot_be_computed_is_an_error(variables: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "bad.py").write_text("def get_var(name, prompt, others):\n    return {'error': 'no'}\n")
+    text = f"prompts: '{{{{ a }}}}'\nproviders: echo\ntests: [{{vars: {variables}, assert: [{{type: contains, value: x}}]}}]\n"
+    (told,) = converted(text, tmp_path)[1]
+    assert told.endswith(message)
+
+
+def test_settings_of_models_among_the_default_options_are_those_of_the_providers(tmp_path: Path) -> None:
+    text = f"prompts: a\nproviders: [openai:gpt-5, echo]\ndefaultTest: {{options: {{temperature: 0.5}}}}\ntests: [{TEST}]\n"
+    document, told = converted(text, tmp_path)
+    assert (document["targets"][0]["temperature"], told) == (0.5, [])
+    own = TEST.replace("{vars", "{options: {temperature: 0}, vars")
+    _, told = converted(f"prompts: a\nproviders: [openai:gpt-5]\ntests: [{own}]\n", tmp_path)
+    assert told == ["the option 'temperature' has no equivalent"]
+    _, told = converted(f"prompts: a\nproviders: [echo]\ntests: [{own}]\n", tmp_path)
+    assert told == ["the option 'temperature' is omitted: it is a setting of models, and none is asked"]
+
+
+def test_a_provider_below_its_path_is_called_by_its_id(tmp_path: Path) -> None:
+    text = f"prompts: {{a.txt: one}}\nproviders: [{{'openai:gpt-5': {{id: low, config: {{temperature: 0}}}}}}]\ntests: [{TEST}]\n"
+    (tmp_path / "a.txt").write_text("Say {{ a }}")
+    document, told = converted(text, tmp_path)
+    assert told == []
+    assert document["targets"][0]["name"] == "low"
+    assert document["prompts"] == [{"label": "one", "prompt": "file://a.txt"}]
 
 
 def test_rows_of_csv_are_asked_the_prompt(tmp_path: Path) -> None:
@@ -627,10 +669,10 @@ def test_options_of_tests_and_of_the_default_test(tmp_path: Path) -> None:
     text = f"prompts: a\n{HEAD}defaultTest:\n  assert: [{{type: llm-rubric, value: kind}}]\n  options:\n"
     text += "    provider: {id: 'openai:m', config: {temperature: 0}}\n"
     text += "    rubricPrompt: 'Judge {{ output }} by {{ rubric }} for {{ name }}'\n"
-    text += "    transform: output.trim()\n    temperature: 0.5\n"
+    text += "    transform: output.trim()\n    runSerially: true\n"
     text += f"tests: [{TEST}, {{assert: [{{type: contains, value: a}}], options: {{disableDefaultAsserts: true}}}}]\n"
     document, told = converted(text, tmp_path)
-    assert told == ["the option 'temperature' is omitted: promptfoo does not read it there"]
+    assert told == ["the option 'runSerially' is omitted: cases do not depend on their order"]
     assert document["judge"] == {"provider": "openai:m", "temperature": 0}
     assert document["default_test"]["options"] == {
         "prompt": "Judge {{ output }} by {{ rubrics }} for {{ vars.name }}",

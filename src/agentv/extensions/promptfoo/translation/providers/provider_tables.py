@@ -187,12 +187,30 @@ CHAT_COMPLETIONS = frozenset(
 )
 """Providers, by our names, whose calls of tools have OpenAI's form in promptfoo."""
 
+SENT: Mapping[str, frozenset[str]] = {
+    "openai": frozenset({"metadata", "service_tier", "store", "user"}),
+    "perplexity": frozenset(
+        {
+            "return_images",
+            "return_related_questions",
+            "search_after_date_filter",
+            "search_before_date_filter",
+            "search_domain_filter",
+            "search_recency_filter",
+            "web_search_options",
+        }
+    ),
+    "xai": frozenset({"search_parameters"}),
+}
+"""Provider, by our name → settings that promptfoo sends as they are, and that only `extra` can hold here."""
+
 UNUSED_SETTINGS: Mapping[str, str] = {
     "apiKeyRequired": "a server on this machine needs no key",
     "appendUsageToOutput": "usage is part of every result",
     "delay": "promptfoo does not read it there",
     "maxConcurrency": "promptfoo does not read it there",
     "options": "promptfoo does not read it there",
+    "usage_tier": "costs come from the price list, or from the server",
     "inferenceModelType": "LiteLLM knows the models",
     "debug": "use -v",
     "cost": "costs come from the price list, or from the server",

@@ -25,6 +25,7 @@ from agentv.extensions.promptfoo.translation.providers.provider_tables import (
     PROVIDERS,
     PYTHON,
     RESPONSES,
+    SENT,
     SERVERS,
 )
 from agentv.extensions.promptfoo.translation.providers.services import own_form, with_service_settings
@@ -135,7 +136,9 @@ def _target(node: Node, source: Source) -> Node:
     if "id" not in node.items and len(node.items) == 1:  # {"openai:x": {config: …}}
         (identity, options), *_ = node.items.items()
         items = dict(options.items) if isinstance(options, MapNode) else {}
-        node = mapping(node, {"id": text_node(identity, node.keys[identity]), **items})
+        own = items.pop("id", None)  # what it is called
+        named = {"label": own} if own is not None else {}
+        node = mapping(node, {**named, **items, "id": text_node(identity, node.keys[identity])})
     said = node.get("id")
     if not isinstance(said, Scalar):
         source.tell(node, "this provider has no id")
@@ -222,7 +225,8 @@ def _model(provider: _Provider) -> dict[str, Node] | None:
     identity = provider.identity
     responses = _renamed(identity, RESPONSES)
     if responses is not None:
-        return {"provider": provider.text(responses), "api": provider.text("responses"), **provider.model_settings()}
+        settings = _with_sent(responses.partition(":")[0], provider.model_settings(), provider.node)
+        return {"provider": provider.text(responses), "api": provider.text("responses"), **settings}
     if identity in ALIKE:
         return {"provider": provider.text(identity)}
     if identity.startswith(OTHER_APIS):
@@ -239,6 +243,7 @@ def _model(provider: _Provider) -> dict[str, Node] | None:
         settings |= _resource(settings)
     elif name.partition(":")[0] in _CLOUD:
         settings = _of_cloud(name.partition(":")[0], settings, provider.node)
+    settings = _with_sent(name.partition(":")[0], settings, provider.node)
     return {"provider": provider.text(name), **settings}
 
 
@@ -260,6 +265,16 @@ def _agent(name: str, provider: _Provider) -> dict[str, Node]:
             source.tell(item, f"'{key}' of a coding agent has no equivalent", f"write what '{name}' has instead")
         made[AGENT_KEYS.get(key, key)] = item
     return made
+
+
+def _with_sent(provider: str, settings: dict[str, Node], at: Node) -> dict[str, Node]:
+    """The settings with those under `extra` that are sent as they are."""
+    sent = {key: item for key, item in settings.items() if key in SENT.get(provider, ())}
+    if not sent:
+        return settings
+    given = settings.get("extra")
+    extra = mapping(at, {**(given.items if isinstance(given, MapNode) else {}), **sent})
+    return {**{key: item for key, item in settings.items() if key not in sent}, "extra": extra}
 
 
 def _with_model(name: str, settings: dict[str, Node]) -> dict[str, Node]:
