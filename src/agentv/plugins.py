@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agentv.authoring.dialects.dialect import DocumentDialect, SampleDialect, Translation
+from agentv.authoring.source.nodes import node_of, plain
 from agentv.errors import UsageError
 from agentv.model.run.budget import Ceiling
 from agentv.model.run.context import AssertionContext
@@ -80,4 +81,6 @@ __all__ = [
     "Translation",
     "UsageError",
     "Verbatim",
+    "node_of",
+    "plain",
 ]

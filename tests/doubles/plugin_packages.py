@@ -117,18 +117,20 @@ def check_key(node, reading):
 '''
 
 DIALECT = """
-class AcmeList:
+from agentv.plugins import DocumentDialect, Translation, node_of, plain
+
+
+class AcmeList(DocumentDialect):
     title = "a list of Acme"
 
-    def convert(self, source, options):
-        print("converted", source)
-        return 0
-
-    def claims(self, path, data):
+    def claims(self, path, root, data):
         return data.startswith(b"acme")
 
-    def refuse(self, path):
-        pass
+    def translate(self, path, root, reading, *, calls):
+        tests = [
+            {"id": word, "input": word, "assert": [{"type": "contains", "value": word}]} for word in plain(root)["acme"]
+        ]
+        return Translation(node_of({"target": "echo", "tests": tests}, root.at))
 
 
 ACME_LIST = AcmeList()

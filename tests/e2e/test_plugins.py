@@ -268,8 +268,15 @@ def test_an_extension_of_a_package_adds_what_those_of_agentv_add(extended):
     exported = run(extended, "results", "export", "--format", "lines", "-o", "run.txt")
     assert (exported.status, exported.stderr) == (0, "lines: run.txt\n")
     extended.write("acme.yaml", "acme: [a]\n")
-    assert run(extended, "convert", "acme.yaml").stdout == "converted acme.yaml\n"
-    assert "this is a list of Acme" in run(extended, "validate", "acme.yaml").stderr
+    listed = run(extended, "eval", "acme.yaml")
+    assert (listed.status, "note: acme.yaml is read as a list of Acme" in listed.stderr) == (0, True), listed.stderr
+    assert run(extended, "convert", "acme.yaml").status == 0
+    assert run(extended, "eval", "acme.eval.yaml").status == 0
+    extended.write("promptfooconfig.yaml", "acme: [a]\n")
+    both = run(extended, "validate", "promptfooconfig.yaml")
+    assert (both.status, "two dialects claim this file" in both.stderr) == (2, True)
+    assert "a promptfoo configuration and a list of Acme" in both.stderr
+    (extended.path / "promptfooconfig.yaml").unlink()
     extended.write(".agentv/config.yaml", "acme: no\n")
     assert "config.yaml:1:7: error[bad-value]: 'acme' must be yes" in run(extended, "validate", ".").stderr
     extended.write(".agentv/config.yaml", "acme: 'yes'\n")

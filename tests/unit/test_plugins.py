@@ -9,7 +9,7 @@ NAMES = """
 Alias AsWritten AssertionContext Between Block CallFailure CallTimeTemplate Ceiling Check Count DeclaredAssertion Doc
 DocumentBlock DocumentDialect Embedder Embeddings Executor Failure FileBlock FilePath Fraction FromEnvironment Grade ImageBlock Issue
 Message Nonempty ProviderSettings RetrievedText RunData SampleDialect Seconds Secret Target TargetRequest TargetResponse TargetSpec Text TextBlock
-Texts TokenUsage ToolCall Translation UsageError Verbatim
+Texts TokenUsage ToolCall Translation UsageError Verbatim node_of plain
 """
 
 

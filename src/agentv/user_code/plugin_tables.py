@@ -14,6 +14,7 @@ from agentv.registry.extensions import (
     CASE_KEYS,
     COMMAND_SECTIONS,
     COMMANDS,
+    DIALECTS,
     ENDPOINTS,
     EXPORT_FORMATS,
     OPTIONS,
@@ -41,7 +42,11 @@ from agentv.registry.plugins import (
 from agentv.user_code.functions.guard import ForeignError, foreign_code
 from agentv.user_code.plugins import BadPluginError, import_plugin, installed_plugins, note_files, problem_with
 
-_CLASSES = {COMMANDS: "click:Command", OPTIONS: "click:Option"}
+_CLASSES = {
+    COMMANDS: "click:Command",
+    OPTIONS: "click:Option",
+    DIALECTS: "agentv.authoring.dialects.dialect:Dialect",
+}
 """Kind → the class of what is registered, where there is one."""
 
 
