@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -10,14 +11,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv.authoring.assertions.graded import assertions_of, counts_any, turn_facts
-from agentv.authoring.assertions.needs import Facts, check_needs, need_nothing
 from agentv.authoring.cases.case_assertions import CaseAssertions, Entries
-from agentv.authoring.cases.case_input import InputReader
 from agentv.authoring.cases.context import CaseContext, CaseNotes
 from agentv.authoring.cases.defaults import CaseDefaults
 from agentv.authoring.cases.dependencies import read_dependencies
-from agentv.authoring.cases.matrix import PromptMatrix
-from agentv.authoring.cases.messages import read_criteria, read_messages
+from agentv.authoring.cases.matrix import Around, PromptMatrix
+from agentv.authoring.cases.messages import read_criteria, read_files, read_messages, with_files
 from agentv.authoring.cases.turns import TurnReader
 from agentv.authoring.cases.work import refuse_lacking
 from agentv.authoring.cases.written_case import WrittenCase
@@ -38,6 +37,7 @@ from agentv.model.suite.workspace import NO_WORK_LIMITS, WorkLimits, WorkspaceSp
 from agentv.model.values.message import Message
 from agentv.model.values.values import Json, JsonObject
 from agentv.registry.extensions import CASE_KEYS
+from agentv.registry.fields import DeclaredAssertion
 from agentv.registry.types import ProviderSettings
 from agentv.templating import Scope
 
@@ -331,3 +331,155 @@ def _variables(node: Node | None, defaults: CaseDefaults, reading: Reading) -> R
         return Result(defaults.vars, valid=False)
     own: dict[str, Json] = plain(node)
     return Result({**defaults.vars, **own, **defaults.fixed})
+
+
+_modest: set[type] = set()
+"""Types that need nothing, so that they are seen at a glance: this is asked for every assertion of every case."""
+
+
+class Facts(Struct, frozen=True):
+    """Data of a case that assertions may need; for a case with turns, of the last turn.
+
+    Attributes:
+        targets: that will be called; empty where that is not known yet.
+    """
+
+    id: str | None
+    variables: JsonObject
+    has_reference: bool
+    has_criteria: bool
+    turns: Sequence[Turn]
+    targets: Sequence[TargetSpec] = ()
+
+
+def need_nothing(entries: Iterable[AssertionEntry]) -> bool:
+    """Whether all entries are known to need nothing from a case, as most do."""
+    return _modest.issuperset([type(entry.assertion) for entry in entries])
+
+
+def check_needs(entries: Iterable[AssertionEntry], facts: Facts, report: Report) -> None:
+    """Report what the entries of one case lack, and those of its turns."""
+    last = facts.turns[-1].expected_output if facts.turns else None
+    _check(entries, facts if last is None else replace(facts, has_reference=bool(last)), report)
+    for turn in facts.turns:
+        own = replace(facts, has_reference=bool(turn.expected_output), has_criteria=turn.criteria is not None)
+        _check(turn.assertions, own, report)
+
+
+def _check(entries: Iterable[AssertionEntry], facts: Facts, report: Report) -> None:
+    for entry in entries:
+        assertion = entry.assertion
+        if type(assertion) in _modest:
+            continue
+        if (
+            isinstance(assertion, DeclaredAssertion)
+            and type(assertion).missing_inputs is not DeclaredAssertion.missing_inputs
+        ):
+            for issue in assertion.missing_inputs(
+                facts.variables, reference=facts.has_reference, criteria=facts.has_criteria
+            ):
+                notes = (f"the case '{facts.id}' has none",) if facts.id and issue.code == "missing-key" else ()
+                report.error(issue.code, entry.span, issue.message, hint=issue.hint, notes=notes)
+            if facts.targets and assertion.lacks_context(facts.variables):
+                _report_no_context(entry, facts.targets, report)
+        elif hasattr(type(assertion), "assert_"):
+            _check(entry.inner, facts, report)
+        else:
+            _modest.add(type(assertion))
+
+
+def _report_no_context(entry: AssertionEntry, targets: Iterable[TargetSpec], report: Report) -> None:
+    """Report the first target whose replies contain no retrieved text."""
+    mute = next((one for one in targets if not getattr(one.settings, "returns_context", True)), None)
+    if mute is not None:
+        message = f"'{entry.type}' needs the retrieved text, which target '{mute.name}' does not return"
+        hint = "give it as 'context', as a variable 'context', or by 'context_transform' from the answer"
+        report.error("missing-key", entry.span, message, hint=hint)
+
+
+class InputReader(Struct, frozen=True):
+    """Reads the inputs of the cases of one suite. Returns None for an invalid one, which is reported."""
+
+    defaults: CaseDefaults
+
+    def read(self, case: WrittenCase, reading: Reading) -> tuple[Message, ...] | None:
+        """The messages of a case, or those before its first turn."""
+        return self._opening(case, reading) if case.has_turns else self._input(case, reading)
+
+    def preamble(self, case: WrittenCase, reading: Reading) -> int:
+        """Number of messages that the suite puts before those of a case in a conversation."""
+        if case.keys.conversation_id is None or case.keys.skip_defaults or self.defaults.input is None:
+            return 0
+        return len(self._of_suite(self.defaults.input, reading) or ())
+
+    def around(self, case: WrittenCase, reading: Reading) -> Around:
+        """Puts what the suite says for all inputs around the messages of a prompt."""
+
+        def around(messages: tuple[Message, ...], node: Node) -> tuple[Message, ...] | None:
+            return self._with_defaults(messages, node, case, reading)
+
+        return around
+
+    def _input(self, case: WrittenCase, reading: Reading) -> tuple[Message, ...] | None:
+        given, defaults = case.keys.input, self.defaults
+        if defaults.prompted and (given is None or is_empty(given)):
+            return ()
+        if given is None and not case.alone and defaults.input is not None:
+            own = _question(defaults.input, case.node, reading.of_suite())
+            return None if own is None else self._with_files(own, defaults.input, case, reading)
+        if given is None or is_empty(given):
+            if "input" not in case.not_missing:
+                reading.report.error("missing-input", given or case.node, "a case needs 'input'")
+            return None
+        own = _question(given, given, reading)
+        if own is None or defaults.prompts:
+            return own
+        return self._with_defaults(own, given, case, reading)
+
+    def _opening(self, case: WrittenCase, reading: Reading) -> tuple[Message, ...] | None:
+        """The suite's `input`, then the case's own."""
+        given = case.keys.input
+        own = () if given is None or is_empty(given) else read_messages(given, "user", reading)
+        before = self.defaults.input if not case.keys.skip_defaults else None
+        if before is None or own is None or self.defaults.prompts:  # a prompt gets what the suite says before it
+            return own
+        shared = self._of_suite(before, reading)
+        return None if shared is None else (*shared, *own)
+
+    def _with_defaults(
+        self, own: tuple[Message, ...], given: Node, case: WrittenCase, reading: Reading
+    ) -> tuple[Message, ...] | None:
+        """The messages with their files, after those of the suite, unless `skip_defaults` says otherwise."""
+        with_own = own if case.has_turns else self._with_files(own, given, case, reading)
+        if self.defaults.input is None or case.keys.skip_defaults or with_own is None:
+            return with_own
+        before = self._of_suite(self.defaults.input, reading)
+        return None if before is None else (*before, *with_own)
+
+    def _with_files(
+        self, own: tuple[Message, ...], given: Node, case: WrittenCase, reading: Reading
+    ) -> tuple[Message, ...] | None:
+        """The messages with the case's files, else with the suite's."""
+        files, shared = case.keys.input_files, self.defaults.input_files
+        if files is None:
+            attaches = shared is not None and not case.keys.skip_defaults and isinstance(given, Scalar)
+            return with_files(own, read_files(shared, reading.of_suite()).value) if attaches and shared else own
+        if not isinstance(given, Scalar) or len(own) != 1 or not isinstance(own[0].content, str):
+            message = "'input_files' needs an input that is a text"
+            hint = "write blocks with 'type: file' into the messages"
+            reading.report.error("bad-value", files, message, hint=hint)
+            return None
+        found = read_files(files, reading)
+        return with_files(own, found.value) if found.valid else None
+
+    def _of_suite(self, node: Node, reading: Reading) -> tuple[Message, ...] | None:
+        return read_messages(node, "user", reading.of_suite())
+
+
+def _question(node: Node, at: Node, reading: Reading) -> tuple[Message, ...] | None:
+    """Messages that say something once their placeholders are filled in."""
+    own = read_messages(node, "user", reading)
+    if own is not None and reading.renders and not any(message.content for message in own):
+        reading.report.error("missing-input", at, "'input' is empty after its placeholders are filled in")
+        return None
+    return own

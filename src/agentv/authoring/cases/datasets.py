@@ -229,7 +229,7 @@ class CaseSources(Struct):
 
     def _from_hub(self, written: str, node: Scalar) -> None:
         """A split of a dataset of Hugging Face."""
-        from agentv.authoring.cases.data_files.hub_tables import tables_of_split
+        from agentv.authoring.cases.data_files.hub_files import tables_of_split
 
         self.reader.notes.seen = True  # it may hold cases
         found, reading = tables_of_split(written, node, self.reading), self._of_data(written)

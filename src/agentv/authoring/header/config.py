@@ -6,22 +6,21 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Struct, field
 from msgspec.structs import asdict, replace
 
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import ExtraKeys, Reading
-from agentv.authoring.fields.schema import AuthoredRepeat, AuthoredRun, Unread
+from agentv.authoring.fields.schema import AuthoredRepeat, AuthoredRun, AuthoredTrials, Unread
 from agentv.authoring.header.agentv_config import canonical_config
-from agentv.authoring.header.trials import read_trials
 from agentv.authoring.source.files import is_file, shown, upwards
 from agentv.authoring.source.nodes import MapNode, Node, Scalar, holds_placeholder, kind_of
 from agentv.authoring.source.spellings import RUN, translate
 from agentv.authoring.source.yaml import read_shared
 from agentv.authoring.targets.catalog import places_of
-from agentv.model.suite.suite import DEFAULT_RETRY, RunSettings
+from agentv.model.suite.suite import DEFAULT_RETRY, Aggregate, RunSettings
 from agentv.model.values.span import Span
 from agentv.registry.extensions import CONFIG_KEYS, HOW_TO_GET, PORTS, lacking, missing
 from agentv.registry.fields import Alias, Declared, Doc, Fraction, Nonempty, Text
@@ -232,3 +231,56 @@ def over(first: RunSettings, second: RunSettings) -> RunSettings:
         second = replace(second, until=None, alpha=None, cost_limit_usd=None)
     values = asdict(first)
     return replace(second, **{name: value for name, value in values.items() if value is not None})
+
+
+_KEYS = frozenset(shape_of(AuthoredTrials).rules)
+_AGGREGATES: Mapping[str, Aggregate] = {
+    "pass_at_k": "pass_any",
+    "pass_any": "pass_any",
+    "pass_all": "pass_all",
+    "mean": "mean",
+    "confidence_interval": "mean",
+}
+"""AgentV's strategies, and how samples are combined here."""
+
+
+class TrialSettings(Struct, frozen=True):
+    """Settings from a `trials` mapping; `aggregate`: None if the block sets it itself."""
+
+    repeat: int
+    aggregate: Aggregate | None
+    cost_limit_usd: float | None = None
+
+
+def read_trials(run: Mapping[str, Node], reading: Reading) -> Any:
+    """The trials of a `run:` block; None where `repeat` is said otherwise, INVALID where it is wrong: reported.
+
+    Args:
+        run: the block by its canonical keys.
+        reading: of the suite.
+    """
+    node = run.get("repeat")
+    if not isinstance(node, MapNode) or node.items.keys().isdisjoint(_KEYS):
+        return None
+    name = reading.report.spelled(node, "repeat")
+    read = shape_of(AuthoredTrials).decode(node.items, node, reading, f"'{name}'")
+    if read is INVALID:
+        return INVALID
+    if "aggregate" in run and "strategy" in node.items:
+        message = "'strategy' is another spelling of 'aggregate', which is set too; keep one of them"
+        reading.report.error("two-spellings", node.keys["strategy"], message)
+        return INVALID
+    _report_ignored(read, node, reading)
+    aggregate = None if "aggregate" in run else _AGGREGATES[read.strategy]
+    return TrialSettings(read.count, aggregate, read.cost_limit_usd)
+
+
+def _report_ignored(read: AuthoredTrials, node: MapNode, reading: Reading) -> None:
+    """Say what of it is not applied."""
+    report = reading.report
+    if read.strategy == "confidence_interval":
+        message = "the mean of the samples decides, not the lower end of its confidence interval"
+        report.warning("not-applied", node.items["strategy"], message, hint="write 'aggregate: mean' or 'pass_all'")
+    if read.early_exit:
+        message = "'early_exit' is not applied: all samples of a case run, with the same verdict"
+        report.remark("not-applied", node.keys["early_exit"], message)

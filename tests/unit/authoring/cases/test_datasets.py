@@ -121,5 +121,5 @@ def test_a_number_and_its_text_are_the_same_id(tmp_path):
     ("tests", "found"), [("b.jsonl", ["b"]), ("d.csv", ["row-1"]), ("[a.yaml, b.jsonl]", ["a", "b"])]
 )
 def test_another_id_with_the_same_hash_is_another_id(tmp_path, monkeypatch, tests, found):
-    monkeypatch.setattr("agentv.authoring.cases.duplicates.IdTable.seen", lambda _table, _identity: True)
+    monkeypatch.setattr("agentv.authoring.cases.collector.IdTable.seen", lambda _table, _identity: True)
     assert ids(tmp_path, tests) == found

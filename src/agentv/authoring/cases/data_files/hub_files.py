@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -10,9 +11,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from agentv.authoring.cases.data_files.hub_reference import HubError, HubReference
+from agentv.authoring.cases.data_files.arrow_file import ArrowTable
+from agentv.authoring.cases.data_files.hub_reference import HubError, HubReference, read_reference
 from agentv.authoring.cases.data_files.hub_splits import files_of_split
-from agentv.authoring.source.nodes import plain
+from agentv.authoring.fields.reading import Reading
+from agentv.authoring.source.nodes import Scalar, plain
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
 from agentv.model.values.lazy_pattern import lazy_pattern
@@ -164,3 +167,26 @@ def _explained(wanted: HubReference, error: Exception) -> HubError:
 
 
 _LOGIN = "set HF_TOKEN, or run: hf auth login"
+
+
+def tables_of_split(written: str, node: Scalar, reading: Reading) -> Sequence[ArrowTable] | None:
+    """The files of a split as tables, which the suite may read then; None where they cannot be had: reported.
+
+    Args:
+        written: the reference, such as `hf://ORG/NAME/SPLIT`.
+        node: where it is written.
+        reading: of the suite.
+    """
+    missing = missing_hub()
+    if missing is not None:
+        reading.report.error(missing.code, node, missing.message, hint=missing.hint)
+        return None
+    try:
+        found = split_files(read_reference(written), reading.scope.env.get("HF_TOKEN"))
+    except HubError as error:
+        reading.report.error("bad-dataset", node, str(error), hint=error.hint)
+        return None
+    boundary = reading.places.boundary
+    if boundary is not None:
+        boundary.trees.append(os.path.realpath(found.directory) + os.sep)
+    return [ArrowTable(path) for path in found.paths]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv.authoring.cases.duplicates import IdTable
+from agentv.authoring.cases.collector import IdTable
 
 
 @given(st.lists(st.text(max_size=5)))
