@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -133,3 +135,15 @@ def test_a_run_of_one_prompt_is_partial(suite):
     ended = suite.run("eval", "evals", "--prompt", "Brief one", "--out", "brief")
     assert "--prompt selected 7 of 14 trials; the rest did not run" in ended.stderr
     assert {row["prompt_id"] for row in rows(suite, "brief")} == {"brief"}
+
+
+def test_tables_have_the_order_of_the_file_whatever_the_order_of_the_rows(suite):
+    ended = suite.run("eval", "evals", "-q", "--shuffle", "--seed", "4", "-o", "a.csv", "-o", "a.xml", "-o", "run/")
+    assert ended.status == 0, ended.stderr
+    wanted = [(f"c{at}", prompt) for at in range(7) for prompt in ("brief", "long")]
+    with (suite.path / "a.csv").open(newline="") as file:
+        assert [(row["test_id"], row["prompt_id"]) for row in csv.DictReader(file)] == wanted
+    named = re.findall(r"c\d[^\w\d].{0,5}(?:brief|long)", (suite.path / "a.xml").read_text())
+    assert [one[:2] for one in named] == [identity for identity, _ in wanted]
+    shown = suite.run("results", "show", "run", "--limit", "20").stdout
+    assert re.findall(r"^PASSED (c\d) with (\w+)", shown, re.MULTILINE) == wanted

@@ -43,7 +43,7 @@ class Exported:
         return self.chosen is everything and self.run.places is None
 
     def results(self) -> Iterator[TrialResult]:
-        """The chosen trials, in the order in which they ended."""
+        """The chosen trials, in the order of the eval files."""
         return (one for one in self.run.results() if self.chosen(one))
 
     def totals(self) -> Summary:
@@ -102,8 +102,11 @@ def _json(exported: Exported) -> Iterator[str]:
 
 def _csv(exported: Exported) -> Iterator[str]:
     from agentv.reports.export.csv_rows import render_csv
+    from agentv.store.rows.ordering import variable_names
 
-    return render_csv(exported.results(), root=exported.run.root)
+    run = replace(exported.run, places=exported.run.ordered_places())
+    names = variable_names(run.index, run.places or ())
+    return render_csv(replace(exported, run=run).results(), names, root=run.root)
 
 
 def _junit(exported: Exported) -> Iterator[str]:

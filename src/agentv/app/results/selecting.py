@@ -41,7 +41,7 @@ class SelectedTrials:
 def choose(
     run: StoredRun, selection: Selection, limit: int | None = None, *, failures_first: bool = False
 ) -> SelectedTrials:
-    """The trials of a run that match a selection, at most `limit`, in the order in which they ended.
+    """The trials of a run that match a selection, at most `limit`, in the order of the eval files.
 
     Args:
         run: the run.

@@ -56,18 +56,27 @@ class StoredRun:
         return place_holding(RESULTS)
 
     def results(self) -> Iterator[TrialResult]:
-        """Its finished trials, in the order in which they ended; of a trial that was done again, the newest.
+        """Its finished trials, in the order of the eval files; of a trial that was done again, the newest.
+
+        Raises:
+            StoreError: a line is no row; the text names it.
+        """
+        from agentv.store.rows.results import read_results_at
+
+        return read_results_at(self.index, self.root, self.ordered_places())
+
+    def ordered_places(self) -> Sequence[int]:
+        """Byte offsets of its rows, in the order of the eval files; of the selected ones if some are.
 
         Raises:
             StoreError: a line is no row; the text names it.
         """
         from agentv.store.rows.current import replaced_lines
-        from agentv.store.rows.results import read_results, read_results_at
+        from agentv.store.rows.ordering import places_in_order
 
         if self.places is not None:
-            yield from read_results_at(self.index, self.root, self.places)
-            return
-        yield from read_results(self.index, self.root, replaced_lines(self.index))
+            return self.places
+        return places_in_order(self.index, self.record, replaced_lines(self.index))
 
 
 def open_run(named: str, *, action: str, partial: bool = False) -> StoredRun:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from agentv.model.run.trial import Score, TrialResult
+from agentv.model.run.grade import Grade
+from agentv.model.run.trial import TrialResult
 from agentv.model.run.work import StoredWork
 from agentv.model.values.message import prompt_text, reference_text
+from agentv.model.values.retrieved import context_json
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json
 from agentv.reports.run.formatting import check
@@ -35,7 +37,7 @@ _NO_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 
 
-def render_csv(results: Iterable[TrialResult], *, root: str) -> Iterator[str]:
+def render_csv(results: Iterable[TrialResult], variables: Sequence[str] = (), *, root: str) -> Iterator[str]:
     """A line with the names of the columns, then a line for every trial. Nothing is held in memory.
 
     Every cell is quoted. Text that a spreadsheet would run gets a `'` in front, which says that it is text, also where
@@ -44,14 +46,17 @@ def render_csv(results: Iterable[TrialResult], *, root: str) -> Iterator[str]:
 
     Args:
         results: in the order of the lines.
+        variables: names of variables, each a column `vars.NAME`.
         root: absolute path of the repository, from which paths are shown.
     """
     line = _Line()
     writer = csv.writer(line, quoting=csv.QUOTE_ALL)
-    writer.writerow(COLUMNS)
+    writer.writerow([*COLUMNS, *(guarded(f"vars.{name}") for name in variables)])
     yield line.text
     for result in results:
-        writer.writerow([guarded(cell(result, root)) for cell in COLUMNS.values()])
+        cells = [cell(result, root) for cell in COLUMNS.values()]
+        given = result.trial.case.vars
+        writer.writerow(map(guarded, [*cells, *(_variable(given.get(name)) for name in variables)]))
         yield line.text
 
 
@@ -85,20 +90,35 @@ def _failed_checks(result: TrialResult) -> str:
     return "\n".join(check(finding) for finding in trial_view(kind, result).findings)
 
 
-def _scores(result: TrialResult) -> str:
-    """An object of JSON: the name of each assertion → its score, null where it errored."""
+def scores_of(result: TrialResult) -> dict[str, Json]:
+    """The name of each assertion → its score, null where it errored."""
+    return _of_grades(result, lambda grade: grade.score)
+
+
+def passes_of(result: TrialResult) -> dict[str, Json]:
+    """The name of each assertion → whether it passed, null where it errored."""
+    return _of_grades(result, lambda grade: grade.passed)
+
+
+def needs_of(result: TrialResult) -> dict[str, Json]:
+    """The name of each assertion that has a threshold → the score at which it passes."""
+    found = _of_grades(result, lambda grade: grade.needs)
+    return {name: needs for name, needs in found.items() if needs is not None}
+
+
+def _of_grades(result: TrialResult, read: Callable[[Grade], Json]) -> dict[str, Json]:
+    """Names have a number where another assertion has the same."""
     found: dict[str, Json] = {}
     for score in result.scores:
-        found[name_beside(found, score)] = None if score.grade.error is not None else score.grade.score
-    return _json(found) if found else ""
+        name, number = score.entry.name, 2
+        while name in found:
+            name, number = f"{score.entry.name} ({number})", number + 1
+        found[name] = None if score.grade.error is not None else read(score.grade)
+    return found
 
 
-def name_beside(found: Mapping[str, Json], score: Score) -> str:
-    """The name of an assertion; with a number where another has it already."""
-    name, number = score.entry.name, 2
-    while name in found:
-        name, number = f"{score.entry.name} ({number})", number + 1
-    return name
+def _variable(value: Json) -> Cell:
+    return value if value is None or isinstance(value, str) else _json(value)
 
 
 def _reasons(result: TrialResult) -> str:
@@ -120,6 +140,11 @@ def _json(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+def _filled(value: dict[str, Json] | list[Json]) -> str:
+    """JSON; empty if there is nothing in it."""
+    return _json(value) if value else ""
+
+
 _NOT_STORED = StoredWork()
 
 COLUMNS: Mapping[str, Callable[[TrialResult, str], Cell]] = {
@@ -135,7 +160,7 @@ COLUMNS: Mapping[str, Callable[[TrialResult, str], Cell]] = {
     "input": lambda result, _: prompt_text(result.input),
     "output": lambda result, _: result.output,
     "expected_output": lambda result, _: reference_text(result.trial.case.expected_output),
-    "scores": lambda result, _: _scores(result),
+    "scores": lambda result, _: _filled(scores_of(result)),
     "failed_checks": lambda result, _: _failed_checks(result),
     "reasons": lambda result, _: _reasons(result),
     "error_code": lambda result, _: None if result.error is None else result.error.code,
@@ -157,8 +182,11 @@ COLUMNS: Mapping[str, Callable[[TrialResult, str], Cell]] = {
     "diff_path": lambda result, _: (result.stored or _NOT_STORED).diff_path,
     "finish_reason": lambda result, _: result.finish_reason,
     "note": lambda result, _: cut_words(result),
+    "passes": lambda result, _: _filled(passes_of(result)),
+    "needs": lambda result, _: _filled(needs_of(result)),
+    "context": lambda result, _: _filled(context_json(result.context)),
 }
 """The columns in their order, and what stands in them; the second argument is the root that paths are shown from.
 
-A key that rows gain is added at the end: whoever counts columns must not miscount.
+A key that rows gain is added at the end, before the columns of variables: whoever counts columns must not miscount.
 """

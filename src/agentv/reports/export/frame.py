@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from agentv.errors import UsageError
 from agentv.model.run.trial import TrialResult
+from agentv.model.values.retrieved import context_json
 from agentv.model.values.values import Json
-from agentv.reports.export.csv_rows import COLUMNS, name_beside
+from agentv.reports.export.csv_rows import COLUMNS, needs_of, passes_of, scores_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,13 +19,14 @@ _COUNTS = frozenset({"sample", "attempts", "input_tokens", "output_tokens"})
 _OWN: Mapping[str, Callable[[TrialResult], object]] = {
     "reused": lambda result: result.reused,
     "tags": lambda result: list(result.trial.case.tags),
+    "context": lambda result: context_json(result.context),
 }
 """Columns of a CSV export whose cells are better values than texts."""
 
 _LARGEST = 2**63
 """Whole numbers from here on do not fit into 64 bits."""
 
-_SPREAD = ("scores", "metadata")
+_SPREAD = ("scores", "passes", "needs", "metadata")
 """Columns of a CSV export that have a column for each of their keys here."""
 
 
@@ -45,7 +47,9 @@ def frame_of(results: Sequence[TrialResult], *, root: str) -> pd.DataFrame:
     columns = {
         name: _typed(name, [_cell(name, one, root) for one in results]) for name in COLUMNS if name not in _SPREAD
     }
-    columns |= _spread("scores", [_scores(one) for one in results], dtype="float64")
+    columns |= _spread("scores", [scores_of(one) for one in results], dtype="float64")
+    columns |= _spread("passes", [passes_of(one) for one in results], dtype="boolean")
+    columns |= _spread("needs", [needs_of(one) for one in results], dtype="float64")
     columns |= _spread("vars", [one.trial.case.vars for one in results])
     columns |= _spread("metadata", [one.metadata for one in results])
     return pd.DataFrame(columns, index=pd.RangeIndex(len(results)))
@@ -61,19 +65,11 @@ def _typed(name: str, cells: list[object]) -> pd.Series[Any]:
 
     if name == "timestamp":
         return pd.Series(pd.to_datetime(pd.Series(cells, dtype="string"), utc=True, format="ISO8601"))
-    if name == "tags":
+    if name in ("tags", "context"):
         return pd.Series(cells, dtype="object")
     if name == "reused":
         return pd.Series(cells, dtype="bool")
     return pd.Series(cells, dtype="float64" if name in _FLOATS else "Int64" if name in _COUNTS else "string")
-
-
-def _scores(result: TrialResult) -> Mapping[str, Json]:
-    """The name of each assertion → its score, null where it errored."""
-    found: dict[str, Json] = {}
-    for score in result.scores:
-        found[name_beside(found, score)] = None if score.grade.error is not None else score.grade.score
-    return found
 
 
 def _spread(prefix: str, rows: Sequence[Mapping[str, Json]], dtype: str | None = None) -> dict[str, pd.Series[Any]]:

@@ -63,7 +63,7 @@ class RerunOptions:
         given: targets of the command line, or of AGENTV_TARGET.
         paths: of the command line.
         suites: absolute paths of the eval files.
-        targets, variants: absolute path of an eval file → their names, in the order of the file.
+        targets, prompts, variants: absolute path of an eval file → their names, or ids, in the order of the file.
         listed: whether the run is in `.agentv/results`, where `--last-failed` looks.
     """
 
@@ -74,6 +74,7 @@ class RerunOptions:
     paths: tuple[str, ...]
     suites: tuple[str, ...]
     targets: dict[str, tuple[str, ...]]
+    prompts: dict[str, tuple[str, ...]]
     variants: dict[str, tuple[str, ...]]
     listed: bool = True
 
@@ -100,6 +101,7 @@ class RerunOptions:
             _texts(chosen.get("paths")),
             tuple(places),
             {path: _names(one.get("targets")) for path, one in places.items()},
+            {path: _names(one.get("prompts"), "id") for path, one in places.items()},
             {path: _names(one.get("variants")) for path, one in places.items()},
             listed=not directory or os.path.dirname(directory).endswith("/.agentv/results"),  # noqa: PTH120  # text
         )
@@ -121,11 +123,11 @@ class RerunOptions:
         words = ["agentv", "eval", _path(shown_from(first.suite_path, self.here))]
         for identity in ids:
             words += ["--filter", _pattern(identity)]
-        words += [*self._targets(members), *self._variants(members), *self.options]
+        words += [*self._targets(members), *self._axes(members), *self.options]
         return Rerun(_joined(words), len(ids))
 
     def rerun_trial(self, trial: FailedTrial) -> str | None:
-        """The command that runs the case of one trial again, on its target; None: its suite has no file."""
+        """The command that runs a trial again: its case, target, prompt and variant; None: its suite has no file."""
         words = self.rerun_words(trial)
         return None if words is None else _joined(words)
 
@@ -134,7 +136,7 @@ class RerunOptions:
         if not trial.suite_path:
             return None
         words = ["agentv", "eval", _path(shown_from(trial.suite_path, self.here)), "--filter", _pattern(trial.test_id)]
-        return [*words, *self._targets([trial]), *self._variants([trial]), *self.options]
+        return [*words, *self._targets([trial]), *self._axes([trial]), *self.options]
 
     def rerun_all(self) -> str | None:
         """The command that runs all cases again that did not pass; None: the run has no files, or lies elsewhere."""
@@ -162,10 +164,19 @@ class RerunOptions:
             return []
         return [word for name in names for word in ("--target", name)]
 
-    def _variants(self, members: Sequence[FailedTrial]) -> list[str]:
-        names = list(dict.fromkeys(member.variant for member in members if member.variant is not None))
-        there = self.variants.get(members[0].suite_path, ())
-        return [] if set(names) >= set(there) else [word for name in names for word in ("--variant", name)]
+    def _axes(self, members: Sequence[FailedTrial]) -> list[str]:
+        """The prompts and variants of the trials, where the files have more."""
+        path = members[0].suite_path
+        axes = {
+            "--prompt": ([member.prompt_id for member in members], self.prompts.get(path, ())),
+            "--variant": ([member.variant for member in members], self.variants.get(path, ())),
+        }
+        words: list[str] = []
+        for flag, (found, there) in axes.items():
+            names = list(dict.fromkeys(name for name in found if name is not None))
+            if not set(names) >= set(there):
+                words += [word for name in names for word in (flag, name)]
+        return words
 
 
 def group_facts(group: FailureGroup, rerun: Rerun | None) -> dict[str, Json]:
@@ -199,9 +210,9 @@ def _texts(found: Json) -> tuple[str, ...]:
     return tuple(one for one in found if isinstance(one, str)) if isinstance(found, list) else ()
 
 
-def _names(found: Json) -> tuple[str, ...]:
+def _names(found: Json, key: str = "name") -> tuple[str, ...]:
     listed = found if isinstance(found, list) else ()
-    return tuple(name for one in listed if isinstance(one, dict) and isinstance(name := one.get("name"), str))
+    return tuple(name for one in listed if isinstance(one, dict) and isinstance(name := one.get(key), str))
 
 
 def _path(path: str) -> str:

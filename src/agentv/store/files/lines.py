@@ -289,7 +289,7 @@ def read_placed_lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
 
 
 def lines_at(path: Path, places: Iterable[int]) -> Iterator[tuple[int, bytes]]:
-    """The lines that begin at these places, in bytes, each with its place.
+    """The lines that begin at these places, in bytes, each with its place; none where there is no file.
 
     Raises:
         StoreError: the file cannot be read.
@@ -299,6 +299,8 @@ def lines_at(path: Path, places: Iterable[int]) -> Iterator[tuple[int, bytes]]:
             for place in places:
                 file.seek(place)
                 yield place, file.readline()
+    except FileNotFoundError:
+        return
     except OSError as error:
         raise store_error("read", path, error) from error
 

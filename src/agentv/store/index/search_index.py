@@ -27,12 +27,14 @@ from agentv.model.run.row import Row, trial_name
 from agentv.model.run.selection import Selection
 from agentv.model.run.summary import Summary
 from agentv.model.values.hashes import NumberedHashes, text_hash
+from agentv.model.values.values import JsonObject
 from agentv.store.files.decoded_types import described
-from agentv.store.files.directory import HISTORY, INDEX, RUN, SEARCHED
+from agentv.store.files.directory import HISTORY, INDEX, RUN, SEARCHED, read_document
+from agentv.store.rows.ordering import FileOrder
 from agentv.store.rows.reading import read_placed_rows
 from agentv.store.totals.tally import STATUSES
 
-VERSION = 5
+VERSION = 6
 
 _SCHEMA = f"""
 PRAGMA journal_mode = OFF;  -- a build that fails is thrown away
@@ -49,6 +51,7 @@ CREATE TABLE groups (      -- what many trials have in common
 );
 CREATE TABLE trials (          -- those whose row counts: of several rows of one trial the last
     place INTEGER PRIMARY KEY, -- where its row begins in index.jsonl, in bytes
+    "order" BLOB NOT NULL,     -- the order of the eval files
     test_id TEXT NOT NULL,
     "group" INTEGER NOT NULL,
     status INTEGER NOT NULL    -- {", ".join(f"{code} {status}" for code, status in enumerate(STATUSES))}
@@ -67,6 +70,7 @@ _NAMES = {
 }
 _RANKS = {"failed": 0, "errored": 0, "skipped": 1, "shown": 2, "passed": 3}
 _FAILURES_FIRST = f"CASE status {' '.join(f'WHEN {code} THEN {_RANKS[one]}' for code, one in enumerate(STATUSES))} END"
+_IN_ORDER = '"order", place'
 _BATCH = 1000
 _SPECIAL = frozenset("*?[")
 _RANGE = re.compile(r"(.)-(.)")
@@ -127,7 +131,7 @@ class RowIndex:
         return Counts(sum(numbers), *numbers)
 
     def places(self, selection: Selection, limit: int | None = None, *, failures_first: bool = False) -> Iterator[int]:
-        """The offsets of the rows of the chosen trials, in bytes, in the order of the file.
+        """The offsets of the rows of the chosen trials, in bytes, in the order of the eval files.
 
         Args:
             selection: of the trials.
@@ -135,7 +139,7 @@ class RowIndex:
             failures_first: trials that passed come after all others, and those that failed or errored before them.
         """
         where, values = self._where(selection)
-        order = f"{_FAILURES_FIRST}, place" if failures_first else "place"
+        order = f"{_FAILURES_FIRST}, {_IN_ORDER}" if failures_first else _IN_ORDER
         question = f"SELECT place FROM trials{where} ORDER BY {order} LIMIT ?"  # noqa: S608  # as above
         with self._refusals():
             for (place,) in self._database.execute(question, (*values, -1 if limit is None else limit)):
@@ -281,7 +285,7 @@ def _built(database: sqlite3.Connection, run: Path, stamp: str, summing: Summing
         on_error.callback(database.close)
         database.executescript(_SCHEMA)
         with database:
-            rows = _IndexBuilder(database).passed_through(run / INDEX)
+            rows = _IndexBuilder(database, FileOrder(_record(run))).passed_through(run / INDEX)
             totals = None if summing is None else msgspec.json.encode(summing(rows)).decode()
             for _ in rows:  # what the totals did not read, which is all where nobody wants them
                 pass
@@ -292,22 +296,31 @@ def _built(database: sqlite3.Connection, run: Path, stamp: str, summing: Summing
         return database
 
 
+def _record(run: Path) -> JsonObject:
+    try:
+        return read_document(run / RUN)
+    except StoreError:  # the rows are there without it
+        return {}
+
+
 class _IndexBuilder:
     """Takes in rows as they pass."""
 
-    def __init__(self, database: sqlite3.Connection) -> None:
+    def __init__(self, database: sqlite3.Connection, order: FileOrder) -> None:
         self._database = database
+        self._order = order
         self._numbers = NumberedHashes()
         self._places = array("q")
         self._groups: dict[tuple[str, str, tuple[str, ...]], int] = {}
-        self._fresh: list[tuple[int, str, int, int]] = []
+        self._fresh: list[tuple[int, bytes, str, int, int]] = []
 
     def passed_through(self, path: Path) -> Iterator[Row]:
         """The rows of a file. When the last one has passed all are in the database."""
         codes = {status: code for code, status in enumerate(STATUSES)}
         for place, row in read_placed_rows(path):
             self._replace(place, trial_name(row.eval_path, row.key))
-            self._fresh.append((place, row.test_id, self._group(row), codes[row.status]))
+            key = self._order.key(row)
+            self._fresh.append((place, key, row.test_id, self._group(row), codes[row.status]))
             if len(self._fresh) == _BATCH:
                 self._write()
             yield row
@@ -329,7 +342,7 @@ class _IndexBuilder:
         return self._groups.setdefault((row.suite, row.target, row.tags), len(self._groups))
 
     def _write(self) -> None:
-        self._database.executemany("INSERT INTO trials VALUES (?, ?, ?, ?)", self._fresh)
+        self._database.executemany("INSERT INTO trials VALUES (?, ?, ?, ?, ?)", self._fresh)
         self._fresh.clear()
 
 

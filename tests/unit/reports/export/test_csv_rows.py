@@ -8,7 +8,9 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
+from agentv.model.values.retrieved import RetrievedText
 from agentv.model.values.usage import TokenUsage
 from agentv.reports.export.csv_rows import COLUMNS, render_csv
 from doubles.trials import errored_score, finished, graded, scored, trial
@@ -47,6 +49,19 @@ def test_a_trial_is_a_line_with_what_its_row_says():
     assert row["failed_checks"].splitlines()[0] == "window: contains '30 days'"
     assert (row["input_tokens"], row["output_tokens"], row["cost_usd"], row["judge_cost_usd"]) == ("5", "6", "0.5", "")
     assert (row["tags"], json.loads(row["metadata"])) == ("x, y", {"k": 1})
+
+
+def test_variables_retrieved_texts_and_what_grades_need_stand_in_it():
+    scores = [graded(0.5, True, name="tone"), errored_score(name="window")]
+    scores[0] = replace(scores[0], grade=replace(scores[0].grade, needs=0.25))
+    subject = trial("a", vars={"q": "=1", "n": [1, 2]})
+    result = finished("failed", trial=subject, scores=scores, context=(RetrievedText("30 days", "faq.md"),))
+    lines = "".join(render_csv([result], ["q", "n", "absent"], root="/repo"))
+    (row,) = csv.DictReader(io.StringIO(lines, newline=""))
+    assert list(row) == [*COLUMNS, "vars.q", "vars.n", "vars.absent"]
+    assert (row["vars.q"], row["vars.n"], row["vars.absent"]) == ("'=1", "[1, 2]", "")
+    assert json.loads(row["context"]) == [{"text": "30 days", "source": "faq.md"}]
+    assert (json.loads(row["passes"]), json.loads(row["needs"])) == ({"tone": True, "window": None}, {"tone": 0.25})
 
 
 def test_an_errored_trial_says_why_and_has_no_score():

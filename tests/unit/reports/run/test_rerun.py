@@ -4,6 +4,7 @@ import shlex
 import subprocess
 from fnmatch import fnmatchcase
 
+from agentv.model.suite.workspace import Variant
 from agentv.reports.run.failures import FailureGroups
 from agentv.reports.run.rerun import MOST_CASES, RerunOptions
 from doubles.trials import finished, trial
@@ -32,6 +33,22 @@ def test_the_path_is_that_from_here_and_the_target_is_named_where_the_file_has_o
     assert command(two, trial("a"))[0][3:] == ["--target", "gpt"]
     assert command(two, trial("a"), trial("a", target="claude"))[0][3:] == []
     assert command(two, trial("a", target="own"))[0][3:] == []  # a case with a target of its own keeps it
+
+
+def test_a_trial_is_named_by_its_case_target_prompt_and_variant_where_there_are_others():
+    suite = {
+        "name": "refunds",
+        "path": "evals/refund.eval.yaml",
+        "targets": [{"name": "gpt"}, {"name": "claude"}],
+        "prompts": [{"id": "brief", "label": None}, {"id": "long", "label": None}],
+        "variants": [{"name": "bare"}, {"name": "skill"}],
+    }
+    given = RerunOptions.of({"settings": {}, "suites": [suite]}, here=ROOT, root=ROOT)
+    one = trial("a", prompt_id="brief", variant=Variant("skill", None, None, "x"))
+    named = ["--target", "gpt", "--prompt", "brief", "--variant", "skill"]
+    assert command(given, one)[0] == ["evals/refund.eval.yaml", "--filter", "a", *named]
+    both = trial("a", prompt_id="long", variant=Variant("skill", None, None, "x"))
+    assert command(given, one, both)[0][3:] == ["--target", "gpt", "--variant", "skill"]
 
 
 def test_what_shapes_answers_and_grades_is_repeated_and_what_chose_cases_is_not():

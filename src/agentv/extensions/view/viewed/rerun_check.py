@@ -28,7 +28,7 @@ from agentv.store.files.directory import RUN
 _ALONE = frozenset({"--last-failed"})
 """Options that select among the cases of the eval files, and have no value."""
 
-_SELECTING = frozenset({"--filter", "--variant"})
+_SELECTING = frozenset({"--filter", "--prompt", "--variant"})
 """Options that select by name among what the eval files define."""
 
 _TARGET, _JUDGE = "--target", "--judge"

@@ -1,0 +1,115 @@
+"""The order of the eval files, for rows that were written as trials ended."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Container, Iterable, Iterator, Mapping
+from pathlib import Path
+from struct import Struct as Packed
+from typing import Any, Protocol
+
+import msgspec
+
+from agentv.model.values.values import JsonObject
+from agentv.store.files.lines import lines_at
+from agentv.store.rows.reading import read_lines_as
+
+_PACKED = Packed(">6I")
+_PLACE = Packed(">Q")
+
+
+class PlacedRow(Protocol):
+    """The keys of a row that determine its place."""
+
+    eval_path: str | None
+    suite: str
+    position: int
+    prompt_id: str | None
+    target: str
+    variant: str | None
+    sample: int
+
+
+class _Row(msgspec.Struct, gc=False):
+    target: str
+    eval_path: str | None = None
+    suite: str = ""
+    position: int = 0
+    prompt_id: str | None = None
+    variant: str | None = None
+    sample: int = 1
+
+
+_rows = msgspec.json.Decoder(_Row)
+
+
+class FileOrder:
+    """Orders rows by eval file, case, prompt, target, variant and sample, each as the suites of a run have them.
+
+    Args:
+        record: `run.json` of the run.
+    """
+
+    def __init__(self, record: JsonObject) -> None:
+        suites = [one for one in _listed(record.get("suites")) if isinstance(one, Mapping)]
+        self._suites = _ranks((one.get("path") or None, one.get("name")) for one in suites)
+        self._prompts = _ranks(_names(suites, "prompts", "id"))
+        self._targets = _ranks(_names(suites, "targets", "name"))
+        self._variants = _ranks(_names(suites, "variants", "name"))
+
+    def key(self, row: PlacedRow) -> bytes:
+        """A key to sort by. Rows of older versions, which do not know their case's position, have one in common."""
+        suite = _rank(self._suites, (row.eval_path, row.suite))
+        if not row.position:
+            return _PACKED.pack(suite, 0, 0, 0, 0, 0)
+        prompt, variant = _rank(self._prompts, row.prompt_id), _rank(self._variants, row.variant)
+        return _PACKED.pack(suite, row.position, prompt, _rank(self._targets, row.target), variant, row.sample)
+
+
+def places_in_order(index: Path, record: JsonObject, without: Container[int] = ()) -> array[int]:
+    """Where the rows of an `index.jsonl` begin, in bytes, in the order of the eval files.
+
+    Args:
+        index: the file; a missing file has no rows.
+        record: `run.json` of the run.
+        without: numbers of lines, from 1, that are left out.
+
+    Raises:
+        StoreError: a line is no row.
+    """
+    order = FileOrder(record)
+    keys = [order.key(row) + _PLACE.pack(place) for place, row in read_lines_as(_rows.decode, index, without)]
+    keys.sort()
+    return array("q", (_PLACE.unpack_from(key, _PACKED.size)[0] for key in keys))
+
+
+class _Variables(msgspec.Struct, gc=False):
+    vars: dict[str, msgspec.Raw] = {}
+
+
+def variable_names(index: Path, places: Iterable[int]) -> list[str]:
+    """The names of the variables of rows, in the order in which they appear.
+
+    Args:
+        index: the `index.jsonl`.
+        places: where the rows begin, in bytes.
+    """
+    decode = msgspec.json.Decoder(_Variables).decode
+    return list(dict.fromkeys(name for _, line in lines_at(index, places) for name in decode(line).vars))
+
+
+def _listed(found: Any) -> list[Any]:
+    return found if isinstance(found, list) else []
+
+
+def _names(suites: Iterable[Mapping[str, Any]], kind: str, name: str) -> Iterator[Any]:
+    return (one.get(name) for suite in suites for one in _listed(suite.get(kind)) if isinstance(one, Mapping))
+
+
+def _ranks(names: Iterable[Any]) -> dict[Any, int]:
+    return {name: rank for rank, name in enumerate(dict.fromkeys(names))}
+
+
+def _rank(ranks: dict[Any, int], name: Any) -> int:
+    """The rank of a name; of one that is new, after all others."""
+    return ranks.setdefault(name, len(ranks))

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from array import array
+
+from agentv.store.files.encoding import to_json
+from agentv.store.rows.ordering import places_in_order, variable_names
+from agentv.store.rows.results import read_results_at
+from agentv.store.rows.rows import RelativePaths, row_of
+from doubles.trials import ROOT, finished, trial
+
+RECORD = {
+    "suites": [
+        {
+            "name": "refunds",
+            "path": "evals/refund.eval.yaml",
+            "targets": [{"name": "gpt"}, {"name": "claude"}],
+            "prompts": [{"id": "long"}, {"id": "brief"}],
+        }
+    ]
+}
+
+
+def written(path, *trials):
+    rows = (row_of(finished(trial=one), RelativePaths(ROOT)) for one in trials)
+    path.write_bytes(b"".join(to_json(row) + b"\n" for row in rows))
+    return path
+
+
+def test_rows_have_the_order_of_suites_cases_prompts_targets_and_samples(tmp_path):
+    wanted = [
+        trial("z", position=1, prompt_id="long", target="gpt"),
+        trial("z", position=1, prompt_id="long", target="claude", sample=1),
+        trial("z", position=1, prompt_id="long", target="claude", sample=2),
+        trial("z", position=1, prompt_id="brief", target="gpt"),
+        trial("a", position=2, prompt_id="long", target="gpt"),
+        trial("a", position=10, prompt_id="long", target="gpt"),
+    ]
+    path = written(tmp_path / "index.jsonl", *reversed(wanted))
+    found = [result.trial for result in read_results_at(path, ROOT, places_in_order(path, RECORD))]
+    assert [(one.case.position, one.case.prompt_id, one.target.name, one.sample) for one in found] == [
+        (one.case.position, one.case.prompt_id, one.target.name, one.sample) for one in wanted
+    ]
+
+
+def test_rows_of_older_versions_keep_theirs(tmp_path):
+    path = written(tmp_path / "index.jsonl", trial("b", target="claude"), trial("a"), trial("c"))
+    places = places_in_order(path, RECORD)
+    assert [one.trial.case.id for one in read_results_at(path, ROOT, places)] == ["b", "a", "c"]
+    assert len(places_in_order(path, RECORD, {2})) == 2
+
+
+def test_a_run_without_rows_has_none(tmp_path):
+    assert places_in_order(tmp_path / "index.jsonl", {}) == array("q")
+    assert variable_names(tmp_path / "index.jsonl", ()) == []
+
+
+def test_variables_are_named_as_they_appear(tmp_path):
+    path = written(tmp_path / "index.jsonl", trial("a", vars={"q": 1}), trial("b", vars={"p": {"x": 1}, "q": 2}))
+    assert variable_names(path, places_in_order(path, RECORD)) == ["q", "p"]
