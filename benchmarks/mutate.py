@@ -103,7 +103,7 @@ def generated(cases: int) -> None:
             for number in range(cases):
                 row = {"id": f"case-{number}", "input": "Where is it?"}
                 file.write(json.dumps(row | {"criteria": "Says that refunds end after 30 days"}) + "\n")
-        evaluate(prepare(EvalSettings(("generated.eval.yaml",))), lambda _: None)
+        evaluate(prepare(EvalSettings(paths=("generated.eval.yaml",))), lambda _: None)
         for proposals in (20, None):
             began, cpu = time.perf_counter(), time.process_time()
             found = mutate("last", MutationSettings(proposals=proposals))
@@ -189,7 +189,7 @@ def mutated_copy(
         file = root / path.relative_to(top)
         with chdir(file.parent):
             try:
-                prepared = prepare(EvalSettings((str(file),)))
+                prepared = prepare(EvalSettings(paths=(str(file),)))
                 specs = (one for suite in prepared.suites for one in (*suite.targets, *suite.judges.values()))
                 if any(one.provider not in providers for one in specs):
                     return None

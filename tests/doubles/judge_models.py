@@ -65,7 +65,7 @@ def write_project(root: Path, server: PricedServer, cases: int, **rubric) -> Non
 
 def evaluated() -> None:
     """Run the project, in the working directory."""
-    evaluate(prepare(EvalSettings(("polite.eval.yaml",))), lambda _: None)
+    evaluate(prepare(EvalSettings(paths=("polite.eval.yaml",))), lambda _: None)
 
 
 def labelled(sample: int, person: str = "ada", says=None) -> None:

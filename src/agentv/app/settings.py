@@ -1,147 +1,146 @@
-"""Settings of a command: flags override environment variables; one frozen object (SPEC sections 2 and 12)."""
+"""Settings of a command: flags override environment variables; one frozen object (SPEC sections 2 and 12).
+
+Each setting is one field: its name is the keyword of `evaluate()`, and the annotation says which flag and variable give
+it, within which bounds. `EvalSettings` is the groups together; each group refuses what contradicts itself.
+"""
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeVar, get_type_hints
 
 from agentv.errors import UsageError
 from agentv.model.suite.suite import Case, TargetSpec, Until
 from agentv.model.suite.workspace import KeepWorkspaces, SandboxName
 from agentv.model.values.values import Json
 from agentv.registry.extensions import EXECUTORS, lacking
+from agentv.registry.fields import Between
+from agentv.registry.settings import (
+    EARLIER,
+    MOST_USED,
+    STATISTICS,
+    Bounds,
+    Flag,
+    RunKeys,
+    Setting,
+    Variable,
+    setting_of,
+)
 
 if TYPE_CHECKING:
     from agentv.engine.failed_trials import FailedTrials
 
+T = TypeVar("T")
+
 LOCAL = "local"
 """The executor that is always there: trials run on this machine."""
-"""Where trials can run."""
+
+Whole = Annotated[int, Between(1)]
 
 
-@dataclass(frozen=True, slots=True)
-class EvalSettings:
-    """Options of `agentv eval`. None: the files decide.
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """What is evaluated.
 
     Attributes:
-        targets, judge: names or `provider:rest`; they override the files and the environment.
+        paths: eval files, or directories with some.
         documents: content of eval files, given as plain data.
         given_target, given_judge: as `targets` and `judge`, as Python objects; they override all others.
-        tests_from: a path or a dataset whose cases replace those of every suite.
-        filter, tags, exclude_tags: select cases; of several filters one must match.
-        last_failed: run only the cases that did not pass when they last ran.
-        failed: these cases, once they are known.
-        watched: file that gets the directory of the run, for the command that runs it again after every save.
-        out: the run directory; None: a new one below `.agentv/results`.
-        exports: files to export the run to; the suffix selects the format.
-        sample: number of cases to draw at random.
-        seed: of the sample, and of the order of a shuffled run; without one a seed is chosen, and recorded.
-        limit: maximum number of cases of each suite.
-        prompts: ids or labels of the prompts to run; empty: all.
-        shuffle: run the trials in a random order.
-        shard: `I/N`, the I-th of N parts of the selected cases.
-        resume: a run's id, directory or `last`; None: a new run.
-        rerun: repeat the trials of that run with this outcome.
-        regrade: grade the answers of this run without calling a target.
-        record: the cassette to record.
-        record_code: also record grades of user code, so that a replay runs none of it.
-        replay, replay_mode: the cassette to take answers from; `new`: make and record missing calls.
-        cache: reuse answers of earlier runs, and store those of this one.
-        executor: run trials in this process, or on a Ray cluster.
-        debug: run one trial at a time, with Python code connected to the terminal, and without time limits for it.
-        budget_usd, budget_tokens: budget of the run, including earlier processes of a resumed one.
-        until, alpha: `decided`: stop sampling a case once its pass rate is decided, with error rate alpha.
-        against, margin: end the run once its comparison with this run is decided; a loss up to the margin does not
-            matter.
-        cluster: key of `metadata` or `vars`, or a template, whose equal values make cases dependent.
-        fail_fast: stop after the first trial that fails or errors.
-        allow_unchecked: cases that check nothing do not change the exit status.
-        allow_outside: also read files outside the repository.
-        trust_data: allow rows of data files to name code and read the environment.
-        variants: names of the variants to run; empty: all.
-        sandbox, keep_workspaces: override the files.
-        workspace_path: an existing directory that every agent works in, one after the other.
         asks: False: no call will be made, so keys may be missing.
         process_env: the environment of the process.
     """
 
+    section: ClassVar[str] = MOST_USED
+
     paths: tuple[str, ...] = ()
-    targets: tuple[str, ...] = ()
-    judge: str | None = None
+    targets: Annotated[
+        tuple[str, ...], Variable("AGENTV_TARGET"), Flag("-t --target", "Target to evaluate.", "TARGET")
+    ] = ()
+    judge: Annotated[str | None, Variable("AGENTV_JUDGE"), Flag("--judge", "Model that grades rubrics.", "TARGET")] = (
+        None
+    )
     documents: tuple[Mapping[str, Json], ...] = ()
     given_target: TargetSpec | Mapping[str, Json] | None = None
     given_judge: TargetSpec | Mapping[str, Json] | None = None
-    workers: int | None = None
-    repeat: int | None = None
-    until: Until | None = None
-    alpha: float | None = None
-    against: str | None = None
-    margin: float | None = None
-    threshold: float | None = None
-    cluster: str | None = None
-    timeout_s: float | None = None
-    max_errors: int | None = None
-    budget_usd: float | None = None
-    budget_tokens: int | None = None
-    tests_from: str | None = None
-    filter: str | tuple[str, ...] | None = None
-    tags: tuple[str, ...] = ()
-    exclude_tags: tuple[str, ...] = ()
-    limit: int | None = None
-    sample: int | None = None
-    seed: int | None = None
-    prompts: tuple[str, ...] = ()
-    shuffle: bool = False
-    shard: str | None = None
-    variables: Mapping[str, Json] = field(default_factory=dict)
-    env_file: str | None = None
-    out: str | None = None
-    exports: tuple[str, ...] = ()
-    resume: str | None = None
-    rerun: Literal["failed", "errored"] | None = None
-    regrade: str | None = None
-    record: str | None = None
-    record_code: bool = False
-    replay: str | None = None
-    replay_mode: Literal["strict", "new"] = "strict"
-    cache: bool | None = None
-    executor: str = LOCAL
-    debug: bool = False
-    fail_fast: bool = False
-    strict: bool = False
-    allow_unchecked: bool = False
-    allow_outside: bool = False
-    trust_data: bool = False
-    last_failed: bool = False
-    failed: FailedTrials | None = None
-    watched: str | None = None
-    variants: tuple[str, ...] = ()
-    sandbox: SandboxName | None = None
-    keep_workspaces: KeepWorkspaces | None = None
-    workspace_path: str | None = None
     asks: bool = True
     process_env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
 
     @property
-    def resume_run(self) -> str | None:
-        """The run to go on with: that of `resume`, else for a rerun the last one."""
-        return self.resume or ("last" if self.rerun is not None else None)
-
-    @property
     def asked_targets(self) -> tuple[str, ...]:
-        """The targets of the command line, else AGENTV_TARGET."""
-        named = self.process_env.get("AGENTV_TARGET")
+        """The targets of the command line, else that of the environment."""
+        named = self._in_environment("targets")
         return self.targets or ((named,) if named else ())
 
     @property
     def asked_judge(self) -> str | None:
-        """The judge of the command line, else AGENTV_JUDGE."""
-        return self.judge or self.process_env.get("AGENTV_JUDGE") or None
+        """The judge of the command line, else that of the environment."""
+        return self.judge or self._in_environment("judge") or None
+
+    def _in_environment(self, name: str) -> str | None:
+        return self.process_env.get(environment_variables()[name])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Output:
+    """Where results go.
+
+    Attributes:
+        out: the run directory; None: a new one below `.agentv/results`.
+        watched: file that gets the directory of the run, for the command that runs it again after every save.
+    """
+
+    section: ClassVar[str] = MOST_USED
+
+    out: str | None = None
+    exports: Annotated[
+        tuple[str, ...],
+        Flag(
+            "-o --out",
+            "Results directory, or a report FILE: .jsonl, .json, .csv, .xml (JUnit), .html or .md. Repeatable.",
+            "DIR|FILE",
+            parameter="outs",
+        ),
+    ] = ()
+    watched: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """Which cases run.
+
+    Attributes:
+        failed: the cases of `last_failed`, once they are known.
+        variants: names of the variants to run; empty: all.
+    """
+
+    section: ClassVar[str] = "Cases"
+
+    filter: Annotated[
+        str | tuple[str, ...] | None,
+        Flag("--filter", "Run only cases whose id matches. Repeatable.", "GLOB", MOST_USED, parameter="filters"),
+    ] = None
+    last_failed: Annotated[
+        bool,
+        Flag("--last-failed --lf", "Run only the cases that did not pass when they last ran.", None, MOST_USED),
+    ] = False
+    tags: Annotated[tuple[str, ...], Flag("--tag", "Run only cases with this tag. Repeatable.", "TAG")] = ()
+    exclude_tags: Annotated[tuple[str, ...], Flag("--exclude-tag", "Skip cases with this tag. Repeatable.", "TAG")] = ()
+    limit: Annotated[Whole | None, Flag("--limit", "Run at most N cases of each suite.", "N", MOST_USED)] = None
+    sample: Annotated[Whole | None, Flag("--sample", "Run N cases, drawn at random from all suites.", "N")] = None
+    prompts: Annotated[
+        tuple[str, ...], Flag("--prompt", "Run only this prompt, by its id or label. Repeatable.", "NAME")
+    ] = ()
+    seed: Annotated[int | None, Flag("--seed", "Random seed for --sample and --shuffle.", "S")] = None
+    shuffle: Annotated[bool, Flag("--shuffle", "Run the trials in a random order, which a resume repeats.")] = False
+    shard: Annotated[
+        str | None, Flag("--shard", "Run the I-th of N parts of the cases; join them with 'results merge'.", "I/N")
+    ] = None
+    variants: tuple[str, ...] = ()
+    failed: FailedTrials | None = None
 
     @property
     def filters(self) -> tuple[str, ...]:
@@ -160,6 +159,17 @@ class EvalSettings:
             return False
         return not set(self.exclude_tags) & set(case.tags)
 
+    def check(self) -> None:
+        """Refuse empty tags, and a seed that is not a number."""
+        for flag, tags in {"--tag": self.tags, "--exclude-tag": self.exclude_tags}.items():
+            if not all(tag.strip() for tag in tags):
+                raise UsageError(f"{flag} has an empty tag", "give a tag, or omit the flag")
+        if self.seed is not None and not isinstance(self.seed, int):
+            raise UsageError(f"seed must be a whole number, found {self.seed!r}")
+        if self.shard is not None and self.sample is not None and self.seed is None:
+            what = "--shard with --sample requires --seed, so that all shards draw the same cases"
+            raise UsageError(what, "add --seed S")
+
 
 def _names_of(case: Case) -> tuple[str, ...]:
     return (case.id, case.id.removesuffix(case.id_suffix)) if case.id_suffix else (case.id,)
@@ -169,182 +179,247 @@ def _matches(identity: str, pattern: str) -> bool:
     return identity == pattern or fnmatchcase(identity, pattern)  # `a[locale=de]` is an id, and a pattern too
 
 
-def check_settings(settings: EvalSettings) -> None:
-    """Refuse numbers that mean nothing; the command line does so itself, a call of the SDK comes here first.
+@dataclass(frozen=True, kw_only=True)
+class Inputs:
+    """What cases are made of."""
 
-    Raises:
-        UsageError: one is out of its bounds, or not finite.
-    """
-    bounds = {"workers": 1, "repeat": 1, "max_errors": 1, "limit": 1, "sample": 1, "budget_tokens": 1}
-    for name, least in bounds.items():
-        value = getattr(settings, name)
-        if value is not None and (not isinstance(value, int) or value < least):
-            raise UsageError(f"{name} must be a whole number of at least {least}, found {value!r}")
-    if settings.executor != LOCAL:
-        _check_executor(settings.executor)
-    if settings.debug and (settings.executor != LOCAL or settings.workers is not None):
-        other = "workers" if settings.executor == LOCAL else f"executor {settings.executor}"
-        raise UsageError(f"--debug runs one trial at a time on this machine, so omit --{other}")
-    for flag, tags in {"--tag": settings.tags, "--exclude-tag": settings.exclude_tags}.items():
-        if not all(tag.strip() for tag in tags):
-            raise UsageError(f"{flag} has an empty tag", "give a tag, or omit the flag")
-    _check_reuse(settings)
-    _check_last_failed(settings)
-    _check_seed(settings)
-    _check_ends(settings)
-    if settings.cluster is not None and not settings.cluster.strip():
-        raise UsageError("--cluster has an empty key", "give a key of metadata or vars, or omit the flag")
-    threshold, timeout_s = settings.threshold, settings.timeout_s
-    if threshold is not None and not 0 <= threshold <= 1:
-        raise UsageError(f"threshold must be between 0 and 1, found {threshold!r}")
-    if timeout_s is not None and not 0 < timeout_s < math.inf:
-        raise UsageError(f"timeout_s must be a number of seconds above 0, found {timeout_s!r}")
+    section: ClassVar[str] = "Input"
+
+    tests_from: Annotated[
+        str | None,
+        Flag(
+            "--tests-from",
+            "Run the cases of a data file, a directory of transcripts or hf://… instead of those of the eval files.",
+            "PATH",
+        ),
+    ] = None
+    variables: Annotated[
+        Mapping[str, Json],
+        Flag("--var", "Set a variable; overrides the value in every case. Repeatable.", "K=V"),
+    ] = field(default_factory=dict)
+    env_file: Annotated[
+        str | None, Flag("--env-file", "Read this file instead of the project's .env files.", file=True)
+    ] = None
+    allow_outside: Annotated[bool, Flag("--allow-outside", "Allow files outside the repository.")] = False
 
 
-def _check_executor(name: str) -> None:
-    from agentv.user_code.plugin_tables import added  # which searches the installed packages
+@dataclass(frozen=True, kw_only=True)
+class Sampling:
+    """How often cases run, and what decides them."""
 
-    known = (LOCAL, *added(EXECUTORS))
-    if name not in known:
-        needs = lacking(EXECUTORS, name) or f"executor must be one of {', '.join(known)}"
-        raise UsageError(f"{needs}, found {name!r}")
+    section: ClassVar[str] = STATISTICS
 
+    repeat: Annotated[Whole | None, Flag("--repeat", "Number of samples for each case.", "N", MOST_USED)] = None
+    threshold: Annotated[
+        float | None, Bounds(least=0, most=1), Flag("--threshold", "Minimum score for every case to pass.", "X")
+    ] = None
+    until: Annotated[
+        Until | None,
+        Flag("--until", "Stop sampling each case, or with --against drawing cases, once the outcome is decided."),
+    ] = None
+    alpha: Annotated[
+        float | None, Bounds(above=0, most=0.5), Flag("--alpha", "Error rate for --until decided (default 0.05).", "X")
+    ] = None
+    against: Annotated[
+        str | None,
+        Flag("--against", "Draw cases until the comparison with RUN is decided. Requires --until decided.", "RUN"),
+    ] = None
+    margin: Annotated[
+        float | None,
+        Bounds(above=0, below=1),
+        Flag("--margin", "Largest loss of the pass rate that --against ignores.", "D"),
+    ] = None
 
-def _check_last_failed(settings: EvalSettings) -> None:
-    """Refuse options that choose cases in another way, or another run."""
-    if not settings.last_failed:
-        return
-    other = {
-        "--resume": settings.resume,
-        "--rerun": settings.rerun,
-        "--sample": settings.sample,
-        "--against": settings.against,
-    }
-    for flag, value in other.items():
-        if value is not None:
-            raise UsageError(f"--last-failed conflicts with {flag}", "use one of them")
-
-
-def _check_seed(settings: EvalSettings) -> None:
-    """Refuse a seed that draws nothing."""
-    if settings.seed is not None and not (settings.sample or settings.shuffle or settings.against):
-        raise UsageError("--seed requires --sample or --shuffle", "add --sample N or --shuffle")
-    if settings.shard is not None and settings.sample is not None and settings.seed is None:
-        raise UsageError(
-            "--shard with --sample requires --seed, so that all shards draw the same cases", "add --seed S"
-        )
-    if settings.shuffle and settings.against is not None:
-        raise UsageError("--shuffle conflicts with --against, which draws cases at random", "omit --shuffle")
-    if settings.seed is not None and not isinstance(settings.seed, int):
-        raise UsageError(f"seed must be a whole number, found {settings.seed!r}")
-
-
-def _check_ends(settings: EvalSettings) -> None:
-    """Refuse ends of a run, or of a case's samples, that are none."""
-    if settings.until not in (None, "decided"):
-        raise UsageError(f"until must be 'decided', found {settings.until!r}")
-    if settings.alpha is not None and not 0 < settings.alpha <= 0.5:
-        raise UsageError(f"alpha must be above 0 and at most 0.5, found {settings.alpha!r}")
-    _check_against(settings)
-    if settings.budget_usd is not None and not 0 < settings.budget_usd < math.inf:
-        raise UsageError(f"budget_usd must be a number of US dollars above 0, found {settings.budget_usd!r}")
-
-
-def _check_against(settings: EvalSettings) -> None:
-    """Refuse a comparison with an earlier run that cannot be made.
-
-    Raises:
-        UsageError: the run is not named, does not end when decided, or would draw cases by what they came to.
-    """
-    if settings.against is None:
-        if settings.margin is not None:
+    def check(self) -> None:
+        """Refuse an end of the samples that is not known, and a comparison that does not end."""
+        if self.until not in (None, "decided"):
+            raise UsageError(f"until must be 'decided', found {self.until!r}")
+        if self.against is None and self.margin is not None:
             raise UsageError("--margin requires --against and --until decided", "add --against RUN --until decided")
-        return
-    if settings.margin is not None and not 0 < settings.margin < 1:
-        raise UsageError(f"margin must be above 0 and below 1, found {settings.margin!r}")
-    if settings.until is None:
-        hint = "add --until decided; to compare two finished runs: agentv compare BASE CANDIDATE"
-        raise UsageError("--against requires --until decided", hint)
-    if settings.rerun == "failed":
-        what = "--rerun=failed runs only failed cases again, but --against draws cases at random"
-        raise UsageError(what, "start a new run")
-    if settings.regrade is not None or settings.limit is not None:
-        flag = "--regrade" if settings.regrade is not None else "--limit"
-        hint = "use --sample N" if settings.limit is not None else "compare the runs with agentv compare"
-        raise UsageError(f"{flag} conflicts with --against, which draws cases at random and requires new answers", hint)
+        if self.against is not None and self.until is None:
+            hint = "add --until decided; to compare two finished runs: agentv compare BASE CANDIDATE"
+            raise UsageError("--against requires --until decided", hint)
 
 
-def _check_reuse(settings: EvalSettings) -> None:
-    """Refuse ways to take up earlier answers that contradict each other."""
-    for flag, file in {"--record": settings.record, "--replay": settings.replay}.items():
-        if file is not None and not file.strip():
-            raise UsageError(f"{flag} has an empty name", "give a cassette file, or omit the flag")
-    if settings.regrade is not None and settings.rerun is not None:
-        raise UsageError("--regrade and --rerun conflict: one calls no target, the other does", "use one of them")
-    if settings.record is not None and settings.replay is not None:
-        hint = "to add missing answers to a cassette: --replay FILE --replay-mode new"
-        raise UsageError("--record and --replay conflict", hint)
-    if settings.record is not None and settings.resume_run is not None:
-        flag = "--resume" if settings.resume is not None else "--rerun"
-        hint = "record again; with --cache on all runs, no call is paid for twice"
-        raise UsageError(f"--record requires a complete run, but {flag} runs a part of one", hint)
-    if settings.regrade is not None and (settings.record or settings.replay):
-        raise UsageError("--regrade uses the stored answers of a run, so it cannot record or replay a cassette")
-    if settings.cache and (settings.regrade or settings.replay or settings.rerun):
-        other = "--regrade" if settings.regrade else "--replay" if settings.replay else "--rerun"
-        raise UsageError(f"--cache and {other} conflict: both set where answers come from", "use one of them")
-    if settings.record_code and settings.record is None and settings.replay_mode != "new":
-        hint = "use --record FILE, or --replay FILE --replay-mode new"
-        raise UsageError("--record-code requires a recording", hint)
-    if settings.replay_mode == "new" and settings.replay is None:
-        raise UsageError("--replay-mode requires --replay", "add --replay FILE")
+@dataclass(frozen=True, kw_only=True)
+class Reuse:
+    """What an earlier run or a cassette gives."""
+
+    section: ClassVar[str] = EARLIER
+
+    resume: Annotated[str | None, Flag("--resume", "Resume a run (default: the last).", "RUN", bare="last")] = None
+    rerun: Annotated[
+        Literal["failed", "errored"] | None,
+        Flag("--rerun", "Run the failed or errored trials of the run again."),
+    ] = None
+    regrade: Annotated[
+        str | None,
+        Flag("--regrade", "Grade the stored answers of a run again without calling its targets.", "RUN", bare="last"),
+    ] = None
+    record: Annotated[
+        str | None, Flag("--record", "Record answers of targets, judges and embedders to a cassette.", "FILE")
+    ] = None
+    record_code: Annotated[
+        bool, Flag("--record-code", "Also record grades of scripts, webhooks and custom assertions.")
+    ] = False
+    replay: Annotated[str | None, Flag("--replay", "Replay answers from a cassette; make no calls.", "FILE")] = None
+    replay_mode: Annotated[
+        Literal["strict", "new"],
+        Flag("--replay-mode", "If the cassette lacks an answer: fail (strict), or call and record it (new)."),
+    ] = "strict"
+
+    @property
+    def resume_run(self) -> str | None:
+        """The run to go on with: that of `resume`, else for a rerun the last one."""
+        return self.resume or ("last" if self.rerun is not None else None)
+
+    def check(self) -> None:
+        """Refuse ways to take up earlier answers that contradict each other."""
+        for flag, file in {"--record": self.record, "--replay": self.replay}.items():
+            if file is not None and not file.strip():
+                raise UsageError(f"{flag} has an empty name", "give a cassette file, or omit the flag")
+        if self.regrade is not None and self.rerun is not None:
+            raise UsageError("--regrade and --rerun conflict: one calls no target, the other does", "use one of them")
+        if self.record is not None and self.replay is not None:
+            hint = "to add missing answers to a cassette: --replay FILE --replay-mode new"
+            raise UsageError("--record and --replay conflict", hint)
+        if self.record is not None and self.resume_run is not None:
+            flag = "--resume" if self.resume is not None else "--rerun"
+            hint = "record again; with --cache on all runs, no call is paid for twice"
+            raise UsageError(f"--record requires a complete run, but {flag} runs a part of one", hint)
+        if self.regrade is not None and (self.record or self.replay):
+            raise UsageError("--regrade uses the stored answers of a run, so it cannot record or replay a cassette")
+        if self.record_code and self.record is None and self.replay_mode != "new":
+            hint = "use --record FILE, or --replay FILE --replay-mode new"
+            raise UsageError("--record-code requires a recording", hint)
+        if self.replay_mode == "new" and self.replay is None:
+            raise UsageError("--replay-mode requires --replay", "add --replay FILE")
 
 
-def outs_of(outs: tuple[str, ...]) -> tuple[str | None, tuple[str, ...]]:
-    """The values of `--out`: the run directory, which is the path without a known suffix, and the exports.
+@dataclass(frozen=True, kw_only=True)
+class Execution:
+    """How trials run.
 
-    Raises:
-        UsageError: two directories, or a suffix that looks like a slip.
+    Attributes:
+        sandbox, keep_workspaces: override the files.
+        workspace_path: an existing directory that every agent works in, one after the other.
     """
-    if not outs:
-        return None, ()
-    exports = tuple(out for out in outs if _is_export(out))
-    directories = [out for out in outs if out not in exports]
-    if len(directories) > 1:
-        raise UsageError(f"two results directories given: {directories[0]} and {directories[1]}")
-    for directory in directories:
-        _check_suffix(directory)
-    return (directories[0] if directories else None), tuple(dict.fromkeys(exports))
+
+    section: ClassVar[str] = "Checks and debugging"
+
+    fail_fast: Annotated[bool, Flag("--fail-fast", "Stop after the first failed or errored trial.", None, "Limits")] = (
+        False
+    )
+    executor: Annotated[str, Flag("--executor", "Run trials on this machine or on a Ray cluster.", table=EXECUTORS)] = (
+        LOCAL
+    )
+    debug: Annotated[
+        bool,
+        Flag(
+            "--debug",
+            "Run one trial at a time, without time limits, with Python code on the terminal: breakpoint() works.",
+        ),
+    ] = False
+    sandbox: SandboxName | None = None
+    keep_workspaces: KeepWorkspaces | None = None
+    workspace_path: str | None = None
+
+    def check(self) -> None:
+        """Refuse an executor that nothing adds."""
+        if self.executor == LOCAL:
+            return
+        from agentv.user_code.plugin_tables import added  # which searches the installed packages
+
+        known = (LOCAL, *added(EXECUTORS))
+        if self.executor not in known:
+            needs = lacking(EXECUTORS, self.executor) or f"executor must be one of {', '.join(known)}"
+            raise UsageError(f"{needs}, found {self.executor!r}")
 
 
-def _is_export(out: str) -> bool:
-    if not Path(out).suffix:
-        return False
-    from agentv.app.exports import is_export  # which loads what reads stored runs
+@dataclass(frozen=True, kw_only=True)
+class Allowances:
+    """What is let pass."""
 
-    return is_export(out)
+    section: ClassVar[str] = "Checks and debugging"
 
-
-_OTHER_FORMATS = frozenset(
-    """
-    .pdf .txt .text .yaml .yml .tsv .xls .xlsx .ods .doc .docx .odt .rtf .tex .rst .adoc .log .png .svg .jpg .sarif
-    .parquet .sqlite .db .zip .gz .tgz .toml .ndjson .tap
-    """.split()  # noqa: SIM905  # a list of words is read as such
-)
-"""Suffixes of files, of which no run directory is meant."""
+    strict: Annotated[bool, Flag("--strict", "Treat warnings as errors.")] = False
+    allow_unchecked: Annotated[
+        bool, Flag("--allow-unchecked", "Exit with 0 even if cases were shown and not checked.")
+    ] = False
 
 
-def _check_suffix(directory: str) -> None:
-    """Refuse `report.htm` and `report.pdf`, of which a directory would be made."""
-    suffix = Path(directory).suffix.lower()
-    if len(suffix) < len(".xml") or directory.endswith("/") or Path(directory).is_dir():  # `out.d` is no slip
-        return
-    from agentv.app.export_formats import known_suffixes
-    from agentv.authoring.source.nearest import nearest
+GROUPS = (Subject, Output, Selection, Inputs, Sampling, Reuse, RunKeys, Allowances, Execution)
+"""In the order in which `agentv eval --help` lists their flags."""
 
-    known_ones = known_suffixes()
-    suggestion = nearest(suffix, known_ones)
-    if suggestion is not None or suffix in _OTHER_FORMATS:
-        known = f"did you mean '{suggestion}'?" if suggestion is not None else f"there are {', '.join(known_ones)}."
-        hint = f"{known} For a results directory with this name, end it with '/'"
-        raise UsageError(f"--out {directory}: no export has the suffix '{suffix}'", hint)
+
+@dataclass(frozen=True, kw_only=True)
+class EvalSettings(Execution, Allowances, RunKeys, Reuse, Sampling, Inputs, Selection, Output, Subject):
+    """Options of `agentv eval`. None: the files decide."""
+
+    def check(self) -> None:
+        """Refuse what no run can have: numbers out of their bounds, and settings that contradict each other.
+
+        Raises:
+            UsageError: the message names what to change.
+        """
+        for name, setting in declared_settings().items():
+            setting.check(name, getattr(self, name))
+        if self.debug and (self.executor != LOCAL or self.workers is not None):
+            other = "workers" if self.executor == LOCAL else f"executor {self.executor}"
+            raise UsageError(f"--debug runs one trial at a time on this machine, so omit --{other}")
+        for group in (Execution, Selection, Reuse, Sampling):
+            group.check(self)
+        if self.cache and (self.regrade or self.replay or self.rerun):
+            other = "--regrade" if self.regrade else "--replay" if self.replay else "--rerun"
+            raise UsageError(f"--cache and {other} conflict: both set where answers come from", "use one of them")
+        if self.cluster is not None and not self.cluster.strip():
+            raise UsageError("--cluster has an empty key", "give a key of metadata or vars, or omit the flag")
+        if self.seed is not None and not (self.sample or self.shuffle or self.against):
+            raise UsageError("--seed requires --sample or --shuffle", "add --sample N or --shuffle")
+        if self.shuffle and self.against is not None:
+            raise UsageError("--shuffle conflicts with --against, which draws cases at random", "omit --shuffle")
+        self._check_last_failed()
+        self._check_against()
+
+    def _check_last_failed(self) -> None:
+        """Refuse options that choose cases in another way, or another run."""
+        for name in ("resume", "rerun", "sample", "against") if self.last_failed else ():
+            if getattr(self, name) is not None:
+                raise UsageError(f"--last-failed conflicts with --{name}", "use one of them")
+
+    def _check_against(self) -> None:
+        """Refuse a comparison that would draw cases by what they came to."""
+        if self.against is None:
+            return
+        if self.rerun == "failed":
+            what = "--rerun=failed runs only failed cases again, but --against draws cases at random"
+            raise UsageError(what, "start a new run")
+        if self.regrade is not None or self.limit is not None:
+            flag = "--regrade" if self.regrade is not None else "--limit"
+            hint = "use --sample N" if self.limit is not None else "compare the runs with agentv compare"
+            what = f"{flag} conflicts with --against, which draws cases at random and requires new answers"
+            raise UsageError(what, hint)
+
+
+@cache
+def declared_settings() -> Mapping[str, Setting]:
+    """The fields of `EvalSettings` by name, group by group."""
+    return {
+        one.name: setting_of(hint, one.default, group.section)
+        for group in GROUPS
+        for hints in [get_type_hints(group, localns={"FailedTrials": object}, include_extras=True)]
+        for one in fields(group)
+        for hint in [hints[one.name]]
+    }
+
+
+@cache
+def environment_variables() -> Mapping[str, str]:
+    """The environment variables that give settings, by the names of the settings."""
+    declared = ((name, setting.marked(Variable)) for name, setting in declared_settings().items())
+    return {name: variable.name for name, variable in declared if variable is not None}
+
+
+def flag_names(*names: str) -> dict[str, str]:
+    """The flags that give settings, as messages spell them, by the names of the settings."""
+    return {name: declared_settings()[name].flag for name in names}

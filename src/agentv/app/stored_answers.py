@@ -13,7 +13,7 @@ from msgspec import structs
 from agentv.app.planning.preparation import Prepared, prepare, results_of
 from agentv.app.planning.resume import as_begun, recorded_settings
 from agentv.app.results.stored import StoredRun
-from agentv.app.settings import EvalSettings
+from agentv.app.settings import EvalSettings, environment_variables
 from agentv.app.wiring import Answers, SystemClock, redactor_for
 from agentv.engine.calls.recorded_call import no_answer
 from agentv.engine.conversation import is_conversation
@@ -86,14 +86,11 @@ def prepared_again(
         budget_usd=budget_usd,
         **given,
     )
-    env = {name: value for name, value in settings.process_env.items() if name not in _OVERRIDING}
+    in_record = environment_variables().values()  # whose values of then are in `run.json`
+    env = {name: value for name, value in settings.process_env.items() if name not in in_record}
     settings = as_begun(replace(settings, process_env=env), recorded, run.run_id)
     settings = replace(settings, against=None, margin=None, until=None, alpha=None)
     return prepare(settings if settings.sample is not None else replace(settings, seed=None))
-
-
-_OVERRIDING = frozenset({"AGENTV_TARGET", "AGENTV_JUDGE"})
-"""Variables whose values of then are in `run.json`."""
 
 
 def _paths(run: StoredRun, suite: str | None) -> tuple[str, ...]:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import fields
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
 
 import click
 
-from agentv.app.settings import LOCAL, EvalSettings, outs_of
+from agentv.app.settings import EvalSettings, declared_settings
 from agentv.cli.completion.values import files
-from agentv.cli.lazy import Registered, Sectioned, options_of_extensions, section
+from agentv.cli.lazy import Option, Registered, Sectioned, options_of_extensions, section
 from agentv.cli.options.formats import chosen_format, format_options
 from agentv.cli.running.progress import ProgressOptions, follow
 from agentv.errors import UsageError
 from agentv.model.values.values import Json
-from agentv.registry.extensions import EXECUTORS
+from agentv.registry.fields import Between
+from agentv.registry.settings import SECTIONS, Bounds, Flag, Setting
 
 
 class Finite(click.FloatRange):
@@ -33,13 +36,47 @@ class Finite(click.FloatRange):
         return number
 
 
-_most = section("Most used")
+def _options_of_settings() -> Iterator[click.Option]:
+    """An option for each setting that has a flag."""
+    for name, setting in declared_settings().items():
+        flag = setting.marked(Flag)
+        if flag is not None:
+            yield _option(flag.parameter or name, setting, flag)
+
+
+def _option(parameter: str, setting: Setting, flag: Flag) -> click.Option:
+    kind: dict[str, Any] = {"type": _type_of(setting, flag)}
+    if setting.several:
+        kind = {"multiple": True}
+    elif setting.kind is bool:
+        kind = {"default": None} if "/" in flag.spelled else {"is_flag": True}
+    elif flag.bare is not None:
+        kind = {"is_flag": False, "flag_value": flag.bare}
+    elif not setting.optional:
+        kind["default"] = setting.default
+    kind |= {"help": flag.help, "metavar": flag.metavar, "section": flag.section or setting.section}
+    return Option([*flag.spelled.split(), parameter], **kind)
+
+
+def _type_of(setting: Setting, flag: Flag) -> click.ParamType[Any] | None:
+    """What converts the value; None: a text is taken as it is."""
+    between, bounds = setting.marked(Between), setting.marked(Bounds)
+    if flag.table is not None:
+        return Registered(flag.table, [setting.default])
+    if flag.file:
+        return click.Path(exists=True, dir_okay=False)
+    if get_origin(setting.kind) is Literal:
+        return click.Choice(get_args(setting.kind))
+    if bounds is not None:
+        low, high = (bounds.above, bounds.most) if bounds.least is None else (bounds.least, bounds.most)
+        high, open_high = (bounds.below, True) if bounds.below is not None else (high, False)
+        return Finite(low, high, min_open=bounds.above is not None, max_open=open_high)
+    if setting.kind is int:
+        return click.INT if between is None or between.low is None else click.IntRange(int(between.low))
+    return None
+
+
 _output = section("Output")
-_cases = section("Cases")
-_input = section("Input")
-_limits = section("Limits")
-_stats = section("Repeats and statistics")
-_earlier = section("Earlier answers")
 _checks = section("Checks and debugging")
 
 
@@ -47,120 +84,11 @@ _checks = section("Checks and debugging")
     "eval", cls=Sectioned, epilog="Example: agentv eval evals/ --target 'cli:./my-agent {PROMPT}' --workers 20"
 )
 @click.argument("paths", nargs=-1, metavar="[PATH]...", shell_complete=files)
-@_most("-t", "--target", "targets", multiple=True, metavar="TARGET", help="Target to evaluate.")
-@_most("--judge", metavar="TARGET", help="Model that grades rubrics.")
-@_most(
-    "-o",
-    "--out",
-    "outs",
-    multiple=True,
-    metavar="DIR|FILE",
-    help="Results directory, or a report FILE: .jsonl, .json, .csv, .xml (JUnit), .html or .md. Repeatable.",
-)
-@_most("--filter", "filters", multiple=True, metavar="GLOB", help="Run only cases whose id matches. Repeatable.")
-@_most(
-    "--last-failed",
-    "--lf",
-    "last_failed",
-    is_flag=True,
-    help="Run only the cases that did not pass when they last ran.",
-)
-@_most("--limit", type=click.IntRange(1), metavar="N", help="Run at most N cases of each suite.")
-@_most("--repeat", type=click.IntRange(1), metavar="N", help="Number of samples for each case.")
-@_most("-j", "--workers", type=click.IntRange(1), metavar="N", help="Number of trials to run concurrently.")
 @_output("-v", "--verbose", is_flag=True, help="Print every trial as it finishes.")
 @_output("--list", "lists", is_flag=True, help="List the trials without running them.")
 @_output("-q", "--quiet", is_flag=True, help="Print only totals and exams that did not pass.")
 @format_options("Print the results to stdout as one JSON object. Same as --format json.", "Output")
 @_output("--no-progress", is_flag=True, help="Do not show progress.")
-@_cases("--tag", "tags", multiple=True, metavar="TAG", help="Run only cases with this tag. Repeatable.")
-@_cases("--exclude-tag", "exclude_tags", multiple=True, metavar="TAG", help="Skip cases with this tag. Repeatable.")
-@_cases("--sample", type=click.IntRange(1), metavar="N", help="Run N cases, drawn at random from all suites.")
-@_cases(
-    "--prompt", "prompts", multiple=True, metavar="NAME", help="Run only this prompt, by its id or label. Repeatable."
-)
-@_cases("--seed", type=int, metavar="S", help="Random seed for --sample and --shuffle.")
-@_cases("--shuffle", is_flag=True, help="Run the trials in a random order, which a resume repeats.")
-@_cases("--shard", metavar="I/N", help="Run the I-th of N parts of the cases; join them with 'results merge'.")
-@_input(
-    "--tests-from",
-    metavar="PATH",
-    help="Run the cases of a data file, a directory of transcripts or hf://… instead of those of the eval files.",
-)
-@_input(
-    "--var",
-    "variables",
-    multiple=True,
-    metavar="K=V",
-    help="Set a variable; overrides the value in every case. Repeatable.",
-)
-@_input(
-    "--env-file",
-    type=click.Path(exists=True, dir_okay=False),
-    help="Read this file instead of the project's .env files.",
-)
-@_input("--allow-outside", is_flag=True, help="Allow files outside the repository.")
-@_input("--trust-data", is_flag=True, help="Allow rows of data files to run code and to read environment variables.")
-@_limits(
-    "--timeout", "timeout_s", type=Finite(0, min_open=True), metavar="S", help="Time limit for one attempt, in seconds."
-)
-@_limits("--budget-usd", type=Finite(0, min_open=True), metavar="USD", help="Stop before spending more than this.")
-@_limits("--budget-tokens", type=click.IntRange(1), metavar="N", help="Stop before using more tokens than this.")
-@_limits("--max-errors", type=click.IntRange(1), metavar="N", help="Stop after N errored trials.")
-@_limits("--fail-fast", is_flag=True, help="Stop after the first failed or errored trial.")
-@_stats("--threshold", type=Finite(0, 1), metavar="X", help="Minimum score for every case to pass.")
-@_stats(
-    "--until",
-    type=click.Choice(("decided",)),
-    help="Stop sampling each case, or with --against drawing cases, once the outcome is decided.",
-)
-@_stats(
-    "--alpha", type=Finite(0, 0.5, min_open=True), metavar="X", help="Error rate for --until decided (default 0.05)."
-)
-@_stats(
-    "--against", metavar="RUN", help="Draw cases until the comparison with RUN is decided. Requires --until decided."
-)
-@_stats(
-    "--margin",
-    type=Finite(0, 1, min_open=True, max_open=True),
-    metavar="D",
-    help="Largest loss of the pass rate that --against ignores.",
-)
-@_stats("--cluster", metavar="KEY", help="Metadata key or variable; cases with the same value form a cluster.")
-@_earlier("--resume", is_flag=False, flag_value="last", metavar="RUN", help="Resume a run (default: the last).")
-@_earlier(
-    "--rerun", type=click.Choice(("failed", "errored")), help="Run the failed or errored trials of the run again."
-)
-@_earlier(
-    "--regrade",
-    is_flag=False,
-    flag_value="last",
-    metavar="RUN",
-    help="Grade the stored answers of a run again without calling its targets.",
-)
-@_earlier("--cache/--no-cache", default=None, help="Reuse answers of earlier runs, and store new ones.")
-@_earlier("--record", metavar="FILE", help="Record answers of targets, judges and embedders to a cassette.")
-@_earlier("--record-code", is_flag=True, help="Also record grades of scripts, webhooks and custom assertions.")
-@_earlier("--replay", metavar="FILE", help="Replay answers from a cassette; make no calls.")
-@_earlier(
-    "--replay-mode",
-    type=click.Choice(("strict", "new")),
-    default="strict",
-    help="If the cassette lacks an answer: fail (strict), or call and record it (new).",
-)
-@_checks("--strict", is_flag=True, help="Treat warnings as errors.")
-@_checks("--allow-unchecked", is_flag=True, help="Exit with 0 even if cases were shown and not checked.")
-@_checks(
-    "--executor",
-    type=Registered(EXECUTORS, [LOCAL]),
-    default=LOCAL,
-    help="Run trials on this machine or on a Ray cluster.",
-)
-@_checks(
-    "--debug",
-    is_flag=True,
-    help="Run one trial at a time, without time limits, with Python code on the terminal: breakpoint() works.",
-)
 @_checks("--watch", "watches", is_flag=True, help="Run, and after every save run again the cases that it changes.")
 @_checks("--watched", metavar="FILE", hidden=True)
 def command(paths: tuple[str, ...], **options: Any) -> int:
@@ -179,7 +107,10 @@ def command(paths: tuple[str, ...], **options: Any) -> int:
 
 
 _OF_EXTENSIONS = options_of_extensions("eval")
-command.params[-2:-2] = _OF_EXTENSIONS
+command.params[1:] = sorted(
+    (*_options_of_settings(), *command.params[1:], *_OF_EXTENSIONS),
+    key=lambda one: SECTIONS.index(found) if (found := getattr(one, "section", "")) in SECTIONS else len(SECTIONS),
+)
 
 BESIDE = {one.name for one in _OF_EXTENSIONS} - {one.name for one in fields(EvalSettings)}
 """Options of extensions that are no settings of the run: they are for what goes on beside it."""
@@ -225,3 +156,53 @@ def _variable(text: str) -> tuple[str, Json]:
     except UnicodeEncodeError as error:
         raise UsageError(f"the value of --var {name} is not UTF-8") from error
     return name.strip(), value
+
+
+def outs_of(outs: tuple[str, ...]) -> tuple[str | None, tuple[str, ...]]:
+    """The values of `--out`: the run directory, which is the path without a known suffix, and the exports.
+
+    Raises:
+        UsageError: two directories, or a suffix that looks like a slip.
+    """
+    if not outs:
+        return None, ()
+    exports = tuple(out for out in outs if _is_export(out))
+    directories = [out for out in outs if out not in exports]
+    if len(directories) > 1:
+        raise UsageError(f"two results directories given: {directories[0]} and {directories[1]}")
+    for directory in directories:
+        _check_suffix(directory)
+    return (directories[0] if directories else None), tuple(dict.fromkeys(exports))
+
+
+def _is_export(out: str) -> bool:
+    if not Path(out).suffix:
+        return False
+    from agentv.app.exports import is_export  # which loads what reads stored runs
+
+    return is_export(out)
+
+
+_OTHER_FORMATS = frozenset(
+    """
+    .pdf .txt .text .yaml .yml .tsv .xls .xlsx .ods .doc .docx .odt .rtf .tex .rst .adoc .log .png .svg .jpg .sarif
+    .parquet .sqlite .db .zip .gz .tgz .toml .ndjson .tap
+    """.split()  # noqa: SIM905  # a list of words is read as such
+)
+"""Suffixes of files, of which no run directory is meant."""
+
+
+def _check_suffix(directory: str) -> None:
+    """Refuse `report.htm` and `report.pdf`, of which a directory would be made."""
+    suffix = Path(directory).suffix.lower()
+    if len(suffix) < len(".xml") or directory.endswith("/") or Path(directory).is_dir():  # `out.d` is no slip
+        return
+    from agentv.app.export_formats import known_suffixes
+    from agentv.authoring.source.nearest import nearest
+
+    known_ones = known_suffixes()
+    suggestion = nearest(suffix, known_ones)
+    if suggestion is not None or suffix in _OTHER_FORMATS:
+        known = f"did you mean '{suggestion}'?" if suggestion is not None else f"there are {', '.join(known_ones)}."
+        hint = f"{known} For a results directory with this name, end it with '/'"
+        raise UsageError(f"--out {directory}: no export has the suffix '{suffix}'", hint)

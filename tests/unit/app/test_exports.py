@@ -12,7 +12,7 @@ import pytest
 from agentv.app.export_formats import Exported, known_suffixes
 from agentv.app.exports import check_exports, export_text, write_as, write_export, write_exports
 from agentv.app.results.stored import open_run
-from agentv.app.settings import outs_of
+from agentv.cli.eval import outs_of
 from agentv.errors import StoreError, UsageError
 from agentv.sdk import evaluate
 

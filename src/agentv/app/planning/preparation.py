@@ -20,7 +20,7 @@ from agentv.app.planning.workspaces import (
 from agentv.app.registries import registries
 from agentv.app.results.finding import find_run
 from agentv.app.results.place import RESULTS, place_holding, place_of
-from agentv.app.settings import LOCAL, EvalSettings, check_settings
+from agentv.app.settings import LOCAL, EvalSettings
 from agentv.authoring.loading.load import LoadRequest, load
 from agentv.authoring.source.files import repository_root
 from agentv.engine.plan import Plan, PlanSettings, compares, everyone
@@ -66,7 +66,7 @@ def prepare(settings: EvalSettings) -> Prepared:
         LoadError: a file is wrong.
         UsageError: the settings ask for what cannot be, such as a filter that selects nothing.
     """
-    check_settings(settings)
+    settings.check()
     loaded = load(_request(settings), registries())
     suites = loaded.suites
     if settings.exports:
@@ -261,7 +261,7 @@ def _request(settings: EvalSettings) -> LoadRequest:
         sandbox=settings.sandbox,
         keep_workspaces=settings.keep_workspaces,
         allow_outside=settings.allow_outside,
-        trust_data=settings.trust_data,
+        trust_data=settings.trust_data is True,
     )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agentv.app.settings import EvalSettings, flag_names
 from agentv.authoring.source.files import shown
 from agentv.errors import StoreError, UsageError
 from agentv.model.suite.suite import Suite
@@ -20,18 +21,10 @@ from agentv.store.journal.answers import elapsed_in
 from agentv.store.journal.verification import stored_summary
 
 if TYPE_CHECKING:
-    from agentv.app.settings import EvalSettings
     from agentv.engine.plan import Plan
 
 CHOOSING = {
-    "filter": "--filter",
-    "tags": "--tag",
-    "exclude_tags": "--exclude-tag",
-    "sample": "--sample",
-    "seed": "--seed",
-    "limit": "--limit",
-    "prompts": "--prompt",
-    "shard": "--shard",
+    **flag_names("filter", "tags", "exclude_tags", "sample", "seed", "limit", "prompts", "shard"),
     "variants": "--variant",
 }
 """Settings that say which cases take part → their flags."""
@@ -39,7 +32,7 @@ CHOOSING = {
 _LISTED = 10
 """Suites that are named."""
 
-_REPEATED = {"targets": "--target", "judge": "--judge", "tests_from": "--tests-from"}
+_REPEATED = flag_names("targets", "judge", "tests_from")
 """Settings without which files would decide otherwise → their flags."""
 
 

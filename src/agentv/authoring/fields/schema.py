@@ -28,6 +28,7 @@ from agentv.registry.fields import (
     Text,
     Verbatim,
 )
+from agentv.registry.settings import RunKeys
 
 Unread: TypeAlias = Annotated[Any, AsNode()]
 AtLeastOne: TypeAlias = Annotated[int, Between(1)]
@@ -85,10 +86,9 @@ class AuthoredJudgeMinimums(Declared):
 
 
 @dataclass(frozen=True, slots=True)
-class AuthoredRun(Declared):
+class AuthoredRun(RunKeys):
     """The `run:` block of a suite."""
 
-    workers: Annotated[AtLeastOne | None, Doc("number of trials to run concurrently")] = None
     repeat: Annotated[
         AtLeastOne | AuthoredRepeat | AuthoredTrials | None,
         Doc("how many times each case runs, or until when and the maximum"),
@@ -97,21 +97,11 @@ class AuthoredRun(Declared):
         Literal["mean", "pass_any", "pass_all", "majority"] | None,
         Doc("how the samples of a case are combined into its verdict"),
     ] = None
-    timeout_s: Annotated[Seconds | None, Doc("time limit for one attempt, in seconds")] = None
-    max_errors: Annotated[AtLeastOne | None, Doc("stop after this many errored trials")] = None
-    budget_usd: Annotated[
-        float | None, Between(0.0001), Doc("maximum cost of a run in US dollars: targets, judges and embeddings")
-    ] = None
-    budget_tokens: Annotated[AtLeastOne | None, Doc("maximum number of tokens of a run, input and output")] = None
-    cluster: Annotated[
-        Name, Doc("a key of metadata or vars, or a template; cases with equal values depend on each other")
-    ] = None
     max_turns: Annotated[AtLeastOne | None, Doc("maximum number of turns of an agent in one trial")] = None
     max_tool_calls: Annotated[AtLeastOne | None, Doc("maximum number of tool calls of an agent in one trial")] = None
     on_limit: Annotated[
         Literal["error", "grade"] | None, Doc("`grade`: a trial whose agent reached a limit is graded as it is")
     ] = None
-    cache: Annotated[bool | None, Doc("reuse answers of earlier runs, and keep those of this run")] = None
     retry: Annotated[AuthoredRetry | None, Doc("when to retry a failed call; overridden by the target's own")] = None
     gate: Annotated[
         Gate | None,
@@ -123,9 +113,6 @@ class AuthoredRun(Declared):
         Between(0.0001, 1),
         Nonempty(),
         Doc("with `gate: corrected`: minimum of its lower bound, 0.8"),
-    ] = None
-    trust_data: Annotated[
-        bool | None, Doc("allow rows of files in `tests`, and CSV files, to name code and read the environment")
     ] = None
 
 

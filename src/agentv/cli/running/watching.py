@@ -20,7 +20,7 @@ from typing import Any
 import click
 
 from agentv.app.saved_files import WatchedFiles, differing, outputs
-from agentv.app.settings import EvalSettings, check_settings
+from agentv.app.settings import EvalSettings
 from agentv.authoring.source.files import repository_root
 from agentv.errors import ExitStatus, UsageError
 from agentv.model.values.formatting import plural
@@ -115,7 +115,7 @@ def watch(paths: tuple[str, ...], options: dict[str, object], exports: tuple[str
 def _check_command(options: dict[str, Any]) -> None:
     """Refuse what saving a file cannot mend: every run would end with the same mistake of the command line."""
     names = {one.name for one in fields(EvalSettings)}
-    check_settings(EvalSettings(**{name: value for name, value in options.items() if name in names}))
+    EvalSettings(**{name: value for name, value in options.items() if name in names}).check()
     cassette = options.get("replay")
     if cassette is not None and options.get("replay_mode") != "new":
         from agentv.store.cassettes.cassette_file import check_exists

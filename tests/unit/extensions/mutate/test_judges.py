@@ -58,7 +58,7 @@ def ran(server, cases=1):
     """A run whose judge is a model; the number of calls so far, and the judge."""
     judge = {"name": "judge", "provider": "openai", "model": "gpt-5-mini", "base_url": server.openai, "api_key": "none"}
     write(cases, judge)
-    evaluate(prepare(EvalSettings(("refunds.eval.yaml",))), lambda _: None)
+    evaluate(prepare(EvalSettings(paths=("refunds.eval.yaml",))), lambda _: None)
     return len(server.calls), judge
 
 
@@ -111,7 +111,7 @@ def test_a_budget_in_dollars(server):
         "    return {'output': '{\"score\": 1, \"reason\": \"fine\"}', 'cost_usd': 0.05}\n"
     )
     write(1, "python:judge.py:grade")
-    evaluate(prepare(EvalSettings(("refunds.eval.yaml",))), lambda _: None)
+    evaluate(prepare(EvalSettings(paths=("refunds.eval.yaml",))), lambda _: None)
     Path("asked").unlink()
     settings = MutationSettings(("change-number", "negate", "change-unit"), judge=True, budget_usd=0.12, min_score=0.0)
     report = mutate("last", settings)

@@ -37,7 +37,7 @@ def case(identity, *assertions, **keys):
 
 def ran(tests, **header):
     write(tests, **header)
-    return evaluate(prepare(EvalSettings(("refunds.eval.yaml",))), lambda _: None)
+    return evaluate(prepare(EvalSettings(paths=("refunds.eval.yaml",))), lambda _: None)
 
 
 def survivors(report):
@@ -233,7 +233,7 @@ def test_the_command(project, capsys):
 
 def test_a_run_that_stopped_early_is_said_to_be_a_part(project):
     write([LATE, case("other", {"contains": "nine"}), case("third", {"contains": "days"})])
-    evaluate(prepare(EvalSettings(("refunds.eval.yaml",), fail_fast=True, workers=1)), lambda _: None)
+    evaluate(prepare(EvalSettings(paths=("refunds.eval.yaml",), fail_fast=True, workers=1)), lambda _: None)
     notes = mutate("last", MutationSettings()).notes
     assert notes == ("the run is not complete: it ran 2 of 3 planned trials, and only their answers are mutated",)
 
@@ -282,7 +282,7 @@ def test_assertions_that_compare_answers_are_counted_apart(project):
         "tests": [{"id": "late", "assert": checks}],
     }
     Path("refunds.eval.yaml").write_text(yaml.safe_dump(suite))
-    evaluate(prepare(EvalSettings(("refunds.eval.yaml",))), lambda _: None)
+    evaluate(prepare(EvalSettings(paths=("refunds.eval.yaml",))), lambda _: None)
     report = mutate("last", MutationSettings(("change-number",)))
     assert (report.answers, report.killed) == (1, 1)  # the longest answer passes
     assert report.notes == ("left out: 1 assertion that compares the answers to a case",)

@@ -61,7 +61,7 @@ def write(case=CASE, **workspace):
 def ran(agent=AGENT, case=CASE, **workspace):
     Path("agent.py").write_text(agent)
     write(case, **workspace)
-    evaluate(prepare(EvalSettings(("fix.eval.yaml",))), lambda _: None)
+    evaluate(prepare(EvalSettings(paths=("fix.eval.yaml",))), lambda _: None)
 
 
 @needs("bwrap")

@@ -31,13 +31,13 @@ def write(name, *assertions, **keys):
         "tests": [{"id": "late", "input": "May I?", "assert": list(assertions), **keys}],
     }
     Path(f"{name}.eval.yaml").write_text(yaml.safe_dump(suite))
-    return prepare(EvalSettings((f"{name}.eval.yaml",)))
+    return prepare(EvalSettings(paths=(f"{name}.eval.yaml",)))
 
 
 def test_each_suite_has_the_score_that_mutate_gives_its_latest_run(project):
     one, other = write("one", {"contains": "30 days"}), write("other", {"contains": "days"}, expected_output="30 days")
     evaluate(one, lambda _: None)
-    evaluate(prepare(EvalSettings((".",))), lambda _: None)
+    evaluate(prepare(EvalSettings(paths=(".",))), lambda _: None)
     never = write("never", {"contains": "days"})
     first, second = suite_scores((*one.suites, *other.suites, *never.suites))
     report = mutate("last", MutationSettings())

@@ -130,7 +130,8 @@ def _undefined(command: _Command, directory: Path) -> list[str]:
         unlisted = set(wanted) - _listed(directory, env) if wanted else set()
         if unlisted:
             by_file = [
-                _names(prepare(EvalSettings((file,), asks=False, process_env=env)).suites) for file in command.files
+                _names(prepare(EvalSettings(paths=(file,), asks=False, process_env=env)).suites)
+                for file in command.files
             ]
             unlisted = {name for name in unlisted if not all(name in names for names in by_file)}
     except AgentvError:
