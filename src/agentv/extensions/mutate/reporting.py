@@ -21,6 +21,7 @@ _MOST_NAMES = 10
 def render_mutation(found: MutationReport, *, shows_all: bool) -> str:
     """The survivors that count, what became of the mutants by operator, idle assertions, notes, and the score."""
     parts = [
+        list(_headline(found)),
         list(_survivors(found, shows_all=shows_all)),
         list(_others(found)) if shows_all else [],
         list(_operators(found)),
@@ -30,6 +31,16 @@ def render_mutation(found: MutationReport, *, shows_all: bool) -> str:
         list(_closing(found)),
     ]
     return "\n\n".join("\n".join(part) for part in parts if part)
+
+
+def _headline(found: MutationReport) -> Iterator[str]:
+    """How many of the worse answers the checks noticed."""
+    counts = found.operators.values()
+    killed, survived = sum(one.killed for one in counts), sum(one.survived for one in counts)
+    if survived:
+        yield f"Your checks missed {survived:,} of {killed + survived:,} worse answers."
+    elif killed:
+        yield f"Your checks noticed all {plural(killed, 'worse answer', ',')}."
 
 
 def _survivors(found: MutationReport, *, shows_all: bool) -> Iterator[str]:

@@ -7,7 +7,7 @@ from agentv.app.results.stored import StoredRun
 from agentv.errors import UsageError
 from agentv.extensions.view.pages.comparison import ShownComparison, ShownDifference
 from agentv.model.run.comparison import Comparison, ComparisonSettings
-from agentv.reports.commands.comparison import basis_lines, left_out_lines, percentage, verdict_line, warnings
+from agentv.reports.commands.comparison import basis_lines, headline, left_out_lines, percentage, verdict_line, warnings
 
 
 def shown_comparison(base: StoredRun, candidate: StoredRun) -> ShownComparison:
@@ -24,13 +24,14 @@ def shown_comparison(base: StoredRun, candidate: StoredRun) -> ShownComparison:
 
 def shown_of(found: Comparison) -> ShownComparison:
     """A comparison as a page shows it."""
-    verdict, colon, finding = verdict_line(found).partition(": ")
+    verdict, colon, finding = verdict_line(found, needed=False).partition(": ")
     return ShownComparison(
         verdict=verdict if found.whole is not None or found.same else "",
         finding=finding if colon else verdict,
         difference=None if found.same else _difference(found),
         basis=tuple(basis_lines(found)),
         notes=(*warnings(found), *left_out_lines(found)),
+        sentence=headline(found),
     )
 
 

@@ -47,10 +47,11 @@ _LEAST = 0.001
 
 
 def render_comparison(found: Comparison, *, color: bool = False, verbose: bool = False) -> str:
-    """The runs, the verdict and its basis; then groups, moved cases, excluded cases, and the method if `verbose`."""
+    """A sentence; the runs, the verdict and its basis; groups, moved and excluded cases; the method if `verbose`."""
     blocks = (
+        [one for one in [headline(found)] if one],
         runs_lines((found.base, found.candidate), ("base", "candidate")),
-        [_painted(verdict_line(found), color=color), *basis_lines(found)],
+        [_painted(verdict_line(found, needed=False), color=color), *basis_lines(found)],
         comparison_lines(found.corrected) if found.corrected is not None else (),
         _groups(found, color=color),
         _moved(found),
@@ -77,13 +78,58 @@ def _part_cells(run: RunLabel, runs: Sequence[RunLabel]) -> Iterator[str]:
         yield listed(run.prompts)
 
 
-def verdict_line(found: Comparison) -> str:
-    """The verdict in one sentence, with its certainty; if it is inconclusive, with the cases that it would need."""
+def headline(found: Comparison) -> str:
+    """What a person can do with the verdict: one sentence or two. Empty if nothing was compared."""
+    one, margin = found.whole, found.question.margin
+    if found.same or one is None:
+        return ""
+    if one.verdict == "better":
+        return f"The candidate is better{_moves(one)}."
+    if one.verdict == "worse":
+        return f"The candidate is worse{_moves(one)}."
+    if one.verdict == "equivalent":
+        return f"The runs are equally good: any difference is at most {margin:g}."
+    if one.verdict == "non-inferior":
+        return f"The candidate can replace the base: it loses at most {margin:g}."
+    return _undecided(one, found)
+
+
+def _moves(one: Judgement) -> str:
+    """`: 1 case now passes and 6 now fail`, where both runs passed cases by the same rule."""
+    fixed, broken = one.moves.fixed, one.moves.broken
+    if not one.moves.same_rule or not (fixed or broken):
+        return ""
+    passes = f"{plural(fixed, 'case')} now pass{'es' if fixed == 1 else ''}" if fixed else ""
+    fails = f"{broken if fixed else plural(broken, 'case')} now fail{'s' if broken == 1 else ''}" if broken else ""
+    return f": {' and '.join(part for part in (passes, fails) if part)}"
+
+
+def _undecided(one: Judgement, found: Comparison) -> str:
+    """What keeps a comparison from a verdict, and what would decide it."""
+    if one.withheld == "errors":
+        return f"No verdict: {plural(one.errored, 'case')} errored, and they decide it. Run these cases again."
+    if one.withheld is not None:
+        return "No verdict: the two runs cannot be held against each other as they are."
+    fewest = fewest_moved(found.question.alpha)
+    if one.clusters < fewest:
+        return f"Too few cases to tell: {one.clusters} of at least {fewest}."
+    told = f" About {one.needed:,} {_unit(one, found)}s would tell." if one.needed is not None else ""
+    if one.score.delta == 0:
+        return f"No difference seen.{told}"
+    return f"{'Probably' if one.score.p >= _LIKELY_CHANCE else 'This may be'} noise.{told}"
+
+
+_LIKELY_CHANCE = 0.2
+"""A p-value from which an inconclusive difference is called probable noise."""
+
+
+def verdict_line(found: Comparison, *, needed: bool = True) -> str:
+    """The verdict in one sentence, with its certainty; if it is inconclusive and `needed`, with the cases it needs."""
     if found.same:
         return f"no difference: both are the same run{_own_targets(found.base)}"
     if found.whole is None:
         return "nothing to compare: every case in both runs errored or did not run in one of them"
-    return f"{found.whole.verdict}: {_finding(found.whole, found)}"
+    return f"{found.whole.verdict}: {_finding(found.whole, found, needed=needed)}"
 
 
 def certainty(one: MeasureResult) -> str:
@@ -174,13 +220,13 @@ def _own_targets(run: RunLabel) -> str:
     return f"; to compare two of its targets, add --target {first} --target {second}"
 
 
-def _finding(one: Judgement, found: Comparison) -> str:
+def _finding(one: Judgement, found: Comparison, *, needed: bool = True) -> str:
     """What the deciding measure shows, and why; the reason where nothing is shown."""
     margin, sure = found.question.margin, percentage(1 - found.question.alpha)
     difference = f"{_difference(one.deciding)} ({certainty(one.deciding)})"
     beyond = f", by more than {margin:g}" if margin else ""
     if one.verdict == "inconclusive":
-        return _inconclusive(one, found)
+        return _inconclusive(one, found, needed=needed)
     if one.verdict == "equivalent":
         return f"{sure} confident that any difference is at most {margin:g}; {difference}"
     if one.verdict == "non-inferior":
@@ -205,15 +251,16 @@ def _difference(one: MeasureResult) -> str:
     return f"the {one.measure} is {moved} {'higher' if one.delta > 0 else 'lower'}"
 
 
-def _inconclusive(one: Judgement, found: Comparison) -> str:
+def _inconclusive(one: Judgement, found: Comparison, *, needed: bool) -> str:
     """What is still possible, and what would decide it."""
     if one.withheld is not None:
         return _WITHHELD[one.withheld](one)
-    units = plural(one.clusters, _unit(one))
+    units = plural(one.clusters, _unit(one, found))
     fewest = fewest_moved(found.question.alpha)
     if one.clusters < fewest:
         return f"{units} cannot show a difference, whatever the results; at least {fewest} are needed"
-    return f"{_possible(one, units)} ({certainty(one.score)}){_beside(one, found.question)}{_more(one, units)}"
+    more = _more(one, found, units, needed=needed)
+    return f"{_possible(one, units)} ({certainty(one.score)}){_beside(one, found)}{more}"
 
 
 def _possible(one: Judgement, units: str) -> str:
@@ -232,13 +279,14 @@ def _possible(one: Judgement, units: str) -> str:
     return f"{_difference(shown)}, but {possible}"
 
 
-def _beside(one: Judgement, question: ComparisonSettings) -> str:
+def _beside(one: Judgement, found: Comparison) -> str:
     """What else a verdict at a margin needs."""
+    question = found.question
     if not question.margin:
         return ""
     unshown = [each.measure for each in one.measures if each.verdict == "inconclusive"]
     needs = f"; 'non-inferior' needs the {unshown[0]}, too" if len(unshown) == 1 < len(one.measures) else ""
-    return f", within the margin of {question.margin:g} or beyond it{needs}{_enough(one, question)}"
+    return f", within the margin of {question.margin:g} or beyond it{needs}{_enough(one, found)}"
 
 
 def _errors_decide(one: Judgement) -> str:
@@ -268,10 +316,12 @@ def _size(difference: float) -> str:
     return f"{difference:.3f}" if difference >= _LEAST else f"{difference:.1e}"  # two digits that count
 
 
-def _more(one: Judgement, units: str) -> str:
+def _more(one: Judgement, found: Comparison, units: str, *, needed: bool) -> str:
     """How many cases would show this difference; where none would, what these can show."""
     if one.needed is not None:
-        return f"; if this difference is real, about {one.needed:,} {_unit(one)}s would show it with 80% power"
+        if not needed:
+            return ""
+        return f"; if this difference is real, about {one.needed:,} {_unit(one, found)}s would show it with 80% power"
     if one.detectable is None:
         return ""
     if not isfinite(one.detectable):
@@ -279,15 +329,18 @@ def _more(one: Judgement, units: str) -> str:
     return f"; with {units}, a difference below {_size(one.detectable)} is likely to be missed"
 
 
-def _unit(one: Judgement) -> str:
-    return "case" if one.clusters == one.pairs else "cluster"
+def _unit(one: Judgement, found: Comparison) -> str:
+    """What is independent: a case, whatever it ran with, unless cases are clustered."""
+    cases = min(found.base.cases, found.candidate.cases)
+    return "case" if one.clusters in (one.pairs, cases) else "cluster"
 
 
-def _enough(one: Judgement, question: ComparisonSettings) -> str:
+def _enough(one: Judgement, found: Comparison) -> str:
     """How many cases `equivalent` takes at least, whatever the results: so many must be seen to rule out others."""
+    question = found.question
     least = cases_for_share(question.margin, 1 - question.alpha)
     within = abs(one.score.delta) <= question.margin
-    return f"; 'equivalent' requires at least {least:,} {_unit(one)}s" if within and one.clusters < least else ""
+    return f"; 'equivalent' requires at least {least:,} {_unit(one, found)}s" if within and one.clusters < least else ""
 
 
 def basis_lines(found: Comparison) -> Iterator[str]:
@@ -307,7 +360,10 @@ def basis_lines(found: Comparison) -> Iterator[str]:
     yield f"based on {counted}: {plural(moves.wins, 'win')}, {losses}, {plural(moves.ties, 'tie')}"
     if moves.same_rule and (moves.fixed or moves.broken):
         yield f"{moves.fixed} now pass, {moves.broken} now fail"
-    if one.clusters < one.pairs:
+    if one.clusters < one.pairs and _unit(one, found) == "case":
+        counted = f"{plural(one.clusters, 'case')} count, not {one.pairs} results"
+        yield f"the results of a case are not independent: {counted}"
+    elif one.clusters < one.pairs:
         yield f"the cases form {plural(one.clusters, 'cluster')}; cases of one cluster are not independent"
     if one.errored:
         yield _errors(one, found.question)
@@ -351,7 +407,7 @@ def _method(found: Comparison) -> Iterator[str]:
         yield f"  p-values are corrected for {one.tested} tests (Holm); intervals are those of each measure alone"
     if one.detectable is not None and isfinite(one.detectable):
         power = f"a difference below {_size(one.detectable)} is likely to be missed"
-        yield f"  with {plural(one.clusters, _unit(one))}, {power} (80% power, simulated)"
+        yield f"  with {plural(one.clusters, _unit(one, found))}, {power} (80% power, simulated)"
 
 
 def _groups(found: Comparison, *, color: bool) -> Iterator[str]:

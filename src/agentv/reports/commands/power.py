@@ -75,7 +75,7 @@ def render_power(shown: PlanShown, *, sized: bool) -> str:
     plan, detect, pilot = shown.plan, shown.detect, shown.pilot
     if detect is None and plan.assumed.margin:
         detect = 0.0
-    table = _table(plan) if detect is None else _detecting(plan, detect, sized=sized)
+    table = [*_headline(plan), *_table(plan)] if detect is None else _detecting(plan, detect, sized=sized)
     return "\n".join([*table, "", *_assumed(shown), *(_noise(pilot) if pilot else ())])
 
 
@@ -166,6 +166,18 @@ _BOTH_MEASURES = {
     True: "compare needs the pass rate, too: both it and the mean score must be within the margin, and are simulated.",
     False: "Scores are taken to be 0 or 1; where they are not, compare needs the mean score and the pass rate, both.",
 }
+
+
+def _headline(plan: ComparisonPlan) -> Iterator[str]:
+    """What two runs of so many cases notice."""
+    least = plan.least_each()["drop"]
+    what = "pass rate" if plan.assumed.deviation is None else "mean score"
+    cases, lower = plural(plan.cases, "case"), f"{least:.2f}" if plan.assumed.deviation else f"{100 * least:.0f} points"
+    if isfinite(least):
+        yield f"With {cases}, a comparison notices a {what} that is {lower} lower."
+    else:
+        yield f"{cases} cannot show that a candidate is worse, whatever the results."
+    yield ""
 
 
 def _table(plan: ComparisonPlan) -> Iterator[str]:

@@ -16,7 +16,8 @@ def lines(report, *, shows_all=False):
 
 
 def test_a_survivor_is_a_sentence_and_operators_without_mutants_are_not_listed():
-    shown = lines(replace(REPORT, survivors=(replace(ONE, line="- contains: 30 days"),)))
+    headline, _, *shown = lines(replace(REPORT, survivors=(replace(ONE, line="- contains: 30 days"),)))
+    assert headline == "Your checks missed 1 of 4 worse answers."
     assert shown[:2] == ['late: no check noticed that "30 days" became "60 days"', "  add: - contains: 30 days"]
     assert shown[3:5] == [
         "operator       killed  survived  not counted",
@@ -73,6 +74,6 @@ def test_a_score_below_the_minimum_fails_and_none_is_no_success():
 
 def test_several_targets_and_suites_are_told_apart():
     other = replace(ONE, target="new", suite="other", sample=2)
-    shown = lines(replace(REPORT, survivors=(ONE, other)))
+    _, _, *shown = lines(replace(REPORT, survivors=(ONE, other)))
     assert shown[0].startswith("refunds › late (shop): ")
     assert shown[1].startswith("other › late (new, sample 2): ")

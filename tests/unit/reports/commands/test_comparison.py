@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from agentv.model.run.comparison import ComparisonSettings, GroupComparison, MeasureResult, Moves
-from agentv.reports.commands.comparison import lost_line, render_comparison, verdict_line, warnings
+from agentv.reports.commands.comparison import headline, lost_line, render_comparison, verdict_line, warnings
 from doubles.comparisons import EVERYTHING, MOVED, UNSURE, WORSE, comparison, key, moved, pair
 
 GOLD = Path(__file__).parents[1] / "gold"
@@ -16,6 +16,37 @@ GOLD = Path(__file__).parents[1] / "gold"
 def test_gold():
     rendered = render_comparison(EVERYTHING) + "\n"
     assert rendered == (GOLD / "comparison.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("whole", "margin", "sentence"),
+    [
+        (WORSE, 0.0, "The candidate is worse: 1 case now passes and 6 now fail."),
+        (replace(WORSE, verdict="better"), 0.0, "The candidate is better: 1 case now passes and 6 now fail."),
+        (replace(WORSE, moves=replace(WORSE.moves, broken=0)), 0.0, "The candidate is worse: 1 case now passes."),
+        (
+            replace(WORSE, moves=replace(WORSE.moves, fixed=0, broken=1)),
+            0.0,
+            "The candidate is worse: 1 case now fails.",
+        ),
+        (replace(WORSE, verdict="equivalent"), 0.05, "The runs are equally good: any difference is at most 0.05."),
+        (replace(WORSE, verdict="non-inferior"), 0.05, "The candidate can replace the base: it loses at most 0.05."),
+        (replace(UNSURE, needed=49), 0.0, "Probably noise. About 49 cases would tell."),
+        (replace(UNSURE, needed=None), 0.0, "Probably noise."),
+        (replace(UNSURE, needed=None, score=replace(UNSURE.score, p=0.06)), 0.0, "This may be noise."),
+        (replace(UNSURE, needed=None, score=replace(UNSURE.score, delta=0.0)), 0.0, "No difference seen."),
+        (replace(UNSURE, clusters=4), 0.0, "Too few cases to tell: 4 of at least 6."),
+        (
+            replace(UNSURE, withheld="errors", errored=2),
+            0.0,
+            "No verdict: 2 cases errored, and they decide it. Run these cases again.",
+        ),
+    ],
+)
+def test_a_sentence_comes_first(whole, margin, sentence):
+    found = comparison(whole, question=ComparisonSettings(margin=margin))
+    assert headline(found) == sentence
+    assert render_comparison(found).startswith(f"{sentence}\n\n")
 
 
 def test_nothing_that_a_model_said_steers_a_terminal():

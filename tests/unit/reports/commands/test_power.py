@@ -53,7 +53,8 @@ def test_nothing_is_promised_always():
 
 
 def test_a_table_of_what_is_shown():
-    lines = lines_of(PLAN)
+    headline, _, *lines = lines_of(PLAN)
+    assert headline == "With 200 cases, a comparison notices a pass rate that is 8 points lower."
     assert lines[0] == (
         "Smallest difference of the pass rate that two runs with 3 samples of each show with 80.0% power, about:"
     )
@@ -68,8 +69,10 @@ def test_a_table_of_what_is_shown():
 
 def test_where_no_drop_is_seen_none_is_named():
     hopeless = planned(4, 1)
-    assert lines_of(hopeless)[3].split() == ["2–4", "none", "none"]
-    assert "Fewer than 6 cases cannot show a difference, whatever the results." in lines_of(hopeless)
+    headline, _, *lines = lines_of(hopeless)
+    assert headline == "4 cases cannot show that a candidate is worse, whatever the results."
+    assert lines[3].split() == ["2–4", "none", "none"]
+    assert "Fewer than 6 cases cannot show a difference, whatever the results." in lines
     assert (
         lines_of(hopeless, 0.1)[0] == "Not enough: two runs of 4 cases cannot show a difference, whatever the results."
     )

@@ -32,6 +32,9 @@ def _judge(found: CheckedJudge, run: str | None) -> Iterator[str]:
     counts = found.counts
     name = f"judge '{one_line(found.judge)}' ({one_line(found.model)})" if found.judge else one_line(found.model)
     by = f" by {counts.people} people" if counts.people > 1 else ""
+    if found.matrix.total:
+        yield _headline(found)
+        yield ""
     yield f"{one_line(found.assertion)}, {name}: {plural(counts.labels, 'label')}{by}"
     yield from _notes(found)
     if not found.matrix.total:
@@ -48,6 +51,28 @@ def _judge(found: CheckedJudge, run: str | None) -> Iterator[str]:
     if found.disagreements:
         yield ""
         yield from _disagreements(found.disagreements)
+
+
+_TRUSTED = 0.8
+"""Of the answers that people pass, and of those that they fail, the share on which a judge must say the same."""
+
+
+def _headline(found: CheckedJudge) -> str:
+    """How far the judge can be trusted, by the labelled answers."""
+    matrix, who = found.matrix, "people" if found.counts.people > 1 else "you"
+    good, bad = matrix.true_passes + matrix.false_failures, matrix.false_passes + matrix.true_failures
+    wrongs = [
+        (matrix.false_passes, bad, "passed", "failed"),
+        (matrix.false_failures, good, "failed", "passed"),
+    ]
+    wrong, of, said, meant = max(wrongs, key=lambda one: one[0] / one[1] if one[1] else 0.0)
+    if of and wrong / of > 1 - _TRUSTED:
+        return f"Do not trust this judge yet: it {said} {wrong} of the {plural(of, 'answer')} that {who} {meant}."
+    agreed = matrix.true_passes + matrix.true_failures
+    if matrix.total < FEW or not good or not bad:
+        missing = "" if good and bad else f", and none that {who} {'failed' if good else 'passed'}"
+        return f"Too few labels to trust this judge: {plural(matrix.total, 'answer')}{missing}. Label more answers."
+    return f"This judge agreed with {who} on {agreed} of {plural(matrix.total, 'answer')}."
 
 
 def _certainty(found: CheckedJudge, run: str | None) -> Iterator[str]:

@@ -28,6 +28,7 @@ class ShownComparison:
     """What a comparison came to.
 
     Attributes:
+        sentence: what to do, for a reader in a hurry; empty if nothing was compared.
         verdict: one word or two, such as `better` or `inconclusive`; empty if the runs cannot be compared.
         finding: the verdict in one sentence with its certainty, or why there is none.
         basis: lines about the numbers that it is based on.
@@ -39,6 +40,7 @@ class ShownComparison:
     difference: ShownDifference | None = None
     basis: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    sentence: str = ""
 
     def as_json(self) -> JsonObject:
         """The comparison as data of the page."""
@@ -48,6 +50,7 @@ class ShownComparison:
             interval = None if found.interval is None else list(found.interval)
             difference = {"measure": found.measure, "delta": found.delta, "interval": interval, "level": found.level}
         return {
+            "sentence": self.sentence,
             "verdict": self.verdict,
             "finding": self.finding,
             "difference": difference,

@@ -2,9 +2,9 @@
 
 /** @import { Api } from "../data/api.js" */
 
+import { runWords } from "../app/run_rows.js";
 import { element } from "../dom/elements.js";
 import { inline } from "../dom/text.js";
-import { runWords } from "../app/run_rows.js";
 import { LISTED_RUNS } from "../label/chooser.js";
 import { labelAddress } from "../label/draw.js";
 import { Loading, problemBox } from "../page/loading.js";

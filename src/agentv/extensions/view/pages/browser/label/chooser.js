@@ -60,4 +60,3 @@ function number(value, least) {
 function labelled(words, field) {
   return element("label", {}, element("span", { class: "label" }, words), field);
 }
-

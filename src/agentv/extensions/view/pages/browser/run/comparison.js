@@ -69,11 +69,11 @@ function markOf(change, label, href) {
   return element(href ? "a" : "span", { class: `mark ${change}`, href }, label);
 }
 
-function verdictOf({ verdict, finding, difference }) {
+function verdictOf({ sentence, verdict, finding, difference }) {
   const said = verdict ? `${verdict[0].toUpperCase()}${verdict.slice(1)}` : "No verdict";
   return [
-    element("h1", { tabindex: -1 }, said),
-    element("p", { class: "finding" }, inline(finding)),
+    element("h1", { tabindex: -1 }, inline(sentence || said)),
+    element("p", { class: "finding" }, inline(sentence ? `${said}: ${finding}` : finding)),
     difference?.interval ? element("div", { class: "span" }, differenceDrawing(difference), differenceScale()) : null,
   ];
 }
