@@ -358,7 +358,7 @@ def basis_lines(found: Comparison) -> Iterator[str]:
     moves = one.moves
     losses = "1 loss" if moves.losses == 1 else f"{moves.losses} losses"
     yield f"based on {counted}: {plural(moves.wins, 'win')}, {losses}, {plural(moves.ties, 'tie')}"
-    if moves.same_rule and (moves.fixed or moves.broken):
+    if moves.same_rule and (moves.fixed or moves.broken) and one.verdict not in ("better", "worse"):  # said before
         yield f"{moves.fixed} now pass, {moves.broken} now fail"
     if one.clusters < one.pairs and _unit(one, found) == "case":
         counted = f"{plural(one.clusters, 'case')} count, not {one.pairs} results"

@@ -224,7 +224,8 @@ def test_what_three_digits_do_not_show_is_no_nothing():
 
 
 def test_cases_whose_verdict_changed_are_counted():
-    assert "\n1 now pass, 6 now fail\n" in render_comparison(comparison())
+    assert "\n1 now pass, 6 now fail\n" in render_comparison(comparison(UNSURE))
+    assert "now pass," not in render_comparison(comparison()), "the first sentence says it"
 
 
 def test_of_one_run_it_is_said_that_it_is_one_and_how_its_targets_are_compared():
