@@ -58,7 +58,7 @@ def test_eval_annotates_what_failed_and_nothing_of_an_answer_is_a_command(projec
     project.write("a.eval.yaml", FAILING)
     ended = project.run("eval", "a.eval.yaml", "--format", "github")
     assert ended.status == 1
-    failed, total = ended.stdout.splitlines()
+    total, failed = ended.stdout.splitlines()
     assert failed.startswith("::error file=a.eval.yaml,line=6,")
     assert failed.endswith("%250A::error::no")
     assert total == "::error title=agentv eval::1 case: 0 passed, 1 failed, 0 errored"
@@ -68,7 +68,7 @@ def test_eval_annotates_what_failed_and_nothing_of_an_answer_is_a_command(projec
 def test_eval_that_passes_annotates_its_total_and_warnings(project):
     project.write("a.eval.yaml", WARNED)
     ended = project.run("eval", "a.eval.yaml", "--format", "github")
-    warned, total = ended.stdout.splitlines()
+    total, warned = ended.stdout.splitlines()
     assert warned.startswith("::warning file=a.eval.yaml,line=3,")
     assert (ended.status, total) == (0, "::notice title=agentv eval::1 case: 1 passed, 0 failed, 0 errored")
 

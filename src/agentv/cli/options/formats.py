@@ -66,23 +66,25 @@ def print_as(found: Sequence[Diagnostic], form: Format) -> None:
 
 
 def print_run_as(form: Format, warnings: Sequence[Diagnostic], view: RunView, outcome: Outcome) -> None:
-    """Write what is wrong with a run to stdout: the warnings of its files, and the trials that did not pass."""
-    from agentv.reports.run.annotations import omitted, run_diagnostics
+    """Write what is wrong with a run to stdout: its totals and causes for GitHub, its trials for code scanners."""
+    from agentv.reports.run.annotations import CAUSES, cause_diagnostics, ran_groups, run_diagnostics
 
-    print_as([*warnings, *run_diagnostics(view)], form)
-    if form == "github":
-        from agentv.model.values.formatting import plural
-        from agentv.reports.export.github import summary_command
-        from agentv.reports.run.corrected import gate_line
-        from agentv.reports.run.totals import outcomes
-        from agentv.reports.text.paths import shown_from
+    if form != "github":
+        print_as([*warnings, *run_diagnostics(view)], form)
+        return
+    from agentv.model.values.formatting import plural
+    from agentv.reports.export.github import summary_command
+    from agentv.reports.run.corrected import gate_line
+    from agentv.reports.run.totals import outcomes
+    from agentv.reports.text.paths import shown_from
 
-        cases, left = outcome.summary.cases, omitted(view)
-        results = shown_from(str(outcome.directory), _root())
-        more = f"; {plural(left, 'more trial')} that did not pass, in {results}" if left else ""
-        gates = "".join(f"; {gate_line(gate)}" for gate in outcome.summary.gates)
-        text = f"{plural(cases.total, 'case')}: {outcomes(cases)}{more}{gates}"
-        print_commands(summary_command(text, title="agentv eval", failed=outcome.status != ExitStatus.PASSED))
+    cases, left = outcome.summary.cases, len(ran_groups(view)) - CAUSES
+    results = shown_from(str(outcome.directory), _root())
+    more = f"; {plural(left, 'more cause')}, in {results}" if left > 0 else ""
+    gates = "".join(f"; {gate_line(gate)}" for gate in outcome.summary.gates)
+    text = f"{plural(cases.total, 'case')}: {outcomes(cases)}{more}{gates}"
+    print_commands(summary_command(text, title="agentv eval", failed=outcome.status != ExitStatus.PASSED))
+    print_as([*cause_diagnostics(view), *warnings], form)
 
 
 def _sarif(found: Sequence[Diagnostic]) -> str:

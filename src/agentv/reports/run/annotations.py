@@ -1,19 +1,25 @@
-"""The trials of a run that did not pass, as diagnostics at their assertions: for GitHub and SARIF."""
+"""What did not pass in a run, as diagnostics at the assertions: each cause for GitHub, each trial for SARIF."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from agentv.errors import Diagnostic
+from agentv.model.values.formatting import plural
 from agentv.model.values.span import Span
-from agentv.reports.run.failures import CASE_FAILED
+from agentv.reports.run.failure_lines import FailureWords
+from agentv.reports.run.failures import CASE_FAILED, FailureGroup
 from agentv.reports.run.formatting import LONGEST, check, label, reason
 from agentv.reports.run.trial_view import Finding, Kind, TrialView
 from agentv.reports.run.view import RunView
 from agentv.reports.text.escaping import one_line
 
 SHOWN = 50
-"""Trials that are reported one by one: GitHub shows no more than 50 of a job."""
+"""Trials that SARIF has one by one."""
+
+CAUSES = 10
+"""Causes that are annotated: GitHub shows ten errors of a step."""
 
 CUT_ANSWER = "cut-answer"
 """The code of an answer that was cut at its token limit and passed: no mistake of a file, as `CASE_FAILED`."""
@@ -21,9 +27,30 @@ CUT_ANSWER = "cut-answer"
 _KINDS: tuple[Kind, Kind] = ("errored", "failed")
 
 
-def omitted(view: RunView) -> int:
-    """Number of trials that did not pass and that `run_diagnostics` omits."""
-    return max(0, view.failed + view.errored - SHOWN)
+def cause_diagnostics(view: RunView) -> list[Diagnostic]:
+    """An error for each of the first `CAUSES` causes, at its first trial's assertion; a warning for cut answers."""
+    words = FailureWords.of(view)
+    causes = [_of_cause(group, words) for group in ran_groups(view)[:CAUSES]]
+    cut = [trial for trial in view.trials("noted") if trial.cut is not None]
+    if not cut:
+        return causes
+    first = _of_cut(cut[0], targets=view.several_targets)
+    notes = (f"{plural(len(cut) - 1, 'more answer')} cut at the token limit",) if len(cut) > 1 else ()
+    return [*causes, replace(first, notes=notes)]
+
+
+def ran_groups(view: RunView) -> list[FailureGroup]:
+    """The causes of failures and errors, without that of trials that did not run."""
+    return [group for group in view.failure_groups() if group.status != "skipped"]
+
+
+def _of_cause(group: FailureGroup, words: FailureWords) -> Diagnostic:
+    trial = group.example
+    failed = next((one for one in trial.findings if one.source is not None and one.state != "noted"), None)
+    place = failed.source if failed is not None else trial.place if trial.place[1] else None
+    notes = (words.first(group), words.others(group), *(_notes(failed) if failed is not None else ()))
+    message = one_line(f"{words.title(group)}: {words.why(group)}")
+    return Diagnostic(group.code, message, _start_of(place), notes=tuple(note for note in notes if note))
 
 
 def run_diagnostics(view: RunView) -> list[Diagnostic]:

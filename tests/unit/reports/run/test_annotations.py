@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from agentv.model.values.response import Failure
-from agentv.reports.run.annotations import SHOWN, omitted, run_diagnostics
+from agentv.reports.run.annotations import CAUSES, SHOWN, cause_diagnostics, ran_groups, run_diagnostics
 from agentv.reports.run.view import RunView
 from doubles.trials import errored_score, finished, scored, trial
 
@@ -39,9 +39,34 @@ def test_trials_that_passed_are_not_told():
     assert run_diagnostics(view_of(result)) == []
 
 
-def test_no_more_are_told_than_github_shows():
+def test_no_more_trials_are_told_than_sarif_shows():
     results = [finished("failed", trial=trial(f"c{one}", line=one + 1), score=0.0) for one in range(SHOWN + 7)]
-    view = view_of(*results)
-    assert len(run_diagnostics(view)) == SHOWN
-    assert omitted(view) == 7
-    assert omitted(view_of(results[0])) == 0
+    assert len(run_diagnostics(view_of(*results))) == SHOWN
+
+
+def test_a_cause_is_told_once_at_the_assertion_of_its_first_trial():
+    results = [
+        finished(
+            "failed",
+            trial=trial(f"c{one}", line=one + 1),
+            score=0.25,
+            scores=[scored(False, text="contains 'x'", evidence="no", line=14)],
+        )
+        for one in range(30)
+    ]
+    (found,) = cause_diagnostics(view_of(*results))
+    assert (found.code, found.span.line, found.message) == ("case-failed", 14, "30 cases: failed: contains: '30 days': contains 'x'")
+    assert found.notes[:2] == ("first: c0: score 0.25, needs 0.80", "also: c1, c2, c3, c4, c5 and 24 more cases")
+
+
+def test_ten_causes_are_told_and_cut_answers_once():
+    causes = [
+        finished("errored", trial=trial(f"c{one}", line=one + 1), error=Failure(f"code-{one}", "it broke"))
+        for one in range(CAUSES + 2)
+    ]
+    cut = [finished("passed", trial=trial(f"d{one}"), score=1.0, finish_reason="length") for one in range(3)]
+    view = view_of(*causes, *cut)
+    found = cause_diagnostics(view)
+    assert [one.severity for one in found] == ["error"] * CAUSES + ["warning"]
+    assert found[-1].notes == ("2 more answers cut at the token limit",)
+    assert len(ran_groups(view)) == CAUSES + 2
