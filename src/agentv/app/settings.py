@@ -25,6 +25,7 @@ from agentv.registry.settings import (
     STATISTICS,
     Bounds,
     Flag,
+    Resumed,
     RunKeys,
     Setting,
     Variable,
@@ -121,25 +122,36 @@ class Selection:
 
     filter: Annotated[
         str | tuple[str, ...] | None,
+        Resumed(),
         Flag("--filter", "Run only cases whose id matches. Repeatable.", "GLOB", MOST_USED, parameter="filters"),
     ] = None
     last_failed: Annotated[
         bool,
         Flag("--last-failed --lf", "Run only the cases that did not pass when they last ran.", None, MOST_USED),
     ] = False
-    tags: Annotated[tuple[str, ...], Flag("--tag", "Run only cases with this tag. Repeatable.", "TAG")] = ()
-    exclude_tags: Annotated[tuple[str, ...], Flag("--exclude-tag", "Skip cases with this tag. Repeatable.", "TAG")] = ()
-    limit: Annotated[Whole | None, Flag("--limit", "Run at most N cases of each suite.", "N", MOST_USED)] = None
-    sample: Annotated[Whole | None, Flag("--sample", "Run N cases, drawn at random from all suites.", "N")] = None
-    prompts: Annotated[
-        tuple[str, ...], Flag("--prompt", "Run only this prompt, by its id or label. Repeatable.", "NAME")
+    tags: Annotated[tuple[str, ...], Resumed(), Flag("--tag", "Run only cases with this tag. Repeatable.", "TAG")] = ()
+    exclude_tags: Annotated[
+        tuple[str, ...], Resumed(), Flag("--exclude-tag", "Skip cases with this tag. Repeatable.", "TAG")
     ] = ()
-    seed: Annotated[int | None, Flag("--seed", "Random seed for --sample and --shuffle.", "S")] = None
-    shuffle: Annotated[bool, Flag("--shuffle", "Run the trials in a random order, which a resume repeats.")] = False
-    shard: Annotated[
-        str | None, Flag("--shard", "Run the I-th of N parts of the cases; join them with 'results merge'.", "I/N")
+    limit: Annotated[Whole | None, Resumed(), Flag("--limit", "Run at most N cases of each suite.", "N", MOST_USED)] = (
+        None
+    )
+    sample: Annotated[
+        Whole | None, Resumed(), Flag("--sample", "Run N cases, drawn at random from all suites.", "N")
     ] = None
-    variants: tuple[str, ...] = ()
+    prompts: Annotated[
+        tuple[str, ...], Resumed(), Flag("--prompt", "Run only this prompt, by its id or label. Repeatable.", "NAME")
+    ] = ()
+    seed: Annotated[int | None, Resumed(), Flag("--seed", "Random seed for --sample and --shuffle.", "S")] = None
+    shuffle: Annotated[
+        bool, Resumed(), Flag("--shuffle", "Run the trials in a random order, which a resume repeats.")
+    ] = False
+    shard: Annotated[
+        str | None,
+        Resumed(),
+        Flag("--shard", "Run the I-th of N parts of the cases; join them with 'results merge'.", "I/N"),
+    ] = None
+    variants: Annotated[tuple[str, ...], Resumed()] = ()
     failed: FailedTrials | None = None
 
     @property
@@ -209,24 +221,35 @@ class Sampling:
 
     section: ClassVar[str] = STATISTICS
 
-    repeat: Annotated[Whole | None, Flag("--repeat", "Number of samples for each case.", "N", MOST_USED)] = None
+    repeat: Annotated[Whole | None, Resumed(), Flag("--repeat", "Number of samples for each case.", "N", MOST_USED)] = (
+        None
+    )
     threshold: Annotated[
-        float | None, Bounds(least=0, most=1), Flag("--threshold", "Minimum score for every case to pass.", "X")
+        float | None,
+        Bounds(least=0, most=1),
+        Resumed(),
+        Flag("--threshold", "Minimum score for every case to pass.", "X"),
     ] = None
     until: Annotated[
         Until | None,
+        Resumed(),
         Flag("--until", "Stop sampling each case, or with --against drawing cases, once the outcome is decided."),
     ] = None
     alpha: Annotated[
-        float | None, Bounds(above=0, most=0.5), Flag("--alpha", "Error rate for --until decided (default 0.05).", "X")
+        float | None,
+        Bounds(above=0, most=0.5),
+        Resumed(),
+        Flag("--alpha", "Error rate for --until decided (default 0.05).", "X"),
     ] = None
     against: Annotated[
         str | None,
+        Resumed(),
         Flag("--against", "Draw cases until the comparison with RUN is decided. Requires --until decided.", "RUN"),
     ] = None
     margin: Annotated[
         float | None,
         Bounds(above=0, below=1),
+        Resumed(),
         Flag("--margin", "Largest loss of the pass rate that --against ignores.", "D"),
     ] = None
 
@@ -411,6 +434,12 @@ def declared_settings() -> Mapping[str, Setting]:
         for one in fields(group)
         for hint in [hints[one.name]]
     }
+
+
+@cache
+def resumed_settings() -> Mapping[str, Setting]:
+    """The settings that a resume takes from the run."""
+    return {name: setting for name, setting in declared_settings().items() if setting.marked(Resumed) is not None}
 
 
 @cache

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import NoneType, UnionType
-from typing import Annotated, Any, ClassVar, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin
 
 from msgspec import Struct
 
@@ -48,6 +48,10 @@ class Flag(Struct, frozen=True):
     table: str | None = None
     file: bool = False
     parameter: str | None = None
+
+
+class Resumed(Struct, frozen=True):
+    """A run that is resumed has the value that it began with, unless the command gives one. `run.json` has it."""
 
 
 class Variable(Struct, frozen=True):
@@ -101,6 +105,7 @@ class RunKeys(Declared):
     cluster: Annotated[
         Annotated[Text | None, Nonempty(), Verbatim()],
         Doc("a key of metadata or vars, or a template; cases with equal values depend on each other"),
+        Resumed(),
         Flag("--cluster", "Metadata key or variable; cases with the same value form a cluster.", "KEY", STATISTICS),
     ] = None
     timeout_s: Annotated[
@@ -114,11 +119,13 @@ class RunKeys(Declared):
         Between(0.0001),
         Bounds(above=0, of="US dollars"),
         Doc("maximum cost of a run in US dollars: targets, judges and embeddings"),
+        Resumed(),
         Flag("--budget-usd", "Stop before spending more than this.", "USD"),
     ] = None
     budget_tokens: Annotated[
         Annotated[int, Between(1)] | None,
         Doc("maximum number of tokens of a run, input and output"),
+        Resumed(),
         Flag("--budget-tokens", "Stop before using more tokens than this.", "N"),
     ] = None
     max_errors: Annotated[
@@ -162,6 +169,17 @@ class Setting:
         """Whether several values can be given."""
         kinds = get_args(self.kind) if get_origin(self.kind) in (Union, UnionType) else (self.kind,)
         return any(get_origin(one) in (tuple, Mapping) for one in kinds)
+
+    def read(self, recorded: object) -> Any:
+        """The value of a setting as `run.json` has it; None if it has none of this type."""
+        if isinstance(recorded, list):
+            return tuple(map(str, recorded)) if self.several else None
+        kinds = get_args(self.kind) if get_origin(self.kind) in (Union, UnionType) else (self.kind,)
+        numbers = (int, float) if float in kinds else (int,) if int in kinds else ()
+        if isinstance(recorded, bool):
+            return recorded if bool in kinds else None
+        is_text = str in kinds or any(get_origin(one) is Literal for one in kinds)
+        return recorded if isinstance(recorded, (*numbers, *((str,) if is_text else ()))) else None
 
     def marked(self, marker: type[T]) -> T | None:
         """The marker of this class; None if the field has none."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agentv.app.settings import EvalSettings, flag_names
+from agentv.app.settings import EvalSettings, declared_settings, flag_names, resumed_settings
 from agentv.authoring.source.files import shown
 from agentv.errors import StoreError, UsageError
 from agentv.model.suite.suite import Suite
@@ -137,43 +137,29 @@ def as_begun(settings: EvalSettings, recorded: JsonObject, run: str) -> EvalSett
             words = " ".join(f"{flag} {one}" for one in (was if isinstance(was, list) else [was]))
             hint = "use the same one: without it, every case would be called again"
             raise UsageError(f"the run {run} started with {words}, but this command has none", hint)
-    kinds: dict[str, Any] = {
-        "filter": str,
-        "limit": int,
-        "sample": int,
-        "shard": str,
-        "seed": int,
-        "repeat": int,
-        "cluster": str,
-    }
-    kinds |= {"against": str, "margin": int | float}
-    kinds |= {"until": str, "alpha": int | float, "budget_usd": int | float, "budget_tokens": int}
-    settings_of_run: dict[str, Any] = {
-        name: value
-        for name, kind in {**kinds, "threshold": int | float}.items()
-        if getattr(settings, name) is None and isinstance(value := recorded.get(name), kind)
+    settings_of_run = {
+        name: began
+        for name, setting in resumed_settings().items()
+        if not _is_given(getattr(settings, name)) and (began := setting.read(recorded.get(name))) is not None
     }
     if settings.shuffle and recorded and not recorded.get("shuffle"):
         raise UsageError(f"the run {run} started without --shuffle", "omit --shuffle, or start a new run")
-    if recorded.get("shuffle") is True:
-        settings_of_run["shuffle"] = True
-    elif all(getattr(settings, name) is None and settings_of_run.get(name) is None for name in ("sample", "against")):
+    drawn = ("sample", "against", "shuffle")
+    if not any(getattr(settings, name) or settings_of_run.get(name) for name in drawn):
         settings_of_run.pop("seed", None)
-    if settings.filter is None and isinstance(patterns := recorded.get("filter"), list):
-        settings_of_run["filter"] = tuple(map(str, patterns))
-    for name in ("tags", "exclude_tags", "prompts", "variants"):
-        if not getattr(settings, name) and isinstance(begun_with := recorded.get(name), list):
-            settings_of_run[name] = tuple(map(str, begun_with))
     return replace(settings, **settings_of_run)
+
+
+def _is_given(value: object) -> bool:
+    """Whether a command gives a setting."""
+    return value is not None and value is not False and value != ()
 
 
 def chosen_again(settings: EvalSettings, recorded: JsonObject) -> EvalSettings | None:
     """The settings with the choice of cases that the run was begun with; None where this command's is the same."""
-    begun: dict[str, Any] = {name: recorded.get(name) for name in CHOOSING}
-    if isinstance(begun["filter"], list):
-        begun["filter"] = tuple(map(str, begun["filter"]))
-    for name in ("tags", "exclude_tags", "prompts", "variants"):
-        begun[name] = tuple(map(str, begun[name] or ()))
+    choosing = {name: setting for name, setting in declared_settings().items() if name in CHOOSING}
+    begun = {name: setting.read(recorded.get(name)) for name, setting in choosing.items()}
+    begun |= {name: () for name, setting in choosing.items() if not setting.optional and begun[name] is None}
     found = replace(settings, **begun)
     return None if found == settings else found
 

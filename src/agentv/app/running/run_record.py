@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from msgspec import to_builtins
 from agentv.app.planning.preparation import Prepared, caches, root_of, workers_of
 from agentv.app.planning.resume import CHOOSING, PreviousRun
 from agentv.app.planning.workspaces import sandboxes_of
-from agentv.app.settings import EvalSettings
+from agentv.app.settings import EvalSettings, resumed_settings
 from agentv.model.run.summary import PartialRun
 from agentv.model.suite.suite import Suite
 from agentv.model.suite.workspace import Variant
@@ -80,7 +80,7 @@ def with_agent_versions(record: JsonObject, versions: Mapping[str, Iterable[str]
 
 def _settings_record(prepared: Prepared, before: JsonObject, seed: int | None) -> dict[str, Json]:
     settings = prepared.settings
-    return {
+    always: dict[str, Json] = {
         "paths": list(settings.paths),
         "targets": list(settings.asked_targets),
         "judge": settings.asked_judge,
@@ -103,7 +103,10 @@ def _settings_record(prepared: Prepared, before: JsonObject, seed: int | None) -
         "sample": settings.sample,
         "seed": settings.seed if seed is None else seed,
         "limit": settings.limit,
-        **_given_settings(settings),
+    }
+    return {
+        **always,
+        **_given_settings(settings, beside=always),
         "regrade": settings.regrade or before.get("regrade"),
         "replay": settings.replay or before.get("replay"),
         "rerun": "failed" if "failed" in (settings.rerun, before.get("rerun")) else settings.rerun,
@@ -140,8 +143,8 @@ def _sandboxes_record(prepared: Prepared) -> dict[str, Json]:
     return {"sandboxes": list[Json](sandboxes_of(prepared.suites))}
 
 
-def _given_settings(settings: EvalSettings) -> dict[str, Json]:
-    """Of the flags that few commands have those that are given."""
+def _given_settings(settings: EvalSettings, *, beside: Collection[str]) -> dict[str, Json]:
+    """Of the flags that few commands have those that are given; of those that a resume takes up, the others."""
     found: dict[str, Json] = {
         "watched": True if settings.watched is not None else None,
         "variables": dict(settings.variables) or None,
@@ -149,10 +152,7 @@ def _given_settings(settings: EvalSettings) -> dict[str, Json]:
         "allow_unchecked": settings.allow_unchecked or None,
         "allow_outside": settings.allow_outside or None,
         "trust_data": settings.trust_data or None,
-        "prompts": list(settings.prompts) or None,
-        "shuffle": settings.shuffle or None,
-        "shard": settings.shard,
-        "variants": list(settings.variants) or None,
+        **{name: to_builtins(getattr(settings, name)) or None for name in resumed_settings() if name not in beside},
         "sandbox": settings.sandbox,
         "keep_workspaces": settings.keep_workspaces,
         "workspace_path": settings.workspace_path,
