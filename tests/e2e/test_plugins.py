@@ -298,6 +298,7 @@ def test_what_an_extension_of_a_package_adds_is_listed(extended):
         ("report", "tap"),
         ("beside run", "polite"),
         ("command", "greet"),
+        ("command section", "greet"),
         ("config key", "acme"),
         ("dialect", "acme-list"),
         ("executor", "slow"),

@@ -71,7 +71,7 @@ MEANT_OPTIONS = {
     **dict.fromkeys(("--max-concurrency", "--concurrency", "--parallel", "--jobs"), "did you mean --workers?"),
     **dict.fromkeys(("--output", "--output-path"), "did you mean --out?"),
     **dict.fromkeys(("--filter-pattern", "--only", "--case"), "did you mean --filter?"),
-    **dict.fromkeys(("--prompt", "--prompts"), "prompts are chosen by 'prompts:' in the eval file"),
+    "--prompts": "did you mean --prompt NAME?",
     **dict.fromkeys(("--repetitions", "--trials", "--epochs", "--num-trials"), "did you mean --repeat?"),
 }
 """Options that other programs have → what to write."""

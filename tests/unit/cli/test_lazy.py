@@ -58,13 +58,13 @@ def sections_of(shown):
         if line[:1].strip() and line.endswith(":"):
             title = found.setdefault(line[:-1], [])
         elif title is not None and line[:3].strip() and "Example:" not in line:
-            title.append(line.split()[0].rstrip(","))
+            title.append(line.replace("-h, ", "").split()[0].rstrip(","))
     return found
 
 
 def test_commands_stand_in_sections():
     shown = sections_of(cli.get_help(click.Context(cli, info_name="agentv")))
-    assert shown.pop("Options") == ["-V", "-h"]
+    assert shown.pop("Options") == ["-V", "--help"]
     assert list(shown) == ["Run", "Read", "Judge", "Agents", "Share", "More"]
     assert shown["Run"] == ["eval", "validate", "init", "prompt"]
     assert shown["Read"] == ["view", "results", "compare", "trend"]

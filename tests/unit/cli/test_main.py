@@ -7,7 +7,7 @@ def test_words_that_are_meant_otherwise_are_told(capsys):
     said = {
         ("show", "last"): "no command 'show'; did you mean 'results show'?",
         ("report",): "no command 'report'; did you mean 'results report'?",
-        ("eval", "a.eval.yaml", "--prompt", "brief"): "'--prompt'; prompts are chosen by 'prompts:' in the eval file",
+        ("eval", "a.eval.yaml", "--prompts", "brief"): "'--prompts'; did you mean --prompt NAME?",
         ("results", "report", "-o", "y.html"): "'-o'; did you mean --html FILE, --md FILE or --junit FILE?",
         ("compare",): "'RUN [CANDIDATE]...'; name two runs, or one with several targets",
         ("power", "last"): "(last); an earlier run is --from RUN",

@@ -9,6 +9,7 @@ from agentv.model.suite.plugins import ListedPlugin, PluginStatus
 from agentv.registry.extensions import (
     ASSERTIONS,
     BESIDE_RUNS,
+    COMMAND_SECTIONS,
     ENDPOINTS,
     EXPORT_FORMATS,
     PAGES,
@@ -55,7 +56,7 @@ def list_extensions() -> tuple[ListedPlugin, ...]:
     )
 
 
-_UNSEEN = {BESIDE_RUNS, ENDPOINTS, PAGES, PORTS, SCHEMA_DEFS, SIGNS}
+_UNSEEN = {BESIDE_RUNS, COMMAND_SECTIONS, ENDPOINTS, PAGES, PORTS, SCHEMA_DEFS, SIGNS}
 """Kinds whose names are written nowhere."""
 
 
