@@ -1,27 +1,77 @@
 from __future__ import annotations
 
-import json
+import re
+from pathlib import Path
 
 import pytest
-from jsonschema import Draft202012Validator
-from yaml import safe_load
 
-from agentv.app.authored.schema import schema_text
+import agentv.app.authored.init as of_init
+from agentv.app.authored.init import TEMPLATES
 from e2e.command import Project
 
+SKILLS = sorted((Path(of_init.__file__).parent / "skills").glob("*/SKILL.md"))
+COMMAND = re.compile(r"^agentv .*$", re.MULTILINE)
 
-def test_a_new_project_is_green_at_once_and_valid(project):
+
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_each_template_is_small_green_and_valid(project, template):
+    started = project.run("init", "--template", template)
+    written = re.findall(r"^wrote (.*)$", started.stderr, re.MULTILINE)
+    assert (started.status, 1 <= len(written) <= 3) == (0, True), started.stderr
+    shown = re.search(r"agentv (eval \S+)", started.stderr)
+    ended = project.run(*shown[1].split())
+    assert ended.status == 0, ended.stderr
+    assert " 0 failed, 0 errored" in ended.stderr
+    assert project.run("eval", "--quiet").status == 0
+    assert project.run("validate", ".", "--strict").status == 0
+    assert project.run("check", ".").status == 0
+    assert "agentv view" in started.stderr
+    again = project.run("init", "--template", template)
+    assert re.findall(r"^kept (.*), which", again.stderr, re.MULTILINE) == written
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_the_lines_that_a_template_leaves_out_are_valid(project, template):
+    project.run("init", "--template", template)
+    for file in project.path.rglob("*.yaml"):
+        text = file.read_text()
+        file.write_text(re.sub(r"^( +)# (- )", r"\1\2", text, flags=re.MULTILINE))
+    ended = project.run("validate", ".", env={"AGENTV_JUDGE": "mock:yes"})
+    assert ended.status == 0, ended.stderr
+
+
+def test_the_default_is_named_and_a_worse_bot_turns_it_red(project):
+    assert f"(default: {TEMPLATES[0]})" in " ".join(project.run("init", "--help").stdout.split())
+    assert "agentv eval bot/evals/chatbot.eval.yaml" in project.run("init", "bot").stderr
+    bot = project.path / "bot" / "chatbot.py"
+    bot.write_text(bot.read_text().replace("I do not know", "A coffee is 3 euros"))
+    assert project.run("eval", "bot").status == 1
+
+
+@pytest.fixture(scope="module")
+def reviewed(tmp_path_factory):
+    """A project with two runs, in which the skills' commands are run."""
+    project = Project(tmp_path_factory.mktemp("reviewed"))
+    project.write(".git/HEAD", "")
     assert project.run("init").status == 0
-    ended = project.run("eval", "evals")
-    assert (ended.status, "3 passed" in ended.stderr) == (0, True)
-    assert project.run("validate", "evals", "--strict").status == 0
+    for _ in range(2):
+        ended = project.run("eval", "evals")
+        assert ended.status == 0, ended.stderr
+    return project
 
 
-def test_a_worse_agent_turns_it_red(project):
-    project.run("init", "bot")
-    agent = project.path / "bot" / "agent.py"
-    agent.write_text(agent.read_text().replace("I do not know", "A coffee is 3 euros"))
-    assert project.run("eval", "bot/evals").status == 1
+@pytest.mark.parametrize("skill", SKILLS, ids=lambda file: file.parent.name)
+def test_each_command_of_a_skill_runs(reviewed, skill):
+    assert reviewed.run("init", "--skill").status == 0
+    text = (reviewed.path / ".claude/skills" / skill.parent.name / "SKILL.md").read_text()
+    assert text.startswith(f"---\nname: {skill.parent.name}\ndescription: ")
+    assert len(text.split()) < 350
+    first = min(path.name for path in (reviewed.path / ".agentv/results").glob("2*"))
+    commands = [line.replace(" RUN ", f" {first} ").split()[1:] for line in COMMAND.findall(text)]
+    assert len(commands) >= 4
+    for words in commands:
+        ended = reviewed.run(*words)
+        assert ended.status == 0, (words, ended.stdout, ended.stderr)
 
 
 def test_a_project_that_cannot_be_written_is_told_plainly(project):
@@ -29,25 +79,16 @@ def test_a_project_that_cannot_be_written_is_told_plainly(project):
     ended = project.run("init")
     assert (ended.status, "Errno" in ended.stderr) == (2, False)
     reasons = ("a part of its path is a file", "a file exists in its place")
-    assert any(f"cannot write evals/first.eval.yaml: {reason}" in ended.stderr for reason in reasons), ended.stderr
+    assert any(f"cannot write evals/chatbot.eval.yaml: {reason}" in ended.stderr for reason in reasons), ended.stderr
 
 
 def test_what_stands_there_is_kept(project):
-    mine = project.write("agent.py", "def answer(prompt): return 'mine'\n")
+    mine = project.write("chatbot.py", "def answer(prompt): return 'mine'\n")
     ended = project.run("init")
     assert mine.read_text() == "def answer(prompt): return 'mine'\n"
-    assert "kept agent.py" in ended.stderr
+    assert "kept chatbot.py" in ended.stderr
     again = project.run("init")
     assert "wrote" not in again.stderr
-
-
-def test_the_schema_that_the_file_names_is_there_and_accepts_it(project):
-    project.run("init")
-    suite = project.path / "evals" / "first.eval.yaml"
-    named = suite.read_text().splitlines()[0].partition("$schema=")[2]
-    schema = (suite.parent / named).read_text()
-    assert schema == schema_text("eval")
-    assert list(Draft202012Validator(json.loads(schema)).iter_errors(safe_load(suite.read_text()))) == []
 
 
 def test_a_directory_that_cannot_be_made_is_said(project):
@@ -68,7 +109,7 @@ def test_a_project_in_the_home_directory_is_green_and_keys_stay_closed(tmp_path,
     project.write("notes.txt", "private")
     assert project.run("init", env=home).status == 0
     ended = project.run("eval", "evals", env=home)
-    assert (ended.status, "3 passed" in ended.stderr) == (0, True)
+    assert (ended.status, "4 passed" in ended.stderr) == (0, True)
     for name in ("../.ssh/id_rsa", "../.aws/credentials.yaml", "../notes.txt"):
         said = f"[{{role: user, content: [{{type: file, value: {name}}}]}}]"
         project.write(

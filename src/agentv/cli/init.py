@@ -6,33 +6,45 @@ from pathlib import Path
 
 import click
 
+from agentv.app.authored.init import TEMPLATES, Started, start_project, write_skills
 from agentv.errors import ExitStatus
+from agentv.reports.text.escaping import safe
 
 
-@click.command("init", epilog="Example: agentv init my-evals")
+@click.command("init", epilog="Example: agentv init my-bot --template rag")
 @click.argument("directory", default=".", type=click.Path(file_okay=False, path_type=Path))
+@click.option("--template", type=click.Choice(TEMPLATES), help=f"What to make an example of (default: {TEMPLATES[0]}).")
+@click.option("--skill", is_flag=True, help="Write skills for coding agents: how to write evals and improve checks.")
 @click.option(
     "--sdk",
     is_flag=True,
     help="Install @agentv/sdk in the project, so that graders in TypeScript and JavaScript also run on their own.",
 )
-def command(directory: Path, *, sdk: bool) -> int:
-    """Create a project that runs at once, offline. Never changes existing files.
+def command(directory: Path, *, template: str | None, skill: bool, sdk: bool) -> int:
+    """Write a small example that runs at once, offline. Never changes existing files.
 
-    With --sdk, only installs @agentv/sdk, so that `node FILE` and `bun run FILE` find it without npm.
+    With --skill or --sdk, writes only these.
     """
     if sdk:
         from agentv.user_code.javascript.install import install_sdk
 
-        click.echo(f"wrote {install_sdk(directory)}", err=True)
-        return ExitStatus.PASSED
-    from agentv.app.authored.init import start_project
-    from agentv.reports.text.escaping import safe
+        click.echo(f"wrote {safe(str(install_sdk(directory)))}", err=True)
+    if skill:
+        _report(directory, write_skills(directory))
+    if template is not None or not (sdk or skill):
+        started = start_project(directory, template or TEMPLATES[0])
+        _report(directory, started)
+        run = f"agentv eval {safe(str(directory / started.eval_file))}"
+        rows = ((run, "grade every answer; needs no network"), ("agentv view", "read the answers in a browser"))
+        width = max(len(line) for line, _ in rows)
+        click.echo("\nNext:", err=True)
+        for line, meaning in rows:
+            click.echo(f"  {line:<{width}}  {meaning}", err=True)
+    return ExitStatus.PASSED
 
-    started = start_project(directory)
+
+def _report(directory: Path, started: Started) -> None:
     for path in started.written:
         click.echo(f"wrote {safe(str(directory / path))}", err=True)
     for path in started.kept:
         click.echo(f"kept {safe(str(directory / path))}, which already existed", err=True)
-    click.echo(f"\nRun it: agentv eval {safe(str(directory / 'evals'))}", err=True)
-    return ExitStatus.PASSED

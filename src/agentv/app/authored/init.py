@@ -1,28 +1,20 @@
-"""`agentv init`: a small project that runs at once, offline."""
+"""`agentv init`: a small project from a template, or skills for coding agents. Each runs offline."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from agentv.app.authored.schema import schema_text
 from agentv.authoring.source.files import is_file
 from agentv.user_code.os_errors import store_error
 
-_PROJECT = Path(__file__).parent / "project"
+_FILES = Path(__file__).parent
 
-FILES: Mapping[str, str] = {
-    "evals/first.eval.yaml": "first.eval.yaml",
-    "agent.py": "agent.py",
-    ".agentv/targets.yaml": "targets.yaml",
-    ".agentv/templates/house-style.yaml": "house-style.yaml",
-    ".agentv/assertions/max_sentences.py": "max_sentences.py",
-}
-"""Path in the new project → the file that is shipped for it."""
+TEMPLATES = ("chatbot", "rag", "agent", "prompt", "skill", "promptfoo")
+"""Folders of `templates/`; the first one is the default."""
 
-SCHEMA = ".agentv/eval.schema.json"
-"""Editors complete and check eval files with it; the first line of the eval file names it."""
+SKILLS = "skills"
+"""The folder of skills for coding agents, which belong in `.claude/skills`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,19 +24,34 @@ class Started:
     written: tuple[str, ...]
     kept: tuple[str, ...]
 
+    @property
+    def eval_file(self) -> str:
+        """The file that `agentv eval` takes; only of a template."""
+        return next(path for path in (*self.written, *self.kept) if path.endswith((".eval.yaml", "config.yaml")))
 
-def start_project(directory: Path) -> Started:
-    """Write the files that do not exist yet. Existing files are not changed.
+
+def start_project(directory: Path, template: str) -> Started:
+    """Write the files of a template that do not exist yet. Existing files are not changed.
 
     Raises:
         StoreError: a file cannot be written.
     """
-    texts = {path: (_PROJECT / shipped).read_text(encoding="utf-8") for path, shipped in FILES.items()}
-    written, existing = list[str](), list[str]()
-    for path, text in {**texts, SCHEMA: schema_text("eval")}.items():
-        place = directory / path
-        (written if _written(place, text) else existing).append(path)
-    return Started(tuple(written), tuple(existing))
+    return _copied(_FILES / "templates" / template, directory)
+
+
+def write_skills(directory: Path) -> Started:
+    """Write the skills for coding agents that do not exist yet, as `start_project` does."""
+    return _copied(_FILES / SKILLS, directory, ".claude/skills")
+
+
+def _copied(source: Path, directory: Path, below: str = "") -> Started:
+    written, kept = list[str](), list[str]()
+    for file in sorted(source.rglob("*")):
+        if file.is_file() and file.suffix != ".pyc":
+            path = str(Path(below) / file.relative_to(source))
+            place = directory / path
+            (written if _written(place, file.read_text(encoding="utf-8")) else kept).append(path)
+    return Started(tuple(written), tuple(kept))
 
 
 def _written(place: Path, text: str) -> bool:
