@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentv.app.results.stored import StoredRun
+from agentv.model.run.labelled.labels import Ratings
 from agentv.model.run.summary import Summary
 from agentv.model.run.trial import TrialResult
 from agentv.registry.extensions import EXPORT_FORMATS, known, loaded, registered
@@ -97,7 +98,8 @@ def _jsonl(exported: Exported) -> Iterator[str]:
 def _json(exported: Exported) -> Iterator[str]:
     from agentv.reports.export.json_report import render_document
 
-    return render_document(exported.run.record, exported.totals().as_json(), exported.rows())
+    ratings = [one.as_rating() for given in _ratings(exported.run).values() for one in given]
+    return render_document(exported.run.record, exported.totals().as_json(), exported.rows(), ratings)
 
 
 def _csv(exported: Exported) -> Iterator[str]:
@@ -106,7 +108,16 @@ def _csv(exported: Exported) -> Iterator[str]:
 
     run = replace(exported.run, places=exported.run.ordered_places())
     names = variable_names(run.index, run.places or ())
-    return render_csv(replace(exported, run=run).results(), names, root=run.root)
+    return render_csv(replace(exported, run=run).results(), names, root=run.root, ratings=_ratings(run))
+
+
+def _ratings(run: StoredRun) -> Ratings:
+    """What people think of whole answers of the run's suites."""
+    from agentv.app.labelled_runs import labelled_runs
+
+    suites = run.record.get("suites")
+    named = suites if isinstance(suites, list) else []
+    return labelled_runs().ratings([str(one.get("name")) for one in named if isinstance(one, dict)], run.project)
 
 
 def _junit(exported: Exported) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from msgspec import structs
 
 from agentv.model.run.labelled.corrected import CorrectedComparison
-from agentv.model.run.labelled.labels import ReadLabels
+from agentv.model.run.labelled.labels import Ratings, ReadLabels
 from agentv.model.run.runs import ListedRun
 from agentv.model.run.summary import Summary
 from agentv.model.suite.suite import Suite
@@ -42,6 +42,14 @@ class LabelledRuns:
     def of_suites(self, suites: Iterable[str], root: Path) -> ReadLabels:  # noqa: ARG002
         """Return the labels of suites, by their names, as they lie on the disk."""
         return ReadLabels()
+
+    def ratings(self, suites: Iterable[str], root: Path) -> Ratings:  # noqa: ARG002
+        """Return the latest rating of each person of whole answers of suites.
+
+        Raises:
+            StoreError: they cannot be read.
+        """
+        return {}
 
     def with_rates(self, summary: Summary, run: StoredRun) -> Summary:  # noqa: ARG002
         """Return the totals of a run with its corrected rates.

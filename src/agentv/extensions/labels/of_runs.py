@@ -11,7 +11,7 @@ from agentv.app.planning.preparation import results_of
 from agentv.app.results.stored import StoredRun
 from agentv.engine.plan import Plan
 from agentv.errors import StoreError, UsageError
-from agentv.model.run.labelled.labels import ReadLabels
+from agentv.model.run.labelled.labels import Ratings, ReadLabels, latest_ratings
 from agentv.model.run.summary import Summary
 from agentv.model.suite.suite import Suite
 
@@ -38,6 +38,12 @@ class OfRuns(LabelledRuns):
         from agentv.extensions.labels.shown_rates import labels_of_suites
 
         return labels_of_suites(suites, root)
+
+    def ratings(self, suites: Iterable[str], root: Path) -> Ratings:
+        """Return the latest rating of each person of whole answers of suites."""
+        from agentv.extensions.labels.keeping import LabelFiles
+
+        return latest_ratings(LabelFiles(root).ratings(set(suites)))
 
     def with_rates(self, summary: Summary, run: StoredRun) -> Summary:
         """Return the totals with corrected rates, where a judge graded."""

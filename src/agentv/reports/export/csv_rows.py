@@ -6,8 +6,10 @@ import csv
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from agentv.model.run.grade import Grade
+from agentv.model.run.labelled.labels import Ratings, answer_sha256
 from agentv.model.run.trial import TrialResult
 from agentv.model.run.work import StoredWork
 from agentv.model.values.message import prompt_text, reference_text
@@ -37,7 +39,9 @@ _NO_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 
 
-def render_csv(results: Iterable[TrialResult], variables: Sequence[str] = (), *, root: str) -> Iterator[str]:
+def render_csv(
+    results: Iterable[TrialResult], variables: Sequence[str] = (), *, root: str, ratings: Ratings = MappingProxyType({})
+) -> Iterator[str]:
     """A line with the names of the columns, then a line for every trial. Nothing is held in memory.
 
     Every cell is quoted. Text that a spreadsheet would run gets a `'` in front, which says that it is text, also where
@@ -48,16 +52,32 @@ def render_csv(results: Iterable[TrialResult], variables: Sequence[str] = (), *,
         results: in the order of the lines.
         variables: names of variables, each a column `vars.NAME`.
         root: absolute path of the repository, from which paths are shown.
+        ratings: what people think of answers; without any there are no columns for it.
     """
     line = _Line()
     writer = csv.writer(line, quoting=csv.QUOTE_ALL)
-    writer.writerow([*COLUMNS, *(guarded(f"vars.{name}") for name in variables)])
+    rated = _RATED if ratings else ()
+    writer.writerow([*COLUMNS, *rated, *(guarded(f"vars.{name}") for name in variables)])
     yield line.text
     for result in results:
         cells = [cell(result, root) for cell in COLUMNS.values()]
+        if rated:
+            cells += _rated(result, ratings)
         given = result.trial.case.vars
         writer.writerow(map(guarded, [*cells, *(_variable(given.get(name)) for name in variables)]))
         yield line.text
+
+
+_RATED = ("thumbs_up", "thumbs_down", "comments")
+
+
+def _rated(result: TrialResult, ratings: Ratings) -> list[Cell]:
+    """How many people think well of an answer, how many do not, and a line for each comment."""
+    output = result.output
+    key = (result.trial.suite.name, result.trial.case.id, "" if output is None else answer_sha256(output))
+    given = ratings.get(key, ())
+    up, down = (sum(one.verdict == verdict for one in given) for verdict in ("pass", "fail"))
+    return [up, down, "\n".join(f"{one.person}: {one.note}" for one in given if one.note)]
 
 
 class _Line:

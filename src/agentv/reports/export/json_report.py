@@ -87,16 +87,19 @@ def _finding(finding: Finding, here: str) -> Json:
     }
 
 
-def render_document(record: JsonObject, summary: JsonObject, rows: Iterable[str]) -> Iterator[str]:
-    """The document piece by piece: `schema_version`, `run`, `summary`, then `rows`, each on a line of its own.
+def render_document(
+    record: JsonObject, summary: JsonObject, rows: Iterable[str], ratings: Sequence[JsonObject] = ()
+) -> Iterator[str]:
+    """The document piece by piece: `schema_version`, `run`, `summary`, `rows`, each on a line of its own, `ratings`.
 
     Args:
         record: the object of `run.json`.
         summary: that of `summary.json`.
         rows: JSON text of each row, which is taken as it is.
+        ratings: what people think of answers; without any the key is left out.
     """
     yield f'{{\n"schema_version": {SCHEMA_VERSION},\n'
     yield f'"run": {json.dumps(record)},\n"summary": {json.dumps(summary)},\n"rows": ['
     for number, row in enumerate(rows):
         yield f"{',' if number else ''}\n{row}"
-    yield "\n]\n}\n"
+    yield f'\n],\n"ratings": {json.dumps(ratings)}\n}}\n' if ratings else "\n]\n}\n"

@@ -11,7 +11,7 @@ from agentv.app.results.project import check_files
 from agentv.extensions.labels.keeping import LabelFiles, LabelStore
 from agentv.extensions.labels.labelling import now
 from agentv.extensions.labels.pages.labelling import LONGEST_NOTE
-from agentv.model.run.labelled.labels import Label, answer_sha256
+from agentv.model.run.labelled.labels import Label, answer_sha256, latest_ratings
 from agentv.store.files.directory import INDEX, RUN, read_document
 from agentv.store.files.lines import read_lines
 from agentv.web.answers import RefusedError
@@ -107,7 +107,6 @@ def _rate(context: ProjectContext, call: Call) -> Ratings:
 
 
 def _given(labels: list[Label], person: str) -> list[Rating]:
-    latest = {(one.suite, one.case, one.output_sha256, one.person_key): one for one in labels}
     return [
         Rating(
             one.suite,
@@ -119,8 +118,8 @@ def _given(labels: list[Label], person: str) -> list[Rating]:
             one.time,
             one.person == person,
         )
-        for one in latest.values()
-        if one.verdict != "unsure" or one.note
+        for given in latest_ratings(labels).values()
+        for one in given
     ]
 
 

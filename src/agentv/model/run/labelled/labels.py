@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Literal
 
 from msgspec import Struct
+
+from agentv.model.values.values import JsonObject
 
 LabelVerdict = Literal["pass", "fail", "unsure"]
 LABEL_VERDICTS: tuple[LabelVerdict, ...] = ("pass", "fail", "unsure")
@@ -72,6 +75,12 @@ class Label(Struct, frozen=True):
         """Whether it is of a whole answer, and of no judge."""
         return not self.rubric_sha256
 
+    def as_rating(self) -> JsonObject:
+        """The rating as exports have it: `thumb` is `up`, `down` or null."""
+        thumb = {"pass": "up", "fail": "down"}.get(self.verdict)
+        found = {"suite": self.suite, "test_id": self.case, "output_sha256": self.output_sha256, "thumb": thumb}
+        return {**found, "comment": self.note, "by": self.person, "at": self.time}
+
     @property
     def person_key(self) -> str:
         """Who says so, as persons are compared and counted."""
@@ -103,6 +112,24 @@ def time_problem(label: Label, now: datetime) -> str | None:
 def person_key(name: str) -> str:
     """The name of a person without upper case and needless white space: `Ada ` is `ada`."""
     return " ".join(name.split()).casefold()
+
+
+Ratings = Mapping[tuple[str, str, str], Sequence[Label]]
+"""A suite, the id of a case and the hash of an answer to it → the latest rating of each person."""
+
+
+def latest_ratings(labels: Iterable[Label]) -> Ratings:
+    """Those that were not taken back.
+
+    Args:
+        labels: ratings, in the order in which they were given.
+    """
+    latest = {(one.suite, one.case, one.output_sha256, one.person_key): one for one in labels}
+    found: dict[tuple[str, str, str], list[Label]] = {}
+    for (*answer, _), one in latest.items():
+        if one.verdict != "unsure" or one.note:
+            found.setdefault((answer[0], answer[1], answer[2]), []).append(one)
+    return found
 
 
 class ReadLabels(Struct, frozen=True):

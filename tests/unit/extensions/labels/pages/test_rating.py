@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import csv
+import json
+
 import pytest
 
+from agentv.app.exports import export_text
+from agentv.app.results.stored import open_run
 from agentv.extensions.labels.keeping import LabelFiles
 from agentv.extensions.labels.shown_rates import labels_of_suites
 from agentv.extensions.view.state import ViewOptions
@@ -50,6 +55,19 @@ def test_the_latest_rating_of_each_person_counts_until_it_is_taken_back(root):
         assert rated(client) == {("lamp", "ada"): ("up", "well said", False), ("lamp", "ben"): ("", "too long", True)}
         rate(client)
         assert list(rated(client)) == [("lamp", "ada")]
+
+
+def test_exports_have_ratings(root):
+    run = open_run(root / ".agentv" / "results" / RUN, action="export")
+    assert "thumbs_up" not in "".join(export_text(run, ".csv"))
+    assert '"ratings"' not in "".join(export_text(run, ".json"))
+    with viewed(root, ADA) as client:
+        rate(client, thumb="up", comment="=fine")
+    lines = {one["test_id"]: one for one in csv.DictReader("".join(export_text(run, ".csv")).splitlines())}
+    assert [lines["lamp"][name] for name in ("thumbs_up", "thumbs_down", "comments")] == ["1", "0", "ada: =fine"]
+    assert lines["bike"]["thumbs_up"] == "0"
+    (given,) = json.loads("".join(export_text(run, ".json")))["ratings"]
+    assert (given["test_id"], given["thumb"], given["comment"], given["by"]) == ("lamp", "up", "=fine", "ada")
 
 
 def test_who_may_not_label_may_not_rate_but_sees_ratings(root):
