@@ -26,16 +26,16 @@ from python_api import module_reference
 
 from agentv.app.registries import registries
 from agentv.app.settings import LOCAL
+from agentv.authoring.cases.triggering.queries import AuthoredQueries
 from agentv.authoring.convert.source_formats import FORMATS
-from agentv.authoring.exams.meta import AuthoredMeta
-from agentv.authoring.exams.schema import AuthoredExam, AuthoredExamCase, AuthoredExamDefaults, AuthoredExamJudge
-from agentv.authoring.exams.trigger_queries import AuthoredTriggering
+from agentv.authoring.dialects.eva.schema import AuthoredExam, AuthoredExamCase, AuthoredExamDefaults, AuthoredExamJudge
 from agentv.authoring.fields.decode import OptionsSchema, shape_of
 from agentv.authoring.fields.json_kinds import doc_of
 from agentv.authoring.fields.pacing import AuthoredRate, AuthoredRetry
 from agentv.authoring.fields.schema import AuthoredSettings, AuthoredTarget
 from agentv.authoring.header.config import AuthoredConfig
 from agentv.authoring.json_schema.schema import Vocabulary, full_schema
+from agentv.authoring.prompt_library.meta import AuthoredMeta
 from agentv.authoring.source.spellings import (
     ASSERTION_TYPES,
     CASE,
@@ -380,7 +380,7 @@ def blocks() -> dict[str, str]:
         "exam case keys": declared_keys(AuthoredExamCase),
         "exam judge keys": declared_keys(AuthoredExamJudge),
         "meta keys": declared_keys(AuthoredMeta),
-        "triggering keys": declared_keys(AuthoredTriggering),
+        "triggering keys": declared_keys(AuthoredQueries),
         "workspace keys": declared_keys(AuthoredWorkspace),
         "command keys": declared_keys(AuthoredCommand),
         "repository keys": declared_keys(AuthoredRepository),

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from agentv.app.registries import registries
+from agentv.authoring.dialects.dialect import Surroundings
 from agentv.authoring.fields.request import LoadRequest
 from agentv.authoring.loading.context import SuiteContext
 from agentv.authoring.source.nodes import plain
@@ -20,7 +21,7 @@ def translated(path: Path, *, calls: bool = True) -> tuple[dict[str, Any], tuple
     report = Report(hints=True)
     reading = SuiteContext.of(str(path), LoadRequest(()), registries(), report).reading
     root = read_yaml(str(path), path.read_bytes(), report).value
-    made = None if root is None else PROMPTFOO.translate(str(path), root, reading, calls=calls)
+    made = None if root is None else PROMPTFOO.translate(str(path), root, reading, Surroundings(calls, agents=bool))
     return {} if made is None else plain(made.root), report.diagnostics
 
 

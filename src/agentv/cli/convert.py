@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from agentv.app.authored.data_trust import SAID
-from agentv.authoring.convert.source_formats import AGENT_SKILLS, AGENTV, FORMATS, named_by
+from agentv.authoring.convert.source_formats import AGENTV, FORMATS, named_by
 from agentv.cli.lazy import Registered, options_of_extensions
 from agentv.cli.printing import print_diagnostics
 from agentv.errors import Diagnostic, ExitStatus, UsageError
@@ -55,8 +55,8 @@ def command(source: Path, **options: Any) -> int:
     """Write a suite in another format, or convert another tool's file to an eval file.
 
     SOURCE is an eval file, whose cases stay the same while comments are lost; or the directory of an AgentV project,
-    whose older spellings become canonical ones while comments are kept; or the evals.json of a skill, or a file of
-    another tool that --from names.
+    whose older spellings become canonical ones while comments are kept; or the exam of a prompt, the evals.json of a
+    skill, or a file of another tool that --from names.
 
     Never overwrites a file, unless --in-place is given.
 
@@ -67,7 +67,7 @@ def command(source: Path, **options: Any) -> int:
     """
     from agentv.app.authored.source_format import format_of
     from agentv.authoring.dialects.dialect import SampleDialect
-    from agentv.authoring.dialects.recognition import dialect
+    from agentv.authoring.dialects.recognition import dialect, dialects
 
     if not source.is_dir() and not source.is_file():
         raise UsageError(f"{source} is a device or a pipe, expected a file", "save its content to a file first")
@@ -75,12 +75,12 @@ def command(source: Path, **options: Any) -> int:
     _refuse_unused(form, source, options)
     if source.is_dir():
         return _convert_project(source, options)
-    if form in added(DIALECTS):
+    if form in dialects():
         found = dialect(form)
         if isinstance(found, SampleDialect):
             return found.convert(source, options)
         return _convert_document(source, form, options)
-    return _convert_skill(source, options) if form == AGENT_SKILLS else _convert_suite(source, options)
+    return _convert_suite(source, options)
 
 
 _OF_DIALECTS = options_of_extensions("convert")
@@ -109,16 +109,6 @@ def _refuse_unused(form: str, source: Path, options: dict[str, Any]) -> None:
         raise UsageError(f"{options['out']} is a directory; --out names the file to write")
     if options["out"] is not None and not options["out"].absolute().parent.is_dir():
         raise UsageError(f"{options['out'].parent} does not exist", "create the directory first")
-
-
-def _convert_skill(source: Path, options: dict[str, Any]) -> int:
-    from agentv.app.authored.from_skill import from_skill
-
-    if options["to"] not in (None, "yaml"):
-        raise UsageError(f"the evals of a skill are converted to yaml, not to {options['to']}")
-    allow_outside = options["allow_outside"]
-    print_written(from_skill(source, options["out"], dict(os.environ), allow_outside=allow_outside))
-    return ExitStatus.PASSED
 
 
 def _convert_document(source: Path, form: str, options: dict[str, Any]) -> int:

@@ -123,7 +123,7 @@ def test_what_a_dataset_loses_is_told(project: Path, capsys: pytest.CaptureFixtu
 
 
 AMBIGUOUS = '[{"input": "a", "expected_output": "b"}]'
-NAMES = "name its format: --from agentv, --from agent-skills, --from deepeval, --from openai-evals, --from inspect or --from promptfoo"  # fmt: skip
+NAMES = "name its format: --from agentv, --from agent-skills, --from eva, --from deepeval, --from openai-evals, --from inspect or --from promptfoo"  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,8 @@ def test_what_promptfoo_exports_is_converted(project: Path, capsys: pytest.Captu
 
 def test_the_evals_of_a_skill_need_no_format(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / "evals.json").write_text('{"evals": [{"id": 1, "prompt": "a", "expected_output": "b"}]}')
-    assert said(capsys, "evals.json") == (ExitStatus.PASSED, "wrote evals.eval.yaml\n")
+    status, printed = said(capsys, "evals.json")
+    assert (status, printed.splitlines()[-1]) == (ExitStatus.PASSED, "wrote evals.eval.yaml")
     assert said(capsys, "evals.json", "--to", "csv")[0] == ExitStatus.WRONG
 
 

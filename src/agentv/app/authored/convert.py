@@ -122,8 +122,6 @@ def _read(source: Path, request: LoadRequest) -> tuple[Suite, Authored, FoundPat
 
     watched = structs.replace(request, on_case=keep, on_header=heads.append, on_path=paths.add)
     (suite,) = load(watched, registries()).suites
-    if suite.exam is not None:
-        raise UsageError(f"{source} is an exam of '{suite.exam.prompt}'; exams cannot be converted to another format")
     items = dict(heads[-1].items) if heads else {}
     tests = next((key for key in items if key in TESTS), "tests")
     items.pop(tests, None)

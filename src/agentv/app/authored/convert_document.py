@@ -63,7 +63,7 @@ def convert_document(
         before = load(replace(request, trust_data=True), registries())
     path = out or source.with_name(_name_for(source))
     moved = paths.moved(heads[-1], path.absolute().parent)
-    items = moved.items if isinstance(moved, MapNode) else {}
+    items = {key: node for key, node in moved.items.items() if key != "exam"} if isinstance(moved, MapNode) else {}
     items = trusting(items) if trusts else items
     original = source.read_bytes()
     root = read_yaml(str(source.absolute()), original, Report()).value
@@ -77,8 +77,8 @@ def convert_document(
 
 
 def _meanings(loaded: Loaded) -> list[Any]:
-    """What the suites mean, whether or not they trust their data."""
-    suites = (replace(one, run=replace(one.run, trust_data=None)) for one in loaded.suites)
+    """What the suites mean, whether or not they trust their data and are recorded as exams."""
+    suites = (replace(one, run=replace(one.run, trust_data=None), exam=None) for one in loaded.suites)
     return [meaning(one) for one in suites]
 
 

@@ -6,9 +6,16 @@ from pathlib import Path
 
 from agentv.authoring.convert.findings import Findings
 from agentv.authoring.convert.records import LISTS, SUFFIXES, first_record, json_root
-from agentv.authoring.convert.source_formats import AGENT_SKILLS, AGENTV, FORMATS, named_by
-from agentv.authoring.dialects.recognition import CHECKED, Claim, by_content, by_record, dialect, may_be_document
-from agentv.authoring.exams.detection import holds_skill_tests
+from agentv.authoring.convert.source_formats import AGENTV, named_by
+from agentv.authoring.dialects.recognition import (
+    CHECKED,
+    Claim,
+    by_content,
+    by_record,
+    dialect,
+    dialects,
+    may_be_document,
+)
 from agentv.authoring.loading.samples import refuse_unreadable
 from agentv.authoring.source.nodes import ListNode, MapNode
 from agentv.authoring.source.report import Report
@@ -49,8 +56,6 @@ def _of_records(source: Path) -> str:
     findings = Findings()
     if source.suffix == ".json":
         root = json_root(str(source), findings)
-        if root is not None and holds_skill_tests(root):
-            return AGENT_SKILLS
         data = source.read_bytes()
         claims = by_content(str(source.absolute()), root, data) if root and may_be_document(str(source), data) else ()
         if claims:
@@ -67,7 +72,7 @@ def _of_samples(source: Path, record: MapNode) -> str:
     found = by_record(record.items)
     if len(found) == 1:
         return _name_of(source, found)
-    hint = named_by((*FORMATS, *added(DIALECTS)))
+    hint = named_by((AGENTV, *dialects()))
     if found:
         titles = " or ".join(dialect(claim.name).title for claim in found if claim.name)
         raise UsageError(f"{source} may contain {titles}", hint)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agentv.app.prompts.library import Library
-from agentv.authoring.exams.detection import exam_of
+from agentv.authoring.prompt_library.files import exam_of
 from agentv.authoring.source.files import shown
 from agentv.errors import UsageError
 

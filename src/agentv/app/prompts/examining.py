@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING
 
 from agentv.app.prompts.files import strange_files
 from agentv.app.prompts.library import Library, LibraryPrompt
-from agentv.authoring.exams.detection import exam_of
-from agentv.authoring.exams.prompt_files import META
-from agentv.authoring.exams.prompt_text import prompt_file_of, read_prompt
+from agentv.authoring.prompt_library.files import META, check_prompt, exam_of, prompt_file_of
 from agentv.authoring.source.files import shown
 from agentv.authoring.source.ignores import MARK, without_ignored
 from agentv.errors import Diagnostic, StoreError
@@ -121,14 +119,14 @@ class Examiner:
 
     def _text(self, prompt: LibraryPrompt) -> Iterator[Diagnostic]:
         """What is wrong with the text of a prompt; where there is an exam, reading that has told it."""
-        from agentv.authoring.exams.prompt_library import library_reading
+        from agentv.authoring.prompt_library.library import library_reading
 
         reading = library_reading(prompt.directory, self._library.env)
         if prompt_file_of(prompt.directory) is None:
             message = "this prompt has no text: there is no prompt.xml, prompt.md or prompt.txt"
             yield Diagnostic("missing-file", message, _top(prompt.meta.path or prompt.directory))
             return
-        read_prompt(prompt.directory, reading)
+        check_prompt(prompt.directory, reading)
         yield from reading.report.diagnostics
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator
 
-from agentv.authoring.exams.detection import EXAM_FILES
-from agentv.authoring.exams.prompt_files import META, PROMPT_FILES
+from agentv.authoring.prompt_library.files import EXAM_FILES, META, PROMPT_FILES
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import Diagnostic
 from agentv.model.values.span import Span

@@ -10,8 +10,8 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from agentv.app.prompts.recorded_targets import RecordedTargets
-from agentv.authoring.exams.meta import read_meta
-from agentv.authoring.exams.prompt_library import is_prompt_directory, library_of, library_reading, prompt_directories
+from agentv.authoring.prompt_library.library import is_prompt_directory, library_of, library_reading, prompt_directories
+from agentv.authoring.prompt_library.meta import read_meta
 from agentv.authoring.source.files import exists, is_directory, is_file, shown
 from agentv.authoring.source.ignores import without_ignored
 from agentv.authoring.source.report import Report

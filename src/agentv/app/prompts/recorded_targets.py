@@ -41,7 +41,7 @@ class RecordedTargets:
         return digests(self._records(directory, wanted)) if wanted else {}
 
     def _records(self, directory: str, wanted: Iterable[str]) -> dict[str, bytes]:
-        from agentv.authoring.exams.texts import target_record
+        from agentv.authoring.loading.exams import target_record
         from agentv.authoring.source.report import Report
 
         registry, found = self._registry(directory), {}
@@ -53,7 +53,7 @@ class RecordedTargets:
         return found
 
     def _registry(self, directory: str) -> TargetRegistry:
-        from agentv.authoring.exams.prompt_library import library_reading
+        from agentv.authoring.prompt_library.library import library_reading
         from agentv.authoring.source.environment import dotenv_of, merged
         from agentv.authoring.targets.catalog import open_registry
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agentv.app.prompts.examining import Examiner
 from agentv.app.prompts.library import LibraryPrompt
-from agentv.authoring.exams.detection import exam_of
+from agentv.authoring.prompt_library.files import exam_of
 from agentv.errors import LoadError, UsageError
 from agentv.model.suite.library import Rendered
 from agentv.model.suite.suite import Suite

@@ -6,7 +6,7 @@ from agentv.app.prompts.examining import Examiner
 from agentv.app.prompts.library import Library
 from agentv.app.prompts.promoting import gate_of
 from agentv.app.running.exam_attempt import ExamAttempt
-from agentv.authoring.exams.detection import exam_of
+from agentv.authoring.prompt_library.files import exam_of
 from agentv.model.suite.library import ExamReport
 from agentv.prompts.reading import log_path
 

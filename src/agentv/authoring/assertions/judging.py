@@ -25,9 +25,6 @@ PASTE = """add --judge {model} to the command, or name one with AGENTV_JUDGE, 'j
 .agentv/targets.yaml
   defaults:
     judge: my-judge"""
-PASTE_IN_EXAM = """add --judge {model} to the command, or name one with AGENTV_JUDGE, or in the exam
-  defaults:
-    judge: claude-haiku-4-5"""
 PASTE_BESIDE = """add --judge {model} to the command, or name one with AGENTV_JUDGE, or in .agentv/targets.yaml
   defaults:
     judge: my-judge"""

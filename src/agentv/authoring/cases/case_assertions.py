@@ -87,7 +87,7 @@ class CaseAssertions(Struct, frozen=True):
             complete = valid and turns is not None and not case.not_missing & _CHECKS
             complete = complete and (self.shared is None or self.shared.valid)
             found = self._implied(case, criteria, reading) if complete else ()
-        return tuple(map(_as_gate, found)) if self.context.exam else found
+        return tuple(map(_as_gate, found)) if self.context.require_all else found
 
     def _given(self, case: WrittenCase, reading: Reading, *, shared: bool) -> Entries:
         keys = case.keys
@@ -142,7 +142,7 @@ def _joined(parts: Sequence[Entries]) -> Entries:
 
 
 def _as_gate(entry: AssertionEntry) -> AssertionEntry:
-    """The entry as a gate, as exams have it (SPEC section 10), unless it is only reported or says what it must score.
+    """The entry as a gate, by `require_all`, unless it is only reported or says what it must score.
 
     A set without a threshold of its own would take the case's, which is 0, and one whose own is 0 would let everything
     pass: such a set needs all that it holds.

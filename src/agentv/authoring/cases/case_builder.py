@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -11,12 +12,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv.authoring.assertions.graded import assertions_of, counts_any, turn_facts
+from agentv.authoring.assertions.judging import judges
 from agentv.authoring.cases.case_assertions import CaseAssertions, Entries
 from agentv.authoring.cases.context import CaseContext, CaseNotes
 from agentv.authoring.cases.defaults import CaseDefaults
 from agentv.authoring.cases.dependencies import read_dependencies
 from agentv.authoring.cases.matrix import Around, PromptMatrix
 from agentv.authoring.cases.messages import read_criteria, read_files, read_messages, with_files
+from agentv.authoring.cases.prompts import SuitePrompt
+from agentv.authoring.cases.sections import filled
 from agentv.authoring.cases.turns import TurnReader
 from agentv.authoring.cases.work import refuse_lacking
 from agentv.authoring.cases.written_case import WrittenCase
@@ -39,7 +43,7 @@ from agentv.model.values.values import Json, JsonObject
 from agentv.registry.extensions import CASE_KEYS
 from agentv.registry.fields import DeclaredAssertion
 from agentv.registry.types import ProviderSettings
-from agentv.templating import Scope
+from agentv.templating import UNREADABLE, Scope
 
 _encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
 
@@ -171,6 +175,10 @@ class CaseBuilder:
             look(entry, target=parts.target, judge=parts.judge, alone=alone)
         if "rubrics" in case.not_missing and parts.judge is None and not (parts.target and parts.target.judge):
             self._notes.judging.ask(span_of(case.node.at))  # what is misspelt needs a judge, which is reported now
+        judge, own = parts.judge, case.keys.judge
+        is_target = judge is not None and judge.name in {target.name for target in targets or ()}
+        if own is not None and judge is not None and is_target and any(map(judges, parts.graded)):
+            reading.report.warning("judge-is-target", own, f"'{judge.name}' grades its own answers")
         if targets is not None and parts.reference is not None and not need_nothing(parts.graded):
             has_criteria = parts.criteria is not None
             turns = parts.turns or ()
@@ -182,7 +190,6 @@ class CaseBuilder:
     def _case(self, case: WrittenCase, parts: _Parts, messages: tuple[Message, ...], reading: Reading) -> Case | None:
         keys, defaults = case.keys, self._context.defaults
         threshold = keys.threshold if keys.threshold is not None else defaults.threshold
-        threshold = 0.0 if self._context.exam else threshold
         metadata = case_metadata(keys, case.node, defaults.metadata, reading.report)
         repeat = keys.repeat if keys.repeat is not None else parts.options.repeat
         flow = _flow(case)
@@ -422,6 +429,8 @@ class InputReader(Struct, frozen=True):
 
     def _input(self, case: WrittenCase, reading: Reading) -> tuple[Message, ...] | None:
         given, defaults = case.keys.input, self.defaults
+        if defaults.prompt is not None and (given is None or is_empty(given)):
+            return self._of_prompt(defaults.prompt, case, reading)
         if defaults.prompted and (given is None or is_empty(given)):
             return ()
         if given is None and not case.alone and defaults.input is not None:
@@ -435,6 +444,19 @@ class InputReader(Struct, frozen=True):
         if own is None or defaults.prompts:
             return own
         return self._with_defaults(own, given, case, reading)
+
+    def _of_prompt(self, prompt: SuitePrompt, case: WrittenCase, reading: Reading) -> tuple[Message, ...] | None:
+        """The suite's prompt with the variables of a case; what is wrong is reported at the prompt."""
+        own = reading.of_suite().reporting_to(reading.report.beside()).rendering(prompt.templated)
+        messages = filled(prompt.sections, own) if prompt.sections else _question(prompt.node, prompt.node, own)
+        for one in own.report.diagnostics:
+            of_all = one.code == "unset-environment" or one.message.startswith(UNREADABLE)
+            where = "" if of_all else f", in the case '{case.keys.id}'"
+            reading.report.add(dataclasses.replace(one, message=f"{one.message}{where}"))
+        if messages is None:
+            reading.report.leave_unrendered()
+            return None
+        return self._with_defaults(messages, prompt.node, case, reading)
 
     def _opening(self, case: WrittenCase, reading: Reading) -> tuple[Message, ...] | None:
         """The suite's `input`, then the case's own."""

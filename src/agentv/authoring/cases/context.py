@@ -58,7 +58,7 @@ class CaseContext(Struct, frozen=True):
         root: of the repository; paths of a case are relative to it in its hash.
         targets: of the suite.
         targets_win: they override the target that a case names, because the command line names them.
-        exam: the cases belong to a prompt's exam: every assertion is required, and no score decides.
+        require_all: every assertion is required.
         show_only: cases may check nothing.
         clusters: determines the cluster of each case; None: the case, or its conversation, is one.
         on_case: called with every case as authored, valid or not.
@@ -73,7 +73,7 @@ class CaseContext(Struct, frozen=True):
     root: str
     targets: tuple[TargetSpec, ...] = ()
     targets_win: bool = False
-    exam: bool = False
+    require_all: bool = False
     show_only: bool = False
     clusters: ClusterReader | None = None
     on_case: Callable[[MapNode], None] | None = None

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agentv.authoring.cases.prompts import SuitePrompt, read_prompts
+from agentv.authoring.cases.prompts import SuitePrompt, read_prompt, read_prompts
 from agentv.authoring.fields.case_options import NO_OPTIONS, CaseOptions, read_options
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.metadata import merged_metadata, suite_metadata
@@ -31,8 +31,9 @@ class CaseDefaults(Struct, frozen=True):
         fixed: variables that no case can override: those of the command line.
         replaces: a case's own `evaluators` replace the suite's (in a file with `evalcases:`).
         expand: a list in `vars` expands to one case per item, unless the case says otherwise.
-        prompted: the input comes from `prompts`, even if they are invalid.
+        prompted: the input comes from `prompts` or `prompt`, even if they are invalid.
         prompts: the valid ones.
+        prompt: of cases without an input.
         options: of all cases.
         renders: a file with some of these defaults contains placeholders.
     """
@@ -50,6 +51,7 @@ class CaseDefaults(Struct, frozen=True):
     expand: bool = False
     prompted: bool = False
     prompts: tuple[SuitePrompt, ...] = ()
+    prompt: SuitePrompt | None = None
     options: CaseOptions = NO_OPTIONS
     renders: bool = False
 
@@ -72,9 +74,11 @@ def read_defaults(
         vars=dict(fixed) or EMPTY,
         fixed=dict(fixed) or EMPTY,
         replaces="evalcases" in written,
-        prompted="prompts" in written,
+        prompted="prompts" in written or "prompt" in written,
+        prompt=read_prompt(authored.prompt, reading),
         prompts=read_prompts(authored.prompts, reading),
         metadata=suite_metadata(authored, written, reading.report),
+        threshold=0.0 if authored.require_all and authored.threshold is None else None,  # the gates decide
     )
     node = authored.default_test
     if node is None or is_empty(node):
@@ -100,7 +104,7 @@ def read_defaults(
         test_assert=translated.items.get("assert"),
         vars={**_object(translated.items.get("vars"), "vars", reading), **fixed} or EMPTY,
         metadata=merged_metadata(base.metadata, _object(translated.items.get("metadata"), "metadata", reading)),
-        threshold=_threshold(translated.items.get("threshold"), reading),
+        threshold=_threshold(translated.items.get("threshold"), reading, base.threshold),
         threshold_at=getattr(translated.items.get("threshold"), "at", None),
         expand=_expand(translated.items.get("expand"), reading),
     )
@@ -138,9 +142,9 @@ def _object(node: Node | None, key: str, reading: Reading) -> dict[str, Json]:
     return found
 
 
-def _threshold(node: Node | None, reading: Reading) -> float | None:
+def _threshold(node: Node | None, reading: Reading, default: float | None) -> float | None:
     if node is None:
-        return None
+        return default
     read = shape_of(AuthoredSuite).rules["threshold"].kind.read(node, reading, "threshold")
     return None if read is INVALID or read is None else float(read)
 

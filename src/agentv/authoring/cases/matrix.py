@@ -10,6 +10,7 @@ from msgspec import Struct, field, structs
 
 from agentv.authoring.cases.messages import read_messages
 from agentv.authoring.cases.prompts import SuitePrompt
+from agentv.authoring.cases.sections import filled
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.nodes import Node, Scalar
 from agentv.authoring.source.report import LONGEST, Report
@@ -82,7 +83,8 @@ class PromptMatrix:
         if prompted is None:
             self._issues.add(own.diagnostics, case.id)
             return None
-        messages = read_messages(prompted, "user", structs.replace(reading, report=own, renders=prompt.templated))
+        within = structs.replace(reading, report=own, renders=prompt.templated)
+        messages = filled(prompt.sections, within) if prompt.sections else read_messages(prompted, "user", within)
         if messages is not None and not any(message.content or message.tool_calls for message in messages):
             own.error("missing-input", prompt.node, "this prompt is empty after its placeholders are filled in")
         if case.input and not prompt.shows_input:

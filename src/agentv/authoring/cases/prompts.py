@@ -17,6 +17,7 @@ from msgspec import Struct, field
 
 from agentv.authoring.cases.case_files import selected
 from agentv.authoring.cases.messages import read_messages
+from agentv.authoring.cases.sections import Lines, Point, Section, sections_of
 from agentv.authoring.fields.code_kinds import read_function, read_javascript
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import Reading
@@ -78,6 +79,7 @@ class SuitePrompt(Struct, frozen=True):
         templated: something in it is rendered with each case.
         shows_input: it reads `{{ input }}`, the case's own.
         function: what writes it for each case; `node` is where it is named.
+        sections: of its file, if tags in it begin messages; `node` is where it is named.
     """
 
     id: str
@@ -86,6 +88,7 @@ class SuitePrompt(Struct, frozen=True):
     templated: bool = False
     shows_input: bool = False
     function: PromptFunction | None = None
+    sections: tuple[Section, ...] = ()
 
 
 def read_prompts(node: Node | None, reading: Reading) -> tuple[SuitePrompt, ...]:
@@ -101,25 +104,26 @@ def read_prompts(node: Node | None, reading: Reading) -> tuple[SuitePrompt, ...]
     return tuple(reader.found)
 
 
+def read_prompt(node: Node | None, reading: Reading) -> SuitePrompt | None:
+    """The prompt of the cases without an input; None if there is none, or it is invalid, which is reported."""
+    if node is None:
+        return None
+    own = reading.part()
+    found = read_prompts(node, own) if not isinstance(node, ListNode) else ()
+    if not own.report.failed and (len(found) != 1 or found[0].function is not None):
+        message = "'prompt' must be one prompt: a text, or an object with 'file'"
+        reading.report.error("bad-prompt", node, message, hint="write several, or a function, under 'prompts'")
+        return None
+    return found[0] if found else None
+
+
 class _Piece(NamedTuple):
     """What a prompt says, and what it is called where nobody gives it a name; None: by its number."""
 
     node: Node
     name: str | None = None
     function: PromptFunction | None = None
-
-
-class _Point(NamedTuple):
-    name: str
-    line: int
-    column: int
-
-
-class _Lines(Struct):
-    """The place of some lines of a file, so that a placeholder in them can be found."""
-
-    start_mark: _Point
-    end_mark: _Point
+    sections: tuple[Section, ...] = ()
 
 
 class _PromptReader(Struct):
@@ -149,6 +153,9 @@ class _PromptReader(Struct):
         if authored.file is not None:
             self._of_file(authored, item)
             return
+        if authored.sections:
+            self.reading.report.error("bad-prompt", item.keys["sections"], "'sections' needs 'file'")
+            return
         if path is None and identity and _is_path(identity):
             path, identity = item.items["id"], None
         if path is None:
@@ -168,6 +175,8 @@ class _PromptReader(Struct):
             self.reading.report.error("bad-prompt", node, message)
         elif not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value.strip():
             self.reading.report.error("bad-value", node, f"'file' must be the path of a prompt, found {kind_of(node)}")
+        elif authored.sections:
+            self._keep_all(list(self._of_sections(node)), authored, authored.id, item)
         else:
             self._keep_all(list(self._of_files(node)), authored, authored.id, item)
 
@@ -190,10 +199,21 @@ class _PromptReader(Struct):
         if piece.function is not None:
             self.found.append(SuitePrompt(identity, piece.node, label, shows_input=True, function=piece.function))
             return
+        if piece.sections:
+            shows = any(_shows_input(section.text) for section in piece.sections)
+            self.found.append(SuitePrompt(identity, piece.node, label, shows_input=shows, sections=piece.sections))
+            return
         templated = holds_placeholder(piece.node)
         if not templated and read_messages(piece.node, "user", self.reading.rendering(False)) is None:
             return
         self.found.append(SuitePrompt(identity, piece.node, label, templated, _shows_input(piece.node)))
+
+    def _of_sections(self, node: Scalar) -> Iterator[_Piece]:
+        """The prompt of a file whose tags begin messages."""
+        path = self.reading.find(node, "file")
+        text = self.reading.text_of(path, node) if path is not None else None
+        if path is not None and text is not None and (sections := sections_of(path, text, self.reading.report)):
+            yield _Piece(node, node.text, sections=sections)
 
     def _pieces(self, node: Node) -> Iterator[_Piece]:
         """The prompts that a text, a list or a path stands for; only a path can stand for several."""
@@ -264,7 +284,7 @@ class _PromptReader(Struct):
         for begin, end in zip([0, *(end + 1 for end in ends)], [*ends, len(lines)], strict=True):
             part = "\n".join(lines[begin:end]).strip()
             if part:
-                place = _Lines(_Point(path, begin, 0), _Point(path, end - 1, len(lines[end - 1])))
+                place = Lines(Point(path, begin, 0), Point(path, end - 1, len(lines[end - 1])))
                 yield Scalar(part, part, place)
 
     def _of_messages(self, path: str, text: str, suffix: str) -> Iterator[Node]:
@@ -289,14 +309,14 @@ class _PromptReader(Struct):
         except (ValueError, RecursionError) as error:
             line, column = place_of(error) if isinstance(error, json.JSONDecodeError) else (0, 1)
             reason = error.msg if isinstance(error, json.JSONDecodeError) else "it is nested too deeply"
-            point = _Point(path, line, column - 1)
-            place = _Lines(point, point._replace(column=column))
+            point = Point(path, line, column - 1)
+            place = Lines(point, point._replace(column=column))
             self.reading.report.error("bad-json", place, f"not JSON: {reason[:1].lower()}{reason[1:]}")
             return None
         own = Report()
         node = read_yaml(path, text.encode(), own).value
         if node is None:
-            return node_of(value, _Lines(_Point(path, 0, 0), _Point(path, 0, 1)))
+            return node_of(value, Lines(Point(path, 0, 0), Point(path, 0, 1)))
         for one in own.diagnostics:
             self.reading.report.add(one)
         return node

@@ -12,7 +12,8 @@ from typing import Any
 
 import msgspec
 
-from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, plain
+from agentv.authoring.convert.literals import literal
+from agentv.authoring.source.nodes import Filled, ListNode, MapNode, Node, Scalar, plain
 from agentv.authoring.source.scalars import TAGS, resolve
 
 WIDTH = 110
@@ -44,6 +45,8 @@ def yaml_text(items: Mapping[str, Node]) -> str:
 def _yaml_node(node: Node) -> Any:
     import yaml
 
+    if type(node) is Filled:
+        node = literal(node)
     if isinstance(node, Scalar):
         name = _TAG_OF.get(type(node.value))
         if name is not None and type(resolve(node.text)) is type(node.value):

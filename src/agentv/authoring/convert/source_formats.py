@@ -7,9 +7,10 @@ from typing import Final
 
 AGENTV: Final = "agentv"
 AGENT_SKILLS: Final = "agent-skills"
+EVA: Final = "eva"
 
-FORMATS = (AGENTV, AGENT_SKILLS)
-"""What `--from` takes, beside the dialects."""
+FORMATS = (AGENTV, AGENT_SKILLS, EVA)
+"""What `--from` takes, beside the dialects of extensions and packages."""
 
 
 def named_by(names: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ dialect of samples has cases without assertions, so its files are only converted
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -41,11 +41,27 @@ class Translation(Struct, frozen=True):
         root: the outermost mapping of an eval file. Every node keeps the position that it was written at.
         not_missing: keys whose absence is not reported: they are misplaced or invalid, which is reported already.
         own_paths: paths are relative to the file, whichever other file mentions them.
+        home: the directory that paths are relative to; None: that of the file.
+        reads_on: after an error in the translation, the rest is read nevertheless, so that all errors are reported.
     """
 
     root: MapNode
     not_missing: frozenset[str] = frozenset()
     own_paths: bool = False
+    home: str | None = None
+    reads_on: bool = False
+
+
+class Surroundings(Struct, frozen=True):
+    """What a translation depends on besides the file.
+
+    Attributes:
+        calls: functions that return cases are called; else they are only looked for.
+        agents: whether agents answer a file that names no target.
+    """
+
+    calls: bool
+    agents: Callable[[], bool]
 
 
 class DocumentDialect(Dialect):
@@ -62,7 +78,7 @@ class DocumentDialect(Dialect):
         """
 
     @abstractmethod
-    def translate(self, path: str, root: Node, reading: Reading, *, calls: bool) -> Translation | None:
+    def translate(self, path: str, root: Node, reading: Reading, around: Surroundings) -> Translation | None:
         """The canonical nodes of a file; None if there are none, which is reported.
 
         What has no equivalent and could change a verdict is an error at its place, what could not is a hint. Nothing
@@ -72,7 +88,7 @@ class DocumentDialect(Dialect):
             path: absolute.
             root: its outermost node.
             reading: reads files, and gets what is wrong.
-            calls: functions that return cases are called; else they are only looked for.
+            around: what else it depends on.
         """
 
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import NamedTuple
 
+from agentv.authoring.convert.source_formats import AGENT_SKILLS, EVA
 from agentv.authoring.dialects.dialect import Dialect, DocumentDialect
+from agentv.authoring.prompt_library.files import is_exam
 from agentv.authoring.source.nodes import MapNode, Node
 from agentv.authoring.source.spellings import CASE, SUITE
 from agentv.registry.extensions import DIALECTS, SIGNS, lacking, missing
@@ -31,9 +34,21 @@ class Claim(NamedTuple):
     needs: str | None = None
 
 
+OWN = {
+    AGENT_SKILLS: "agentv.authoring.dialects.skill.evals:TESTS_OF_SKILLS",
+    EVA: "agentv.authoring.dialects.eva.exam:EXAM",
+}
+"""Dialects of the core: name → place."""
+
+
+def dialects() -> tuple[str, ...]:
+    """The names of all dialects."""
+    return (*OWN, *added(DIALECTS))
+
+
 def dialect(name: str) -> Dialect:
     """The dialect of a name."""
-    found: Dialect = added_value(DIALECTS, name)
+    found: Dialect = resolve_name(OWN[name]) if name in OWN else added_value(DIALECTS, name)
     return found
 
 
@@ -41,6 +56,15 @@ def document_dialect(name: str) -> DocumentDialect | None:
     """The dialect of a name, if its files are documents."""
     found = dialect(name)
     return found if isinstance(found, DocumentDialect) else None
+
+
+def may_be_own(path: str, data: bytes) -> str | None:
+    """The dialect of the core that a file may be written in; nearly all eval files are excluded at once."""
+    if path.endswith(".json"):
+        is_skill = any(key in data for key in (b'"evals"', b'"query"', b'"should_trigger"'))
+        return AGENT_SKILLS if is_skill else None
+    has_cases = b"cases" in data and any(word in data for word in (b"inputs", b"defaults", b"triggering"))
+    return EVA if has_cases or is_exam(path) else None
 
 
 def by_name(path: str) -> Claim | None:
@@ -52,20 +76,22 @@ def by_name(path: str) -> Claim | None:
 def may_be_document(path: str, data: bytes) -> bool:
     """Whether a YAML or JSON file has the name of a dialect, or its keys, wherever they are in it."""
     keyed = any(all(key.encode() in data for key in keys.split("+")) for _, keys in _signs(_KEYS))
-    return keyed or by_name(path) is not None
+    return keyed or may_be_own(path, data) is not None or by_name(path) is not None
 
 
 def by_content(path: str, root: Node, data: bytes) -> tuple[Claim, ...]:
-    """The dialects that claim a document: several claim one only if two packages add dialects of the same files."""
+    """The dialects that claim a document: several, if it has the keys of both, or two packages add them."""
     named = by_name(path)
     if named is not None and named.needs:
         return (named,)
-    here = tuple(Claim(name) for name in added(DIALECTS) if _claims(name, path, root, data))
+    own = may_be_own(path, data)
+    names = (*([own] if own is not None else []), *added(DIALECTS))
+    here = tuple(Claim(name) for name in names if _claims(name, path, root, data))
     return here or tuple(_lacking(root))
 
 
 def _claims(name: str, path: str, root: Node, data: bytes) -> bool:
-    found = usable(DIALECTS, [name])
+    found = [dialect(name)] if name in OWN else usable(DIALECTS, [name])
     return any(isinstance(one, DocumentDialect) and one.claims(path, root, data) for one in found)
 
 

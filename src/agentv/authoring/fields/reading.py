@@ -36,7 +36,16 @@ from agentv.model.values.span import Span
 from agentv.ports import Reader
 from agentv.registry.table import Registry
 from agentv.registry.types import Provider
-from agentv.templating import LITERAL_HINT, RenderError, Scope, environment_names, has_placeholder, render
+from agentv.templating import (
+    LITERAL_HINT,
+    RenderError,
+    Scope,
+    environment_names,
+    has_placeholder,
+    render,
+    render_text,
+    undeclared,
+)
 
 KEPT_TEXTS = 256
 """Attached files that are kept in memory: most suites attach the same few to every case."""
@@ -343,6 +352,30 @@ class Reading(Struct, frozen=True):
         """
         return _render(node, self) if self.renders else node
 
+    def filled(self, node: Scalar) -> str | None:
+        """The text of a scalar with its placeholders filled in as text; None if one cannot be, as is reported.
+
+        All undefined names are reported. Where an unset environment variable is a warning, the text is unchanged.
+        """
+        scope, whole = self.scope, True
+        while True:
+            try:
+                text = render_text(node.text, scope)
+            except RenderError as error:
+                if not whole and error.name not in undeclared(node.text):
+                    return None  # it is missing in a value that is missing
+                at = span_of(node.at)
+                of_line = None if error.line is None or error.name else at.line + error.line - 1
+                place = node.at if of_line is None else place_in_file(at.file, None, of_line, self)
+                _report(error, Scalar(node.value, node.text, place), self)
+                if error.code == "unset-environment" and not self.strict_env:
+                    return node.text
+                if error.code != "undefined-variable" or not error.name or error.name in scope.vars:
+                    return None
+                scope, whole = replace(scope, vars={**scope.vars, error.name: ""}), False
+            else:
+                return text if whole else None
+
     def render_text(self, node: Scalar) -> str | None:
         """The text of a scalar, rendered; None where that is impossible, which is reported."""
         found = self.rendered(node)
@@ -393,7 +426,10 @@ def _report(error: RenderError, node: Scalar, reading: Reading) -> None:
         near = nearest(error.name, reading.scope.env) if error.name else None
         reading.report.unset.update([error.name] if error.name else [])
         add = reading.report.error if reading.strict_env else reading.report.warning
-        add(error.code, place, error.message, hint=f"did you mean '{near}'?" if near else None)
+        hint = f"did you mean '{near}'?" if near else None
+        if error.name in reading.scope.vars:
+            hint = f"for the variable, write {{{{ {error.name} }}}}, without the $"
+        add(error.code, place, error.message, hint=hint)
         return
     if error.code == UNTRUSTED:
         reading.report.error(error.code, place, error.message, hint=ALLOW_DATA)

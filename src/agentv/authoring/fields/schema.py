@@ -128,6 +128,15 @@ class AuthoredLimits(Declared):
 
 
 @dataclass(frozen=True, slots=True)
+class AuthoredExamOf(Declared):
+    """`exam:` of a suite: the prompt whose exam it is."""
+
+    prompt: Annotated[Text, Nonempty(), Verbatim(), Doc("id of the prompt")]
+    description: Annotated[Label, Doc("its description, which is part of what is examined")] = None
+    directory: Annotated[Text, Nonempty(), Verbatim(), Doc("the prompt's directory; default: that of the file")] = "."
+
+
+@dataclass(frozen=True, slots=True)
 class AuthoredSuite(Declared):
     """The outermost mapping of an eval file."""
 
@@ -150,6 +159,9 @@ class AuthoredSuite(Declared):
         Unread, Doc("the target that grades rubrics; `min_tpr` and `min_tnr`: how well it must agree with people")
     ] = None
     prompts: Annotated[Unread, Doc("prompts: texts, messages or files; every case runs with each")] = None
+    prompt: Annotated[Unread, Doc("the input of cases without one, filled in with their `vars`: a text or a file")] = (
+        None
+    )
     input: Annotated[Unread, Doc("messages put before every case's input")] = None
     input_files: Annotated[Unread, Doc("files attached to every case with a string input")] = None
     assert_: Annotated[Unread, Doc("assertions added to every case")] = None
@@ -164,6 +176,18 @@ class AuthoredSuite(Declared):
     regex: Annotated[
         Literal["python", "javascript"], Verbatim(), Doc("the syntax of `regex` assertions that name none")
     ] = "python"
+    require_all: Annotated[
+        bool, Doc("true: every assertion without `weight: 0` is required; without a `threshold` no score decides")
+    ] = False
+    default_provider: Annotated[Name, Doc("provider of a target or judge that is named by the id of a model alone")] = (
+        None
+    )
+    triggering: Annotated[
+        Unread, Doc("queries, and whether a prompt should be loaded for them by its description; the judge answers")
+    ] = None
+    exam: Annotated[
+        AuthoredExamOf | None, Doc("the prompt whose exam this is; every run is recorded in its `.eval.jsonl`")
+    ] = None
     show_only: Annotated[bool, Doc("true: cases may check nothing; their answers are shown, and never pass")] = False
     cluster: Annotated[
         Name, Doc("a key of metadata or vars, or a template; cases with equal values depend on each other")
@@ -277,6 +301,9 @@ class AuthoredPrompt(Declared):
     label: Annotated[Label, Doc("its name if it has no id; otherwise for people")] = None
     prompt: Annotated[Unread, Alias(("raw", "messages")), Doc("a text, a list of messages, or a file with one")] = None
     file: Annotated[Label, Alias(("path",)), Doc("the file that contains the prompt")] = None
+    sections: Annotated[
+        bool, Doc("true: the tags `<system>`, `<user>` and `<assistant>` in the file begin messages")
+    ] = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv.authoring.assertions.entries import AssertionReader
-from agentv.authoring.assertions.judging import PASTE_IN_EXAM
+from agentv.authoring.assertions.judging import PASTE_BESIDE
 from agentv.authoring.assertions.type_names import AssertionTypes
 from agentv.authoring.cases.case import CaseReader
 from agentv.authoring.cases.case_assertions import read_shared
@@ -25,7 +25,7 @@ from agentv.authoring.fields.decode import INVALID, kind_for, shape_of
 from agentv.authoring.fields.metadata import GOVERNANCE
 from agentv.authoring.fields.reading import ExtraKeys, Reading
 from agentv.authoring.fields.request import LoadRequest, Registries
-from agentv.authoring.fields.schema import AuthoredSuite
+from agentv.authoring.fields.schema import AuthoredExamOf, AuthoredSuite
 from agentv.authoring.fields.tags import read_tags
 from agentv.authoring.header.config import Config, over, read_config, read_run
 from agentv.authoring.header.judge_minimums import split_minimums
@@ -56,6 +56,8 @@ class Header(Struct, frozen=True):
         assertions: reads assertion lists, including custom types.
         targets_node: the targets as authored.
         threshold: of cases without their own, with its position.
+        triggering: as authored.
+        exam: the prompt whose exam the suite is.
     """
 
     suite: Suite
@@ -65,6 +67,8 @@ class Header(Struct, frozen=True):
     targets: SuiteTargets
     targets_node: Node | None
     threshold: tuple[float | None, Place | None]
+    triggering: Node | None = None
+    exam: AuthoredExamOf | None = None
 
 
 class HeaderReader(Struct, frozen=True):
@@ -74,24 +78,18 @@ class HeaderReader(Struct, frozen=True):
     request: LoadRequest
     registries: Registries
 
-    def read(self, root: MapNode, reading: Reading, *, exam: bool = False) -> Header:
-        """The header; what is wrong with it is reported and left out.
-
-        Args:
-            root: the outermost mapping.
-            reading: of the suite.
-            exam: of a prompt: every assertion is required, and the id of a model is enough to name it.
-        """
+    def read(self, root: MapNode, reading: Reading) -> Header:
+        """The header; what is wrong with it is reported and left out."""
         request = self.request
         env = self.environment(root.get("env"), reading)
         reading.secrets.update(secrets_in(dict(request.variables)))  # the case's variables are data, these are given
         reading = reading.within(Scope(request.variables, env))
         registry, config = open_project(reading.places.suite, self.registries.providers, reading)
-        registry.lone_models = exam
         targets = SuiteTargets(request, registry, self.path)
         assertions = self._assertions(reading)
         reading = replace(reading, entries=assertions.entries)
         authored, translated, others = self._authored(root, reading)
+        registry.default_provider = authored.default_provider
         reading = self._with_preprocessors(authored.preprocessors, reading)
         language = Language(nunjucks=authored.template == "nunjucks", missing_empty=authored.missing_vars == "empty")
         reading = replace(reading, regex=authored.regex, scope=dataclasses.replace(reading.scope, language=language))
@@ -131,7 +129,7 @@ class HeaderReader(Struct, frozen=True):
             root=reading.places.root,
             targets=suite.targets,
             targets_win=bool(request.targets) or request.given_target is not None,
-            exam=exam,
+            require_all=authored.require_all,
             show_only=authored.show_only,
             clusters=None if run.cluster is None else ClusterReader(run.cluster, env),
             on_case=request.on_case,
@@ -139,11 +137,12 @@ class HeaderReader(Struct, frozen=True):
             budgets=TrialBudgets(request, place_of_budget(translated.map)),
         )
         notes = CaseNotes.of_env(env)
-        notes.judging.advice = PASTE_IN_EXAM if exam else notes.judging.advice
+        notes.judging.advice = PASTE_BESIDE if authored.default_provider is not None else notes.judging.advice
         reading = reading.within(Scope(defaults.vars, env)).rendering(reading.renders or defaults.renders)
         cases = CaseReader(context, notes, read_shared(context, reading))
-        threshold = _threshold(defaults, translated, suite.threshold, config)
-        return Header(suite, reading, cases, assertions, targets, authored.targets, threshold)
+        threshold = (None, None) if authored.require_all else _threshold(defaults, translated, suite.threshold, config)
+        of_exam = authored.triggering, authored.exam
+        return Header(suite, reading, cases, assertions, targets, authored.targets, threshold, *of_exam)
 
     def _work(
         self, authored: AuthoredSuite, targets: Sequence[TargetSpec], translated: Translated, reading: Reading

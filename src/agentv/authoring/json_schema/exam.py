@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from agentv.authoring.exams.schema import AuthoredExam, AuthoredExamCase, AuthoredExamDefaults, AuthoredExamJudge
-from agentv.authoring.exams.trigger_queries import AuthoredQuery, AuthoredTriggering
+from agentv.authoring.cases.triggering.queries import AuthoredQueries, AuthoredQuery
+from agentv.authoring.dialects.eva.schema import AuthoredExam, AuthoredExamCase, AuthoredExamDefaults, AuthoredExamJudge
 from agentv.authoring.fields.decode import shape_of
 from agentv.authoring.fields.json_kinds import (
     ASSERTIONS,
@@ -74,8 +74,15 @@ def exam_defs() -> dict[str, Schema]:
         "defaults": _object(AuthoredExamDefaults, _DEFAULTS_VALUES),
         "judge": {**_object(AuthoredExamJudge, _JUDGE_VALUES), "minProperties": 1},
         "case": {**case, "required": ["name"], **given},
+        **triggering_defs(AuthoredQueries),
+    }
+
+
+def triggering_defs(cls: type) -> dict[str, Schema]:
+    """The definitions of `triggering:`, declared by a class: of an exam or of a suite."""
+    return {
         "triggering": {
-            **_object(AuthoredTriggering, _TRIGGERING_VALUES),
+            **_object(cls, _TRIGGERING_VALUES),
             "anyOf": [{"required": [key]} for key in _TRIGGERING_VALUES],
         },
         "queries": {**_PAIRS, "minItems": 1},

@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from agentv.authoring.exams.meta import meta_schema
+from agentv.authoring.cases.triggering.queries import AuthoredTriggering
 from agentv.authoring.fields.decode import shape_of
 from agentv.authoring.fields.json_kinds import (
     ASSERTIONS,
@@ -35,11 +35,12 @@ from agentv.authoring.fields.schema import (
     AuthoredTurn,
 )
 from agentv.authoring.json_schema.entries import assertion_defs
-from agentv.authoring.json_schema.exam import exam_body, exam_defs
+from agentv.authoring.json_schema.exam import exam_body, exam_defs, triggering_defs
 from agentv.authoring.json_schema.messages import MESSAGE_DEFS, MESSAGES
 from agentv.authoring.json_schema.sharing import shared
 from agentv.authoring.json_schema.spellings import OLDER_RUN, older_spelling, spelled_mapping
 from agentv.authoring.json_schema.targets import BY_ID, TARGET, target_defs
+from agentv.authoring.prompt_library.meta import meta_schema
 from agentv.authoring.source.spellings import CASE, DEFAULT_TEST, OPTIONS, RUN, SUITE, TEMPLATE, TURN
 from agentv.authoring.source.spellings import TARGET as TARGET_KEYS
 from agentv.registry.extensions import CASE_KEYS, SCHEMA_DEFS, SUITE_KEYS, loaded, missing, registered
@@ -115,12 +116,13 @@ def _eval_file(words: Vocabulary) -> _Document:
         "included-tests": _INCLUDED_TESTS,
         "default_test": spelled_mapping(_DEFAULT_TEST_VALUES, DEFAULT_TEST, "#/$defs/default_test"),
         **prompt_defs(),
+        **triggering_defs(AuthoredTriggering),
         **{key: one for name in registered(SCHEMA_DEFS) for key, one in loaded(SCHEMA_DEFS, name)().items()},
         **{f"run.{key}": schema for key, schema in OLDER_RUN.items()},
         "run": spelled_mapping(properties_of(AuthoredRun), RUN, "#/$defs/run", _RUN_VALUES),
         **_shared(words),
     }
-    return "agentv eval file", {**body, **needed([SUITE.spelled("tests")]), **input_or_prompts()}, defs
+    return "agentv eval file", {**body, **needed([[*SUITE.spelled("tests"), "triggering"]]), **input_or_prompts()}, defs
 
 
 def _of_extensions(kind: str, cls: type) -> dict[str, Schema]:
@@ -205,6 +207,8 @@ _SUITE_VALUES: Mapping[str, Schema] = {
         "else": TARGET,
     },
     "prompts": PROMPTS,
+    "prompt": {"$ref": "#/$defs/prompt"},
+    "triggering": {"$ref": "#/$defs/triggering"},
     "input": {"anyOf": [MESSAGES, _NOTHING]},
     "input_files": {"anyOf": [{"type": ["string", "null"]}, {"type": "array", "items": {"type": "string"}}]},
     "assert_": ASSERTIONS,
@@ -337,6 +341,6 @@ def input_or_prompts() -> Schema:
     case: Schema = {"type": "object", "not": {"required": ["include"]}}
     schema: Schema = {"items": {"if": case, "then": needed([[*CASE.spelled("input"), "turns"]])}}
     return {
-        "if": {"required": ["prompts"]},
+        "if": {"anyOf": [{"required": ["prompts"]}, {"required": ["prompt"]}]},
         "else": {"patternProperties": {f"^(?:{'|'.join(SUITE.spelled('tests'))})$": schema}},
     }

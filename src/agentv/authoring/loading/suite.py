@@ -6,20 +6,20 @@ import re
 from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from agentv.authoring.assertions.includes import load_template
 from agentv.authoring.cases.datasets import STREAMED
-from agentv.authoring.dialects.dialect import DocumentDialect
-from agentv.authoring.dialects.recognition import Claim, by_content, dialect, may_be_document
-from agentv.authoring.exams.detection import holds_exam, holds_skill_tests, is_exam, may_be_exam, may_test_skill
+from agentv.authoring.convert.source_formats import AGENT_SKILLS
+from agentv.authoring.dialects.dialect import DocumentDialect, Surroundings
+from agentv.authoring.dialects.recognition import OWN, Claim, by_content, dialect, may_be_document, may_be_own
 from agentv.authoring.fields.reading import SHOWN_KEYS, Chain, Reading
 from agentv.authoring.fields.request import LoadRequest, Registries
 from agentv.authoring.header.header import HeaderReader
 from agentv.authoring.header.judge_minimums import names_judge
 from agentv.authoring.loading.context import SuiteContext
+from agentv.authoring.loading.exams import exam_of
 from agentv.authoring.loading.samples import of_json, of_stream
 from agentv.authoring.loading.sidecar import TESTS, cases_beside, read_sidecar
 from agentv.authoring.loading.suite_builder import SuiteBuilder
@@ -36,9 +36,6 @@ from agentv.model.suite.suite import Suite
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.values import EMPTY, Json
 from agentv.templating import Scope
-
-if TYPE_CHECKING:
-    from agentv.authoring.exams.reader import ReadsExam
 
 _TARGET_KEYS = frozenset({"target", "judge"})
 _EXPECTED_KEYS = _TARGET_KEYS | {"tests"}
@@ -107,7 +104,7 @@ class SuiteReader:
     def check_meta(self) -> None:
         """Check a prompt's `meta.yaml` that has no exam next to it."""
         self._shared = True
-        from agentv.authoring.exams.meta import read_meta  # most eval files are no prompt's
+        from agentv.authoring.prompt_library.meta import read_meta  # most eval files are no prompt's
 
         read_meta(str(Path(self.path).parent), self._reading)
 
@@ -132,16 +129,15 @@ class SuiteReader:
         data = self._context.bytes_of(self.path)
         if data is None:
             return None
-        exam, forced = is_exam(self.path), self._context.request.dialect
+        forced = self._context.request.dialect
         other = forced is not None or may_be_document(self.path, data)
-        root, valid = self._read_root(data, whole=exam or other or may_be_exam(data))
+        self._context.disk.kept = {self.path: data} if other or b"exam" in data else None
+        root, valid = self._read_root(data, whole=other)
         if root is None and valid:
             what = "contains only comments" if data.strip() else "is empty"
             self._report.error("empty-file", self._context.top, f"this file {what}")
         if root is None:
             return None
-        if exam or holds_exam(root) or (self.path.endswith(".json") and holds_skill_tests(root)):
-            return self._exam_suite(root, data)
         if other and (claims := by_content(self.path, root, data) if forced is None else (Claim(forced),)):
             return self._translated_suite(claims, root)
         if self._is_of_other_tool(of_json(self.path, root)):
@@ -149,11 +145,11 @@ class SuiteReader:
         return self._suite_of(root)
 
     def _translated_suite(self, claims: tuple[Claim, ...], root: Node) -> Suite | None:
-        """The suite of another tool's file. What cannot be translated is reported before anything else is read."""
+        """The suite of a file that a dialect claims."""
         context = self._context
         if len(claims) > 1:
             titles = " and ".join(dialect(str(one.name)).title for one in claims)
-            hint = "uninstall the package that adds one of the dialects; 'agentv plugins' lists them"
+            hint = "keep the keys of one of them; if packages add the dialects, 'agentv plugins' lists them"
             self._report.error("bad-eval-file", context.top, f"two dialects claim this file: {titles}", hint=hint)
             return None
         if claims[0].needs:
@@ -161,17 +157,19 @@ class SuiteReader:
             return None
         found = dialect(str(claims[0].name))
         assert isinstance(found, DocumentDialect)  # noqa: S101  # no other claims a document
+        if _has_its_own_cases(context, f"this {found.title} has cases of its own"):
+            return None
         if isinstance(root, MapNode):
             header = HeaderReader(self.path, context.request, context.registries)
             self._reading = self._reading.within(Scope(EMPTY, header.environment(root.get("env"), self._reading)))
-        made = found.translate(self.path, root, self._reading, calls=context.runs_code)
-        if made is None or self._report.failed:
+        made = found.translate(self.path, root, self._reading, Surroundings(context.runs_code, self._asks_agents))
+        if made is None or (self._report.failed and not made.reads_on):
             return None
-        places = replace(self._reading.places, alone=made.own_paths)
+        places = replace(self._reading.places, suite=made.home or self._reading.places.suite, alone=made.own_paths)
         self._reading = replace(self._reading, places=places).rendering(holds_placeholder(made.root))
         self._not_missing |= made.not_missing
         suite = self._suite(made.root)
-        return suite and replace(suite, dialect=found.title)
+        return suite and replace(suite, dialect=None if claims[0].name in OWN else found.title)
 
     def _suite_of(self, root: Node) -> Suite | None:
         """The suite of a file that is no exam."""
@@ -198,7 +196,7 @@ class SuiteReader:
         line = None if whole else _TESTS_LINE.search(data)
         last = line is not None and not _OTHER_LINE.search(data, line.end())
         self._reading = self._reading.rendering(b"{{" in data or b"{%" in data)
-        if self.path.endswith(".json") and may_test_skill(data):
+        if may_be_own(self.path, data) == AGENT_SKILLS:
             return _json_root(self.path, data, self._report)
         streams = last and self._context.request.tests_from is None
         return read_yaml(self.path, data, self._report, stream=(TESTS, self._stream if streams else _not_streamed))
@@ -214,7 +212,7 @@ class SuiteReader:
         tests = root.items[key] if key is not None else None
         if self._context.request.tests_from is not None:
             builder.sources.from_command_line(self._context.request.tests_from)
-            return builder.build(tests or root, self._not_missing)
+            return self._recorded(builder.build(tests or root, self._not_missing), builder)
         if key not in (None, "tests"):
             self._report.older(str(key), "tests", root.keys[str(key)])
             self._report.spell(root.items[str(key)], str(key), "tests")
@@ -223,9 +221,17 @@ class SuiteReader:
                 builder.sources.take(tests)
         elif "scenarios" in root.items:
             builder.header.cases.notes.seen = True  # these are cases, which are not supported yet, as is reported
-        elif "tests" not in self._not_missing:
+        elif "tests" not in self._not_missing and builder.header.triggering is None:
             self._report_no_tests(root)
-        return builder.build(tests or root, self._not_missing)
+        return self._recorded(builder.build(tests or root, self._not_missing), builder)
+
+    def _recorded(self, suite: Suite | None, builder: SuiteBuilder) -> Suite | None:
+        """The suite with what a run is recorded with, if it is the exam of a prompt."""
+        kept, request = self._context.disk.kept, self._context.request
+        if suite is None or builder.header.exam is None or kept is None:
+            return suite
+        files = {path: data for path, data in kept.items() if path != request.env_file}  # which holds secrets
+        return replace(suite, exam=exam_of(builder.header.exam, builder.header, suite, request, files))
 
     def _report_no_tests(self, root: MapNode) -> None:
         hint = "this is a template: include it in an eval file" if _looks_like_template(root) else None
@@ -237,53 +243,23 @@ class SuiteReader:
         if self._context.request.on_header is not None:
             self._context.request.on_header(root)
 
-    def _begin(self, root: MapNode, *, exam: bool = False) -> SuiteBuilder:
+    def _begin(self, root: MapNode) -> SuiteBuilder:
         """Read everything but the cases."""
         context = self._context
-        header = HeaderReader(self.path, context.request, context.registries).read(root, self._reading, exam=exam)
+        header = HeaderReader(self.path, context.request, context.registries).read(root, self._reading)
         self._not_missing |= _misspelt(root)
+        if header.exam is None:
+            context.disk.kept = None
         self._builder = SuiteBuilder(context, header)
         return self._builder
-
-    def _exam_suite(self, root: Node, data: bytes) -> Suite | None:
-        if _has_its_own_cases(self._context, "an exam has cases of its own"):
-            return None
-        from agentv.authoring.exams.file import ExamReader  # few suites are exams
-        from agentv.authoring.exams.skill_files import skill_exam
-
-        self._context.disk.kept = {self.path: data}
-        if self.path.endswith(".json") and holds_skill_tests(root):
-            of_skill = skill_exam(root, self.path, self._reading)
-            if of_skill is None:
-                return None
-            return self._examined(replace(of_skill, of_agents=self._asks_agents()), root)
-        if isinstance(root, MapNode):
-            return self._examined(ExamReader(self.path, root, self._reading, self._context.request), root)
-        self._report.error("bad-eval-file", root, f"an exam is a mapping with 'cases', found {kind_of(root)}")
-        return None
 
     def _asks_agents(self) -> bool:
         """Whether all targets of a file that names none itself are agents. Their mistakes are reported later."""
         context = self._context
         quiet = self._reading.reporting_to(Report())
-        read = HeaderReader(self.path, context.request, context.registries).read(self._nothing, quiet, exam=True)
+        read = HeaderReader(self.path, context.request, context.registries).read(self._nothing, quiet)
         targets = read.suite.targets
         return bool(targets) and all(getattr(one.settings, "is_agent", False) for one in targets)
-
-    def _examined(self, reader: ReadsExam, root: Node) -> Suite | None:
-        """The suite that an exam is lowered into; one part of it after the other, since each needs those before."""
-        self._reading = reader.reading
-        written = reader.header()
-        self._show_header(written)
-        builder = self._begin(written, exam=True)
-        self._not_missing |= reader.not_missing
-        builder.collector.ask(reader.queries(builder.header))
-        for found in reader.cases(builder.header):
-            builder.collector.add(found)
-        suite = builder.build(root, self._not_missing)
-        env_file = self._context.request.env_file  # of secrets
-        files = {path: data for path, data in (self._context.disk.kept or {}).items() if path != env_file}
-        return suite and replace(suite, exam=reader.exam(suite, files))
 
     def _streamed_suite(self) -> Suite | None:
         if self._is_of_other_tool(of_stream(self.path)):

@@ -9,6 +9,7 @@ from msgspec import structs
 
 from agentv.authoring.cases.collector import CaseCollector
 from agentv.authoring.cases.datasets import CaseSources
+from agentv.authoring.cases.triggering.cases import trigger_cases
 from agentv.authoring.header.header import Header
 from agentv.authoring.loading.context import SuiteContext
 from agentv.authoring.source.nodes import Node
@@ -46,6 +47,10 @@ class SuiteBuilder:
             for_run=context.runs_code,
             trusted=context.request.trust_data or header.suite.run.trust_data is True,
         )
+        if header.triggering is not None:
+            notes = header.cases.notes
+            notes.seen = True
+            self.collector.ask(trigger_cases(header.triggering, header.assertions, notes.judging, header.reading))
 
     def build(self, tests: Node | None, not_missing: frozenset[str]) -> Suite | None:
         """The suite, once all cases are collected; None where anything is wrong, all of which is then reported.

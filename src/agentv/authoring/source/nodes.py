@@ -6,6 +6,7 @@ A node is created by `yaml.py` or `jsonl.py`, or from a plain value when a place
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Protocol, Self, TypeAlias
 
 from agentv.model.values.span import Span
@@ -125,6 +126,12 @@ def node_of(value: Json, at: Place) -> Node:
     return Scalar(value, written(value), at)
 
 
+def mapping(pairs: Mapping[str, Node | None], at: Place, keys: Mapping[str, Place] = MappingProxyType({})) -> MapNode:
+    """A mapping of the pairs that have a value. A key stands where `keys` says, else where its value does."""
+    items = {key: node for key, node in pairs.items() if node is not None}
+    return MapNode(items, {key: keys.get(key, node.at) for key, node in items.items()}, at)
+
+
 def written(value: Json) -> str:
     """A scalar as YAML would write it."""
     if value is None:
@@ -132,6 +139,16 @@ def written(value: Json) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)
+
+
+def as_data(node: Node) -> Node:
+    """The node, whose texts are never rendered."""
+    if isinstance(node, ListNode):
+        return ListNode([as_data(item) for item in node.items], node.at)
+    if isinstance(node, MapNode):
+        return MapNode({key: as_data(item) for key, item in node.items.items()}, node.keys, node.at)
+    is_text = isinstance(node.value, str) and has_placeholder(node.value)
+    return Filled(node.value, node.text, node.at) if is_text else node
 
 
 def children(node: Node) -> Iterable[Node]:
@@ -144,7 +161,7 @@ def children(node: Node) -> Iterable[Node]:
 def holds_placeholder(node: Node) -> bool:
     """Whether rendering would change any text in the node."""
     if isinstance(node, Scalar):
-        return isinstance(node.value, str) and has_placeholder(node.value)
+        return isinstance(node.value, str) and has_placeholder(node.value) and type(node) is not Filled
     return any(holds_placeholder(child) for child in children(node))
 
 

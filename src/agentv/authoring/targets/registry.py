@@ -67,7 +67,7 @@ class TargetRegistry(Struct):
         path: the `targets.yaml` in force, else the `providers.yaml`; None where there is none.
         default_target, default_judge: names from its `defaults`.
         retry: of the suite; what a target says of it wins.
-        lone_models: a name that means nothing else is the id of a model of Anthropic's, as exams have it.
+        default_provider: of a name that means nothing else, which is the id of a model; None: there is none.
     """
 
     providers: Registry[Provider]
@@ -75,7 +75,7 @@ class TargetRegistry(Struct):
     default_target: Scalar | None = None
     default_judge: Scalar | None = None
     retry: Retry = DEFAULT_RETRY
-    lone_models: bool = False
+    default_provider: str | None = None
     _entries: dict[str, MapNode] = field(default_factory=dict)
     _homes: dict[str, Reading] = field(default_factory=dict)
     _reading: Reading | None = None
@@ -109,7 +109,7 @@ class TargetRegistry(Struct):
             return self.resolve(default.text, at or default, self._reading or reading, later=later)
         key = (written, reading.places.suite, reading.places.typed)  # what paths in it mean
         if key not in self._specs:
-            meant = _of_anthropic(self, written) if self.lone_models and ":" not in written else written
+            meant = _with_provider(self, written) if ":" not in written else written
             found = (
                 self._from_string(written, at, reading.rendering(False))
                 if meant == written
@@ -319,15 +319,15 @@ def _provider_of_model(written: str, providers: Registry[Provider]) -> str | Non
     return next((one.name for one in known if name.startswith(one.settings.model_names)), None)
 
 
-def _of_anthropic(registry: TargetRegistry, written: str) -> str:
+def _with_provider(registry: TargetRegistry, written: str) -> str:
     """The `provider:model` string that a lone id of a model stands for; nothing that is nearly a name is one."""
-    if written == DEFAULT or provider_name(written) in registry.providers.not_yet:
+    if registry.default_provider is None or written == DEFAULT or provider_name(written) in registry.providers.not_yet:
         return written
     known = (*registry.names, *registry.providers.names)
     is_name = (
         _provider_of_model(written, registry.providers) is None and nearest(provider_name(written), known) is not None
     )
-    return written if is_name else f"anthropic:{written}"
+    return written if is_name else f"{registry.default_provider}:{written}"
 
 
 def _report_unknown(

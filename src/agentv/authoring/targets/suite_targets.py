@@ -21,11 +21,6 @@ from agentv.model.suite.suite import Suite, TargetSpec
 from agentv.model.values.span import Span
 from agentv.model.values.values import Json
 
-PASTE_IN_EXAM = """name one in the exam
-  defaults:
-    model: claude-opus-4-7
-or on the command line: --target anthropic:claude-opus-4-7"""
-
 
 class SuiteTargets(Struct, frozen=True):
     """The targets and judges of one suite.
@@ -132,14 +127,14 @@ class SuiteTargets(Struct, frozen=True):
 
     def need(self, node: Node | None, span: Span | None, reading: Reading, *, untargeted: bool) -> None:
         """Report that nothing names a target, where a case has none of its own."""
-        exam = self.registry.lone_models
         request = self.request
         named = (
             request.given_target is not None or request.targets or not is_empty(node) or self.registry.default_target
         )
         if request.for_run and untargeted and not named and not self.registry.is_unreadable(reading):
-            message = f"no {'model' if exam else 'target'} is set, so there is nothing to test"
-            reading.report.error("no-target", span, message, notes=(PASTE_IN_EXAM if exam else PASTE).splitlines())
+            reading.report.error(
+                "no-target", span, "no target is set, so there is nothing to test", notes=PASTE.splitlines()
+            )
 
     def _given(self, given: TargetSpec | Mapping[str, Json], reading: Reading) -> Iterator[TargetSpec]:
         if isinstance(given, TargetSpec):

@@ -6,9 +6,7 @@ import re
 from pathlib import Path
 from typing import Literal
 
-from agentv.authoring.exams.detection import is_exam
-from agentv.authoring.exams.prompt_files import META
-from agentv.authoring.exams.prompt_text import prompt_file_of
+from agentv.authoring.prompt_library.files import META, is_exam, prompt_file_of
 from agentv.authoring.source.files import template_home
 
 FileKind = Literal["eval", "targets", "config", "template", "exam", "meta"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from agentv.authoring.dialects.dialect import DocumentDialect, Translation
+from agentv.authoring.dialects.dialect import DocumentDialect, Surroundings, Translation
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, kind_of
 from agentv.authoring.source.spellings import CASE
@@ -52,7 +52,7 @@ class Promptfoo(DocumentDialect):
         nameless = (isinstance(one, MapNode) and not one.items.keys() & set(CASE.spelled("id")) for one in listed)
         return found is not root or bool(found.items.keys() & _OWN_ALONE) or any(nameless)
 
-    def translate(self, path: str, root: Node, reading: Reading, *, calls: bool) -> Translation | None:
+    def translate(self, path: str, root: Node, reading: Reading, around: Surroundings) -> Translation | None:
         """The configuration as an eval file."""
         from agentv.extensions.promptfoo.translation.configuration import eval_file
         from agentv.extensions.promptfoo.translation.source import Source, mapping
@@ -61,7 +61,7 @@ class Promptfoo(DocumentDialect):
         if not isinstance(found, MapNode):
             reading.report.error("bad-eval-file", root, f"{self.title} is a mapping, found {kind_of(root)}")
             return None
-        source = Source(Path(path).parent, reading, calls=calls)
+        source = Source(Path(path).parent, reading, calls=around.calls)
         made = eval_file(Path(path), found, source)
         unseen = frozenset({"tests"}) if source.uncalled else frozenset()
         return Translation(mapping(found, made), unseen, own_paths=True)

@@ -188,10 +188,3 @@ def test_cases_that_were_made_elsewhere_leave_nothing_behind_when_they_cannot_be
     with pytest.raises(UsageError, match="1 case would change meaning in yaml: own"):
         convert(source, "yaml", project / "out.eval.yaml", {})
     assert sorted(path.name for path in project.iterdir()) == before
-
-
-def test_an_exam_is_refused(project: Path) -> None:
-    shutil.copytree(VALID / "skill-evals", project, dirs_exist_ok=True)
-    with pytest.raises(UsageError, match="is an exam of 'csv-analyzer'; exams cannot be converted to another format"):
-        convert(project / "csv/evals/evals.json", "yaml", project / "out.eval.yaml", {})
-    assert not list(project.glob("out.*"))

@@ -210,7 +210,7 @@ def test_a_prompt_of_meta_alone_lacks_all_else(desk):
 
 def test_an_input_that_lacks_and_one_that_is_not_used_are_told_at_their_places(desk):
     desk.write("eval.yml", "cases:\n  - name: a\n    inputs: {}\n    assert: [contains: Ann]\n")
-    assert [(file, line) for _, file, line in desk.found()] == [("p/eval.yml", 3)]
+    assert [(file, line) for _, file, line in desk.found()] == [("p/prompt.md", 1)]
     desk.write(
         "eval.yml", "cases:\n  - name: a\n    inputs:\n      name: Ann\n      more: x\n    assert: [contains: Ann]\n"
     )

@@ -16,6 +16,7 @@ from agentv.app.authored.source_format import format_of
 from agentv.app.authored.validate import validate
 from agentv.app.registries import registries
 from agentv.authoring.convert.emit import yaml_text
+from agentv.authoring.dialects.dialect import Surroundings
 from agentv.authoring.fields.request import LoadRequest
 from agentv.authoring.loading.context import SuiteContext
 from agentv.authoring.source.nodes import MapNode
@@ -545,7 +546,7 @@ def test_no_shape_of_a_configuration_is_too_much(document: dict[str, Any]) -> No
     if isinstance(root, MapNode):
         report = Report(hints=True)
         reading = SuiteContext.of(str(path), LoadRequest(()), registries(), report).reading
-        made = PROMPTFOO.translate(str(path), root, reading, calls=False)
+        made = PROMPTFOO.translate(str(path), root, reading, Surroundings(calls=False, agents=bool))
         assert made is not None
         assert isinstance(yaml.safe_load(yaml_text(made.root.items)), dict)
         for key in document.keys() & {"x", "redteam"}:

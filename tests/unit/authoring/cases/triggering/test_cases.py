@@ -6,30 +6,27 @@ from fractions import Fraction
 
 import pytest
 
-from agentv.app.registries import registries
-from agentv.authoring.exams.trigger_question import question_of
-from agentv.authoring.exams.triggering import mark_of, trigger_cases
-from agentv.authoring.fields.request import LoadRequest
-from agentv.authoring.header.header import HeaderReader
-from agentv.authoring.source.nodes import MapNode
+from agentv.authoring.cases.triggering.cases import mark_of
+from agentv.authoring.cases.triggering.question import question_of
 from agentv.model.run.cases import RequiredGrade, Sample, case_verdict
-from agentv.model.suite.exam import PromptMeta
-from doubles.loading import parsed, reading_of, repository
+from doubles.loading import outcome, repository
 
-META = PromptMeta("diff", "/prompts/diff/meta.yaml", "Cleans up a diff.")
 OTHERS = {"weather": "Tells the weather.", "commit": "Writes commit messages."}
 BOTH = "{should_trigger: [clean this diff, tidy my patch], should_not_trigger: [what is the weather]}"
 LIST = "[{query: clean this diff, should_trigger: true}, {query: what is the weather, should_trigger: false}]"
 
 
-def read(folder, text, *, meta=META, others=OTHERS, files=None):
-    """The cases of a `triggering:`, and the codes and messages of what was found."""
-    repository(folder, files or {})
-    node = parsed(text, str(folder / "eval.yml"))
-    reading = reading_of(folder)
-    head = HeaderReader(str(folder / "eval.yml"), LoadRequest(()), registries()).read(MapNode({}, {}, node.at), reading)
-    cases = trigger_cases(node, meta, others, head, head.reading)
-    return cases, [(one.code, one.message) for one in head.reading.report.diagnostics]
+def read(folder, text, *, description="Cleans up a diff.", others=OTHERS, files=None):
+    """The cases of an exam's `triggering:`, and the codes and messages of what was found."""
+    exam = f"defaults: {{model: echo, judge: 'mock:YES'}}\ntriggering:\n  {text}\n"
+    exam += "cases:\n  - {name: a, inputs: {}, assert: [contains: x]}\n"
+    library = {f"prompts/{name}/meta.yaml": f"description: {text}\n" for name, text in others.items()}
+    meta = {} if description is None else {"prompts/diff/meta.yaml": f'description: "{description}"\n'}
+    own = {f"prompts/diff/{name}": text for name, text in (files or {}).items()}
+    repository(folder, {"prompts/diff/eval.yml": exam, "prompts/diff/prompt.md": "Hi", **library, **meta, **own})
+    suites, found = outcome(folder / "prompts/diff/eval.yml")
+    cases = [case for suite in suites for case in suite.cases if case.asks_judge]
+    return cases, [(one.code, one.message) for one in found]
 
 
 def test_each_query_is_a_case_that_asks_the_judge(tmp_path):
@@ -44,7 +41,7 @@ def test_each_query_is_a_case_that_asks_the_judge(tmp_path):
     assert [case.assertions[0].assertion.value for case in cases] == [True, True, False]
     assert [case.metadata["should_trigger"] for case in cases] == [True, True, False]
     assert len({case.sha256 for case in cases}) == 3
-    assert cases[2].span.column == BOTH.index("what") + 1
+    assert cases[2].span.column == BOTH.index("what") + 3
 
 
 def test_both_forms_say_the_same(tmp_path):
@@ -73,9 +70,9 @@ def test_a_file_may_be_asked_otherwise(tmp_path):
 
 
 def test_the_other_prompts_are_shown_unless_that_is_switched_off(tmp_path):
-    (shown, *_), _ = read(tmp_path, BOTH)
-    (alone, *_), _ = read(tmp_path, BOTH, others={})
-    (hidden, *_), _ = read(tmp_path, BOTH[:-1] + ", catalogue: false}")
+    (shown, *_), _ = read(tmp_path / "shown", BOTH)
+    (alone, *_), _ = read(tmp_path / "alone", BOTH, others={})
+    (hidden, *_), _ = read(tmp_path / "hidden", BOTH[:-1] + ", catalogue: false}")
     assert "Writes commit messages." in shown.input[0].text
     assert "weather" not in alone.input[0].text
     assert alone.input == hidden.input
@@ -130,11 +127,11 @@ def test_runs_that_cannot_be_read_count_against_both():
         ("{}", ("bad-value", "'triggering' is lists 'should_trigger'")),
         ("~", ("bad-value", "found nothing")),
         ("3", ("bad-value", "found the number 3")),
-        ("[]", ("missing-value", "'triggering' contains no queries; it must be")),
-        ("{runs: 2}", ("missing-value", "'triggering' contains no queries; it must be")),
+        ("[]", ("bad-value", "found an empty list")),
+        ("{runs: 2}", ("missing-value", "'triggering' contains no queries")),
         (
             "{should_trigger: [], should_not_trigger: ~}",
-            ("missing-value", "'triggering' contains no queries; it must be"),
+            ("missing-value", "'triggering' contains no queries"),
         ),
         ("{should_trigger: x}", ("bad-value", "'should_trigger' must be a list of queries, found 'x'")),
         ("{should_trigger: [{a: b}]}", ("bad-value", "a query must be text, found a mapping")),
@@ -171,17 +168,17 @@ def test_what_is_wrong_is_told_once(tmp_path, text, found):
         "itself.yaml": "queries: itself.yaml",
     }
     cases, told = read(tmp_path, text, files=files)
-    assert cases == ()
+    assert cases == []
     ((code, message),) = told
     assert code == found[0]
     assert found[1] in message
 
 
-@pytest.mark.parametrize("description", [None, "", " \n"])
+@pytest.mark.parametrize("description", [None])
 def test_a_prompt_without_a_description_cannot_be_asked_about(tmp_path, description):
-    cases, told = read(tmp_path, BOTH, meta=PromptMeta("diff", None, description))
+    cases, told = read(tmp_path, BOTH, description=description)
     assert (cases, told) == (
-        (),
+        [],
         [("missing-value", "'diff' has no description to decide by whether it is loaded")],
     )
 

@@ -1,22 +1,23 @@
-"""The queries of `triggering:` as authored, in each of its forms (SPEC section 11)."""
+"""The queries of `triggering:` as authored (SPEC sections 3 and 11)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, TypeAlias
 
-from msgspec import Struct, field
+from msgspec import Struct
+from msgspec import field as struct_field
 
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.schema import AtLeastOne, Unread
 from agentv.authoring.source.files import shown
 from agentv.authoring.source.json_text import read_json
-from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, kind_of, plain, span_of
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, kind_of, span_of
 from agentv.authoring.source.yaml import read_yaml
 from agentv.model.run.grade import TOLERANCE
-from agentv.model.values.values import Json
+from agentv.model.values.values import EMPTY, Json, JsonObject
 from agentv.registry.fields import Declared, Doc, Fraction, Issue, Nonempty, Text, Verbatim
 
 RUNS_OF_FILES = 3
@@ -25,12 +26,9 @@ RUNS_OF_FILES = 3
 THRESHOLD = 0.5
 """The share of its runs in which a query has to load the prompt, so that it counts as loading it."""
 
-FORMS = "lists 'should_trigger' and 'should_not_trigger', a list of 'query' and 'should_trigger', or the file of one"
-"""Of `triggering:`, for messages."""
-
 
 @dataclass(frozen=True, slots=True)
-class AuthoredTriggering(Declared):
+class AuthoredQueries(Declared):
     """`triggering:` of an exam, as a mapping."""
 
     should_trigger: Annotated[Unread, Doc("queries that should load the prompt")] = None
@@ -50,12 +48,22 @@ class AuthoredTriggering(Declared):
             yield Issue(("threshold",), "with threshold 0, every query counts as loading the prompt")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuthoredTriggering(AuthoredQueries):
+    """`triggering:` of a suite."""
+
+    name: Annotated[Text, Nonempty(), Verbatim(), Doc("name of the prompt")]
+    description: Annotated[Text, Nonempty(), Verbatim(), Doc("what the judge decides by")]
+    others: Annotated[JsonObject, Verbatim(), Doc("names and descriptions of the other prompts")] = field(default=EMPTY)
+
+
 @dataclass(frozen=True, slots=True)
 class AuthoredQuery(Declared):
     """One entry of a list of queries."""
 
     query: Annotated[Text, Nonempty(), Verbatim(), Doc("a query of a user")]
     should_trigger: Annotated[bool, Verbatim(), Doc("true: the query should load the prompt")]
+    metadata: Annotated[JsonObject, Verbatim(), Doc("kept in the row")] = field(default=EMPTY)
 
 
 class Query(Struct, frozen=True):
@@ -64,13 +72,12 @@ class Query(Struct, frozen=True):
     Attributes:
         loads: it should load the prompt.
         node: its position.
-        extra: other keys of its entry.
     """
 
     text: str
     loads: bool
     node: Node
-    extra: Mapping[str, Json] = field(default_factory=dict)
+    metadata: Mapping[str, Json] = struct_field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -79,20 +86,16 @@ class Query(Struct, frozen=True):
 
 
 Authored: TypeAlias = "tuple[AuthoredTriggering | None, list[Query]]"
-"""How is asked, None where that is wrong, which is reported; and the queries that are right."""
+"""How queries are asked, None if that is invalid, which is reported; and the valid ones."""
 
 
-def read_queries(node: Node, reading: Reading, *, of_file: bool) -> Authored:
-    """Read queries in any of their forms; `of_file`: the node is a file's outermost list, as on agentskills.io."""
-    if isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip():
-        return AuthoredTriggering(runs=RUNS_OF_FILES), _in_file(node, reading)
-    if isinstance(node, ListNode):
-        return AuthoredTriggering(runs=RUNS_OF_FILES if of_file else 1), list(_listed(node, reading, of_file=of_file))
+def read_queries(node: Node, reading: Reading) -> Authored:
+    """The queries of `triggering:`, and how they are asked. What is wrong is reported."""
     if not isinstance(node, MapNode) or not node.items:
-        reading.report.error("bad-value", node, f"'triggering' is {FORMS}; found {kind_of(node)}")
+        reading.report.error("bad-value", node, f"'triggering' must be a mapping, found {kind_of(node)}")
         return None, []
     settings = shape_of(AuthoredTriggering).decode(node.items, node, reading, "'triggering'")
-    given = shape_of(AuthoredTriggering).unread(node.items) if settings is INVALID else settings
+    given = shape_of(AuthoredQueries).unread(node.items) if settings is INVALID else settings
     queries = [*_texts(given.should_trigger, True, reading), *_texts(given.should_not_trigger, False, reading)]
     more, runs = given.queries, 1
     if isinstance(more, Scalar) and isinstance(more.value, str) and more.value.strip():
@@ -103,6 +106,10 @@ def read_queries(node: Node, reading: Reading, *, of_file: bool) -> Authored:
     elif more is not None:
         message = f"'queries' must be a list, or the path of a file, found {kind_of(more)}"
         reading.report.error("bad-value", more, message)
+    if not reading.report.failed and not queries:
+        hint = "write 'should_trigger', 'should_not_trigger' or 'queries'"
+        reading.report.error("missing-value", node, "'triggering' contains no queries", hint=hint)
+    _check_twice(queries, reading)
     return None if settings is INVALID else replace(settings, runs=settings.runs or runs), queries
 
 
@@ -143,25 +150,32 @@ def _texts(node: Node | None, loads: bool, reading: Reading) -> Iterator[Query]:
 
 
 def _listed(node: ListNode, reading: Reading, *, of_file: bool) -> Iterator[Query]:
-    """The queries of a list of `query` and `should_trigger`.
-
-    Files in the form of agentskills.io say more of a query, such as why it is hard: that is kept as metadata.
-    """
-    shape = shape_of(AuthoredQuery)
-    for item in node.items:
+    """The queries of a list of `query` and `should_trigger`."""
+    for item in of_agentskills(node).items if of_file else node.items:
         if not isinstance(item, MapNode):
             message = f"an entry must have 'query' and 'should_trigger', found {kind_of(item)}"
             reading.report.error("bad-value", item, message)
             continue
-        is_object = of_file and item.items.keys() >= shape.rules.keys()
-        extra = {key: plain(one) for key, one in item.items.items() if is_object and key not in shape.rules}
-        pairs = {key: one for key, one in item.items.items() if key not in extra}
-        read = shape.decode(pairs, item, reading, "a query")
+        read = shape_of(AuthoredQuery).decode(item.items, item, reading, "a query")
         if read is not INVALID:
-            yield Query(read.query, read.should_trigger, item.items["query"], extra)
+            yield Query(read.query, read.should_trigger, item.items["query"], read.metadata)
 
 
-def check_twice(queries: Sequence[Query], reading: Reading) -> None:
+def of_agentskills(node: ListNode) -> ListNode:
+    """The list of a file in the form of agentskills.io, with what it says of a query besides as its metadata."""
+    return ListNode([_with_metadata(item) for item in node.items], node.at)
+
+
+def _with_metadata(item: Node) -> Node:
+    own = ("query", "should_trigger")
+    if not isinstance(item, MapNode) or any(key not in item.items for key in own) or len(item.items) == len(own):
+        return item
+    more = MapNode({key: one for key, one in item.items.items() if key not in own}, item.keys, item.at)
+    items: dict[str, Node] = {**{key: item.items[key] for key in own}, "metadata": more}
+    return MapNode(items, {**item.keys, "metadata": item.at}, item.at)
+
+
+def _check_twice(queries: Sequence[Query], reading: Reading) -> None:
     """Report duplicate queries, ignoring white space."""
     first: dict[str, Query] = {}
     for query in queries:

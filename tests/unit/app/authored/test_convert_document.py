@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from agentv.app.authored.convert_document import convert_document
 from agentv.app.authored.equivalence import meaning
-from agentv.app.authored.from_skill import from_skill
 from agentv.app.registries import registries
 from agentv.authoring.loading.load import LoadRequest, load
-from agentv.errors import LoadError, UsageError
+from agentv.errors import LoadError
 from agentv.model.suite.suite import Suite
 
 VALID = Path(__file__).parents[3] / "cases" / "valid"
@@ -35,7 +35,7 @@ def loaded(path: Path) -> Suite:
 @pytest.mark.parametrize("out", [None, "all.eval.yaml", "csv/all.eval.yaml"])
 def test_an_eval_file_means_what_the_evals_mean(out: str | None, project: Path) -> None:
     source = project / "csv" / "evals" / "evals.json"
-    path = from_skill(source, project / out if out else None, {})
+    path = convert_document(source, "agent-skills", project / out if out else None, {}).path
     assert path == (project / out if out else source.with_name("evals.eval.yaml"))
     before = replace(loaded(source), exam=None)
     assert meaning(loaded(path)) == meaning(before)
@@ -47,22 +47,32 @@ def test_evals_without_their_skill_are_a_suite(project: Path) -> None:
     suite = loaded(source)
     assert (suite.exam, suite.name) == (None, "csv-analyzer")
     assert [message.role for message in suite.cases[0].input] == ["user"]
-    path = from_skill(source, None, {})
+    path = convert_document(source, "agent-skills", None, {}).path
     assert meaning(loaded(path)) == meaning(suite)
     assert "role: system" not in path.read_text()
 
 
-def test_queries_are_run_as_they_are(project: Path) -> None:
+def test_queries_are_a_suite_that_asks_the_judge(project: Path) -> None:
     source = project / "csv" / "evals" / "queries.json"
-    source.write_text(json.dumps([{"query": "Read my CSV", "should_trigger": True}]))
-    with pytest.raises(UsageError, match="contains queries that test the description of a skill") as caught:
-        from_skill(source, None, {})
-    assert caught.value.hint == f"run them as they are: agentv eval {source}"
+    source.write_text(json.dumps([{"query": "Read my CSV", "should_trigger": True, "why": "near"}]))
+    path = convert_document(source, "agent-skills", None, {}).path
+    assert meaning(loaded(path)) == meaning(replace(loaded(source), exam=None))
+
+
+@pytest.mark.parametrize("name", ["exam", "exam-triggering", "exam-models", "exam-inputs-from-both-places"])
+def test_an_eval_file_means_what_the_exam_means(name: str, tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    shutil.copytree(VALID / name, tmp_path, dirs_exist_ok=True)
+    with chdir(tmp_path):
+        source = tmp_path / "prompts" / "diff" / "eval.yml"
+        path = convert_document(source, "eva", None, {}).path
+        assert meaning(loaded(path)) == meaning(replace(loaded(source), exam=None))
+        assert "sections: true" in path.read_text()
 
 
 def test_a_file_outside_is_not_read(project: Path) -> None:
     source = project / "csv" / "evals" / "evals.json"
     source.write_text(json.dumps({"evals": [{"prompt": "a", "expected_output": "b", "files": ["../../../x.md"]}]}))
     with pytest.raises(LoadError, match="outside"):
-        from_skill(source, None, {})
+        convert_document(source, "agent-skills", None, {})
     assert not list(project.rglob("*.eval.yaml"))

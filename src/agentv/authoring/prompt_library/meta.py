@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from agentv.authoring.exams.prompt_files import META
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.json_kinds import TEXT, Schema, properties_of
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.schema import Unread
 from agentv.authoring.fields.tags import read_tags
+from agentv.authoring.prompt_library.files import META
 from agentv.authoring.source.files import shown
 from agentv.authoring.source.nearest import nearest
 from agentv.authoring.source.nodes import MapNode, Node, Scalar, kind_of, plain, span_of

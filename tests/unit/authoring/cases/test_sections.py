@@ -6,27 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from agentv.authoring.exams.prompt_text import PromptText, prompt_file_of, read_prompt
-from agentv.authoring.fields.reading import Reading
-from agentv.authoring.source.files import DiskReader, Places
+from agentv.authoring.cases.sections import Section, sections_of
+from agentv.authoring.prompt_library.files import prompt_file_of
 from agentv.authoring.source.nodes import span_of
 from agentv.authoring.source.report import Report
-from agentv.model.values.values import EMPTY
-from agentv.templating import Scope
 
 
-def read(directory: Path, text: str, name: str = "prompt.md") -> tuple[PromptText | None, Report]:
-    (directory / name).write_bytes(text.encode())
+def read(text: str) -> tuple[tuple[Section, ...], Report]:
     report = Report()
-    reading = Reading(report, DiskReader(), Places(str(directory), str(directory)), Scope(EMPTY, {}))
-    return read_prompt(directory, reading), report
+    return sections_of("/prompt.md", text, report), report
 
 
-def sections(directory: Path, text: str) -> list[tuple[str, str]]:
-    found, report = read(directory, text)
+def sections(text: str) -> list[tuple[str, str]]:
+    found, report = read(text)
     assert report.diagnostics == ()
-    assert found is not None
-    return [(section.role, section.text.text) for section in found.sections]
+    return [(section.role, section.text.text) for section in found]
 
 
 @pytest.mark.parametrize(
@@ -56,16 +50,14 @@ def sections(directory: Path, text: str) -> list[tuple[str, str]]:
         ("<user name='b'>\na\n</user>", [("user", "<user name='b'>\na\n</user>")]),
     ],
 )
-def test_the_messages_that_a_text_makes(tmp_path: Path, text: str, expected: list[tuple[str, str]]) -> None:
-    assert sections(tmp_path, text) == expected
+def test_the_messages_that_a_text_makes(text: str, expected: list[tuple[str, str]]) -> None:
+    assert sections(text) == expected
 
 
-def test_places_count_in_the_file(tmp_path: Path) -> None:
-    found, _ = read(tmp_path, "\ufeff<system>\r\n\r\n  Be brief.\r\n</system>\r\n<user>Hi\r\nyou</user>\r\n")
-    assert found is not None
-    spans = [span_of(section.text.at)[1:] for section in found.sections]
+def test_places_count_in_the_file() -> None:
+    found, _ = read("<system>\r\n\r\n  Be brief.\r\n</system>\r\n<user>Hi\r\nyou</user>\r\n")
+    spans = [span_of(section.text.at)[1:] for section in found]
     assert spans == [(3, 1, 3, 12), (5, 7, 6, 4)]
-    assert found.text.startswith("<system>\n\n")
 
 
 @pytest.mark.parametrize(
@@ -84,19 +76,19 @@ def test_places_count_in_the_file(tmp_path: Path) -> None:
         ("<user>\n\n</user>\n", (1, 1, 1, 2), "the section '<user>' is empty"),
     ],
 )
-def test_sections_that_cannot_be_told_apart(tmp_path: Path, text: str, place: tuple[int, ...], message: str) -> None:
-    found, report = read(tmp_path, text)
+def test_sections_that_cannot_be_told_apart(text: str, place: tuple[int, ...], message: str) -> None:
+    found, report = read(text)
     (wrong,) = report.diagnostics
-    assert found is None
+    assert found == ()
     assert wrong.code == "bad-prompt-file"
     assert wrong.message.startswith(message)
     assert wrong.span is not None
     assert wrong.span[1:] == place
 
 
-def test_a_long_prompt_of_tags_is_read_at_once(tmp_path: Path) -> None:
+def test_a_long_prompt_of_tags_is_read_at_once() -> None:
     for text in ("<user>\n" * 20_000, "<user> x\n" * 20_000 + "<system>\na\n</system>\n"):
-        _, report = read(tmp_path, text)
+        _, report = read(text)
         assert [one.code for one in report.diagnostics] == ["bad-prompt-file"]
 
 

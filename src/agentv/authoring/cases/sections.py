@@ -1,19 +1,20 @@
-"""The text of a prompt, and the messages that its sections make (SPEC section 11)."""
+"""Sections of a prompt file: `<system>`, `<user>` and `<assistant>` begin messages (SPEC sections 3 and 11).
+
+Tags are looked for in the file alone, never in what a placeholder stands for.
+"""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from msgspec import Struct
 
-from agentv.authoring.exams.prompt_files import PROMPT_FILES
 from agentv.authoring.fields.reading import Reading
-from agentv.authoring.source.files import shown
 from agentv.authoring.source.nodes import Place, Scalar
+from agentv.authoring.source.report import Report
 from agentv.model.values.lazy_pattern import lazy_pattern
-from agentv.model.values.message import Role
+from agentv.model.values.message import Message, Role
 from agentv.model.values.span import Span
 
 _TAG = lazy_pattern(r"<(?P<role>system|user|assistant)>")
@@ -26,6 +27,21 @@ _BLANK_LINES = lazy_pattern(r"(?:[^\S\n]*\n)*")
 _BLANK_END = lazy_pattern(r"(?:\n[^\S\n]*)+\Z")
 
 
+class Point(NamedTuple):
+    """A point in a file, as libyaml counts: lines and columns from 0."""
+
+    name: str
+    line: int
+    column: int
+
+
+class Lines(Struct):
+    """The place of some lines of a file, in which a placeholder can be looked for."""
+
+    start_mark: Point
+    end_mark: Point
+
+
 class Section(Struct, frozen=True):
     """Content of one message, with its position in the prompt's file; placeholders are not filled in."""
 
@@ -33,56 +49,39 @@ class Section(Struct, frozen=True):
     text: Scalar
 
 
-class PromptText(Struct, frozen=True):
-    """A prompt as authored, with line feeds as line ends.
-
-    Attributes:
-        path: of its file, absolute.
-        text: the whole file.
-        sections: the messages that it makes; a file without sections is one message of the user.
-    """
-
-    path: str
-    text: str
-    sections: tuple[Section, ...]
-
-
-def prompt_file_of(directory: str | Path) -> Path | None:
-    """The prompt file of a directory; the first, if there are several."""
-    return next((path for name in PROMPT_FILES if (path := Path(directory) / name).is_file()), None)
-
-
-def read_prompt(directory: str | Path, reading: Reading, at: Place | None = None) -> PromptText | None:
-    """The prompt of a directory; None where it cannot be used, which is reported.
+def sections_of(path: str, text: str, report: Report) -> tuple[Section, ...]:
+    """The sections of a prompt file, or its whole text as one message of the user; empty if invalid, as is reported.
 
     Args:
-        directory: of the prompt, absolute.
-        reading: of its exam.
-        at: where it is reported that there is no prompt.
+        path: of the file, absolute.
+        text: its content.
+        report: gets what is wrong.
     """
-    beside = [file for name in PROMPT_FILES if (file := Path(directory) / name).is_file()]
-    if not beside:
-        tried = [f"tried {shown(str(Path(directory) / name))}" for name in PROMPT_FILES]
-        reading.report.error("missing-file", at, "there is no prompt next to this exam", notes=tried)
-        return None
-    path = str(beside[0])
-    top = Span(path, 1, 1, 1, 2)
-    if len(beside) > 1:
-        message = f"a prompt has one text, found {' and '.join(one.name for one in beside)}"
-        reading.report.error("bad-prompt-file", top, message, hint="keep one of them")
-        return None
-    text = reading.text_of(path, Scalar(path, shown(path), top))
-    if text is None:
-        return None
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if not text.strip():
-        reading.report.error("empty-file", top, "this prompt is empty")
-        return None
+        report.error("empty-file", Span(path, 1, 1, 1, 2), "this prompt is empty")
+        return ()
     try:
-        return PromptText(path, text, _Sections(path, text).read())
+        return _Sections(path, text).read()
     except _UnreadableError as error:
-        reading.report.error("bad-prompt-file", error.at, str(error), hint=error.hint)
-        return None
+        report.error("bad-prompt-file", error.at, str(error), hint=error.hint)
+        return ()
+
+
+def filled(sections: tuple[Section, ...], reading: Reading) -> tuple[Message, ...] | None:
+    """The messages of a prompt for one case; None if a placeholder cannot be filled in, which is reported.
+
+    Variables are inserted as text. A section that comes out blank is left out; a question that does is an error.
+    """
+    messages: list[Message] = []
+    for section in sections:
+        text = reading.filled(section.text)
+        if text is not None and section.role == "user" and not text.strip():
+            message = "this prompt is empty after its placeholders are filled in"
+            reading.report.error("missing-input", section.text, message)
+        if text is not None and text.strip():
+            messages.append(Message(section.role, text))
+    return tuple(messages) if reading.report.valid else None
 
 
 class _UnreadableError(Exception):
@@ -95,7 +94,7 @@ class _UnreadableError(Exception):
 
 
 class _Sections:
-    """Takes a prompt's text apart. Tags are looked for here alone, never in what a placeholder stands for."""
+    """Takes a prompt's text apart."""
 
     def __init__(self, path: str, text: str) -> None:
         self._path = path
@@ -176,9 +175,9 @@ class _Sections:
         blank = _BLANK_LINES.match(self._text, start, end)
         start = blank.end() if blank else start
         text = _BLANK_END.sub("", self._text[start:end])
-        line, column = self._position(start)
-        end_line, end_column = self._position(start + len(text))
-        return Section(role, Scalar(text, text, Span(self._path, line, column, end_line, end_column)))
+        points = (self._position(place) for place in (start, start + len(text)))
+        place: Place = Lines(*(Point(self._path, line - 1, column - 1) for line, column in points))
+        return Section(role, Scalar(text, text, place))
 
     def _pass_over(self, place: int) -> int:
         """Behind white space, comments and the XML declaration."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentv.authoring.exams.meta import read_meta
+from agentv.authoring.prompt_library.meta import read_meta
 from agentv.model.suite.exam import LONGEST_DESCRIPTION
 from agentv.model.values.span import Span
 from doubles.loading import reading_of

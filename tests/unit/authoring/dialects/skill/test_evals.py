@@ -11,6 +11,7 @@ from doubles.loading import outcome, repository
 
 SKILL = "---\nname: csv\ndescription: >\n  Analyses\n  CSV files.\n---\n\n# CSV\n\nRead first.\n"
 TARGETS = "targets: [{name: e, provider: echo}]\ndefaults: {target: e, judge: 'mock:YES'}\n"
+MODELS = ("targets.yaml#e", "targets.yaml#mock:YES")
 QUERIES = json.dumps([{"query": "chart it", "should_trigger": True}, {"query": "weather", "should_trigger": False}])
 EVALS = json.dumps(
     {
@@ -34,7 +35,7 @@ def test_queries_are_the_exam_of_the_closest_skill_above(tmp_path):
     assert (suite.name, suite.exam.prompt, suite.exam.directory) == ("csv", "csv", str(tmp_path / "lib/csv"))
     assert dict(suite.exam.queries) == {"trigger: chart it": True, "trigger: weather": False}
     assert suite.exam.texts[DESCRIPTION] == b"Analyses CSV files."
-    assert set(suite.exam.texts) == {DESCRIPTION, "SKILL.md", "evals/deep/eval_queries.json"}
+    assert set(suite.exam.texts) == {DESCRIPTION, "SKILL.md", "evals/deep/eval_queries.json", *MODELS}
     assert suite.tally is None
 
 
@@ -69,7 +70,7 @@ def test_the_skills_beside_it_are_shown_and_are_no_part_of_its_evidence(tmp_path
     assert "far away" not in text
     assert "name: empty" not in text
     assert found == []
-    assert set(suite.exam.texts) == {DESCRIPTION, "SKILL.md", "eval_queries.json"}
+    assert set(suite.exam.texts) == {DESCRIPTION, "SKILL.md", "eval_queries.json", *MODELS}
 
 
 def test_nothing_above_the_repository_is_looked_at(tmp_path):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 
-from agentv.authoring.exams.prompt_files import META, PROMPT_FILES
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.header.config import read_config
+from agentv.authoring.prompt_library.files import META, PROMPT_FILES
 from agentv.authoring.source.files import DiskReader, Places, is_directory, is_file, repository_root, shown, upwards
 from agentv.authoring.source.report import Report
 from agentv.errors import UsageError

@@ -1,4 +1,4 @@
-"""The tests of a skill as Anthropic's skill-creator and agentskills.io write them, as exams.
+"""The tests of a skill as Anthropic's skill-creator and agentskills.io write them, as an eval file.
 
 `eval_queries.json` is a bare array of `{"query", "should_trigger"}`; `evals.json` is `{"skill_name", "evals": [{"id",
 "prompt", "expected_output", "files", "expectations"}]}`, where newer files say `assertions`. Both belong to the closest
@@ -13,42 +13,52 @@ Sources: https://agentskills.io/skill-creation/optimizing-descriptions, …/eval
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from msgspec import Struct
-from msgspec.structs import replace
-
 from agentv.authoring.assertions.entries import JUDGED
-from agentv.authoring.assertions.judging import PASTE_BESIDE
-from agentv.authoring.exams.skill_variants import WITH_SKILL, WITHOUT_SKILL, overlay_of, place_of
-from agentv.authoring.exams.skills import SKILL, Skill, closest_skill, skill_above, skills_beside, without_file
-from agentv.authoring.exams.texts import texts_of
-from agentv.authoring.exams.triggering import cases_of
+from agentv.authoring.cases.triggering.queries import RUNS_OF_FILES, of_agentskills
+from agentv.authoring.dialects.dialect import DocumentDialect, Surroundings, Translation
+from agentv.authoring.dialects.eva.exam import PROVIDER, exam_record
+from agentv.authoring.dialects.skill.skills import (
+    SKILL,
+    Skill,
+    closest_skill,
+    skill_above,
+    skills_beside,
+    without_file,
+)
+from agentv.authoring.dialects.skill.variants import WITH_SKILL, WITHOUT_SKILL, overlay_of, place_of
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.schema import Unread
-from agentv.authoring.header.header import Header
+from agentv.authoring.source.files import shown
 from agentv.authoring.source.nearest import nearest
 from agentv.authoring.source.nodes import (
     ListNode,
     MapNode,
     Node,
-    Place,
     Scalar,
+    as_data,
     is_empty,
     kind_of,
+    mapping,
     node_of,
     plain,
     span_of,
 )
-from agentv.model.suite.exam import Exam
-from agentv.model.suite.suite import Case, Suite
+from agentv.authoring.source.spellings import SUITE
+from agentv.model.values.values import Json
 from agentv.registry.fields import AsWritten, Declared, Doc, Nonempty, Text, Verbatim
 
 _KEYS = frozenset({"evals", "skill_name"})
+_CASES = frozenset(SUITE.spelled("tests"))
+_TEXTS = frozenset({"input", "expected_output", "criteria", "assert", "workspace"})
+"""Keys of a case whose texts are templates in an eval file, and data in the tests of a skill."""
+
+_OF_QUERIES = frozenset({"query", "should_trigger"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,20 +74,92 @@ class AuthoredEval(Declared):
     assertions: Annotated[Unread, Doc("the same as expectations; an entry may also be an agentv assertion")] = None
 
 
-def skill_exam(root: Node, path: str, reading: Reading) -> SkillExam | None:
-    """The reader of a skill's tests; None if the skill cannot be read, which is reported.
+class SkillDialect(DocumentDialect):
+    """`evals.json` of a skill, and lists of queries for its description."""
 
-    Evals can run without a `SKILL.md`. Queries cannot, because its description is what they test.
-    """
-    directory = Path(path).parent
-    if isinstance(root, MapNode) and closest_skill(str(directory), reading) is None:
-        skill: Skill | None = _without_file(root, directory, reading)
-    else:
-        skill = skill_above(str(directory), root, reading)
-    if skill is None:
-        return None
-    places = replace(reading.places, suite=skill.directory)  # paths count from the skill
-    return SkillExam(root, skill, replace(reading.rendering(False), places=places))
+    title = "tests of an Agent Skill"
+
+    def claims(self, path: str, root: Node, data: bytes) -> bool:  # noqa: ARG002  # of the interface
+        """Whether a file holds queries, or evals."""
+        if isinstance(root, ListNode):
+            return any(isinstance(item, MapNode) and not _OF_QUERIES.isdisjoint(item.items) for item in root.items)
+        return isinstance(root, MapNode) and "evals" in root.items and _CASES.isdisjoint(root.items)
+
+    def translate(self, path: str, root: Node, reading: Reading, around: Surroundings) -> Translation | None:
+        """The tests as an eval file; None if the skill cannot be read, which is reported.
+
+        Evals can run without a `SKILL.md`. Queries cannot, because its description is what they test.
+        """
+        reading = reading.rendering(False)
+        directory = Path(path).parent
+        if isinstance(root, MapNode) and closest_skill(str(directory), reading) is None:
+            skill: Skill | None = _without_file(root, directory, reading)
+        else:
+            skill = skill_above(str(directory), root, reading)
+        if skill is None:
+            return None
+        of_agents = isinstance(root, MapNode) and around.agents()
+        pairs: dict[str, Node | None] = {
+            "name": node_of(skill.meta.id, root.at),
+            "default_provider": node_of(PROVIDER, root.at),
+            "require_all": node_of(True, root.at),
+        }
+        if skill.meta.path and not of_agents:  # half of an agent's trials are without the skill
+            pairs["exam"] = exam_record(skill.meta, skill.directory, root.at)
+        if isinstance(root, MapNode):
+            pairs |= _evals(root, skill, reading, of_agents=of_agents)
+        elif isinstance(root, ListNode):
+            pairs["triggering"] = _queries(root, skill, reading)
+        return Translation(
+            mapping(pairs, root.at),
+            not_missing=frozenset({"tests"}),
+            home=skill.directory,
+            reads_on=True,
+        )
+
+
+def _evals(root: MapNode, skill: Skill, reading: Reading, *, of_agents: bool) -> dict[str, Node | None]:
+    """The evals, with the skill's instructions as the system's message, or as a variant of agents."""
+    at = root.at
+    _check_name(root, skill, reading)
+    pairs: dict[str, Node | None] = {
+        "metadata": node_of({key: plain(node) for key, node in root.items.items() if key not in _KEYS}, at)
+    }
+    if of_agents:
+        variants: list[dict[str, Json]] = [{"name": WITHOUT_SKILL}]
+        if skill.meta.path:
+            variants.append({"name": WITH_SKILL, "overlay": overlay_of(skill, span_of(at).file)})
+            pairs["variants"] = node_of(variants, at)
+        pairs["workspace"] = mapping({}, at)
+    elif skill.instructions:
+        pairs["input"] = as_data(node_of([{"role": "system", "content": skill.instructions}], skill.at))
+    evals = root.items["evals"]
+    if not isinstance(evals, ListNode):
+        reading.report.error("bad-value", evals, f"'evals' must be a list, found {kind_of(evals)}")
+        return pairs
+    cases = [_case_of(item, number, reading, of_agents=of_agents) for number, item in enumerate(evals.items, 1)]
+    pairs["tests"] = ListNode([case for case in cases if case is not None], evals.at)
+    return pairs
+
+
+def _queries(root: ListNode, skill: Skill, reading: Reading) -> Node:
+    """The queries; the judge also sees the descriptions of the other skills next to this one."""
+    meta = skill.meta
+    if not (meta.description or "").strip():
+        message = f"'{meta.id}' has no description to decide by whether it is loaded"
+        reading.report.error(
+            "missing-value", root, message, hint=f"write 'description: …' into {shown(meta.path or '')}"
+        )
+    others = {one.meta.id: one.meta.description or "" for one in skills_beside(skill, reading)}
+    about: dict[str, Json] = {
+        "name": meta.id,
+        "description": meta.description or meta.id,
+        "others": {name: text for name, text in others.items() if text},
+        "runs": RUNS_OF_FILES,
+    }
+    return mapping(
+        {"queries": of_agentskills(root), **{key: node_of(one, root.at) for key, one in about.items()}}, root.at
+    )
 
 
 def _without_file(root: MapNode, directory: Path, reading: Reading) -> Skill:
@@ -89,81 +171,6 @@ def _without_file(root: MapNode, directory: Path, reading: Reading) -> Skill:
         message = f"there is no {SKILL} in this directory or above: prompts are sent without the skill's instructions"
         reading.report.warning("missing-file", name_node, message)
     return without_file(name or home.name, str(home), root)
-
-
-class SkillExam(Struct, frozen=True):
-    """Reads the tests of a skill.
-
-    Attributes:
-        root: a list of queries, or the mapping with `evals`.
-        reading: of the suite; no text of a skill is rendered.
-        of_agents: agents work on the evals, in workspaces.
-    """
-
-    root: Node
-    skill: Skill
-    reading: Reading
-    of_agents: bool = False
-
-    @property
-    def not_missing(self) -> frozenset[str]:
-        """These files name no model, rightly or wrongly."""
-        return frozenset()
-
-    def header(self) -> MapNode:
-        """The skill's name, its instructions as the system's message, and what else the file says, as metadata."""
-        at, skill = self.root.at, self.skill
-        pairs: dict[str, Node] = {"name": node_of(skill.meta.id, at)}
-        if isinstance(self.root, MapNode):
-            _check_name(self.root, skill, self.reading)
-            extra = {key: plain(node) for key, node in self.root.items.items() if key not in _KEYS}
-            pairs["metadata"] = node_of(extra, at)
-            if self.of_agents:
-                pairs |= self._of_agents()
-            elif skill.instructions:
-                pairs["input"] = node_of([{"role": "system", "content": skill.instructions}], skill.at)
-        return _mapping(pairs, at)
-
-    def _of_agents(self) -> dict[str, Node]:
-        """An empty workspace, and the variants: the one without the skill is what the other is compared with."""
-        workspace, variants = _mapping({}, self.root.at), [node_of({"name": WITHOUT_SKILL}, self.root.at)]
-        if self.skill.meta.path:
-            overlay = overlay_of(self.skill, span_of(self.root.at).file)
-            variants.append(node_of({"name": WITH_SKILL, "overlay": overlay}, self.root.at))
-            return {"workspace": workspace, "variants": ListNode(variants, self.root.at)}
-        return {"workspace": workspace}
-
-    def queries(self, header: Header) -> tuple[Case, ...]:
-        """The queries of a list; the judge also sees the descriptions of the other skills next to this one."""
-        header.cases.notes.judging.advice = PASTE_BESIDE
-        if isinstance(self.root, MapNode):
-            return ()
-        others = {one.meta.id: one.meta.description or "" for one in skills_beside(self.skill, self.reading)}
-        known = {name: text for name, text in others.items() if text}
-        return cases_of(self.root, self.skill.meta, known, header, header.reading, of_file=True)
-
-    def cases(self, header: Header) -> Iterator[tuple[Case, ...]]:
-        """The evals."""
-        evals = self.root.items["evals"] if isinstance(self.root, MapNode) else ListNode([], self.root.at)
-        if not isinstance(evals, ListNode):
-            self.reading.report.error("bad-value", evals, f"'evals' must be a list, found {kind_of(evals)}")
-            return
-        for place, item in enumerate(evals.items, 1):
-            lowered = _case_of(item, place, self.reading, of_agents=self.of_agents)
-            yield header.cases.read(lowered, header.reading) if lowered is not None else ()
-
-    def exam(self, suite: Suite, read: Mapping[str, bytes]) -> Exam | None:
-        """The data that an attempt is recorded with. Another skill is shown to the judge, and is no part of this one.
-
-        None without a `SKILL.md`: nothing is recorded of a skill that is not there. Nor of agents: half of their trials
-        are without the skill.
-        """
-        skill = self.skill
-        if not skill.meta.path or self.of_agents:
-            return None
-        own = {path: data for path, data in read.items() if Path(path).name != SKILL or path == skill.meta.path}
-        queries = {case.id: bool(case.metadata["should_trigger"]) for case in suite.cases if case.asks_judge}
-        return Exam(skill.meta.id, skill.directory, texts_of(skill.directory, skill.meta, suite, own), queries=queries)
 
 
 def _check_name(root: MapNode, skill: Skill, reading: Reading) -> None:
@@ -196,7 +203,8 @@ def _case_of(item: Node, place: int, reading: Reading, *, of_agents: bool) -> Ma
         "criteria": given.get("expected_output"),
         "assert": checks,
     }
-    return _mapping({key: node for key, node in pairs.items() if node is not None and not is_empty(node)}, item.at)
+    given_pairs = {key: node for key, node in pairs.items() if node is not None and not is_empty(node)}
+    return mapping({key: as_data(node) if key in _TEXTS else node for key, node in given_pairs.items()}, item.at)
 
 
 def _prompt_of(given: Mapping[str, Node]) -> Node:
@@ -206,7 +214,7 @@ def _prompt_of(given: Mapping[str, Node]) -> Node:
         return prompt
     blocks = [_block("file", one) for one in files.items]
     content: Node = ListNode([*blocks, _block("text", prompt)], files.at)
-    return ListNode([_mapping({"role": node_of("user", prompt.at), "content": content}, prompt.at)], prompt.at)
+    return ListNode([mapping({"role": node_of("user", prompt.at), "content": content}, prompt.at)], prompt.at)
 
 
 def _workspace_of(given: Mapping[str, Node], reading: Reading) -> Node | None:
@@ -221,11 +229,11 @@ def _workspace_of(given: Mapping[str, Node], reading: Reading) -> Node | None:
             first = plain(placed[place])
             reading.report.error("bad-value", one, f"'{plain(one)}' and '{first}' are both '{place}' in the workspace")
         placed[place] = one
-    return _mapping({"files": _mapping(placed, files.at)}, files.at)
+    return mapping({"files": mapping(placed, files.at)}, files.at)
 
 
 def _block(kind: str, value: Node) -> MapNode:
-    return _mapping({"type": node_of(kind, value.at), "value": value}, value.at)
+    return mapping({"type": node_of(kind, value.at), "value": value}, value.at)
 
 
 def _checks(item: MapNode, reading: Reading) -> Node | None:
@@ -252,5 +260,4 @@ def _checks(item: MapNode, reading: Reading) -> Node | None:
     return None
 
 
-def _mapping(pairs: Mapping[str, Node], at: Place) -> MapNode:
-    return MapNode(dict(pairs), {key: node.at for key, node in pairs.items()}, at)
+TESTS_OF_SKILLS = SkillDialect()

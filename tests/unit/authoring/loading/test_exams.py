@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from agentv.app.registries import registries
-from agentv.authoring.exams.detection import exam_above, exam_of, is_exam
 from agentv.authoring.loading.check import check_file
 from agentv.authoring.loading.load import LoadRequest, eval_files
+from agentv.authoring.prompt_library.files import exam_above, exam_of, is_exam
 from agentv.model.suite.exam import DESCRIPTION, Exam
 from agentv.model.suite.suite import Suite
 from doubles.loading import outcome, repository
@@ -158,8 +158,8 @@ def test_a_prompt_has_one_exam(tmp_path: Path) -> None:
 
 def test_an_input_in_the_older_spelling_of_the_environment(tmp_path: Path) -> None:
     path = repository(tmp_path, {**PROMPT, "prompts/p/prompt.md": "${{ file }}", "prompts/p/eval.yml": EXAM})
-    (found,) = outcome(path / "prompts/p/eval.yml")[1]
-    assert (found.code, found.hint) == ("unset-environment", "for the input, write {{ file }}, without the $")
+    (_, found) = outcome(path / "prompts/p/eval.yml")[1]
+    assert (found.code, found.hint) == ("unset-environment", "for the variable, write {{ file }}, without the $")
 
 
 def test_line_ends_the_status_and_the_place_of_the_prompt_are_not_part_of_what_sat(tmp_path: Path) -> None:
@@ -245,7 +245,7 @@ def test_an_exam_is_told_from_an_eval_file_by_its_cases(tmp_path: Path) -> None:
     suites, _ = outcome(repository(tmp_path, {"a.yaml": older}) / "a.yaml")
     assert suites[0].exam is None
     exam = "cases:\n  - {name: a, inputs: {}, assert: [contains: x]}\n"
-    assert [one.code for one in outcome(repository(tmp_path, {"b.yaml": exam}) / "b.yaml")[1]] == ["missing-file"]
+    assert outcome(repository(tmp_path, {"b.yaml": exam}) / "b.yaml")[1][0].code == "missing-file"
 
 
 def test_the_files_of_a_prompt_are_checked_with_its_exam(tmp_path: Path) -> None:

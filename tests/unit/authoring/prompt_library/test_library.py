@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from agentv.authoring.exams.prompt_library import is_prompt_directory, library_of, library_reading, prompt_directories
 from agentv.authoring.header.config import read_config
+from agentv.authoring.prompt_library.library import is_prompt_directory, library_of, library_reading, prompt_directories
 from agentv.errors import UsageError
 from doubles.loading import repository
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path, PurePosixPath
 
-from agentv.authoring.exams.skills import Skill
+from agentv.authoring.dialects.skill.skills import Skill
 
 WITH_SKILL = "with-skill"
 WITHOUT_SKILL = "without-skill"

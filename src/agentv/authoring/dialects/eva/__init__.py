@@ -1,0 +1,1 @@
+"""eva's exams of prompts, `eval.yml` beside a prompt, as a dialect (SPEC section 11)."""

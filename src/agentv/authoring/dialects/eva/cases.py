@@ -1,0 +1,232 @@
+"""The cases of an exam as cases of an eval file (SPEC section 11).
+
+What is wrong is reported in the exam's own words, and a case of which a part is wrong is handed on with the rest, so
+that the reader finds what else is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct, field
+
+from agentv.authoring.dialects.eva.inputs import Inputs, UnusedInputs, may_ask_judge, read_inputs, stand_ins
+from agentv.authoring.dialects.eva.schema import AuthoredExamCase, AuthoredExamJudge
+from agentv.authoring.fields.decode import INVALID, shape_of
+from agentv.authoring.fields.reading import ExtraKeys, Reading
+from agentv.authoring.source.nearest import nearest
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, is_empty, kind_of, mapping, node_of
+
+_MISPLACED: Mapping[str, str] = {
+    "input": "the inputs of an exam fill the prompt's placeholders: write 'inputs' with one entry per name",
+    "vars": "did you mean 'inputs'?",
+    "variables": "did you mean 'inputs'?",
+    "id": "did you mean 'name'?",
+    "criteria": "did you mean 'rubric'?",
+    "rubrics": "did you mean 'rubric'? For several rubrics, write one llm-rubric each under 'assert'",
+    "threshold": "every assertion of an exam must pass; the threshold of a rubric is 'pass_threshold' under 'judge'",
+    "defaults": "'defaults' belongs at the top level of the exam",
+    **dict.fromkeys(("pass_threshold", "scale", "votes"), "it belongs under 'judge' of the case"),
+}
+"""What eval files and people call the keys of a case → the hint at one that is not a key of an exam's."""
+
+_MEANT: Mapping[str, str] = {
+    **dict.fromkeys(("input", "vars", "variables"), "inputs"),
+    **dict.fromkeys(("criteria", "rubrics"), "rubric"),
+    "id": "name",
+}
+"""Of those, the ones that stand in place of a key, which is not missing then."""
+
+_JUDGED = frozenset({"pass_threshold", "scale", "votes", "temperature"})
+_SAME = ("description", "expected_output", "metadata", "tags", "repeat", "timeout_s")
+"""Keys that an eval file calls the same."""
+
+
+class Judge(Struct, frozen=True):
+    """The `judge:` of an exam or of a case: the model and its settings, each a node with its own position."""
+
+    items: Mapping[str, Node] = field(default_factory=dict)
+    keys: Mapping[str, Place] = field(default_factory=dict)
+
+    @property
+    def model(self) -> Node | None:
+        """The model that grades, if one is named."""
+        node = self.items.get("model")
+        return node if node is not None and names_model(node) else None
+
+    def over(self, defaults: Judge) -> Judge:
+        """The same, with what it leaves open taken from the exam's defaults."""
+        return Judge({**defaults.items, **self.items}, {**defaults.keys, **self.keys})
+
+
+class ExamCases:
+    """Translates the cases of one exam.
+
+    Args:
+        reading: of the exam.
+        judge: of its defaults.
+        prompt: the text of its prompt; None if that cannot be read.
+    """
+
+    def __init__(self, reading: Reading, judge: Judge, prompt: str | None) -> None:
+        self._reading = reading
+        self._judge = judge
+        self._prompt = prompt
+        self._unused = UnusedInputs(prompt)
+
+    def translated(self, node: Node, number: int) -> MapNode | None:
+        """One entry of `cases:`; None if too little of it is right to read the rest, which is reported.
+
+        Args:
+            node: the entry.
+            number: its place, from 1.
+        """
+        report = self._reading.report
+        if not isinstance(node, MapNode):
+            report.error("bad-case", node, f"a case must be a mapping, found {kind_of(node)}")
+            return None
+        keys: AuthoredExamCase = read_exam_keys(AuthoredExamCase, node, "a case", _MISPLACED, self._reading)
+        own = read_judge(keys.judge, self._reading)
+        inputs = self._inputs(node, keys)
+        checks = self._checks(node, keys, own)
+        check_model(keys.model, self._reading)
+        if checks is None:
+            return None
+        if own.model is not None and keys.rubric is None and not may_ask_judge(checks):
+            message = "this judge is never called: the case has no 'rubric' and no assertion that needs a judge"
+            report.warning("unused-judge", own.model, message)
+        if inputs is not None:
+            self._unused.look(inputs, checks, keys.expected_output)
+        typed = {key for key in _SAME if getattr(keys, key) not in (None, {})}
+        made: dict[str, Node | None] = {
+            "id": self._name(node, keys.name) or node_of(f"case {number}", node.at),
+            "vars": stand_ins(self._prompt, checks) if inputs is None else inputs.values,
+            "input": node_of("the prompt cannot be read", node.at) if self._prompt is None else None,
+            **{key: node.items[key] for key in _SAME if key in typed},
+            "target": keys.model if keys.model is not None and names_model(keys.model) else None,
+            "judge": own.over(self._judge).model,
+            "assert": checks,
+        }
+        return mapping(made, node.at, node.keys)
+
+    def warn_of_unused(self) -> None:
+        """Warn of inputs that no case uses, after the last one."""
+        self._unused.warn(self._reading.report)
+
+    def _name(self, node: MapNode, name: Node | None) -> Node | None:
+        report = self._reading.report
+        if name is None:
+            if not _misspelt(node, "name"):
+                report.error("missing-key", node, "a case needs 'name'")
+        elif not isinstance(name, Scalar):
+            report.error("bad-value", name, f"'name' must be text, found {kind_of(name)}")
+        elif is_empty(name):
+            report.error("missing-value", name, "'name' is empty; the log lists failed cases by name")
+        else:
+            return name
+        return None
+
+    def _inputs(self, node: MapNode, keys: AuthoredExamCase) -> Inputs | None:
+        if keys.inputs is None and keys.inputs_from is None and not _misspelt(node, "inputs", "inputs_from"):
+            hint = "if the prompt needs no inputs, write 'inputs: {}'"
+            self._reading.report.error("missing-key", node, "a case needs 'inputs' or 'inputs_from'", hint=hint)
+        return read_inputs(keys.inputs, keys.inputs_from, self._reading)
+
+    def _checks(self, node: MapNode, keys: AuthoredExamCase, own: Judge) -> Node | None:
+        """The assertions, and behind them the rubric as one of them; None if there are none, which is reported."""
+        report = self._reading.report
+        given: Node | None = keys.assert_
+        if given is None and keys.rubric is None and not _misspelt(node, "assert", "rubric"):
+            message = "this case checks nothing: it has no assertion and no rubric"
+            report.error("checks-nothing", node, message, hint="add 'assert' or 'rubric'")
+        if given is not None and is_empty(given):
+            report.error("missing-value", given, "'assert' is empty; it needs a list of assertions")
+            given = None
+        for item in given.items if isinstance(given, ListNode) else ():
+            required = item.get("required") if isinstance(item, MapNode) else None
+            if isinstance(required, Scalar) and required.value is False:
+                hint = "to show an assertion without counting it, use 'weight: 0'"
+                report.error("bad-value", required, "every assertion of an exam is required", hint=hint)
+        if keys.rubric is None and not _misspelt(node, "rubric"):
+            for key in _JUDGED & own.items.keys():
+                message = f"'{key}' configures how a rubric is graded, but this case has no 'rubric'"
+                report.error("missing-key", own.keys[key], message)
+        entry = None if keys.rubric is None else self._rubric(keys.rubric, own.over(self._judge))
+        if entry is None or (given is not None and not isinstance(given, ListNode)):
+            return given
+        return ListNode([*(given.items if given is not None else ()), entry], given.at if given else entry.at)
+
+    def _rubric(self, rubric: Node, judge: Judge) -> MapNode | None:
+        """The rubric as an assertion; None if it is invalid, which is reported."""
+        report = self._reading.report
+        if not isinstance(rubric, Scalar) or not isinstance(rubric.value, str):
+            hint = "write a checklist as an llm-rubric under 'assert', with the list as its value"
+            message = f"'rubric' must be text, found {kind_of(rubric)}"
+            report.error("bad-value", rubric, message, hint=None if is_empty(rubric) else hint)
+            return None
+        if is_empty(rubric):
+            report.error("missing-value", rubric, "'rubric' is empty; describe what the judge should grade")
+            return None
+        options: dict[str, Node | None] = {key: judge.items.get(key) for key in sorted(_JUDGED)}
+        scale = options["scale"] or node_of("1-5", rubric.at)
+        entry = {**options, "type": node_of("llm-rubric", rubric.at), "scale": scale, "value": rubric}
+        return mapping(entry, rubric.at, judge.keys)
+
+
+def read_judge(node: Node | None, reading: Reading) -> Judge:
+    """Read a `judge:`; empty if it is invalid, which is reported."""
+    if node is None:
+        return Judge()
+    if isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip():
+        return Judge({"model": node}, {"model": node.at})
+    if not isinstance(node, MapNode) or not node.items:
+        message = f"'judge' must name a model, or be a mapping with 'model' and 'pass_threshold', found {kind_of(node)}"
+        reading.report.error("bad-value", node, message)
+        return Judge()
+    read = read_exam_keys(AuthoredExamJudge, node, "'judge'", {}, reading)
+    check_model(read.model, reading)
+    rules = shape_of(AuthoredExamJudge).rules
+    known = {rules[key].name.rstrip("_"): key for key in node.items if key in rules}
+    items = {name: node.items[key] for name, key in known.items()}
+    return Judge(items, {name: node.keys[key] for name, key in known.items()})
+
+
+def check_model(node: Node | None, reading: Reading) -> None:
+    """Report what should name a model and does not."""
+    if node is not None and not names_model(node):
+        reading.report.error("bad-value", node, f"'model' must be the name of one model, found {kind_of(node)}")
+
+
+def names_model(node: Node) -> bool:
+    """Whether a node can name a model: a name, or the settings of a target."""
+    return (isinstance(node, Scalar) and isinstance(node.value, str) and bool(node.value.strip())) or (
+        isinstance(node, MapNode) and bool(node.items)
+    )
+
+
+def read_exam_keys(cls: type, node: MapNode, what: str, misplaced: Mapping[str, str], reading: Reading) -> Any:
+    """The options of a mapping; only those that are passed on unread if one is invalid, which is reported.
+
+    Args:
+        cls: declares the options.
+        node: the mapping.
+        what: whose options they are, in the words of a message.
+        misplaced: unknown key → the hint at it.
+        reading: of the exam.
+    """
+    shape = shape_of(cls)
+    misplaces = [key for key in node.items if key in misplaced and key not in shape.rules]
+    for key in misplaces:
+        reading.report.error("unknown-key", node.keys[key], f"{what} has no key '{key}'", hint=misplaced[key])
+    items = {key: one for key, one in node.items.items() if key not in misplaces}
+    extra = ExtraKeys(hinted=tuple(shape.rules))
+    found = shape.decode(items, MapNode(items, node.keys, node.at), reading, what, extra=extra)
+    return shape.unread(items) if found is INVALID or misplaces else found
+
+
+def _misspelt(node: MapNode, *keys: str) -> bool:
+    """Whether an unknown key is probably a misspelling of one of these, which is then not missing."""
+    rules = shape_of(AuthoredExamCase).rules
+    unknown = (key for key in node.items if key not in rules and not key.startswith("x-"))
+    return any((_MEANT.get(key) or nearest(key, rules)) in keys for key in unknown)

@@ -1,1 +1,0 @@
-"""Exams of prompts, and the files of a prompt library."""
