@@ -38,12 +38,14 @@ class Picture:
     height: int
     dark: bool = False
     first_case: bool = False
+    at: str = ""
 
 
 SHOWN = (
     Picture("report", 1200, 760),
     Picture("report-case-dark", 1200, 760, dark=True, first_case=True),
     Picture("report-phone", 390, 760),
+    Picture("answers", 1200, 640, at="#/answers"),
 )
 
 
@@ -69,7 +71,7 @@ def take(report: Path, folder: Path) -> None:
         for picture in SHOWN:
             size: Any = {"width": picture.width, "height": picture.height}
             page = browser.new_page(viewport=size, color_scheme="dark" if picture.dark else "light")
-            page.goto(report.as_uri())
+            page.goto(report.as_uri() + picture.at)
             page.wait_for_selector("html[data-ready]", state="attached")
             if picture.first_case:
                 page.keyboard.press("j")

@@ -4,7 +4,7 @@ import { isFlaky, sum } from "./cases.js";
 
 export const ORDERS = {
   worst: "Worst first",
-  file: "In the order of the file",
+  file: "File order",
   run: "In order of completion",
   name: "By name",
   slowest: "Slowest first",
@@ -13,7 +13,7 @@ export const ORDERS = {
 
 /** Orders of the rows of a grid; those of a list are `ORDERS`. */
 export const GRID_ORDERS = {
-  "": "In the order of the file",
+  "": "File order",
   worst: "Worst first",
   name: "By name",
   slowest: "Slowest first",
