@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from agentv.app.authored.equivalence import meaning
 from agentv.app.registries import registries
-from agentv.authoring.convert.fixes import Rename, rewritten
+from agentv.authoring.convert.rewriting import Rename, rewritten
 from agentv.authoring.loading.load import Loaded, LoadRequest, load
 from agentv.errors import Diagnostic, LoadError
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
@@ -12,9 +13,7 @@ from agentv.app.authored.equivalence import meaning
 from agentv.app.authored.fix import write_all
 from agentv.app.authored.project_files import copied, eval_files_in, project_files, refuse_place
 from agentv.app.registries import registries
-from agentv.authoring.convert.agentv.dropped import names_in, without_key
-from agentv.authoring.convert.agentv.restated import restated
-from agentv.authoring.convert.fixes import Rename, rewritten
+from agentv.authoring.convert.rewriting import Rename, rewritten, without_key
 from agentv.authoring.dialects.recognition import by_name
 from agentv.authoring.fields.request import Registries
 from agentv.authoring.loading.check import check_file
@@ -221,8 +220,8 @@ class _Project:
             if found is None or found.span is None or found.rename is None:
                 return
             text = self._text(found.span.file)
-            made = restated(text, Rename(found.span, *found.rename))
-            if made is None or made == text or not self._take(found.span.file, made):
+            made = rewritten(text, [Rename(found.span, *found.rename)], restate=True)
+            if made == text or not self._take(found.span.file, made):
                 tried.add(self._key(found))
 
     def _key(self, found: Diagnostic) -> tuple[str, str, str]:
@@ -237,7 +236,7 @@ class _Project:
         dropped: dict[str, dict[str, None]] = {}
         for found in self._diagnostics(paths):
             path = found.span.file if found.span is not None else ""
-            for name in names_in(found) if path and self._is_own(path) else ():
+            for name in _names_in(found) if path and self._is_own(path) else ():
                 while any(self._take(path, made) for made in without_key(self._text(path), name)):
                     dropped.setdefault(name, {})[self._shown(path)] = None
         return {name: tuple(files) for name, files in dropped.items()}
@@ -245,6 +244,14 @@ class _Project:
     def _shown(self, path: str) -> str:
         real, home = Path(path), self.directory.absolute()
         return str(real.relative_to(home)) if real.is_relative_to(home) else path
+
+
+_NAMES = re.compile(r"'([^']+)'(?=[,' ]*(?:(?:'[^']+')[, ]*)*(?:has|have) no effect)")
+
+
+def _names_in(found: Diagnostic) -> list[str]:
+    """The keys that a diagnostic says have no effect; the last part of one with dots."""
+    return [name.rpartition(".")[2] for name in _NAMES.findall(found.message)] if found.code == "no-effect" else []
 
 
 def _once(found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:

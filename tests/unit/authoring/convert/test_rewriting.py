@@ -1,0 +1,278 @@
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from agentv.authoring.convert.rewriting import Rename, rewritten, without_key
+from agentv.model.values.span import Span
+
+
+def rename(text: str, written: str, canonical: str, number: int = 1) -> Rename:
+    """The place of the last part of what is written, as the loader gives it."""
+    key = written.rpartition(".")[2]
+    at = -1
+    for _ in range(number):
+        at = text.index(key, at + 1)
+    line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+    return Rename(Span("s.yaml", line, column, line, column + len(key)), written, canonical)
+
+
+def fixed(text: str, *pairs: tuple[str, str]) -> str:
+    text = textwrap.dedent(text).lstrip("\n")
+    return rewritten(text, [rename(text, written, canonical) for written, canonical in pairs])
+
+
+def same(text: str) -> str:
+    return textwrap.dedent(text).lstrip("\n")
+
+
+def test_keys_are_replaced_where_they_stand() -> None:
+    found = fixed(
+        """
+        dataset: a  # the name
+        "evaluators" : [ {metric: b, type: matches} ]
+        """,
+        ("dataset", "name"),
+        ("metric", "name"),
+        ("matches", "regex"),
+    )
+    assert found == same(
+        """
+        name: a  # the name
+        "evaluators" : [ {name: b, type: regex} ]
+        """
+    )
+
+
+def test_a_quoted_key_keeps_its_quotes() -> None:
+    place = Span("s.yaml", 1, 1, 1, 13)
+    assert rewritten('"evaluators": []\n', [Rename(place, "evaluators", "assert")]) == '"assert": []\n'
+
+
+def test_a_place_that_holds_something_else_is_left_alone() -> None:
+    place = Span("s.yaml", 1, 1, 1, 5)
+    assert rewritten("name: a\n", [Rename(place, "dataset", "name")]) == "name: a\n"
+
+
+def test_all_of_a_container_moves_out_of_it_with_its_comments() -> None:
+    found = fixed(
+        """
+        tests:
+          - id: a
+            execution:  # settings
+              # strict
+              evaluators:
+              - contains: x
+              # none of the suite's
+              skip_defaults: true
+            # the question
+            input: hi
+        """,
+        ("execution.evaluators", "assert"),
+        ("execution.skip_defaults", "skip_defaults"),
+    )
+    assert found == same(
+        """
+        tests:
+          - id: a
+            # strict
+            assert:
+            - contains: x
+            # none of the suite's
+            skip_defaults: true
+            # settings
+            # the question
+            input: hi
+        """
+    )
+
+
+def test_what_stays_keeps_the_container() -> None:
+    found = fixed(
+        """
+        execution:
+          target: echo
+          trials: 2
+          threshold: 1
+        tests: []
+        """,
+        ("execution.trials", "run.repeat"),
+        ("execution.threshold", "threshold"),
+    )
+    assert found == same(
+        """
+        run:
+          repeat: 2
+        threshold: 1
+        execution:
+          target: echo
+        tests: []
+        """
+    )
+
+
+def test_a_block_of_text_keeps_its_lines() -> None:
+    found = fixed(
+        """
+        execution:
+          assert:
+            - |
+              Is polite.
+
+              # and this is text
+            - Is short
+        """,
+        ("execution.assert", "assert"),
+    )
+    assert found == same(
+        """
+        assert:
+          - |
+            Is polite.
+
+            # and this is text
+          - Is short
+        """
+    )
+
+
+def test_containers_in_braces_and_at_dashes_are_left_too() -> None:
+    flow = "execution: {threshold: 1}\n"
+    assert rewritten(flow, [rename(flow, "execution.threshold", "threshold")]) == "threshold: 1\n"
+    dash = "tests:\n  - execution:\n      threshold: 1\n    id: a\n"
+    done = rewritten(dash, [rename(dash, "execution.threshold", "threshold")])
+    assert done == "tests:\n  - threshold: 1\n    id: a\n"
+    both = "run:\n  repeat: 2\nexecution:\n  workers: 3\n"
+    done = rewritten(both, [rename(both, "execution.workers", "run.workers")])
+    assert done == "run:\n  workers: 3\n  repeat: 2\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "execution: &e\n  threshold: 1\nx: *e\n",
+        "tests:\n  - &a {execution: {threshold: 1}, id: a}\n  - {<<: *a, id: b}\n",
+        "tests: [\nexecution: {threshold: 1}\n",
+        "- execution:\n    threshold: |\n      1\n\n      # more\n- b\n",
+    ],
+)
+def test_what_is_written_in_another_way_is_rewritten_or_left(text: str) -> None:
+    done = rewritten(text, [rename(text, "execution.threshold", "threshold")])
+    assert done.count("#") == text.count("#")
+    assert "execution" not in done or done == text
+
+
+def test_line_ends_and_the_byte_order_mark_stay() -> None:
+    text = "\ufeffname: a\r\ndataset: b\r\n"
+    assert rewritten(text, [rename(text, "dataset", "suite")]) == "\ufeffname: a\r\nsuite: b\r\n"
+
+
+def moved(text: str, key: str, written: str, canonical: str) -> str:
+    at = text.index(key)
+    line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+    return rewritten(text, [Rename(Span("", line, column, line, column + len(key)), written, canonical)], restate=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "written", "canonical", "expected"),
+    [
+        (
+            "execution: {threshold: 0.5, workers: 3} # why\ntests: []\n",
+            "execution.threshold",
+            "threshold",
+            "threshold: 0.5\nexecution: {workers: 3} # why\ntests: []\n",
+        ),
+        (
+            "a: 1\nexecution: {workers: 3} # why\n# next\ntests: []\n",
+            "execution.workers",
+            "run.workers",
+            "a: 1\nrun:\n  workers: 3\n# why\n# next\ntests: []\n",
+        ),
+        (
+            "run: {cache: true}\nexecution: {workers: 3}\n",
+            "execution.workers",
+            "run.workers",
+            "run: {workers: 3, cache: true}\n",
+        ),
+        (
+            "run:\n  # here\n  cache: true\nexecution:\n  workers: 3\n  trials: 2\n",
+            "execution.workers",
+            "run.workers",
+            "run:\n  # here\n  workers: 3\n  cache: true\nexecution:\n  trials: 2\n",
+        ),
+        (
+            "tests:\n  - id: a\n    execution: {skip_defaults: true}\n    input: x\n",
+            "execution.skip_defaults",
+            "skip_defaults",
+            "tests:\n  - id: a\n    skip_defaults: true\n    input: x\n",
+        ),
+        (
+            "tests:\n  - {id: a, execution: {skip_defaults: true}, input: 'x, {'}\n",
+            "execution.skip_defaults",
+            "skip_defaults",
+            "tests:\n  - {id: a, skip_defaults: true, input: 'x, {'}\n",
+        ),
+        (
+            '{"id": "a", "execution": {"skip_defaults": true}}\n',
+            "execution.skip_defaults",
+            "skip_defaults",
+            '{"id": "a", "skip_defaults": true}\n',
+        ),
+        ("tests:\n  - mode: conversation\n    id: a\n", "mode: conversation", "turns", "tests:\n  - id: a\n"),
+        (
+            "tests:\n  - id: a\n    mode: conversation # one by one\n",
+            "mode: conversation",
+            "aggregation: mean",
+            "tests:\n  - id: a\n    aggregation: mean # one by one\n",
+        ),
+        ("run:\n  trials: {count: 2}  # twice\n  z: 1\n", "trials", "repeat", "run:\n  repeat: 2  # twice\n  z: 1\n"),
+        ("run:\n  trials:\n    count: 2\n", "trials", "repeat", "run:\n  repeat: 2\n"),
+        ("run:\n  timeout_ms: 1500\n", "timeout_ms", "timeout_s", "run:\n  timeout_s: 1.5\n"),
+        ("run:\n  fail_on_error: true\n", "fail_on_error", "max_errors", "run:\n  max_errors: 1\n"),
+        ("run:\n  fail_on_error: false\n  x: 1\n", "fail_on_error", "max_errors", "run:\n  x: 1\n"),
+        (
+            "targets:\n  - name: a\n    max_retries: 1 # once\n    z: 2\n",
+            "max_retries",
+            "retry.max_retries",
+            "targets:\n  - name: a\n    retry:\n      max_retries: 1 # once\n    z: 2\n",
+        ),
+        (
+            "targets:\n  - name: a\n    max_retries: 2\n    retry:\n      rate: 1\n  - name: b\n",
+            "max_retries",
+            "retry.max_retries",
+            "targets:\n  - name: a\n    retry:\n      max_retries: 2\n      rate: 1\n  - name: b\n",
+        ),
+    ],
+)
+def test_a_key_moves_with_its_value(text: str, written: str, canonical: str, expected: str) -> None:
+    key = written.rpartition(".")[2].partition(":")[0]
+    quoted = f'"{key}"'
+    assert moved(text, quoted if quoted in text else key, written, canonical) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("- mode: conversation\n", "mode: conversation"),  # the item would be left without a key
+        ("other: 1\n", "trials"),
+    ],
+)
+def test_what_cannot_be_rewritten_is_left(text: str, written: str) -> None:
+    key = written.partition(":")[0] if written.partition(":")[0] in text else "other"
+    assert moved(text, key, written, "repeat") == text
+
+
+def test_every_place_of_a_key_is_taken_out_in_turn() -> None:
+    text = "# top\n$schema: x\ntargets:\n  - name: a # one\n    verbose: true\n  - {name: b, verbose: false, z: 1}\n"
+    assert list(without_key(text, "$schema")) == [text.replace("$schema: x\n", "")]
+    assert list(without_key(text, "verbose")) == [
+        text.replace("    verbose: true\n", ""),
+        text.replace("verbose: false, ", ""),
+    ]
+    assert list(without_key(text, "bose")) == []
+
+
+def test_a_block_goes_with_all_that_is_in_it() -> None:
+    text = "dashboard:\n  # how\n  theme: dark\n\n  tabs:\n  - a\n# of results\nresults: x\n"
+    assert list(without_key(text, "dashboard")) == ["# of results\nresults: x\n"]
