@@ -163,7 +163,7 @@ def test_every_view_of_a_matrix_says_the_same(project):
     assert [{key: one[key] for key in one if key != "lost"} for one in compared] == matrix["comparisons"]
     assert "passed with one and do not with three" in command.stderr
     assert (project.run("results", "show", "run", "--matrix", "--json").status, command.status) == (2, 1)
-    side = project.run("results", "show", "run", "--matrix", "--errored", "--limit", "1")
+    side = project.run("results", "show", "run", "--matrix", "--answers", "--errored", "--limit", "1")
     assert (side.status, side.stdout.count("1 of ")) == (0, 1), side.stderr
 
 

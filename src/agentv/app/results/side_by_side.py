@@ -17,17 +17,20 @@ from agentv.model.run.trial import TrialResult
 from agentv.model.values.values import JsonObject
 
 
-def side_by_side(run: StoredRun, selection: Selection, limit: int | None = None) -> SideBySide:
-    """Cases of a run, at most `limit`, with all their answers; those whose results differ first.
+def side_by_side(
+    run: StoredRun, selection: Selection, limit: int | None = None, *, different: bool = False
+) -> SideBySide:
+    """Cases of a run, at most `limit`, with all their answers, in the order of the eval files.
 
-    Statuses select cases: those with such a trial, of which every answer is shown. Names select trials.
+    `different` selects cases whose results differ. Statuses select cases: those with such a trial, of which every
+    answer is shown. Names select trials.
 
     Raises:
         UsageError: a given name does not occur in the run.
         StoreError: its rows cannot be read, or one was changed.
     """
     with checked_index(run, selection) as index:
-        matching = list(index.case_names(selection))
+        matching = list(index.case_names(selection, different=different))
         wanted = set(matching[:limit])
         named = structs.replace(selection, statuses=(), cases=tuple(dict.fromkeys(case_id for case_id, _ in wanted)))
         places = sorted(index.places(named)) if wanted else []

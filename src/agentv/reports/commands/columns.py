@@ -49,7 +49,7 @@ def aligned(rows: Sequence[Sequence[Cell]], width: int, *, color: bool) -> Itera
             for (text, style), wide in zip(row[:-1], widths, strict=True)
         ]
         last, style = row[-1]
-        yield GAP.join([*padded, paint(_fitted(last, left), style, color=color)]).rstrip()
+        yield GAP.join([*padded, paint(fitted(last, left), style, color=color)]).rstrip()
 
 
 def widths_of(rows: Sequence[Sequence[Cell]]) -> list[int]:
@@ -57,7 +57,7 @@ def widths_of(rows: Sequence[Sequence[Cell]]) -> list[int]:
     return [max(cells(row[at][0]) for row in rows) for at in range(len(rows[0]) - 1)]
 
 
-def _fitted(text: str, columns: int) -> str:
+def fitted(text: str, columns: int) -> str:
     """The beginning of a text that fits."""
     if cells(text) <= columns:
         return text

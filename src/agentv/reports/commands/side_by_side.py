@@ -1,4 +1,4 @@
-"""`agentv results show --matrix`: the answers to a case side by side, in as many columns as there is room for."""
+"""`agentv results show --matrix --answers`: whole answers side by side, in as many columns as there is room for."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CHECKS = 3
 LONGEST = 2000
 _NAME = 200
 _GAP = "  "
-_STYLES: dict[Status, str] = {
+STYLES: dict[Status, str] = {
     "passed": "passed",
     "failed": "failed",
     "errored": "errored",
@@ -113,9 +113,9 @@ def _answer(samples: Sequence[TrialResult], width: int, *, full: bool) -> Iterat
     if not samples:
         yield "did not run", "dim"
         return
-    one = min(samples, key=lambda sample: (_WORST_FIRST.index(sample.status), sample.score or 0.0))
+    one = worst(samples)
     for line in wrapped(_status(one, samples), width):
-        yield line, _STYLES[one.status]
+        yield line, STYLES[one.status]
     text = one.output or ""
     lines = list(wrapped(text[: None if full else LONGEST], width)) if text else []
     shown = lines if full else lines[:LINES]
@@ -128,6 +128,11 @@ def _answer(samples: Sequence[TrialResult], width: int, *, full: bool) -> Iterat
     for found in list(_failed(one))[: None if full else CHECKS]:
         for line in list(wrapped(f"- {one_line(found, LONGEST)}", width))[: None if full else 2]:
             yield line, "failed"
+
+
+def worst(samples: Sequence[TrialResult]) -> TrialResult:
+    """The sample that did worst."""
+    return min(samples, key=lambda sample: (_WORST_FIRST.index(sample.status), sample.score or 0.0))
 
 
 def _status(one: TrialResult, samples: Sequence[TrialResult]) -> str:

@@ -53,6 +53,13 @@ def _width(letter: str) -> int:
     return 2 if unicodedata.east_asian_width(letter) in ("W", "F") else 1
 
 
+def isolated(text: str) -> str:
+    """The text, isolated if it has letters that run from right to left, so that it reorders nothing beside it."""
+    if text.isascii() or not any(unicodedata.bidirectional(letter) in ("R", "AL") for letter in text):
+        return text
+    return f"\u2068{text}\u2069"
+
+
 def apart(score: float, mark: float) -> tuple[str, str]:
     """Both numbers with two decimal places, or with as many as needed to distinguish them."""
     places = next((places for places in range(2, PLACES) if f"{score:.{places}f}" != f"{mark:.{places}f}"), 2)

@@ -145,20 +145,22 @@ class RowIndex:
             for (place,) in self._database.execute(question, (*values, -1 if limit is None else limit)):
                 yield place
 
-    def case_names(self, selection: Selection) -> Iterator[tuple[str, str]]:
-        """Ids and suites of the cases with a chosen trial: those whose trials did not all end alike first.
+    def case_names(self, selection: Selection, *, different: bool = False) -> Iterator[tuple[str, str]]:
+        """Ids and suites of the cases with a chosen trial, in the order of the eval files.
 
-        Whether they did is a question of all trials with the chosen names.
+        Args:
+            selection: of the trials.
+            different: only cases whose trials with the chosen names did not all end alike.
         """
         where, values = self._where(replace(selection, statuses=()))
         codes = [STATUSES.index(status) for status in selection.statuses or STATUSES]
         question = (
             f'SELECT test_id, suite FROM trials JOIN groups ON number = "group"{where} '  # noqa: S608  # as above
             f"GROUP BY test_id, suite HAVING max(status IN ({', '.join('?' * len(codes))})) "
-            "ORDER BY min(status) = max(status), min(status) = 0, min(place)"
+            f'AND (min(status) <> max(status) OR NOT ?) ORDER BY min("order"), min(place)'
         )
         with self._refusals():
-            yield from self._database.execute(question, (*values, *codes))
+            yield from self._database.execute(question, (*values, *codes, different))
 
     def _where(self, selection: Selection) -> tuple[str, tuple[str | int, ...]]:
         clauses: list[str] = []

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from agentv.model.run.compared.side_by_side import CaseAnswers, SideBySide
+from agentv.reports.commands.answer_grid import render_grid
+from agentv.reports.commands.stored_run import ShowOptions
+from agentv.reports.text.escaping import cells
+from doubles.trials import finished, trial
+
+
+def answered(status="passed", output="yes", *, case="late", **given):
+    variables = {"q": "How\nlate?", "lang": "en", "customer": {"tier": 1}}
+    return (finished(status, trial=trial(case, vars=variables), output=output, **given),)
+
+
+def grid(answers, width=100, *, color=False, targets=("gpt", "claude"), prompts=(None,), cases=("late",)):
+    found = [CaseAnswers("refunds", "/repo/a.yaml", case, answers) for case in cases]
+    side = SideBySide(tuple(found), len(found), targets, prompts, (None,))
+    return render_grid(side, ShowOptions("/repo", color, width=width)).split("\n")
+
+
+def words(line):
+    return re.split(r"  +", line)
+
+
+def test_a_case_is_a_line_with_its_variables_and_every_answer():
+    answers = {
+        ("gpt", None, None): answered(output="within\n 30 days"),
+        ("claude", None, None): answered("failed", "no \x1b[2J"),
+    }
+    head, line = grid(answers)
+    assert words(head) == ["case", "q", "lang", "gpt", "claude"]  # objects are no short variables
+    assert words(line) == ["late", "How late?", "en", "✓ 1.00", "within 30 days", "✗ 0.00", "no \\x1b[2J"]
+    assert head.index("claude") == line.index("✗")
+
+
+def test_columns_are_named_by_prompt_and_target_where_there_are_several():
+    answers = {(target, prompt, None): answered() for target in ("gpt", "claude") for prompt in ("brief", "long")}
+    head, _ = grid(answers, prompts=("brief", "long"))
+    assert words(head)[-4:] == ["brief, gpt", "brief, claude", "long, gpt", "long, claude"]
+    assert words(grid({("gpt", None, None): answered()}, targets=("gpt",))[0])[-1] == "gpt"
+
+
+@pytest.mark.parametrize("width", [30, 50, 80, 200])
+def test_no_line_is_wider_than_the_terminal_and_columns_without_room_stand_below(width):
+    targets = tuple(f"target-{at}" for at in range(6))
+    answers = {(target, None, None): answered(output="漢 word" * 100, case="c" * 60) for target in targets}
+    lines = grid(answers, width, targets=targets, cases=("c" * 60, "d"))
+    assert max(map(cells, lines)) <= width
+    assert sum(line.count("✓ 1.00") for line in lines) == 12
+
+
+def test_errors_samples_and_what_did_not_run():
+    failed = finished("errored", trial=trial("late"), output=None)
+    samples = tuple(
+        finished(status, trial=trial("late", sample=at, repeat=3), output=f"answer {at}")
+        for at, status in enumerate(("passed", "failed", "passed"), 1)
+    )
+    answers = {("gpt", "p", None): (failed,), ("claude", "p", None): samples, ("gpt", "q", None): answered()}
+    _, line = grid(answers, 140, prompts=("p", "q"))
+    assert words(line)[1:] == ["! timeout", "no answer after 3 s", "✗ 2/3 0.00", "answer 2", "✓ 1.00", "yes"]
+    two = grid(answers | {("claude", "q", None): ()}, 140, prompts=("p", "q"))
+    assert words(two[1])[-1] == "did not run"
+
+
+def test_only_the_verdict_is_painted_and_arabic_reorders_nothing_beside_it():
+    _, line = grid({("gpt", None, None): answered(output="نعم")}, targets=("gpt",), color=True)
+    assert "\x1b[32m✓ 1.00\x1b[0m  \u2068نعم\u2069" in line
