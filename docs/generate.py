@@ -31,7 +31,7 @@ from agentv.authoring.convert.source_formats import FORMATS
 from agentv.authoring.dialects.eva.schema import AuthoredExam, AuthoredExamCase, AuthoredExamDefaults, AuthoredExamJudge
 from agentv.authoring.fields.decode import OptionsSchema, shape_of
 from agentv.authoring.fields.json_kinds import doc_of
-from agentv.authoring.fields.pacing import AuthoredRate, AuthoredRetry
+from agentv.authoring.fields.pacing import AuthoredPrice, AuthoredRate, AuthoredRetry
 from agentv.authoring.fields.schema import AuthoredSettings, AuthoredTarget
 from agentv.authoring.header.config import AuthoredConfig
 from agentv.authoring.json_schema.schema import Vocabulary, full_schema
@@ -269,7 +269,7 @@ def target_keys() -> str:
     ]
     inner = (
         f"A mapping in `{name}` has these keys:\n\n{option_table(options_of(cls))}"
-        for name, cls in (("retry", AuthoredRetry), ("rate", AuthoredRate))
+        for name, cls in (("retry", AuthoredRetry), ("rate", AuthoredRate), ("price", AuthoredPrice))
     )
     return paragraphs([table(["key", "value", "default", "meaning"], rows), *inner])
 

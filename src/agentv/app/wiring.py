@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentv.app.changed_files import ImportedCode, SuiteFiles, directories_of_targets, unchanged
 from agentv.app.plugins.guarded_target import connected as connect_target
+from agentv.app.priced_target import priced
 from agentv.engine.calls.call_throttle import CallThrottle
 from agentv.engine.calls.embeddings import EmbeddingCache, RecordedEmbedder
 from agentv.engine.calls.recorded_call import RecordedTarget, Unanswered
@@ -177,7 +178,9 @@ class Connections:
         found = self._targets.get(id(spec))
         if found is None:
             self._kept.append(spec)
-            connected = unchanged(connect_target(spec, self.executor), spec, self.imported, code_only=True)
+            connected = unchanged(
+                priced(connect_target(spec, self.executor), spec.price), spec, self.imported, code_only=True
+            )
             found = self._targets[id(spec)] = self.throttle.through(spec, connected)
         return found
 

@@ -275,5 +275,5 @@ def _no_data(what: str) -> Grade:
 
 def _unpriced() -> Grade:
     return Grade.errored(
-        "no-data", "the price of the target's model is not known, so the cost of the answer is not known"
+        "no-data", "the cost is not known: the target's model has no known price; set `price:` on the target"
     )

@@ -9,10 +9,12 @@ from typing import Annotated
 from agentv.authoring.source.nodes import MapNode, Node, Place
 from agentv.authoring.source.report import Report
 from agentv.model.suite.suite import Rate, Retry
+from agentv.model.values.price import Price
 from agentv.registry.fields import Alias, Between, Declared, Doc, Issue
 
 Milliseconds = Annotated[float, Between(0)]
 Status = Annotated[int, Between(100, 599)]
+Usd = Annotated[float, Between(0)]
 PerMinute = Annotated[float, Between(0.01)]
 
 
@@ -82,6 +84,22 @@ class AuthoredRate(Declared):
     def rate(self) -> Rate:
         """The rate limit for the engine."""
         return Rate(self.requests_per_minute, self.tokens_per_minute)
+
+
+@dataclass(frozen=True, slots=True)
+class AuthoredPrice(Declared):
+    """Price of a target's tokens."""
+
+    input: Annotated[Usd, Doc("US dollars per million input tokens")]
+    output: Annotated[Usd, Doc("US dollars per million output tokens")]
+    cached_input: Annotated[
+        Usd | None, Doc("US dollars per million input tokens read from a cache; default: as `input`")
+    ] = None
+
+    @property
+    def price(self) -> Price:
+        """The price for the engine."""
+        return Price(self.input, self.output, self.cached_input)
 
 
 FLAT = frozenset(

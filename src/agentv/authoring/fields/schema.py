@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from agentv.authoring.fields.decode import AsNode
-from agentv.authoring.fields.pacing import AuthoredRate, AuthoredRetry
+from agentv.authoring.fields.pacing import AuthoredPrice, AuthoredRate, AuthoredRetry
 from agentv.model.suite.assertion import Transform
 from agentv.model.suite.suite import Gate, Until
 from agentv.model.values.values import EMPTY, JsonObject
@@ -330,6 +330,7 @@ class AuthoredTarget(Declared):
     timeout_s: Annotated[Seconds | None, Doc("time limit for one attempt, in seconds")] = None
     retry: Annotated[AuthoredRetry | None, Doc("when to retry a failed call")] = None
     rate: Annotated[AuthoredRate | None, Doc("rate limit")] = None
+    price: Annotated[AuthoredPrice | None, Doc("price of its tokens; overrides the price list")] = None
     allow_empty: Annotated[bool, Doc("true: an empty answer counts as an answer")] = False
     thoughts: Annotated[
         Literal["strip", "keep"],

@@ -304,6 +304,7 @@ TARGET = Spellings(
             "timeout_s",
             "retry",
             "rate",
+            "price",
             "allow_empty",
             "thoughts",
             "fingerprint",

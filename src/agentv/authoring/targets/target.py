@@ -123,8 +123,10 @@ def _read(node: MapNode, providers: Registry[Provider], reading: Reading, retry:
     if provider.settings.finds_keys:
         secrets |= reading.environment_secrets()
     upstream = _upstream(settings, {**reading.scope.env, **env}, reading)
+    price = None if authored.price is None else authored.price.price
     if upstream is not None:
         secrets.add(upstream.api_key)
+        upstream = structs.replace(upstream, price=price)
     reading.secrets.update(secrets)
     search = search_paths({**reading.scope.env, **authored.env})
     report_misplaced(settings, own.get("command") or at, search, reading)
@@ -139,6 +141,7 @@ def _read(node: MapNode, providers: Registry[Provider], reading: Reading, retry:
         judge=authored.judge,
         retry=retry if authored.retry is None else authored.retry.over(retry),
         rate=None if authored.rate is None else authored.rate.rate,
+        price=price,
         workers=authored.workers,
         timeout_s=authored.timeout_s,
         allow_empty=authored.allow_empty,

@@ -296,6 +296,8 @@ def _reservation(account: TargetSpend | None, spec: TargetSpec, ask: str, about:
     if account is None:
         return None
     ceiling: Ceiling = getattr(spec.settings, ask, lambda _: UNKNOWN)(about)
+    if spec.price is not None:
+        ceiling = structs.replace(ceiling, usd=spec.price.at_most(ceiling.tokens))
     return account.reservation(ceiling)
 
 

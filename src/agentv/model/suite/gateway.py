@@ -7,6 +7,8 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+from agentv.model.values.price import Price
+
 ModelProtocol = Literal["openai", "anthropic", "gemini"]
 """Protocol of a model API: OpenAI's chat completions and responses, Anthropic's messages, Gemini's generateContent."""
 
@@ -43,12 +45,14 @@ class ModelUpstream(Struct, frozen=True):
             `https://generativelanguage.googleapis.com`.
         api_key: the real key, which no agent sees.
         faults: what is injected: an HTTP status as text, such as `429`, or `drop` → share of the calls, 0..1.
+        price: of its tokens; None: that of the price list.
     """
 
     protocol: ModelProtocol
     base_url: str
     api_key: str
     faults: Mapping[str, float] = field(default_factory=dict)
+    price: Price | None = None
 
     def __repr__(self) -> str:
         """The API without its key."""

@@ -16,6 +16,7 @@ from agentv.model.suite.search_paths import SearchPaths
 from agentv.model.suite.tools import ScriptedServer
 from agentv.model.suite.workspace import NO_WORK_LIMITS, Solution, Variant, WorkLimits, WorkspaceSpec, WorkspaceUse
 from agentv.model.values.message import Message
+from agentv.model.values.price import Price
 from agentv.model.values.span import Span
 from agentv.model.values.values import EMPTY, JsonObject
 
@@ -85,6 +86,7 @@ class TargetSpec(Struct, frozen=True):
 
     Attributes:
         settings: the provider's own options, an instance of its settings dataclass, an `agentv.ports.Connectable`.
+        price: of its tokens; None: that of the price list.
         thoughts: whether a thought block that begins an answer is part of the output that is graded.
         secrets: values that must never reach a file, a log or a report.
         fingerprint: sha256 of the settings without secrets, and of the target's own file where it has one.
@@ -105,6 +107,7 @@ class TargetSpec(Struct, frozen=True):
     judge: str | None = None
     retry: Retry = Retry()
     rate: Rate | None = None
+    price: Price | None = None
     workers: int | None = None
     timeout_s: float | None = None
     allow_empty: bool = False

@@ -54,6 +54,8 @@ class KnownModelApis:
         longest, answers = _limits_in(body)
         settings, surcharge = RequestSettings(_prices(upstream), model, longest), surcharge_of(body)
         most = settings.ceiling_of_body(body, answers=answers, besides=surcharge.tokens)
+        if upstream.price is not None:
+            return Ceiling(upstream.price.at_most(most.tokens), most.tokens)
         return most if most.usd is None else Ceiling(most.usd * surcharge.factor + surcharge.usd, most.tokens)
 
     def is_local(self, upstream: ModelUpstream) -> bool:
@@ -72,6 +74,8 @@ class KnownModelApis:
         self, upstream: ModelUpstream, model: str, tokens: TokenUsage | None, *, cache_written: int = 0
     ) -> float | None:
         """The price of a call; None where it is not known."""
+        if upstream.price is not None:
+            return upstream.price.cost(tokens)
         name = model.removeprefix("models/")
         return cost_of(_prices(upstream), name, tokens, cache_written=cache_written)
 
