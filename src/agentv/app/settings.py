@@ -161,6 +161,11 @@ class Selection:
             return ()
         return (self.filter,) if isinstance(self.filter, str) else self.filter
 
+    @property
+    def narrows(self) -> bool:
+        """Whether `chooses` may leave a case out."""
+        return self.filter is not None or bool(self.tags or self.exclude_tags)
+
     def chooses(self, case: Case) -> bool:
         """Whether a case is selected. Cases that one entry expands to can be selected by that entry's id."""
         if self.filter is not None and not any(

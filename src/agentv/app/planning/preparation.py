@@ -266,7 +266,7 @@ def _request(settings: EvalSettings) -> LoadRequest:
 
 
 def _plan_settings(settings: EvalSettings, suites: tuple[Suite, ...]) -> PlanSettings:
-    chosen = settings.chooses if settings.filter is not None or settings.tags or settings.exclude_tags else everyone
+    chosen = settings.chooses if settings.narrows else everyone
     return PlanSettings(
         repeat=settings.repeat,
         threshold=settings.threshold,
