@@ -74,7 +74,8 @@ def test_install_lines_work_without_a_release() -> None:
 def test_the_install_page_lists_every_extra() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     text = (ROOT / "docs" / "how-to" / "install.md").read_text(encoding="utf-8")
-    assert [extra for extra in project["optional-dependencies"] if f"`{extra}`" not in text] == []
+    extras = (extra for extra, packages in project["optional-dependencies"].items() if packages)  # older ones are empty
+    assert [extra for extra in extras if f"`{extra}`" not in text] == []
 
 
 def test_the_navigation_names_every_page() -> None:
