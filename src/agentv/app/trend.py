@@ -15,10 +15,9 @@ from agentv.app.compare.judging import Part, cluster_of_pair
 from agentv.app.compare.matching import Matched, match
 from agentv.app.compare.records import differences, suites_of
 from agentv.app.compare.settings import same_rate
-from agentv.app.results.finding import runs_in
 from agentv.app.results.listing import listed_run
 from agentv.app.results.pins import pinned_runs
-from agentv.app.results.place import RESULTS, place_holding
+from agentv.app.results.place import RESULTS, place_holding, runs_in
 from agentv.app.results.planned import partial_in
 from agentv.authoring.source.files import shown
 from agentv.authoring.source.nearest import did_you_mean

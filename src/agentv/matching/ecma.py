@@ -9,14 +9,9 @@ from __future__ import annotations
 
 import re
 import sys
-from functools import lru_cache
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
-from agentv.matching.patterns import PatternError, compiled
 from agentv.model.values.lazy_pattern import lazy_pattern
-
-if TYPE_CHECKING:
-    from regex import Pattern
 
 _DIGIT = "0-9"
 _WORD = "A-Za-z0-9_"
@@ -38,18 +33,17 @@ _COUNT = lazy_pattern(r"\{\d+(?:,\d*)?\}", re.ASCII)
 _NAMED = lazy_pattern(r"\(\?<(?P<name>[A-Za-z_$][\w$]*)>")
 
 
-@lru_cache(maxsize=2048)
-def compiled_ecma(pattern: str, flags: str = "") -> Pattern[str]:
-    """The expression, ready to search.
+def translated(pattern: str, flags: str = "") -> str:
+    """The same expression for `regex`.
 
     Args:
         pattern: in the syntax of ECMA-262, read as with its flag `u`.
         flags: letters of JavaScript: `i` ignores case, `m` has ^ and $ match at lines, `s` has a dot match line ends.
 
     Raises:
-        PatternError: it is no such expression.
+        ValueError: it is no such expression.
     """
-    return compiled(_Translation(pattern, flags).translated(), "i" if "i" in flags else "")
+    return _Translation(pattern, flags).translated()
 
 
 class _Translation:
@@ -159,7 +153,7 @@ class _Translation:
         return re.escape(letter)
 
     def _refuse(self, message: str) -> NoReturn:
-        raise PatternError(f"{message} at position {self._at}")
+        raise ValueError(f"{message} at position {self._at}")
 
 
 _LETTERS = {"f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "0": "\0"}
@@ -171,7 +165,7 @@ def _character(found: re.Match[str]) -> str | None:
         return bytes.fromhex(found["high"] + found["low"]).decode("utf-16-be")
     if digits := found["point"] or found["four"] or found["two"]:
         if int(digits, 16) > sys.maxunicode:
-            raise PatternError(f"'{found[0]}' is no character")
+            raise ValueError(f"'{found[0]}' is no character")
         return chr(int(digits, 16))
     if found["control"]:
         return chr(ord(found["control"]) % 32)

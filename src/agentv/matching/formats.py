@@ -8,8 +8,7 @@ from contextlib import suppress
 from datetime import date
 from ipaddress import IPv4Address, IPv6Address
 
-from agentv.matching.ecma import compiled_ecma
-from agentv.matching.patterns import PatternError
+from agentv.matching.patterns import JAVASCRIPT, PatternError, compiled
 from agentv.model.values.lazy_pattern import lazy_pattern
 
 _LONGEST_HOST = 253
@@ -117,7 +116,7 @@ def _regex(text: str) -> bool:
     if len(text) > _LONGEST_REGEX:
         return False
     with suppress(PatternError):
-        compiled_ecma(text)
+        compiled(text, JAVASCRIPT)
         return True
     return False
 

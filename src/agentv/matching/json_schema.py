@@ -38,9 +38,8 @@ from referencing import Registry, Resource, Specification
 from referencing import jsonschema as specifications
 from referencing.exceptions import NoSuchResource, Unresolvable
 
-from agentv.matching.ecma import compiled_ecma
 from agentv.matching.formats import FORMATS
-from agentv.matching.patterns import TIMEOUT_S, PatternError, search
+from agentv.matching.patterns import JAVASCRIPT, TIMEOUT_S, PatternError, compiled, search
 from agentv.model.values.excerpts import LIMIT, excerpt
 from agentv.model.values.response import Failure
 from agentv.model.values.values import Json
@@ -300,7 +299,7 @@ def _keyword_issues(schema: Mapping[str, Any], resolver: Any, draft: _Draft, opt
         return
     for pattern in (schema.get("pattern"), *schema.get("patternProperties", ())):
         try:
-            compiled_ecma(pattern or "")
+            compiled(pattern or "", JAVASCRIPT)
         except PatternError as error:
             yield Issue((option,), f"the pattern {excerpt(repr(pattern))} does not compile: {error}", "bad-regex")
     named = schema.get("format")
@@ -345,7 +344,7 @@ def _nearest(name: str, known: Collection[str]) -> str | None:
 
 
 def _matches(pattern: str, text: str) -> bool:
-    return search(compiled_ecma(pattern), text, max(_deadline.get() - monotonic(), 0.001)) is not None
+    return search(compiled(pattern, JAVASCRIPT), text, max(_deadline.get() - monotonic(), 0.001)) is not None
 
 
 def _pattern(validator: Any, pattern: str, instance: Any, _schema: Any) -> Iterator[ValidationError]:

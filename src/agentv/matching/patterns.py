@@ -43,14 +43,14 @@ def compiled(pattern: str, flags: str = "") -> Pattern[str]:
     """
     import regex
 
-    if JAVASCRIPT in flags:
-        from agentv.matching.ecma import compiled_ecma  # few patterns are
-
-        return compiled_ecma(pattern, flags.replace(JAVASCRIPT, ""))
-    bits = 0
-    for letter in flags:
-        bits |= getattr(regex, FLAGS[letter])
     try:
+        if JAVASCRIPT in flags:
+            from agentv.matching.ecma import translated  # few patterns are
+
+            pattern, flags = translated(pattern, flags.replace(JAVASCRIPT, "")), "i" if "i" in flags else ""
+        bits = 0
+        for letter in flags:
+            bits |= getattr(regex, FLAGS[letter])
         return regex.compile(pattern, bits)
     except (regex.error, RecursionError, OverflowError, ValueError) as error:
         raise PatternError(str(error)) from None

@@ -1,7 +1,6 @@
 import pytest
 
-from agentv.matching.ecma import compiled_ecma
-from agentv.matching.patterns import PatternError
+from agentv.matching.patterns import JAVASCRIPT, PatternError, compiled
 
 FOUND = [
     ("^\\d+$", "12\n", False),
@@ -53,7 +52,7 @@ FOUND = [
 
 @pytest.mark.parametrize(("pattern", "text", "found"), FOUND)
 def test_a_pattern_means_what_it_means_in_javascript(pattern, text, found):
-    assert (compiled_ecma(pattern).search(text) is not None) is found
+    assert (compiled(pattern, JAVASCRIPT).search(text) is not None) is found
 
 
 @pytest.mark.parametrize(
@@ -61,7 +60,7 @@ def test_a_pattern_means_what_it_means_in_javascript(pattern, text, found):
     [("ABC", "i", "abc", True), ("^b$", "m", "a\nb\nc", True), ("a.b", "s", "a\nb", True), ("a.b", "", "a\nb", False)],
 )
 def test_flags(pattern, flags, text, found):
-    assert (compiled_ecma(pattern, flags).search(text) is not None) is found
+    assert (compiled(pattern, flags + JAVASCRIPT).search(text) is not None) is found
 
 
 @pytest.mark.parametrize(
@@ -82,4 +81,4 @@ def test_flags(pattern, flags, text, found):
 )
 def test_what_javascript_has_not_is_no_pattern(pattern, reason):
     with pytest.raises(PatternError, match=reason.replace("$", r"\$").replace("^", r"\^")):
-        compiled_ecma(pattern)
+        compiled(pattern, JAVASCRIPT)

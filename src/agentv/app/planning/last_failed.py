@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from agentv.app.results.finding import runs_in
+from agentv.app.results.place import runs_in
 from agentv.engine.failed_trials import FailedKey, FailedTrials
 from agentv.engine.plan import Plan
 from agentv.errors import StoreError

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
+from agentv.app.results.place import begun, runs_in
 from agentv.authoring.source.files import shown
 from agentv.errors import StoreError, UsageError
 from agentv.store.files.directory import RUN, holds_run, read_document, results_directory, without_record
@@ -23,7 +24,7 @@ def find_run(named: str, root: Path, out: str | None = None, *, action: str = "r
     if named == "last":
         if out is not None:
             return Path(out)
-        runs = sorted((path for path in results.iterdir() if holds_run(path)) if results.is_dir() else (), key=_begun)
+        runs = sorted((path for path in results.iterdir() if holds_run(path)) if results.is_dir() else (), key=begun)
         if not runs:
             raise UsageError(f"cannot {action}: {shown(str(results))} has no runs")
         return _recorded(runs[-1])
@@ -58,26 +59,3 @@ def _recorded(run: Path) -> Path:
     if (run / RUN).is_file():
         return run
     raise UsageError(without_record(run), f"restore {RUN}, or give another run by its id")
-
-
-def runs_in(results: Path, *, damaged: bool = False) -> list[Path]:
-    """The directories of all runs that lie in one directory, oldest first; none where it is not there.
-
-    Args:
-        results: the directory.
-        damaged: those without a `run.json` too.
-    """
-    is_run = holds_run if damaged else _has_record
-    found = (path for path in results.iterdir() if is_run(path)) if results.is_dir() else ()
-    return sorted(found, key=_begun)
-
-
-def _has_record(run: Path) -> bool:
-    return (run / RUN).is_file()
-
-
-def _begun(run: Path) -> tuple[str, int]:
-    """When a run began, to the second by its id; within one by what was written last."""
-    second, _, _ = run.name.partition("-")
-    record = run / RUN
-    return second, (record if record.exists() else run).stat().st_mtime_ns

@@ -1,4 +1,4 @@
-"""Locations of results and cache (SPEC section 13)."""
+"""Locations of results and cache (SPEC section 13), and the runs that lie in one."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from agentv.authoring.source.files import exists, is_directory, upwards
+from agentv.store.files.directory import RUN, holds_run
 
 RESULTS = "results"
 CACHE = "cache"
@@ -60,3 +61,26 @@ def _projects(directory: str) -> Iterator[str]:
 
 def _holds(place: Path, what: str) -> bool:
     return (place / ".agentv" / what).is_dir()
+
+
+def runs_in(results: Path, *, damaged: bool = False) -> list[Path]:
+    """The directories of all runs that lie in one directory, oldest first; none where it is not there.
+
+    Args:
+        results: the directory.
+        damaged: those without a `run.json` too.
+    """
+    is_run = holds_run if damaged else _has_record
+    found = (path for path in results.iterdir() if is_run(path)) if results.is_dir() else ()
+    return sorted(found, key=begun)
+
+
+def _has_record(run: Path) -> bool:
+    return (run / RUN).is_file()
+
+
+def begun(run: Path) -> tuple[str, int]:
+    """When a run began, to the second by its id; within one by what was written last."""
+    second, _, _ = run.name.partition("-")
+    record = run / RUN
+    return second, (record if record.exists() else run).stat().st_mtime_ns

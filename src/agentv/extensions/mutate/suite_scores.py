@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from agentv.app.results.finding import runs_in
-from agentv.app.results.place import RESULTS, place_holding
+from agentv.app.results.place import RESULTS, place_holding, runs_in
 from agentv.app.results.stored import open_run
 from agentv.errors import AgentvError
 from agentv.extensions.mutate.mutating import DeadlineError, MutationSettings, chosen_operators, mutate_run

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from msgspec import structs
 
-from agentv.app.results.finding import find_run, runs_in
-from agentv.app.results.place import RESULTS, place_holding
+from agentv.app.results.finding import find_run
+from agentv.app.results.place import RESULTS, place_holding, runs_in
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.header.config import read_config
 from agentv.authoring.prompt_library.library import library_reading
