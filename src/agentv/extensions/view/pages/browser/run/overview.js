@@ -107,6 +107,7 @@ function verdict(state) {
         ),
       ),
     ),
+    element("p", { class: "seeall" }, element("a", { href: state.answers() }, "See every answer")),
     run.facts.labels
       ? element(
           "div",
