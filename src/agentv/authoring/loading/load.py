@@ -17,7 +17,7 @@ from agentv.authoring.fields.request import LoadRequest, Registries
 from agentv.authoring.loading.samples import refuse_unreadable
 from agentv.authoring.loading.suite import SuiteReader
 from agentv.authoring.prompt_library.files import is_exam
-from agentv.authoring.source.files import is_directory, is_file
+from agentv.authoring.source.files import is_directory, is_file, shown
 from agentv.authoring.source.nearest import nearest
 from agentv.authoring.source.nodes import node_of
 from agentv.authoring.source.report import Report
@@ -148,7 +148,7 @@ def _in_directory(written: str) -> Iterator[str]:
         patterns = "*.eval.yaml, *.eval.yml, *.eval.py, EVAL.yaml, promptfooconfig.yaml, and eval.yml next to a prompt"
         raise UsageError(f"{written} contains no eval files", f"eval files are named {patterns}; give others by name")
     for path in found:
-        refuse_unreadable(path)
+        refuse_unreadable(shown(path))
         yield _absolute(Path(path))
 
 

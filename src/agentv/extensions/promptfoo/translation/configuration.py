@@ -51,10 +51,12 @@ def eval_file(path: Path, root: MapNode, source: Source) -> Mapping[str, Node]:
         source: of the configuration; gets warnings with its places.
     """
     root = resolved(root, source)
+    providers = _listed(root.get("providers") or root.get("targets"))
     source = replace(
         source,
         only_shown=not _has_assertions(root),
-        asks_no_model=all(map(is_program, _listed(root.get("providers") or root.get("targets")))),
+        asks_no_model=all(map(is_program, providers)),
+        asks_programs=any(map(is_program, providers)),
         pictures=picture_variables(root),
         declared_calls=declared_calls(root, source),
     )

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from glob import has_magic
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -19,6 +19,7 @@ from agentv.authoring.source.yaml import read_yaml
 from agentv.extensions.promptfoo.translation.contents import messages_in
 from agentv.extensions.promptfoo.translation.generated import names_code
 from agentv.extensions.promptfoo.translation.source import FILE, Source, chat, mapping, text_node
+from agentv.templating import has_placeholder
 
 _SEPARATOR = re.compile(r"^[ \t]*---[ \t]*$", re.MULTILINE)
 _DUMPED = re.compile(r"(?<=[:,\[])\s*\{\{-?\s*([\w.]+)\s*\|\s*(?:dump|tojson)(?:\(\))?(?:\s*\|\s*safe)?\s*-?\}\}")
@@ -211,11 +212,37 @@ def _as_json(text: str, at: Place) -> Scalar:
 
 
 def content_of(node: Node, source: Source) -> Node:
-    """A prompt as an input: a text, or messages where it is written as JSON."""
+    """A prompt as an input: a text; or messages where it is written as JSON and a model is asked."""
     if not isinstance(node, Scalar):
         return node
-    found = chat(_DUMPED.sub(r'"{{ \1 }}"', node.text), node.at)
-    if found is None:
-        text = f"{{% raw %}}{node.text}{{% endraw %}}" if _PARTIAL.search(node.text) else node.text
+    found = None if source.asks_no_model else chat(_DUMPED.sub(r'"{{ \1 }}"', node.text), node.at)
+    if found is not None:
+        if source.asks_programs:
+            hint = "run them apart: write a configuration for each"
+            source.tell(node, "a prompt of messages for a model and for a program has no equivalent", hint)
+        return messages_in(found, source)
+    text = f"{{% raw %}}{node.text}{{% endraw %}}" if _PARTIAL.search(node.text) else node.text
+    try:
+        data = json.loads(node.text)
+    except ValueError:
         return text_node(text, node.at)
-    return messages_in(found, source)
+    return text_node(_rendered_json(data) if isinstance(data, dict | list) else text, node.at)
+
+
+def _rendered_json(data: Any) -> str:
+    """A template of JSON whose texts are rendered one by one, as promptfoo does, so that they cannot break it."""
+    texts: list[str] = []
+
+    def expression(value: Any) -> str:
+        if isinstance(value, dict):
+            return f"{{{', '.join(f'{json.dumps(key)}: {expression(one)}' for key, one in value.items())}}}"
+        if isinstance(value, list):
+            return f"[{', '.join(map(expression, value))}]"
+        if not isinstance(value, str) or not has_placeholder(value):
+            return json.dumps(value, ensure_ascii=False)
+        texts.append(value)
+        return f"text_{len(texts)}"
+
+    written = expression(data)
+    sets = (f"{{% set text_{number} %}}{text}{{% endset %}}" for number, text in enumerate(texts, 1))
+    return f"{''.join(sets)}{{{{ {written} | dump(2) }}}}"

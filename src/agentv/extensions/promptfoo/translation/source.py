@@ -44,6 +44,7 @@ class Source(Struct, frozen=True):
         declared_calls: what the providers declare as `tools` and as `functions`.
         only_shown: no test has an assertion, so that what an answer holds changes no verdict.
         asks_no_model: every provider is a program or an echo, which settings of models do not reach.
+        asks_programs: some provider is one.
         asked: the texts of the prompts, which functions that compute variables get.
         uncalled: functions that return tests and were not called.
     """
@@ -55,6 +56,7 @@ class Source(Struct, frozen=True):
     declared_calls: Mapping[str, Node] = field(default_factory=dict)
     only_shown: bool = False
     asks_no_model: bool = False
+    asks_programs: bool = False
     within: tuple[str, ...] = ()
     asked: tuple[str, ...] = ()
     uncalled: list[Node] = field(default_factory=list)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import mimetypes
 import re
 from collections.abc import Mapping
 from glob import has_magic
@@ -137,6 +139,10 @@ def _of_file(node: Scalar, source: Source) -> Node | None:
         items = [_of_file(text_node(f"{FILE}{one}", node.at), source) for one in source.matched(node) or ()]
         return ListNode([item for item in items if item is not None], node.at)
     suffix = PurePosixPath(path).suffix.lower()
+    if suffix in _BINARY and suffix != ".pdf" and source.asks_no_model and source.admits(path, node):
+        data = base64.b64encode(source.reading.reader.read(str(source.directory / path))).decode()
+        kind = mimetypes.guess_type(path)[0] or ""
+        return text_node(f"data:{kind};base64,{data}" if kind.startswith("image/") else data, node.at)
     if suffix in _BINARY:
         hint = "name the file in the prompt: a block {type: image, value: PATH} or {type: file, value: PATH}"
         source.tell(node, f"a variable cannot hold the file '{path}'", hint)

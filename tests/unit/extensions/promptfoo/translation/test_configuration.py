@@ -617,11 +617,12 @@ def test_labels_and_files_of_prompts_stay(tmp_path: Path) -> None:
     prompts += "{raw: 'Tell {{ a }}', label: tell}]"
     document, told = converted(f"prompts: {prompts}\n{HEAD}tests: [{TEST}]\n", tmp_path)
     assert told == []
+    document["prompts"][3] = document["prompts"][3].rpartition("{% endset %}")[2]
     assert document["prompts"] == [
         {"label": "cite", "prompt": "file://ask.txt"},
         "One {{ a }}",
         "Two {{ a }}",
-        "file://chat.json",
+        '{{ [{"role": "user", "content": text_1}] | dump(2) }}',
         "write.py:write",
         {"label": "tell", "prompt": "Tell {{ a }}"},
     ]
@@ -644,7 +645,7 @@ def test_blocks_of_other_apis_are_written_as_ours(tmp_path: Path) -> None:
         {"type": "video", "url": "b"},
     ]
     (tmp_path / "chat.json").write_text(json.dumps([{"role": "user", "content": blocks}]))
-    document, told = converted(f"prompts: [file://chat.json]\n{HEAD}tests: [{TEST}]\n", tmp_path)
+    document, told = converted(f"prompts: [file://chat.json]\nproviders: [openai:gpt-5]\ntests: [{TEST}]\n", tmp_path)
     assert told == ["a 'video' block of a message has no equivalent"]
     assert document["tests"][0]["input"][0]["content"][:3] == [
         {"type": "text", "value": "See {{ a }}"},
@@ -859,7 +860,7 @@ def test_a_configuration_without_prompts_asks_the_variable_prompt(tmp_path: Path
 BLOCKS = """
 prompts:
   - '[{"role": "user", "content": [BLOCK]}]'
-providers: [echo]
+providers: [openai:gpt-5]
 tests: [{vars: {image: file://cat.png}, assert: [{type: contains, value: a}]}]
 """
 
@@ -949,10 +950,34 @@ def test_a_context_that_code_takes_from_the_answer_is_kept(tmp_path: Path) -> No
 
 def test_messages_whose_texts_nunjucks_writes_as_json_are_messages(tmp_path: Path) -> None:
     prompt = '\'[{"role": "system", "content": {{ s | dump }}}, {"role": "user", "content": {{ u | dump | safe }}}]\''
-    text = f"prompts: [{prompt}]\nproviders: [echo]\ntests: [{{vars: {{s: 'a \"b\"', u: c}}, "
+    text = f"prompts: [{prompt}]\nproviders: [openai:gpt-5]\ntests: [{{vars: {{s: 'a \"b\"', u: c}}, "
     document, told = converted(text + "assert: [{type: contains, value: c}]}]\n", tmp_path)
     assert told == []
     assert document["tests"][0]["input"] == [
         {"role": "system", "content": "{{ s }}"},
         {"role": "user", "content": "{{ u }}"},
     ]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "answer"),
+    [
+        (
+            '[{"role": "user", "content": "Say {{ a }}"}]',
+            '[\n  {\n    "role": "user",\n    "content": "Say \\"b\\""\n  }\n]',
+        ),
+        ('{"ask": "{{ a }}", "n": 1.0}', '{\n  "ask": "\\"b\\"",\n  "n": 1\n}'),
+        ('[{"role": "user", "content": {{ a | dump }}}]', '[{"role": "user", "content": "\\"b\\""}]'),
+    ],
+)
+def test_a_program_gets_messages_as_json(prompt: str, answer: str, tmp_path: Path) -> None:
+    (tmp_path / "chat.json").write_text(prompt)
+    check = json.dumps({"type": "equals", "value": answer})
+    text = f"prompts: [file://chat.json]\nproviders: [echo]\ntests: [{{vars: {{a: '\"b\"'}}, assert: [{check}]}}]\n"
+    assert evaluate(str(write(tmp_path, text))).status == ExitStatus.PASSED
+
+
+def test_a_prompt_of_messages_for_a_model_and_a_program_is_an_error(tmp_path: Path) -> None:
+    prompt = json.dumps([{"role": "user", "content": "a"}])
+    _, told = converted(f"prompts: ['{prompt}']\nproviders: [echo, openai:gpt-5]\ntests: [{TEST}]\n", tmp_path)
+    assert told == ["a prompt of messages for a model and for a program has no equivalent"]
