@@ -126,7 +126,7 @@ class AcmeList(DocumentDialect):
     def claims(self, path, root, data):
         return data.startswith(b"acme")
 
-    def translate(self, path, root, reading, *, calls):
+    def translate(self, path, root, reading, around):
         tests = [
             {"id": word, "input": word, "assert": [{"type": "contains", "value": word}]} for word in plain(root)["acme"]
         ]

@@ -157,7 +157,7 @@ class SuiteReader:
             return None
         found = dialect(str(claims[0].name))
         assert isinstance(found, DocumentDialect)  # noqa: S101  # no other claims a document
-        if _has_its_own_cases(context, f"this {found.title} has cases of its own"):
+        if _has_its_own_cases(context, f"this file is {found.title}"):
             return None
         if isinstance(root, MapNode):
             header = HeaderReader(self.path, context.request, context.registries)

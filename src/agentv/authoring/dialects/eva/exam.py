@@ -60,7 +60,7 @@ FORMS = "lists 'should_trigger' and 'should_not_trigger', a list of 'query' and 
 class ExamDialect(DocumentDialect):
     """`eval.yml` beside a prompt, and any file with the keys of one."""
 
-    title = "exam of a prompt"
+    title = "an exam of a prompt"
 
     def claims(self, path: str, root: Node, data: bytes) -> bool:  # noqa: ARG002  # of the interface
         """Whether a file is an exam: by its name and place, or `cases` with keys that no eval file has."""
