@@ -21,6 +21,10 @@ from agentv.model.suite.suite import Suite, TargetSpec
 from agentv.model.values.span import Span
 from agentv.model.values.values import Json
 
+PASTE_MODEL = """name one on the command line: --target {provider}:MODEL, or in .agentv/targets.yaml
+  defaults:
+    target: {provider}:MODEL"""
+
 
 class SuiteTargets(Struct, frozen=True):
     """The targets and judges of one suite.
@@ -132,9 +136,9 @@ class SuiteTargets(Struct, frozen=True):
             request.given_target is not None or request.targets or not is_empty(node) or self.registry.default_target
         )
         if request.for_run and untargeted and not named and not self.registry.is_unreadable(reading):
-            reading.report.error(
-                "no-target", span, "no target is set, so there is nothing to test", notes=PASTE.splitlines()
-            )
+            message, provider = "no target is set, so there is nothing to test", self.registry.default_provider
+            paste = PASTE if provider is None else PASTE_MODEL.replace("{provider}", provider)
+            reading.report.error("no-target", span, message, notes=paste.splitlines())
 
     def _given(self, given: TargetSpec | Mapping[str, Json], reading: Reading) -> Iterator[TargetSpec]:
         if isinstance(given, TargetSpec):

@@ -152,6 +152,18 @@ def test_what_sat_holds_the_settings_of_its_model_and_nothing_of_targets_that_it
     assert {name for name in run if run[name] != edited[name]} == {own}
 
 
+def test_an_eval_file_that_says_whose_exam_it_is_is_one(tmp_path: Path) -> None:
+    text = "target: echo\nexam: {prompt: p, description: Cuts., directory: prompts/p}\n"
+    text += "prompt: {file: prompts/p/prompt.md, sections: true}\n"
+    text += "tests: [{id: a, vars: {file: x}, assert: [contains: x]}]\n"
+    suites, found = outcome(repository(tmp_path, {**PROMPT, "a.eval.yaml": text}) / "a.eval.yaml")
+    assert found == ()
+    exam = suites[0].exam
+    assert exam is not None
+    assert (exam.prompt, exam.directory) == ("p", str(tmp_path / "prompts/p"))
+    assert set(exam.texts) == {"prompt.md", "../../a.eval.yaml", DESCRIPTION, "targets.yaml#echo"}
+
+
 def test_a_prompt_has_one_exam(tmp_path: Path) -> None:
     assert found_in(tmp_path, EXAM, {**PROMPT, "prompts/p/eval.yaml": EXAM}) == ["1: bad-prompt-file"]
 

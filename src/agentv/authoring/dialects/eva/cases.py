@@ -87,6 +87,7 @@ class ExamCases:
             report.error("bad-case", node, f"a case must be a mapping, found {kind_of(node)}")
             return None
         keys: AuthoredExamCase = read_exam_keys(AuthoredExamCase, node, "a case", _MISPLACED, self._reading)
+        name = self._name(node, keys.name) or node_of(f"case {number}", node.at)
         own = read_judge(keys.judge, self._reading)
         inputs = self._inputs(node, keys)
         checks = self._checks(node, keys, own)
@@ -100,7 +101,7 @@ class ExamCases:
             self._unused.look(inputs, checks, keys.expected_output)
         typed = {key for key in _SAME if getattr(keys, key) not in (None, {})}
         made: dict[str, Node | None] = {
-            "id": self._name(node, keys.name) or node_of(f"case {number}", node.at),
+            "id": name,
             "vars": stand_ins(self._prompt, checks) if inputs is None else inputs.values,
             "input": node_of("the prompt cannot be read", node.at) if self._prompt is None else None,
             **{key: node.items[key] for key in _SAME if key in typed},

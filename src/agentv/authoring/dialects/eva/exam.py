@@ -34,6 +34,7 @@ _OF_CASES = frozenset({"inputs", "inputs_from"})
 _TOP: Mapping[str, str] = {
     "tests": "the cases of an exam are under 'cases'",
     **dict.fromkeys(("model", "target", "targets", "judge", "timeout_s"), "it belongs under 'defaults'"),
+    **dict.fromkeys(("provider", "providers"), "name the model under 'defaults': defaults: {model: …}"),
     **dict.fromkeys(("description", "status", "owner", "tags", "id"), "it belongs in meta.yaml"),
     **dict.fromkeys(("assert", "assertions", "rubric"), "it belongs to a case"),
     **dict.fromkeys(("pass_threshold", "scale", "votes"), "it belongs under 'judge' of a case or of 'defaults'"),
@@ -50,7 +51,7 @@ _DEFAULTS: Mapping[str, str] = {
 }
 """What people write there → the hint."""
 
-_NAMES = {"model": "target", "target": "target", "targets": "target", "judge": "judge"}
+_NAMES = {**dict.fromkeys(("model", "target", "targets", "provider", "providers"), "target"), "judge": "judge"}
 """Key that names a model → what is not missing then."""
 
 FORMS = "lists 'should_trigger' and 'should_not_trigger', a list of 'query' and 'should_trigger', or the file of one"

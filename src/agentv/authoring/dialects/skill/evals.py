@@ -77,7 +77,7 @@ class AuthoredEval(Declared):
 class SkillDialect(DocumentDialect):
     """`evals.json` of a skill, and lists of queries for its description."""
 
-    title = "tests of an Agent Skill"
+    title = "a file with tests of an Agent Skill"
 
     def claims(self, path: str, root: Node, data: bytes) -> bool:  # noqa: ARG002  # of the interface
         """Whether a file holds queries, or evals."""
