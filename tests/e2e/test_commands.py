@@ -285,6 +285,7 @@ def test_the_row_has_the_keys_of_the_format_in_their_order(project):
         "case_sha256",
         "key",
         "schema_version",
+        "position",
     ]
     assert list(row["scores"][0]) == [
         "name",

@@ -6,41 +6,15 @@ from array import array
 from collections.abc import Container, Iterable, Iterator, Mapping
 from pathlib import Path
 from struct import Struct as Packed
-from typing import Any, Protocol
+from typing import Any
 
-import msgspec
-
+from agentv.model.run.row import Row
 from agentv.model.values.values import JsonObject
 from agentv.store.files.lines import lines_at
-from agentv.store.rows.reading import read_lines_as
+from agentv.store.rows.reading import read_placed_rows, row_in
 
 _PACKED = Packed(">6I")
 _PLACE = Packed(">Q")
-
-
-class PlacedRow(Protocol):
-    """The keys of a row that determine its place."""
-
-    eval_path: str | None
-    suite: str
-    position: int
-    prompt_id: str | None
-    target: str
-    variant: str | None
-    sample: int
-
-
-class _Row(msgspec.Struct, gc=False):
-    target: str
-    eval_path: str | None = None
-    suite: str = ""
-    position: int = 0
-    prompt_id: str | None = None
-    variant: str | None = None
-    sample: int = 1
-
-
-_rows = msgspec.json.Decoder(_Row)
 
 
 class FileOrder:
@@ -57,7 +31,7 @@ class FileOrder:
         self._targets = _ranks(_names(suites, "targets", "name"))
         self._variants = _ranks(_names(suites, "variants", "name"))
 
-    def key(self, row: PlacedRow) -> bytes:
+    def key(self, row: Row) -> bytes:
         """A key to sort by. Rows of older versions, which do not know their case's position, have one in common."""
         suite = _rank(self._suites, (row.eval_path, row.suite))
         if not row.position:
@@ -75,16 +49,12 @@ def places_in_order(index: Path, record: JsonObject, without: Container[int] = (
         without: numbers of lines, from 1, that are left out.
 
     Raises:
-        StoreError: a line is no row.
+        StoreError: a line is not a row, or a newer agentv wrote it.
     """
     order = FileOrder(record)
-    keys = [order.key(row) + _PLACE.pack(place) for place, row in read_lines_as(_rows.decode, index, without)]
+    keys = [order.key(row) + _PLACE.pack(place) for place, row in read_placed_rows(index, without)]
     keys.sort()
     return array("q", (_PLACE.unpack_from(key, _PACKED.size)[0] for key in keys))
-
-
-class _Variables(msgspec.Struct, gc=False):
-    vars: dict[str, msgspec.Raw] = {}
 
 
 def variable_names(index: Path, places: Iterable[int]) -> list[str]:
@@ -94,8 +64,7 @@ def variable_names(index: Path, places: Iterable[int]) -> list[str]:
         index: the `index.jsonl`.
         places: where the rows begin, in bytes.
     """
-    decode = msgspec.json.Decoder(_Variables).decode
-    return list(dict.fromkeys(name for _, line in lines_at(index, places) for name in decode(line).vars))
+    return list(dict.fromkeys(name for _, line in lines_at(index, places) for name in row_in(line).vars))
 
 
 def _listed(found: Any) -> list[Any]:

@@ -2,6 +2,9 @@ from __future__ import annotations
 
 from array import array
 
+import pytest
+
+from agentv.errors import StoreError
 from agentv.store.files.encoding import to_json
 from agentv.store.rows.ordering import places_in_order, variable_names
 from agentv.store.rows.results import read_results_at
@@ -57,3 +60,10 @@ def test_a_run_without_rows_has_none(tmp_path):
 def test_variables_are_named_as_they_appear(tmp_path):
     path = written(tmp_path / "index.jsonl", trial("a", vars={"q": 1}), trial("b", vars={"p": {"x": 1}, "q": 2}))
     assert variable_names(path, places_in_order(path, RECORD)) == ["q", "p"]
+
+
+def test_a_damaged_row_is_named(tmp_path):
+    path = written(tmp_path / "index.jsonl", trial("a"))
+    path.write_bytes(path.read_bytes() + b"{}\n")
+    with pytest.raises(StoreError, match="jsonl:2: not a row of a run"):
+        places_in_order(path, RECORD)
