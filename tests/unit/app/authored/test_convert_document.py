@@ -28,7 +28,7 @@ def project(tmp_path: Path) -> Iterator[Path]:
 
 
 def loaded(path: Path) -> Suite:
-    (suite,) = load(LoadRequest((str(path),), for_run=False), registries()).suites
+    (suite,) = load(LoadRequest((str(path),), for_run=False, makes=True), registries()).suites
     return suite
 
 
@@ -68,6 +68,17 @@ def test_an_eval_file_means_what_the_exam_means(name: str, tmp_path: Path) -> No
         path = convert_document(source, "eva", None, {}).path
         assert meaning(loaded(path)) == meaning(replace(loaded(source), exam=None))
         assert "sections: true" in path.read_text()
+
+
+def test_a_converted_exam_shows_the_judge_the_other_prompts_of_the_library(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    shutil.copytree(VALID / "exam-triggering", tmp_path, dirs_exist_ok=True)
+    (tmp_path / "prompts" / "poems").mkdir()
+    (tmp_path / "prompts" / "poems" / "meta.yaml").write_text("description: Writes poems.\n")
+    with chdir(tmp_path):
+        path = convert_document(tmp_path / "prompts" / "diff" / "eval.yml", "eva", None, {}).path
+        (query, *_) = (case for case in loaded(path).cases if case.asks_judge)
+        assert "Writes poems." in query.input[0].text
 
 
 def test_a_file_outside_is_not_read(project: Path) -> None:

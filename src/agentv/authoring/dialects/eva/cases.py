@@ -171,7 +171,7 @@ class ExamCases:
             return None
         options: dict[str, Node | None] = {key: judge.items.get(key) for key in sorted(_JUDGED)}
         scale = options["scale"] or node_of("1-5", rubric.at)
-        entry = {**options, "type": node_of("llm-rubric", rubric.at), "scale": scale, "value": rubric}
+        entry = {"type": node_of("llm-rubric", rubric.at), "value": rubric, **options, "scale": scale}
         return mapping(entry, rubric.at, judge.keys)
 
 

@@ -75,22 +75,23 @@ class ExamDialect(DocumentDialect):
             or any(isinstance(entry, MapNode) and not _OF_CASES.isdisjoint(entry.items) for entry in entries)
         )
 
-    def translate(self, path: str, root: Node, reading: Reading, around: Surroundings) -> Translation | None:  # noqa: ARG002  # of the interface
+    def translate(self, path: str, root: Node, reading: Reading, around: Surroundings) -> Translation | None:
         """The exam as an eval file."""
         if not isinstance(root, MapNode):
             reading.report.error("bad-eval-file", root, f"an exam is a mapping with 'cases', found {kind_of(root)}")
             return None
-        return _Exam(path, root, reading.rendering(False)).translated()
+        return _Exam(path, root, reading.rendering(False), shows_others=around.calls).translated()
 
 
 class _Exam:
     """Translates one exam."""
 
-    def __init__(self, path: str, root: MapNode, reading: Reading) -> None:
+    def __init__(self, path: str, root: MapNode, reading: Reading, *, shows_others: bool) -> None:
         self._path = path
         self._directory = os.path.dirname(path)  # noqa: PTH120  # for every prompt of a library
         self._root = root
         self._reading = reading
+        self._shows_others = shows_others
         self._meta = read_meta(self._directory, reading)
 
     def translated(self) -> Translation:
@@ -171,7 +172,7 @@ class _Exam:
 
     def _others(self) -> dict[str, str]:
         """Id → description of the library's other prompts, whose mistakes are not reported here."""
-        if not self._reading.strict_env:
+        if not self._shows_others:
             return {}  # a library that is checked need not be read again for each of its prompts
         silent = self._reading.reporting_to(Report())
         library = library_of(self._directory, silent)
