@@ -280,6 +280,35 @@ def test_the_palette_goes_anywhere(project, opened):
     assert f"/run/{found}" in tab.url
 
 
+def test_every_page_has_the_links_to_the_others_and_compare_begins_with_the_newest_whole_runs(project, opened):
+    for address, ready in (("#/run/both/", ".verdict"), ("#/run/both/case/returns/lamp/new", ".casehead")):
+        tab = opened(address)
+        tab.wait_for_selector(ready)
+        assert tab.locator("nav.pages a").all_inner_texts()[:2] == ["Runs", "Compare"]
+        assert tab.locator("nav.places a[aria-current]").count() <= 1
+    tab.click("nav.pages >> text=Compare")
+    tab.wait_for_function("() => location.hash.startsWith('#/compare?run=')")
+    tab.wait_for_selector(".compared")
+    assert tab.locator("nav.places a").count() == 0
+
+
+def test_chips_count_rows_that_the_search_finds_and_tiles_lead_to_as_many_cases_as_they_say(project, opened):
+    tab = opened("#/run/both/")
+    tab.wait_for_selector(".row")
+    chips = tab.locator(".filters .chips button")
+    assert [one.strip() for one in chips.all_inner_texts()] == ["5 rows passed", "3 rows failed"]
+    tab.fill(".filters .search", "bike")
+    tab.wait_for_function("() => document.querySelectorAll('.side .row .id').length === 2")
+    assert [one.strip() for one in chips.all_inner_texts()] == ["1 row passed", "1 row failed"]
+    tab = opened("#/run/both/")
+    tab.wait_for_selector(".tile.failed")
+    assert re.sub(r"\s+", " ", tab.inner_text(".tile.failed").strip()) == "2 cases failed"
+    tab.click(".tile.failed")
+    tab.wait_for_function(
+        "() => [...document.querySelectorAll('.told')].some((one) => one.textContent.includes('2 of 4 cases'))"
+    )
+
+
 def test_a_server_that_does_not_answer_is_told_in_place_and_asked_again(project, opened):
     tab = opened()
     tab.route("**/api/runs/*/trials/*", lambda route: route.abort())

@@ -24,7 +24,7 @@ function start() {
   const page = new RunPage(source, source.told, "#");
   frame.subject.append(...subjectWords(source.told));
   frame.show(page.side, page.main);
-  page.moved = () => frame.pages.replaceChildren(...placeLinks(page));
+  page.moved = () => frame.places.replaceChildren(...placeLinks(page));
   const follow = () => {
     const [hash, query = ""] = location.hash.split("?");
     page.goTo(hash.slice(1), new URLSearchParams(query));

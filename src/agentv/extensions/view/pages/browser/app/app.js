@@ -150,6 +150,7 @@ export class App {
     this.key = key;
     document.body.dataset.page = key.split(" ")[0];
     this.frame.subject.replaceChildren();
+    this.frame.places.replaceChildren();
     this.frame.pages.replaceChildren(...this.links());
     this.screen = make();
     this.frame.show(null, this.screen.main);
@@ -165,7 +166,6 @@ export class App {
 
   mark() {
     const [path] = location.hash.split("?");
-    if (this.key.startsWith("run ")) return;
     for (const link of this.frame.pages.querySelectorAll("a"))
       if (link.getAttribute("href") === (path.startsWith("#/prompts/") ? "#/prompts" : path || "#/"))
         link.setAttribute("aria-current", "page");

@@ -40,7 +40,9 @@ export class CompareScreen {
       this.api.get(["runs"], { limit: MOST_RUNS }, signal),
       base && compared.length > 1 ? this.api.get(["compare", "moved"], { run: compared }, signal) : null,
     ]);
-    const choice = this.chooser(ids.length ? ids : newestTwo(runs), runs);
+    const newest = ids.length ? [] : newestTwo(runs);
+    if (newest.length) location.replace(comparisonAddress(newest));
+    const choice = this.chooser(ids, runs);
     if (!told) return element("article", {}, element("h1", { tabindex: -1 }, "Compare runs"), choice);
     return element(
       "article",
@@ -68,7 +70,7 @@ export class CompareScreen {
       return element("label", {}, element("span", { class: "label" }, label), made);
     };
     const show = (...chosen) => {
-      location.hash = `#/compare?${new URLSearchParams(chosen.map((id) => ["run", id]))}`;
+      location.hash = comparisonAddress(chosen);
     };
     const candidate = (one, place) =>
       select(candidates.length > 1 ? `Candidate ${place + 1}` : "Candidate", one, (id) =>
@@ -99,6 +101,10 @@ export class CompareScreen {
       },
     };
   }
+}
+
+function comparisonAddress(ids) {
+  return `#/compare?${new URLSearchParams(ids.map((id) => ["run", id]))}`;
 }
 
 // The newest whole run, and before it the run of the same suites that it is compared with.

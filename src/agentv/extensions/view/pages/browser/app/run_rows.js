@@ -1,10 +1,11 @@
 // A run in a row: what ran, how it is going or went, what it cost, and how its suites did before.
 
-import { count, duration, moment, money, percent } from "../data/numbers.js";
+import { count, duration, moment, money, partWords, percent } from "../data/numbers.js";
 import { STATUS_WORDS, STATUSES } from "../data/statuses.js";
 import { plainly, shortened } from "../data/texts.js";
 import { intervalDrawing, outcomesDrawing, sparkDrawing } from "../dom/charts.js";
 import { element, hidden } from "../dom/elements.js";
+import { partMark } from "../dom/outcomes.js";
 import { progressBar, stateMark } from "../dom/progress.js";
 import { inline } from "../dom/text.js";
 
@@ -49,18 +50,17 @@ function titleOf(run) {
   return run.name || run.suites.join(", ") || run.run_id;
 }
 
-/** `1 of 12 cases` of a run of a part of its suites; empty of a whole one. */
-export function partOf({ partial }) {
-  if (!partial) return "";
-  const cases = partial.cases < partial.of;
-  const [some, all] = cases ? [partial.cases, partial.of] : [partial.trials, partial.of_trials];
-  return `${some.toLocaleString("en")} of ${count(all, cases ? "case" : "trial")}`;
-}
-
 /** A run in a list to choose from: its date, its rate, what ran, its id. */
 export function runWords(run) {
   const rate = run.pass_rate === null || run.pass_rate === undefined ? "" : percent(run.pass_rate);
-  const facts = [titleOf(run), few(run.targets ?? []), moment(run.started), rate, partOf(run), run.run_id];
+  const facts = [
+    moment(run.started),
+    rate,
+    run.partial ? partWords(run.partial) : "",
+    titleOf(run),
+    few(run.targets ?? []),
+    run.run_id,
+  ];
   return shortened(plainly([...new Set(facts)].filter(Boolean).join(" · ")), 140);
 }
 
@@ -78,9 +78,7 @@ function nameOf(run) {
       ...named.filter(Boolean).map((words) => [inline(words), element("span", { "aria-hidden": "true" }, " · ")]),
       element("code", {}, inline(run.run_id)),
     ]),
-    run.partial
-      ? element("span", { class: "mark part", title: `selected by --${run.partial.why.join(", --")}` }, partOf(run))
-      : null,
+    run.partial ? partMark(run.partial) : null,
     run.tags.length
       ? element(
           "span",
@@ -103,7 +101,7 @@ function outcomeOf(run) {
   return [
     run.state === "running" ? progressBar(run) : null,
     run.pass_rate === null || run.pass_rate === undefined
-      ? element("span", { class: "small" }, run.state === "running" ? "" : "nothing graded")
+      ? element("span", { class: "small" }, run.state === "running" ? "" : "Nothing graded. ")
       : element(
           "span",
           { class: "rateline" },

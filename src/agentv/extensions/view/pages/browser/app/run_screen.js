@@ -60,7 +60,7 @@ export class RunScreen {
     const { page } = this;
     this.main = page.main;
     this.frame.show(page.side, page.main);
-    page.moved = () => this.frame.pages.replaceChildren(...placeLinks(page));
+    page.moved = () => this.frame.places.replaceChildren(...placeLinks(page));
     page.runAddress = runAddress;
     page.afterLabels = () => this.afterLabels();
     page.runAgain = this.runAgain;
@@ -75,7 +75,6 @@ export class RunScreen {
   subject() {
     const { run } = this.page;
     return [
-      element("a", { class: "up", href: "#/" }, "Runs"),
       element("span", { class: "what" }, inline(whatRan(run))),
       inline(run.facts.name || run.facts.run_id),
       run.facts.started ? element("span", { class: "when" }, moment(run.facts.started)) : null,

@@ -13,6 +13,7 @@ const AGAIN_MS = 400; // while the server still reads the run
  * @property {number} total
  * @property {number | null} distinct
  * @property {any} rate
+ * @property {import("./types.d.ts").Counts} [counts]
  * @property {boolean} ready
  */
 
@@ -30,6 +31,7 @@ export class ApiResults {
     this.total = 0;
     this.cases = null;
     this.rate = null;
+    this.counts = null;
     this.searching = true;
     this.problem = null;
     /** @type {Map<number, Case[]>} */
@@ -117,6 +119,7 @@ export class ApiResults {
     this.total = found.total;
     this.cases = found.distinct;
     this.rate = found.rate;
+    this.counts = found.counts ?? null;
     this.searching = !found.ready;
     if (!found.ready) this.later = setTimeout(() => this.refresh(), AGAIN_MS);
     this.under.delete(page);

@@ -97,6 +97,7 @@ export class ApiSource {
         total: found.total,
         distinct: found.distinct ?? null,
         rate: found.rate ?? null,
+        counts: found.counts,
         ready: (found.indexed ?? 1) >= 1,
       };
     }, changed);

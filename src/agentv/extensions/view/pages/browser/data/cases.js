@@ -48,6 +48,11 @@ export function isFlaky(one) {
 
 export const WORST = ["errored", "failed", "skipped", "shown", "passed"];
 
+/** Whether cases of a run have several rows: one for each target, prompt and variant. */
+export function severalRows({ counts: { distinct, rows } }) {
+  return distinct !== Object.values(rows).reduce((all, number) => all + number, 0);
+}
+
 export function countsOf(rows) {
   const counts = { passed: 0, failed: 0, errored: 0, skipped: 0, shown: 0 };
   for (const one of rows) counts[one.status] += 1;

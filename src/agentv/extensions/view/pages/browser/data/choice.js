@@ -92,12 +92,18 @@ function assertionTest(run, written) {
     });
 }
 
-export function chosenCases(run, choice) {
+// Whether a case ended in a way that is chosen.
+export function statusTest(choice) {
   const statuses = new Set(choice.status.split(" ").filter(Boolean));
+  return (one) => !statuses.size || statuses.has(one.status) || (statuses.has("flaky") && isFlaky(one));
+}
+
+export function chosenCases(run, choice) {
+  const ended = statusTest(choice);
   const asserted = assertionTest(run, choice.assertion);
   const found = run.cases.filter(
     (one) =>
-      (!statuses.size || statuses.has(one.status) || (statuses.has("flaky") && isFlaky(one))) &&
+      ended(one) &&
       (!choice.suite || one.suite === choice.suite) &&
       (!choice.target || one.target === choice.target) &&
       (!choice.prompt || one.prompt === choice.prompt) &&

@@ -2,9 +2,9 @@
 
 /** @import { Case, Choice, Results, Source } from "./types.d.ts" */
 
-import { distinctCases } from "./cases.js";
+import { countsOf, distinctCases } from "./cases.js";
 import { matchRuns } from "./changes.js";
-import { chosenCases } from "./choice.js";
+import { chosenCases, statusTest } from "./choice.js";
 import { FileGrid } from "./file_grid.js";
 import { againstOf, overviewOf } from "./file_overview.js";
 import { elementsOf, Run } from "./file_run.js";
@@ -39,7 +39,8 @@ export class FileSource {
    * @returns {Results}
    */
   find(choice, changed) {
-    return new FileResults(chosenCases(this.run, choice), choice.q, changed);
+    const cases = chosenCases(this.run, { ...choice, status: "" });
+    return new FileResults(cases, choice.q, statusTest(choice), changed);
   }
 
   /**
@@ -75,7 +76,8 @@ export class FileSource {
 
 /** @implements {Results} */
 class FileResults {
-  constructor(cases, query, changed) {
+  constructor(cases, query, takes, changed) {
+    this.takes = takes;
     this.problem = null;
     this.searching = Boolean(query);
     this.set(query ? [] : cases);
@@ -87,8 +89,10 @@ class FileResults {
       });
   }
 
-  /** @param {Case[]} found */
-  set(found) {
+  /** @param {Case[]} any that end in any way */
+  set(any) {
+    const found = any.filter(this.takes);
+    this.counts = countsOf(any);
     this.found = found;
     this.places = new Map(found.map((one, place) => [one.route, place]));
     this.total = found.length;

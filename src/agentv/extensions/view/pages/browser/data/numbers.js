@@ -42,6 +42,12 @@ export function count(number, what) {
   return `${number.toLocaleString("en")} ${what}${number === 1 ? "" : "s"}`;
 }
 
+/** `1 of 12 cases`: how much of its suites a partial run is of. */
+export function partWords({ cases, of, trials, of_trials: ofTrials }) {
+  const [some, all, what] = cases < of ? [cases, of, "case"] : [trials, ofTrials, "trial"];
+  return `${some.toLocaleString("en")} of ${count(all, what)}`;
+}
+
 export function money(usd) {
   if (usd > 0 && usd < 0.0001) return "<$0.0001";
   return `$${usd.toFixed(usd >= 10 || usd === 0 ? 2 : 4)}`;

@@ -151,6 +151,8 @@ export interface Results {
   /** How many cases these are, which may have run with several targets; null: unknown. */
   cases: number | null;
   rate: Rate | null;
+  /** How many rows ended how, whatever statuses are chosen; null: unknown. */
+  counts: Counts | null;
   searching: boolean;
   problem: Error | null;
   at(place: number): Case | undefined;

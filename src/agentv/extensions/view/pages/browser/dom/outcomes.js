@@ -1,5 +1,6 @@
 // Shapes and words, so that colour is never all that tells one outcome from another.
 
+import { partWords } from "../data/numbers.js";
 import { STATUS_WORDS } from "../data/statuses.js";
 import { drawing, element } from "./elements.js";
 
@@ -18,6 +19,15 @@ export function statusIcon(status) {
     { class: `icon ${status}`, viewBox: "0 0 16 16", role: "img", "aria-label": STATUS_WORDS[status] },
     drawing("circle", { cx: 8, cy: 8, r: 8 }),
     drawing("path", { d: STATUS_SHAPES[status] }),
+  );
+}
+
+/** The badge of a run of a part of its suites. */
+export function partMark(partial) {
+  return element(
+    "span",
+    { class: "mark part", title: `selected by --${partial.why.join(", --")}` },
+    partWords(partial),
   );
 }
 

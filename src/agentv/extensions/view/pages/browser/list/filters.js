@@ -1,6 +1,6 @@
 // What stands above the list: search, outcomes, and a choice for each thing of which there are several.
 
-import { casesAndRows } from "../data/cases.js";
+import { casesAndRows, severalRows } from "../data/cases.js";
 import { changeWords } from "../data/changes.js";
 import { byName, cleared, isChosen, ORDERS } from "../data/choice.js";
 import { count, percent } from "../data/numbers.js";
@@ -13,7 +13,7 @@ import { statusIcon } from "../dom/outcomes.js";
 const SEARCH_AFTER_MS = 120;
 const MOST_NAMES = 60;
 
-/** @import { Choice, Overview, Results } from "../data/types.d.ts" */
+/** @import { Choice, Counts, Overview, Results } from "../data/types.d.ts" */
 
 export class Filters {
   /**
@@ -71,7 +71,7 @@ export class Filters {
   outcomes() {
     const { rows: counts, flaky } = this.run.counts;
     const chips = STATUSES.filter((status) => counts[status]).map((status) =>
-      this.chip(status, [statusIcon(status), `${counts[status].toLocaleString("en")} ${STATUS_WORDS[status]}`]),
+      this.chip(status, [statusIcon(status), element("span", {}, chipWords(counts, status, severalRows(this.run)))]),
     );
     return flaky ? [...chips, this.chip("flaky", [statusIcon("flaky"), `${flaky.toLocaleString("en")} flaky`])] : chips;
   }
@@ -144,8 +144,17 @@ export class Filters {
     this.clear.hidden = !isChosen(choice);
   }
 
+  /** The outcomes of what the search and the other choices find. @param {Counts} counts */
+  tellOutcomes(counts) {
+    for (const chip of this.chips) {
+      const { status } = chip.dataset;
+      if (status !== "flaky") chip.lastElementChild.textContent = chipWords(counts, status, severalRows(this.run));
+    }
+  }
+
   /** @param {Results} results */
-  tell({ total, cases, rate, searching, problem }) {
+  tell({ total, cases, rate, counts: ended, searching, problem }) {
+    if (ended) this.tellOutcomes(ended);
     const { distinct, rows: counts } = this.run.counts;
     const rows = Object.values(counts).reduce((sum_, number) => sum_ + number, 0);
     const all = casesAndRows(distinct, rows);
@@ -156,6 +165,12 @@ export class Filters {
     const words = told ? `${some} · ${share} (${certainty(told)})` : some;
     this.told.textContent = problem ? "" : searching ? `${some}, searching…` : words;
   }
+}
+
+// `90 rows passed`; `10 passed` where each case has one row.
+function chipWords(counts, status, several) {
+  const number = several ? count(counts[status], "row") : counts[status].toLocaleString("en");
+  return `${number} ${STATUS_WORDS[status]}`;
 }
 
 // Cases that were chosen by how they ended have no rate that says anything.

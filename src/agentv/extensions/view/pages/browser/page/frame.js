@@ -15,7 +15,8 @@ export class Frame {
    */
   constructor(home, keys, ...buttons) {
     this.subject = element("span", { class: "runid" });
-    this.pages = element("nav", { "aria-label": "Pages" });
+    this.places = element("nav", { class: "places", "aria-label": "Run" });
+    this.pages = element("nav", { class: "pages", "aria-label": "Pages" });
     this.body = element("div", { class: "body" });
     this.lost = element("p", { class: "lost", role: "status", hidden: true });
     this.help = helpDialog(keys);
@@ -28,6 +29,7 @@ export class Frame {
       this.lost,
       element("a", { class: "brand", href: home }, logo(), "agentv"),
       this.subject,
+      this.places,
       this.pages,
       ...buttons,
       this.themeButton,

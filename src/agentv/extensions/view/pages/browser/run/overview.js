@@ -1,11 +1,13 @@
 // The first page: what the run came to, how sure that is, what needs a look, and where it is good or bad.
 
+import { severalRows } from "../data/cases.js";
+import { cleared } from "../data/choice.js";
 import { count, moment, percent } from "../data/numbers.js";
 import { certainty, countedWords, ifFailed, isShare } from "../data/rates.js";
 import { STATUS_WORDS, STATUSES } from "../data/statuses.js";
 import { intervalDrawing, scoresDrawing } from "../dom/charts.js";
 import { element, section } from "../dom/elements.js";
-import { statusIcon } from "../dom/outcomes.js";
+import { partMark, statusIcon } from "../dom/outcomes.js";
 import { progressBar } from "../dom/progress.js";
 import { inline } from "../dom/text.js";
 import { about } from "./about.js";
@@ -60,6 +62,11 @@ function replacedWords({ rows, time, by }) {
   return `${count(rows, "row")} of this run ${rows === 1 ? "was" : "were"} replaced on the server, last by ${by} on ${moment(time)}. The earlier rows are kept.`;
 }
 
+// Where the cases of a tile are: rows of the grid where a case ran with several targets or prompts, as they count there.
+function tileAddress(state, status) {
+  return severalRows(state.run) ? state.answers({ ...cleared(state.choice), status }) : state.chosen({ status });
+}
+
 // The first heading of a page is its title; where a comparison has that, the run's own totals come under it.
 function verdict(state) {
   const { run } = state;
@@ -70,6 +77,7 @@ function verdict(state) {
     { class: "verdict panel" },
     run.against ? null : subjectOf(run),
     run.against ? element("h2", {}, heading(counts)) : element("h1", { tabindex: -1 }, heading(counts)),
+    run.summary?.partial ? element("p", {}, partMark(run.summary.partial)) : null,
     rate
       ? element(
           "div",
@@ -99,10 +107,10 @@ function verdict(state) {
           {},
           element(
             "a",
-            { class: `tile ${status}`, href: state.chosen({ status }) },
+            { class: `tile ${status}`, href: tileAddress(state, status) },
             element("strong", {}, counts[status].toLocaleString("en")),
             statusIcon(status),
-            STATUS_WORDS[status],
+            severalRows(run) ? `cases ${STATUS_WORDS[status]}` : STATUS_WORDS[status],
           ),
         ),
       ),
