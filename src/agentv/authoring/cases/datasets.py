@@ -21,7 +21,7 @@ from agentv.authoring.fields.extra_keys import RowKeys
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.boundary import ALLOW, OUTSIDE, REASON, OutsideError
 from agentv.authoring.source.files import DiskReader, checkout_of, is_directory, shown
-from agentv.authoring.source.nodes import NOWHERE, ListNode, MapNode, Node, Scalar, kind_of
+from agentv.authoring.source.nodes import NOWHERE, ListNode, MapNode, Node, Scalar, kind_of, span_of
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.spellings import CASE
 from agentv.errors import Diagnostic
@@ -87,7 +87,9 @@ class CaseSources(Struct):
         elif isinstance(node, MapNode) and "include" in node.items:
             self._included(node)
         else:
-            self.collector.add(self.reader.read(node, self.reading))
+            origin = span_of(node.at).file  # a translation may bring the rows of other files
+            is_row = origin != self.path and origin.endswith(STREAMED)
+            self.collector.add(self.reader.read(node, self._of_data(origin) if is_row else self.reading))
 
     def _included(self, node: MapNode) -> None:
         """AgentV's `{include: PATH, type: tests}`: the cases of another file."""
