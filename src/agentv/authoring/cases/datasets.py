@@ -124,7 +124,8 @@ class CaseSources(Struct):
         missing = missing_library(path) if path.endswith(TABLES) else None
         if missing is not None:
             self.reader.notes.seen = True  # the file may hold cases
-            reading.report.error(missing.code, at or _top(path), missing.message, hint=missing.hint)
+            add = reading.report.error if reading.strict_env else reading.report.warning
+            add(missing.code, at or _top(path), missing.message, hint=missing.hint)
             return
         if not self._remembered(path, reading):
             return
