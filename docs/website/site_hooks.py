@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 import tempfile
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from mkdocs.structure.pages import Page
 DOCS = Path(__file__).parents[1]
 FENCE = re.compile(r"^```(?P<language>[a-z]+) (?P<marks>[^\n`]+)$", re.MULTILINE)
 LINK = re.compile(r"\[(?P<text>[^\]]+)\]\((?P<path>\.\./[^)#\s]*)(?:#[^)\s]+)?\)")
+
+LINKED = re.compile(r"\[(?P<text>[^\]]+)\]\([^)\s]+\)")
 
 FOREIGN = re.compile(r"<(?:script|link|img|iframe)[^>]+(?:src|href)=\"?(?P<address>https?:[^\"\s>]+)")
 
@@ -46,9 +49,40 @@ def on_config(config: MkDocsConfig) -> None:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> None:
-    """Add the pages of the types."""
+    """Add the pages of the types, and `llms.txt`."""
     for path, text in type_pages(_source(), _examples()):
         files.append(File.generated(config, path, content=text))
+    files.append(File.generated(config, "llms.txt", content=_llms_txt(config)))
+
+
+def _llms_txt(config: MkDocsConfig) -> str:
+    """What agentv is, and each page with its first sentence, by section of the navigation (llmstxt.org)."""
+    lines = [f"# {config.site_name}", "", f"> {config.site_description}", ""]
+    for section in config.nav or []:
+        for title, entries in section.items():
+            lines += [f"## {title}", "", *links(entries), ""]
+    return "\n".join(lines)
+
+
+def links(entries: object) -> Iterator[str]:
+    """A line for each page of the navigation: `- [Title](address): first sentence`."""
+    if isinstance(entries, str):
+        if entries.startswith(f"{FOLDER}/"):  # pages of assertion types: the page of all of them is listed
+            return
+        text = (DOCS / entries).read_text(encoding="utf-8")
+        title = next(line for line in text.splitlines() if line.startswith("# "))[2:]
+        yield f"- [{title}]({entries.removesuffix('.md')}.html): {_first_sentence(text)}"
+    elif isinstance(entries, dict):
+        for inner in entries.values():
+            yield from links(inner)
+    elif isinstance(entries, list):
+        for inner in entries:
+            yield from links(inner)
+
+
+def _first_sentence(text: str) -> str:
+    paragraph = next((part for part in text.split("\n\n")[1:] if part[:1].isalnum() or part[:1] in "`["), "")
+    return LINKED.sub(r"\g<text>", " ".join(paragraph.split())).split(". ")[0].rstrip(".:")
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001  # mkdocs passes them by name

@@ -15,6 +15,7 @@ import agentv
 from agentv.app.authored.schema import schema_text
 from agentv.app.registries import registries
 from agentv.cli.main import cli
+from needs import needs
 
 ROOT = Path(__file__).parents[2]
 COMING_FROM = ("deepeval", "inspect", "pydantic-evals", "pytest")
@@ -117,3 +118,12 @@ def test_pictures_are_small_and_shown() -> None:
         assert content[:4] + content[8:12] == b"RIFFWEBP"
         assert len(content) < 60_000, f"{name}: run python docs/website/screenshots.py"
         assert f"](../assets/{name}.webp)" in pages
+
+
+@needs("mkdocs")
+def test_llms_txt_has_a_line_for_each_page() -> None:
+    from site_hooks import links
+
+    (tutorial, install) = links([{"Tutorial": "tutorial.md"}, {"Set up": ["how-to/install.md"]}])
+    assert tutorial.startswith("- [Tutorial: from an empty directory to a check in CI](tutorial.html): ")
+    assert install == "- [Install](how-to/install.html): agentv needs Python 3.11 or newer, on Linux or macOS"
