@@ -134,7 +134,7 @@ def test_errors_show_nothing(suite):
     [
         (["--against", "base"], "--against requires --until decided"),
         (["--margin", "0.1"], "--margin requires --against and --until decided"),
-        (["--against", "base", "--until", "decided", "--margin", "0"], "0.0 is not in the range"),
+        (["--against", "base", "--until", "decided", "--margin", "0"], "--margin must be a number above 0 and below 1"),
         (["--against", "gone", "--until", "decided"], "no run 'gone'"),
         (
             ["--against", "base", "--until", "decided", "--limit", "5"],

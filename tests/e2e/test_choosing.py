@@ -113,8 +113,8 @@ def test_a_seed_that_nobody_gave_is_said_recorded_and_taken_up_again(many):
     ("words", "says"),
     [
         (["--seed", "3"], "--seed requires --sample"),
-        (["--sample", "0"], "0 is not in the range"),
-        (["--sample", "3", "--seed", "x"], "'x' is not a valid integer"),
+        (["--sample", "0"], "--sample must be a whole number of 1 or more"),
+        (["--sample", "3", "--seed", "x"], "--seed must be a whole number"),
         (["--sample", "3", "--filter", "d*"], "--filter 'd*' --sample 3 matches no case"),
         (["--var", "t"], "--var takes NAME=VALUE, found 't'"),
         (["--var", "=x"], "--var takes NAME=VALUE, found '=x'"),

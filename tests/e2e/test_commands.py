@@ -65,7 +65,7 @@ def test_the_example_of_agents_shows_what_a_skill_is_worth(project):
         (("history",), "no command 'history'; did you mean 'results list'?"),
         (
             ("eval", "suite.eval.yaml", "--model", "m"),
-            "No such option '--model'; did you mean --target PROVIDER:MODEL?",
+            "no option '--model'; did you mean --target PROVIDER:MODEL?",
         ),
         (("eval", "suite.eval.yaml", "--target", "gpt-5"), "write the provider in front: openai:gpt-5"),
         (("eval", "sub/suite.eval.yaml"), "did you mean 'suite.eval.yaml'?"),

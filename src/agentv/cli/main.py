@@ -130,8 +130,7 @@ def _run(arguments: list[str]) -> int:
         if sys.stdout is not None:
             sys.stdout.flush()
     except click.ClickException as error:
-        error = _with_what_to_write(error)
-        error.show()
+        _print_usage_error(error)
         return error.exit_code
     except click.Abort:
         return _interrupted()
@@ -144,17 +143,44 @@ def _run(arguments: list[str]) -> int:
     return int(status or 0)
 
 
-def _with_what_to_write(error: click.ClickException) -> click.ClickException:
-    """The error, with what to write or to install instead where that is known."""
-    if isinstance(error, click.NoSuchOption):
-        words = error.ctx.command_path.split()[1:] if error.ctx is not None else []
-        if needs := lacking(OPTIONS, " ".join([*words, error.option_name])):
-            return click.UsageError(f"'{error.option_name}' {needs}", error.ctx)
-        if meant := _meant_option(error):
-            return click.UsageError(f"No such option '{error.option_name}'; {meant}", error.ctx)
-    elif isinstance(error, click.UsageError) and (meant := _meant_argument(error)):
-        return click.UsageError(f"{error.format_message().rstrip('.')}; {meant}", error.ctx)
-    return error
+def _print_usage_error(error: click.ClickException) -> None:
+    """Write what is wrong with a command line to stderr, in the form of every other error."""
+    ctx = error.ctx if isinstance(error, click.UsageError) else None
+    message = _message_of(error)
+    click.echo(f"error: {safe(message[:1].lower() + message[1:].rstrip('.'))}", err=True)
+    if ctx is not None and ctx.parent is not None:
+        click.echo(f"  see: {ctx.command_path} --help", err=True)
+
+
+def _message_of(error: click.ClickException) -> str:
+    """The message, with what to write or to install instead where that is known."""
+    from agentv.authoring.source.nearest import nearest
+
+    if isinstance(error, click.NoSuchOption) and error.ctx is not None:
+        words = " ".join([*error.ctx.command_path.split()[1:], error.option_name])
+        if needs := lacking(OPTIONS, words):
+            return f"'{error.option_name}' {needs}"
+        known = {name.strip("-"): name for one in error.ctx.command.params for name in one.opts if name[0] == "-"}
+        near = nearest(error.option_name.strip("-"), known)
+        hint = _meant_option(error) or (f"did you mean {known[near]}?" if near else None)
+        return f"no option '{error.option_name}'" + (f"; {hint}" if hint else "")
+    if isinstance(error, click.UsageError) and (meant := _meant_argument(error)):
+        return f"{error.format_message().rstrip('.')}; {meant}"
+    if (
+        isinstance(error, click.BadParameter)
+        and error.param is not None
+        and not isinstance(error, click.MissingParameter)
+    ):
+        from agentv.cli.options.numbers import expected_number
+
+        expected = expected_number(error.param.type)
+        name = (
+            max(error.param.opts, key=len)
+            if error.param.param_type_name == "option"
+            else error.param.make_metavar(error.ctx or click.Context(cli))
+        )
+        return f"{name} must be {expected}" if expected else f"{name}: {error.message}"
+    return error.format_message()
 
 
 def _meant_option(error: click.NoSuchOption) -> str | None:

@@ -285,8 +285,12 @@ def _plan_settings(settings: EvalSettings, suites: tuple[Suite, ...]) -> PlanSet
     )
 
 
+_IDS = 5
+"""Ids of cases that a message names."""
+
+
 def _nothing_chosen(settings: EvalSettings, suites: tuple[Suite, ...]) -> UsageError:
-    from agentv.authoring.source.nearest import did_you_mean
+    from agentv.authoring.source.nearest import nearest_first
 
     chosen_by = [
         *(f"--filter '{pattern}'" for pattern in settings.filters),
@@ -300,8 +304,11 @@ def _nothing_chosen(settings: EvalSettings, suites: tuple[Suite, ...]) -> UsageE
     ]
     selection = " ".join(one for one in chosen_by if one) or "these files"
     ids = [case.id for suite in suites for case, _ in zip(suite.cases, range(1000), strict=False)]
-    hint = next((found for pattern in settings.filters if (found := did_you_mean(pattern, ids))), None)
-    if hint is None and settings.tags:
+    hint = None
+    if settings.filters and ids:
+        shown = nearest_first(settings.filters[0], ids)[:_IDS]
+        hint = f"ids of cases: {', '.join(shown)}" + (f" and {len(ids) - _IDS} more" if len(ids) > _IDS else "")
+    elif settings.tags:
         tags = {tag for suite in suites for case, _ in zip(suite.cases, range(1000), strict=False) for tag in case.tags}
         hint = f"tags in use: {', '.join(sorted(tags)[:20])}" if tags else "no case has a tag"
     return UsageError(f"{selection} matches no case", hint)

@@ -26,7 +26,7 @@ def find_run(named: str, root: Path, out: str | None = None, *, action: str = "r
             return Path(out)
         runs = sorted((path for path in results.iterdir() if holds_run(path)) if results.is_dir() else (), key=begun)
         if not runs:
-            raise UsageError(f"cannot {action}: {shown(str(results))} has no runs")
+            raise UsageError(f"cannot {action}: {shown(str(results))} has no runs", "`agentv eval` makes one")
         return _recorded(runs[-1])
     for candidate in (results / named, Path(named)):
         if holds_run(candidate):
@@ -43,15 +43,16 @@ def whole_or_last(root: Path) -> str:
     return "last"
 
 
-def _newest(results: Path) -> str | None:
+def _newest(results: Path) -> str:
     """The newest runs, each with its date, its rate and what ran."""
     from agentv.app.results.listing import listed_run  # which reads totals
     from agentv.reports.commands.runs import run_words
 
     newest = [listed_run(path) for path in runs_in(results)[: -_LISTED - 1 : -1]]
-    return (
-        "\n".join(["the newest runs are", *(f"  {run.run_id}: {run_words(run)}" for run in newest)]) if newest else None
-    )
+    if not newest:
+        return "there are no runs here yet; `agentv eval` makes one"
+    shown = "\n".join(f"  {run.run_id}: {run_words(run)}" for run in newest)
+    return f"`agentv results list` lists runs; the newest are\n{shown}"
 
 
 def _recorded(run: Path) -> Path:

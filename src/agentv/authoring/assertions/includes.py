@@ -120,7 +120,7 @@ def load_template(path: str, node: Scalar | None, reading: Reading) -> Template 
     translated = translate(root, TEMPLATE, report)
     for key in translated.items:
         if key not in TEMPLATE.canonical and not key.startswith("x-"):
-            others = ExtraKeys(hinted=tuple(TEMPLATE.known))
+            others = ExtraKeys(hinted=tuple(TEMPLATE.known), older=TEMPLATE.superseded)
             reading.unknown_key(key, translated.map, TEMPLATE.canonical, "a template", others)
     entries = translated.items.get("assert")
     if not isinstance(entries, ListNode) or not entries.items:

@@ -23,7 +23,7 @@ from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.conversation import Turn
 from agentv.model.values.message import Block, Message
 
-_EXTRA_KEYS = ExtraKeys(hinted=tuple(TURN.known))
+_EXTRA_KEYS = ExtraKeys(hinted=tuple(TURN.known), older=TURN.superseded)
 
 
 class TurnReader(Struct, frozen=True):

@@ -14,7 +14,7 @@ from agentv.authoring.source.report import Report
 from agentv.authoring.source.spellings import CASE, Translated, translate
 
 _SCHEMA = shape_of(AuthoredCase)
-_EXTRA_KEYS = ExtraKeys(hinted=tuple(CASE.known))
+_EXTRA_KEYS = ExtraKeys(hinted=tuple(CASE.known), older=CASE.superseded)
 
 
 class WrittenCase(Struct, frozen=True):

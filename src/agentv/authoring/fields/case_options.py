@@ -12,7 +12,7 @@ from agentv.authoring.source.spellings import OPTIONS, translate
 from agentv.model.suite.assertion import Transform
 
 _SCHEMA = shape_of(AuthoredOptions)
-_EXTRA_KEYS = ExtraKeys(hinted=tuple(OPTIONS.known))
+_EXTRA_KEYS = ExtraKeys(hinted=tuple(OPTIONS.known), older=OPTIONS.superseded)
 
 
 class CaseOptions(Struct, frozen=True):

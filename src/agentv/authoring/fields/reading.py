@@ -97,6 +97,7 @@ class ExtraKeys(Struct, frozen=True):
     Attributes:
         listed: keys to list if an unknown key has no near match.
         hinted: older spellings and similar keys, which a misspelt key may mean.
+        older: older spelling → the canonical one, which a hint names.
         passed: a key that another reader uses.
         meant: the only missing key, which an unknown key therefore means.
         called: option → the key as authored, such as a type's name in the one-key form.
@@ -105,6 +106,7 @@ class ExtraKeys(Struct, frozen=True):
 
     listed: tuple[str, ...] = ()
     hinted: tuple[str, ...] = ()
+    older: Mapping[str, str] = field(default_factory=dict)
     passed: str | None = None
     meant: str | None = None
     called: Mapping[str, str] = field(default_factory=dict)
@@ -223,7 +225,7 @@ class Reading(Struct, frozen=True):
                 self.report.error("unknown-key", mapping.keys[key], message)
             return
         listed = [*allowed, *extra.listed]
-        hint = _cut_off(key, mapping) or _of_others(key, what) or did_you_mean(key, [*listed, *extra.hinted])
+        hint = _cut_off(key, mapping) or _of_others(key, what) or _meant(key, listed, extra)
         hint = hint or _misplaced(key, listed, mapping)
         hint = hint or (f"did you mean '{extra.meant}'?" if extra.meant else None)
         notes = () if hint else (f"{what} takes {', '.join(sorted(listed))}" if listed else f"{what} takes none",)
@@ -484,6 +486,12 @@ def _warn_of_variables(node: Scalar, reading: Reading) -> None:
             message = f"'${{{{ {name} }}}}' is the environment variable, but there is also a variable '{name}'"
             hint = f"for the variable, write {{{{ {name} }}}}; for the environment, {{{{ env.{name} }}}}"
             reading.report.warning("environment-or-variable", _place_of(name, node, reading), message, hint=hint)
+
+
+def _meant(key: str, listed: list[str], extra: ExtraKeys) -> str | None:
+    """The known key that a misspelt one is most similar to, by its canonical name."""
+    found = nearest(key, [*listed, *extra.hinted])
+    return None if found is None else f"did you mean '{extra.older.get(found, found)}'?"
 
 
 def _cut_off(key: str, mapping: MapNode) -> str | None:

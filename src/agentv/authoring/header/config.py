@@ -163,7 +163,7 @@ def read_run(node: Node, reading: Reading) -> RunSettings:
     trials = read_trials(items, reading)
     if trials is not None:
         del items["repeat"]
-    others = ExtraKeys(hinted=tuple(RUN.known))
+    others = ExtraKeys(hinted=tuple(RUN.known), older=RUN.superseded)
     read = shape_of(AuthoredRun).decode(items, translated.map, reading, f"'{name}'", extra=others)
     if read is INVALID or trials is INVALID:
         return RunSettings()

@@ -205,7 +205,7 @@ class HeaderReader(Struct, frozen=True):
         items, extra = _with_name(root, reading.report)
         translated = translate(items, SUITE, reading.report, for_run=self.request.for_run)
         own = {key: node for key, node in translated.items.items() if not key.startswith("run.") and key != "$schema"}
-        shape, others = shape_of(AuthoredSuite), ExtraKeys(hinted=tuple(SUITE.known))
+        shape, others = shape_of(AuthoredSuite), ExtraKeys(hinted=tuple(SUITE.known), older=SUITE.superseded)
         authored = shape.decode(own, translated.map, reading, "an eval file", extra=others)
         return (shape.unread(own) if authored is INVALID else authored), translated, extra
 

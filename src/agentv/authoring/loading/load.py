@@ -77,9 +77,11 @@ def _load(request: LoadRequest, registries: Registries) -> Loaded:
     for number, document in enumerate(request.documents, 1):
         own = Report(hints=not request.for_run)
         path = str(Path.cwd() / (f"suite-{number}" if len(request.documents) > 1 else "suite"))
-        suites += _add_findings(
-            SuiteReader(path, made, registries, own).read_document(document), own.diagnostics, report
+        suite = SuiteReader(path, made, registries, own).read_document(document)
+        of_no_file = (
+            one if one.span is None or one.span.file != path else replace(one, span=None) for one in own.diagnostics
         )
+        suites += _add_findings(suite, of_no_file, report)
     if not request.for_run and not report.failed:  # a file that is wrong may not have come to its includes
         for found in unused_templates(filter(is_directory, request.paths), read):
             report.add(found)
@@ -121,8 +123,9 @@ def _nearest_path(path: Path) -> str | None:
         if above is not None:
             return f"did you mean '{above}'?"
     siblings = [one.name for one in path.parent.iterdir()] if is_directory(str(path.parent)) else []
-    found = nearest(path.name, siblings)
-    return f"did you mean '{path.parent / found}'?" if found else None
+    by_stem = {name.partition(".")[0]: name for name in siblings}  # what suffixes have in common says nothing
+    found = nearest(path.name.partition(".")[0], by_stem)
+    return f"did you mean '{path.parent / by_stem[found]}'?" if found else None
 
 
 def collected(directory: str) -> list[str]:

@@ -135,7 +135,8 @@ class SuiteReader:
         root, valid = self._read_root(data, whole=other)
         if root is None and valid:
             what = "contains only comments" if data.strip() else "is empty"
-            self._report.error("empty-file", self._context.top, f"this file {what}")
+            hint = "an eval file has 'tests:'; `agentv init` writes an example"
+            self._report.error("empty-file", self._context.top, f"this file {what}", hint=hint)
         if root is None:
             return None
         if other and (claims := by_content(self.path, root, data) if forced is None else (Claim(forced),)):

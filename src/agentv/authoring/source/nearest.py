@@ -35,6 +35,13 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return min(begun, key=len, default=None)
 
 
+def nearest_first(name: str, known: Iterable[str]) -> list[str]:
+    """The known names, the most similar first."""
+    from rapidfuzz.distance import DamerauLevenshtein
+
+    return sorted(islice(known, MOST), key=lambda one: -DamerauLevenshtein.normalized_similarity(name, one))
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     """The hint of a diagnostic, or None."""
     found = nearest(name, known)

@@ -31,6 +31,11 @@ class Spellings(Struct, frozen=True):
     equal: frozenset[str] = frozenset()
 
     @property
+    def superseded(self) -> Mapping[str, str]:
+        """Older key → the canonical one to offer in its place."""
+        return {old: new for old, new in self.older.items() if old not in self.equal}
+
+    @property
     def known(self) -> KeysView[str]:
         """All known keys, for the hint at a misspelt one; always in the same order."""
         inner = (f"{outer}.{key}" for outer, keys in self.nested.items() for key in keys)

@@ -41,7 +41,7 @@ def check_alias(node: MapNode, reading: Reading) -> bool:
             else:
                 report.remark("no-effect", at, message)
         elif key not in _KEYS and not key.startswith("x-"):
-            extra = ExtraKeys(hinted=tuple(TARGET.known))
+            extra = ExtraKeys(hinted=tuple(TARGET.known), older=TARGET.superseded)
             reading.reporting_to(report).unknown_key(key, node, sorted(_KEYS), f"a target with '{USE_TARGET}'", extra)
     return not report.failed
 

@@ -280,8 +280,9 @@ class TargetRegistry(Struct):
 
     def _from_string(self, written: str, at: Node | None, reading: Reading) -> TargetSpec | None:
         written = without_wrapper(written)
-        _, colon, rest = written.partition(":")
-        name = provider_name(written)
+        spelled = f"http:{written}" if written.startswith(("http://", "https://")) else written
+        _, colon, rest = spelled.partition(":")
+        name = provider_name(spelled)
         if name in self.providers.not_yet:
             report_not_yet(name, at, reading.report)
             return None

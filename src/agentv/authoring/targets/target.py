@@ -50,7 +50,7 @@ from agentv.user_code.functions.guard import ForeignError, foreign_code
 
 _FROM_ENVIRONMENT = lazy_pattern(r"\$\{\{|\{[{%].*\benv\b", re.DOTALL)
 _PLACEHOLDER = lazy_pattern(r"\$?\{\{.*?\}\}", re.DOTALL)
-_EXTRA_KEYS = ExtraKeys(listed=tuple(sorted(TARGET.canonical)), hinted=tuple(TARGET.known))
+_EXTRA_KEYS = ExtraKeys(listed=tuple(sorted(TARGET.canonical)), hinted=tuple(TARGET.known), older=TARGET.superseded)
 
 PLUGINS_COMMAND = "'agentv plugins' lists what is installed"
 """Below what is said of a broken plugin."""

@@ -279,7 +279,7 @@ def _regrading(event: RunRegrades) -> str:
 
 
 def _without(event: TargetStopped) -> str:
-    return f"stopped calling '{one_line(event.name)}'; trials that need it are skipped: {one_line(event.reason)}"
+    return f"stopped calling '{one_line(event.name)}': no call to it can succeed, so trials that need it are skipped"
 
 
 def _stopping(event: RunInterrupted) -> str:

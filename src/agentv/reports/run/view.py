@@ -37,6 +37,10 @@ ONE_CAUSE = frozenset({"setup-failed", "workspace-failed", "sandbox-unavailable"
 """Errors that many trials have in common, each shown once."""
 
 
+_ERRORS = 20
+"""Errors that are looked for in what kept other trials from running."""
+
+
 @dataclass(slots=True)
 class _Samples:
     """The samples of one case on one target that have ended."""
@@ -106,6 +110,7 @@ class RunView:
     progress: RunProgress | None = None
     rerun: RerunOptions | None = None
     _kept: dict[Kind, list[TrialView]] = field(default_factory=lambda: {kind: [] for kind in get_args(Kind)})
+    _errors: list[str] = field(default_factory=list)
     _listed: int = 0
     _targets: set[str] = field(default_factory=set)
     _suites: set[tuple[str, str]] = field(default_factory=set)
@@ -160,6 +165,7 @@ class RunView:
             self._keep("failed", result)
         elif result.status == "errored":
             self.errored += 1
+            self._note_error(result)
             self._keep("errored", result)
         elif result.status == "shown":
             self.shown += 1
@@ -167,10 +173,19 @@ class RunView:
         else:
             self.skipped += 1
             if result.error is not None and result.error.code.endswith(("target-stopped", NOT_DRAWN)):
-                why = result.error.message
+                why = self._kept_from_running(result.error.message)
                 self.stopped[why] = self.stopped.get(why, 0) + 1
             else:
                 self._keep("skipped", result)
+
+    def _note_error(self, result: TrialResult) -> None:
+        if result.error is not None and len(self._errors) < _ERRORS:
+            self._errors.append(result.error.message)
+
+    def _kept_from_running(self, message: str) -> str:
+        """Why trials did not run, without an error that an errored trial shows."""
+        shown = (f": {one}" for one in self._errors)
+        return next((message.removesuffix(one) for one in shown if message.endswith(one)), message)
 
     def add_earlier(self, result: TrialResult) -> None:
         """Add a trial of an earlier run: it counts, but not for the speed of this one."""
