@@ -34,7 +34,7 @@ class AuthoredMeta(Declared):
         Text | None, Nonempty(), Doc("when to use the prompt; a system loads the prompt based on this text alone")
     ] = None
     status: Annotated[PromptStatus, Verbatim(), Doc("status of the prompt; `agentv prompt promote` sets it")] = "draft"
-    owner: Annotated[Text | None, Nonempty(), Doc("target to evaluate")] = None
+    owner: Annotated[Text | None, Nonempty(), Doc("person or team that is responsible for the prompt")] = None
     tags: Annotated[Unread, Doc("labels")] = None
 
 
@@ -110,7 +110,7 @@ def _id(text: str | None, root: MapNode, reading: Reading) -> str | None:
 
 
 def _warn_of_misspelt(root: MapNode, known: Mapping[str, object], reading: Reading) -> None:
-    """Any key may stand there; one that is nearly a known one, which is missing, was hardly meant so."""
+    """Warn of a key that is nearly a known one which is missing. Any other key is free."""
     for key in root.items:
         if key in known or key.startswith("x-"):
             continue
@@ -121,7 +121,7 @@ def _warn_of_misspelt(root: MapNode, known: Mapping[str, object], reading: Readi
 
 
 def _place(key: str, root: MapNode) -> Span:
-    """Where a value stands; its key, where an alias stands for the value: that is written elsewhere."""
+    """The position of a value, or of its key if the value is an alias, whose text is elsewhere."""
     value, at = span_of(root.items[key].at), span_of(root.keys[key])
     return value if (value.line, value.column) >= (at.end_line, at.end_column) else at
 

@@ -36,7 +36,7 @@ _MEANT: Mapping[str, str] = {
     **dict.fromkeys(("criteria", "rubrics"), "rubric"),
     "id": "name",
 }
-"""Of those, the ones that stand in place of a key, which is not missing then."""
+"""Of those, the ones that replace a key → the key, which is then not reported as missing."""
 
 _JUDGED = frozenset({"pass_threshold", "scale", "votes", "temperature"})
 _SAME = ("description", "expected_output", "metadata", "tags", "repeat", "timeout_s")

@@ -118,7 +118,7 @@ def _from_directory(node: Node, reading: Reading) -> MapNode | None:
 
 
 def _find(node: Scalar, reading: Reading) -> str | None:
-    """The file of inputs: below the repository's root, else the prompt's directory; reports where there is none."""
+    """The file of inputs, below the repository's root or the prompt's directory; None if missing, which is reported."""
     written = node.text.strip()
     homes = dict.fromkeys((reading.places.root, reading.places.suite))
     folders = [os.path.normpath(Path(home) / written.lstrip("/")) for home in homes]

@@ -13,9 +13,10 @@ Sources: https://agentskills.io/skill-creation/optimizing-descriptions, …/eval
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Annotated
 
 from agentv.authoring.assertions.entries import JUDGED
@@ -30,7 +31,6 @@ from agentv.authoring.dialects.skill.skills import (
     skills_beside,
     without_file,
 )
-from agentv.authoring.dialects.skill.variants import WITH_SKILL, WITHOUT_SKILL, overlay_of, place_of
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.schema import Unread
@@ -52,6 +52,17 @@ from agentv.authoring.source.nodes import (
 from agentv.authoring.source.spellings import SUITE
 from agentv.model.values.values import Json
 from agentv.registry.fields import AsWritten, Declared, Doc, Nonempty, Text, Verbatim
+
+WITH_SKILL = "with-skill"
+WITHOUT_SKILL = "without-skill"
+
+PLACES = (".claude/skills", ".agents/skills")
+"""Directories of a workspace where agents look for skills: Claude Code in the first, the others in the second."""
+
+_LEFT_OUT = frozenset({"evals", ".git", ".agentv", "__pycache__"})
+"""Entries of a skill's directory that an agent does not get; its evals say what is expected of it."""
+
+_INPUTS = ("evals", "files")
 
 _KEYS = frozenset({"evals", "skill_name"})
 _CASES = frozenset(SUITE.spelled("tests"))
@@ -258,6 +269,29 @@ def _checks(item: MapNode, reading: Reading) -> Node | None:
     message = "this eval checks nothing: it has no expectations and no expected output"
     reading.report.error("checks-nothing", item, message, hint="add 'expectations' or 'expected_output'")
     return None
+
+
+def overlay_of(skill: Skill, eval_file: str) -> dict[str, str]:
+    """Place in the workspace → path, relative to the directory of the eval file.
+
+    Args:
+        skill: with a `SKILL.md`.
+        eval_file: absolute; neither it nor what lies beside it below the skill's directory is part of the skill.
+    """
+    directory, own = Path(skill.directory), Path(eval_file)
+    tests = own.relative_to(directory).parts[0]
+    names = [one.name for one in sorted(directory.iterdir()) if one.name not in _LEFT_OUT and one.name != tests]
+    found = {name: os.path.relpath(directory / name, own.parent) for name in names}
+    name = PurePosixPath(skill.meta.id).name or directory.name
+    return {f"{place}/{name}/{inner}": path for place in PLACES for inner, path in found.items()}
+
+
+def place_of(path: str) -> str:
+    """Where an input file of an eval lies in the workspace: `evals/files/a.csv` is `a.csv`."""
+    parts = [part for part in PurePosixPath(path).parts if part not in {".", "..", "/"}]
+    for prefix in _INPUTS:
+        parts = parts[1:] if len(parts) > 1 and parts[0] == prefix else parts
+    return "/".join(parts) or path
 
 
 TESTS_OF_SKILLS = SkillDialect()
