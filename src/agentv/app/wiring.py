@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec.structs import replace
 
 from agentv.app.changed_files import ImportedCode, SuiteFiles, directories_of_targets, unchanged
 from agentv.app.plugins.guarded_target import connected as connect_target
-from agentv.app.priced_target import priced
 from agentv.engine.calls.call_throttle import CallThrottle
 from agentv.engine.calls.embeddings import EmbeddingCache, RecordedEmbedder
 from agentv.engine.calls.recorded_call import RecordedTarget, Unanswered
@@ -19,9 +20,10 @@ from agentv.engine.grading import GraderCheck
 from agentv.model.run.context import Judge
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.suite.suite import DEFAULT_WORKERS, JUDGE_TIMEOUT_S, Suite, TargetSpec
-from agentv.model.values.response import Failure, TargetResponse
+from agentv.model.values.price import Price
+from agentv.model.values.response import Embeddings, Failure, TargetResponse
 from agentv.model.values.values import Json, JsonObject
-from agentv.ports import AnswerLookup, Call, Embedder, SpendingLog, Target
+from agentv.ports import AnswerLookup, Call, Embedder, SpendingLog, Target, TargetRequest
 from agentv.registry.extensions import PORTS, loaded
 from agentv.user_code.functions.threads import DaemonThreads
 from agentv.work_ports import ModelExchanges, TrialWorks, WorkArchive
@@ -289,3 +291,43 @@ def redactor_for(suites: tuple[Suite, ...]) -> Redactor:
 def _redactor(secrets: frozenset[str]) -> Redactor:
     """One for all that a run writes: to learn the forms of fifty secrets takes some milliseconds."""
     return Redactor(secrets)
+
+
+A = TypeVar("A", TargetResponse, Embeddings)
+
+
+def priced(target: Target, price: Price | None) -> Target:
+    """The target, with its calls at this price; unchanged without one."""
+    if price is None:
+        return target
+    return PricedEmbedder(target, price) if isinstance(target, Embedder) else PricedTarget(target, price)
+
+
+class PricedTarget:
+    """A target whose calls have a price."""
+
+    def __init__(self, target: Target, price: Price) -> None:
+        self._target = target
+        self._price = price
+
+    async def answer(self, request: TargetRequest) -> TargetResponse | Failure:
+        """The target's answer, with its cost."""
+        given = self._target.answer(request)
+        return self._with_cost(await given if isinstance(given, Awaitable) else given)
+
+    def _with_cost(self, found: A | Failure) -> A | Failure:
+        cost = None if isinstance(found, Failure) else self._price.cost(found.token_usage)
+        return found if isinstance(found, Failure) or cost is None else replace(found, cost_usd=cost)
+
+    async def close(self) -> None:
+        """Close the target."""
+        await self._target.close()
+
+
+class PricedEmbedder(PricedTarget):
+    """A target with a price that also turns texts into vectors."""
+
+    async def embed(self, texts: Sequence[str], timeout_s: float) -> Embeddings | Failure:
+        """The vectors, with their cost."""
+        assert isinstance(self._target, Embedder)  # noqa: S101  # it was when this was made
+        return self._with_cost(await self._target.embed(texts, timeout_s))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
-from typing import Protocol, TypeVar, cast
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Any, Protocol, TypeVar, cast
 
 from msgspec import to_builtins
 from msgspec.structs import replace
 
 from agentv.engine.calls.deadlines import in_time
-from agentv.engine.plugin_grades import grade_of_plugin
 from agentv.engine.transform import transformed
 from agentv.model.run.context import Assertion, AssertionContext, Judge
 from agentv.model.run.grade import Grade
@@ -20,7 +21,7 @@ from agentv.model.values.response import Attempt, Failure
 from agentv.model.values.values import Json
 from agentv.ports import Clock
 from agentv.user_code.functions.deadline import Deadline
-from agentv.user_code.functions.guard import attempt
+from agentv.user_code.functions.guard import ForeignError, attempt, foreign_code
 
 T = TypeVar("T")
 
@@ -170,3 +171,38 @@ def _with_retries(grade: Grade, attempts: Sequence[Attempt]) -> Grade:
     """The grade with the calls of its judge that gave no answer and were made again."""
     retries: list[Json] = [to_builtins(one) for one in attempts]
     return replace(grade, details={**grade.details, "judge_retries": retries})
+
+
+RAISED = "assertion-raised"
+
+
+async def grade_of_plugin(entry: AssertionEntry, context: AssertionContext) -> Grade:
+    """The grade that a plugin's `grade` gives; errored where it raises, or returns anything else.
+
+    A plain function runs on a thread. A coroutine runs here, where it reaches the judge, and must not block.
+    """
+    grade: Callable[[AssertionContext], Any] = cast("Assertion", entry.assertion).grade
+    try:
+        if inspect.iscoroutinefunction(grade):
+            with foreign_code(RAISED, entry.type):
+                given: object = await grade(context)
+        else:
+            given = await context.services.executor.call(partial(_graded, entry, grade, context))
+            if inspect.isawaitable(given):
+                given = await _awaited(entry, given)
+    except ForeignError as error:
+        return Grade.errored(error.failure.code, error.failure.message)
+    if isinstance(given, Grade):
+        denied = not given.passed and given.error is None
+        return replace(given, has_own_threshold=True) if denied else given  # its own no counts 0 (SPEC section 10)
+    return Grade.errored("bad-result", f"{entry.type} must return a Grade, and returned {type(given).__name__}")
+
+
+def _graded(entry: AssertionEntry, grade: Callable[[AssertionContext], Any], context: AssertionContext) -> object:
+    with foreign_code(RAISED, entry.type):
+        return grade(context)
+
+
+async def _awaited(entry: AssertionEntry, given: Awaitable[Any]) -> object:
+    with foreign_code(RAISED, entry.type):
+        return await given

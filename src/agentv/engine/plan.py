@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agentv.engine.shuffling import shuffled
 from agentv.model.run.sampling import DEFAULT_ALPHA
 from agentv.model.run.trial import Trial
 from agentv.model.suite.suite import DEFAULT_THRESHOLD, DEFAULT_TIMEOUT_S, Case, Suite, TargetSpec, Until
@@ -349,3 +348,13 @@ def without(trials: Iterable[Trial], done: Container[str]) -> Iterator[Trial]:
 
 def _first(*values: float | None) -> float:
     return next(value for value in values if value is not None)
+
+
+def shuffled(groups: Iterable[Iterable[Trial]], seed: int) -> Iterator[list[Trial]]:
+    """Groups of trials in the order of a hash of their first key, which edits of other cases do not change."""
+    held = [trials for group in groups if (trials := list(group))]
+    return iter(sorted(held, key=lambda trials: _number(seed, trials[0].key)))
+
+
+def _number(seed: int, key: str) -> bytes:
+    return hashlib.blake2b(f"shuffled\0{seed}\0{key}".encode(), digest_size=16).digest()

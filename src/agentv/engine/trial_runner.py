@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 
 from msgspec.structs import replace
 
 from agentv.engine.calls.circuit_breaker import is_interrupted, is_stopped, is_unaffordable
 from agentv.engine.executor import TrialExecutor
-from agentv.engine.queries import Queries
 from agentv.engine.run_context import RunContext
 from agentv.engine.run_state import RunState
 from agentv.engine.trial import AnsweredTrial, not_run
@@ -114,3 +114,35 @@ class TrialRunner:
             return not_run(trial, why or error, self._run_context)
         stopping = why is not None and error.code.startswith("judge-")
         return replace(result, error=CallFailure(error.code, error.message, stops=True)) if stopping else result
+
+
+class Queries:
+    """The queries that are under way, by suite. Used from one event loop."""
+
+    def __init__(self) -> None:
+        self._running: Counter[int] = Counter()
+        self._ended: asyncio.Event | None = None
+
+    @property
+    def any(self) -> bool:
+        """Whether there are some, so that another trial may have to wait."""
+        return any(self._running.values())
+
+    @asynccontextmanager
+    async def turn(self, trial: Trial) -> AsyncIterator[None]:
+        """Wait until a trial may run; the body runs it."""
+        suite = id(trial.suite)
+        if not trial.case.asks_judge:
+            while self._running[suite]:
+                self._ended = self._ended or asyncio.Event()
+                await self._ended.wait()
+            yield
+            return
+        self._running[suite] += 1
+        try:
+            yield
+        finally:
+            self._running[suite] -= 1
+            if not self._running[suite] and self._ended is not None:
+                self._ended.set()
+                self._ended = None

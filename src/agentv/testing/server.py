@@ -4,31 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from threading import Thread
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
+from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import JsonObject
+from agentv.testing.agents.conversation import conversation_of
 from agentv.testing.calls import ModelCall, text_of
 from agentv.testing.delivery import deliver
-from agentv.testing.given_tokens import GivenTokens
-from agentv.testing.keys import key_in
-from agentv.testing.listings import listing_of
+from agentv.testing.ollama import CREATED_AT
+from agentv.testing.openai_chat import CREATED
 from agentv.testing.plan import over_limit, refusal, reply_of
 from agentv.testing.rate import TokenBucket
 from agentv.testing.replies import ModelApi, Reply, encoded
 from agentv.testing.routes import ADDRESSES, Route, provider_of, route_of
-from agentv.testing.running import Running
 from agentv.testing.script import Script, script_of
-from agentv.testing.steps import Answer, Status, Step, Together
-from agentv.testing.token_counts import count_of
+from agentv.testing.steps import HOLDERS, Answer, Status, Step, StoppedStream, Together, Truncated
 
 if TYPE_CHECKING:
-    from aiohttp.web import Request, StreamResponse
+    from aiohttp.web import AppRunner, Request, StreamResponse
 
-    from agentv.model.values.usage import TokenUsage
+    Handle: TypeAlias = Callable[[Request], Awaitable[StreamResponse]]
 
 STATS = "/stats"
 """Where a GET tells in JSON what came in and what was given.
@@ -309,3 +310,187 @@ def _object(raw: bytes) -> JsonObject | None:
     except ValueError:
         return None
     return body if isinstance(body, dict) else None
+
+
+_HEADERS = {"anthropic": "x-api-key", "azure": "api-key", "gemini": "x-goog-api-key"}
+
+
+def key_in(provider: str, headers: Mapping[str, str], query: Mapping[str, str]) -> str:
+    """The key that a request shows: in its provider's header, as a bearer's token, or in the URL (Gemini).
+
+    Args:
+        provider: its name.
+        headers: by lower-case name.
+        query: of the URL.
+    """
+    own = headers.get(_HEADERS.get(provider, ""), "")
+    bearer = headers.get("authorization", "").removeprefix("Bearer ")
+    return own or bearer or (query.get("key", "") if provider == "gemini" else "")
+
+
+MODEL = "fake-model"
+
+_Make = Callable[[str], dict[str, Any]]
+
+
+def _openai(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": CREATED, "owned_by": "agentv"}
+
+
+def _anthropic(name: str) -> dict[str, Any]:
+    return {"type": "model", "id": name, "display_name": name, "created_at": CREATED_AT, "lifecycle": "active"}
+
+
+def _gemini(name: str) -> dict[str, Any]:
+    methods = ["generateContent", "embedContent"]
+    return {"name": f"models/{name}", "version": "1", "displayName": name, "supportedGenerationMethods": methods}
+
+
+def _ollama(name: str) -> dict[str, Any]:
+    return {"name": name, "model": name, "modified_at": CREATED_AT, "size": 1, "digest": "0", "details": {}}
+
+
+_OPENAI_LIST: JsonObject = {"object": "list", "data": [_openai(MODEL)]}
+_ANTHROPIC_LIST: JsonObject = {"data": [_anthropic(MODEL)], "has_more": False, "first_id": MODEL, "last_id": MODEL}
+_LISTS: tuple[tuple[str, _Make, JsonObject], ...] = (
+    (r"/openai/v1/models", _openai, _OPENAI_LIST),
+    (r"/azure/openai(?:/v1)?/models", _openai, _OPENAI_LIST),
+    (r"/ollama/v1/models", _openai, _OPENAI_LIST),
+    (r"/ollama/api/tags", _ollama, {"models": [_ollama(MODEL)]}),
+    (r"/anthropic/v1/models", _anthropic, _ANTHROPIC_LIST),
+    (r"/gemini/v1\w*/models", _gemini, {"models": [_gemini(MODEL)]}),
+)
+_COMPILED = tuple((re.compile(rf"{path}(?:/(?P<name>.+))?"), one, many) for path, one, many in _LISTS)
+
+
+def listing_of(path: str) -> JsonObject | None:
+    """The list that a GET of a path returns; None if the path is not a list."""
+    for pattern, one, many in _COMPILED:
+        if match := pattern.fullmatch(path):
+            return one(match["name"]) if match["name"] else many
+    return None
+
+
+_LETTERS = 4
+"""Letters of English per token, about."""
+
+_COUNTS: tuple[tuple[re.Pattern[str], Callable[[int], JsonObject]], ...] = (
+    (re.compile(r"/anthropic/v1/messages/count_tokens"), lambda count: {"input_tokens": count}),
+    (re.compile(r"/gemini/v1\w*/\w+/[^/:]+:countTokens"), lambda count: {"totalTokens": count}),
+    (
+        re.compile(r"/(?:openai/v1|azure/openai(?:/v1)?)/responses/input_tokens"),
+        lambda count: {"object": "response.input_tokens", "input_tokens": count},
+    ),
+)
+
+
+def count_of(path: str, body: JsonObject) -> JsonObject | None:
+    """The reply to a POST that counts tokens; None where the path is none of those.
+
+    Args:
+        path: of the URL.
+        body: of the request; Gemini may wrap it in `generateContentRequest`.
+    """
+    make = next((make for pattern, make in _COUNTS if pattern.fullmatch(path)), None)
+    if make is None:
+        return None
+    inner = body.get("generateContentRequest")
+    return make(-(-len(text_of(inner if isinstance(inner, Mapping) else body)) // _LETTERS))
+
+
+_NONE = TokenUsage(input=0, output=0, total=0, cached=0, reasoning=0)
+MOST = 10_000
+"""Keys and conversations that are counted apart, so that a server may run for days."""
+
+OTHERS = "others"
+_CUT = (Truncated, StoppedStream)
+
+
+class GivenTokens:
+    """Tokens of the replies that came whole: in total, by key, by conversation."""
+
+    def __init__(self) -> None:
+        self.total = _NONE
+        self.by_key: dict[str, TokenUsage] = {}
+        self.by_conversation: dict[str, TokenUsage] = {}
+
+    def add(self, call: ModelCall, key: str, step: Step) -> None:
+        """Count a reply."""
+        usage = _usage_of(step)
+        if usage is None:
+            return
+        self.total += usage
+        _add(self.by_key, key, usage)
+        _add(self.by_conversation, conversation_of(call), usage)
+
+    def counts(self) -> JsonObject:
+        """For `GET /stats`; keys are shortened."""
+        by_key = {_short(key): _counts(usage) for key, usage in self.by_key.items()}
+        by_conversation = {name: _counts(usage) for name, usage in self.by_conversation.items()}
+        return {**_counts(self.total), "by_key": by_key, "by_conversation": by_conversation}
+
+
+def _add(counts: dict[str, TokenUsage], name: str, usage: TokenUsage) -> None:
+    kept = name if name in counts or len(counts) < MOST else OTHERS
+    counts[kept] = counts.get(kept, _NONE) + usage
+
+
+def _usage_of(step: Step) -> TokenUsage | None:
+    if isinstance(step, Answer):
+        return step.usage
+    return step.answer.usage if isinstance(step, HOLDERS) and not isinstance(step, _CUT) else None
+
+
+def _counts(usage: TokenUsage) -> JsonObject:
+    return {name: getattr(usage, name) for name in ("input", "output", "total", "cached", "reasoning")}
+
+
+_SHOWN = 12
+
+
+def _short(key: str) -> str:
+    """A short key whole, so that a test finds its own; of a long one, which may be real, the ends."""
+    return key if len(key) <= _SHOWN else f"{key[:4]}…{key[-4:]}"
+
+
+_LARGEST = 1 << 30
+_GRACE_S = 0.01  # for calls that are under way at the end; 0 would mean for ever to aiohttp
+_BACKLOG = 4096  # thousands of callers may come in the same moment
+
+
+class Running:
+    """The thread, its loop and the open port on 127.0.0.1, from when it can be called until `stop`.
+
+    Raises:
+        OSError: the port is taken.
+    """
+
+    def __init__(self, handle: Handle, port: int) -> None:
+        self._loop = asyncio.new_event_loop()
+        try:
+            self._runner = self._loop.run_until_complete(_serving(handle, port))
+        except OSError:
+            self._loop.close()
+            raise
+        self.port: int = self._runner.addresses[0][1]
+        self._thread = Thread(target=self._loop.run_forever, name="agentv-model-server", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Cancel what hangs, close the port, end the thread."""
+        asyncio.run_coroutine_threadsafe(self._runner.cleanup(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+async def _serving(handle: Handle, port: int) -> AppRunner:
+    from aiohttp import web
+
+    app = web.Application(client_max_size=_LARGEST)
+    app.router.add_route("*", "/{path:.*}", handle)
+    # A caller that leaves ends its handler, so that what is counted as waiting does wait.
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=_GRACE_S, handler_cancellation=True)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", port, backlog=_BACKLOG).start()
+    return runner

@@ -15,15 +15,15 @@ from agentv.app.stored_answers import left_out, prepared_again, stored_answers
 from agentv.app.wiring import Answers, Connections, WorkspaceSettings, redactor_for
 from agentv.engine.trial import AnsweredTrial, answer_of
 from agentv.errors import UsageError
-from agentv.extensions.mutate.grading import Mutated, Original, counts_of, failing_checks, grade, mutated
+from agentv.extensions.mutate.grading import Mutated, Original, Survival, counts_of, failing_checks, grade, mutated
 from agentv.extensions.mutate.operators.catalogue import OPERATORS
 from agentv.extensions.mutate.operators.mutant import Operator
 from agentv.extensions.mutate.originals import TrialName, graders_of, name_of, nothing_in, passing_trials
 from agentv.extensions.mutate.proposing import Proposer
 from agentv.extensions.mutate.rebuilding import NOT_REBUILT, RebuiltWork, rebuilt
-from agentv.extensions.mutate.result import IdleAssertion, MutationReport, OriginalFailure
-from agentv.extensions.mutate.survivors import Survivors
+from agentv.extensions.mutate.result import IdleAssertion, MutationReport, OriginalFailure, Survivor
 from agentv.model.run.trial import Trial
+from agentv.model.secrets.redaction import Redactor
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.values.formatting import plural
 from agentv.model.values.response import Failure, TargetResponse
@@ -368,3 +368,34 @@ def _notes(found: _Collected) -> Iterator[str]:
     if found.comparing:
         what = plural(found.comparing, "assertion")
         yield f"left out: {what} that {'compares' if found.comparing == 1 else 'compare'} the answers to a case"
+
+
+class Survivors:
+    """Survivors of a run.
+
+    Args:
+        redactor: of the suites' secrets.
+    """
+
+    def __init__(self, redactor: Redactor) -> None:
+        self.found: list[Survivor] = []
+        self._redact = redactor.redact
+
+    def add(self, survival: Survival, line: str | None) -> None:
+        """Add one, with the line that would fail it. A line with a secret is left out."""
+        trial, redact = survival.original.trial, self._redact
+        self.found.append(
+            Survivor(
+                suite=trial.suite.name,
+                case=redact(trial.case.id),
+                target=trial.target.name,
+                prompt_id=trial.case.prompt_id,
+                variant=trial.variant_name,
+                sample=trial.sample,
+                operator=survival.operator,
+                change=redact(survival.mutant.change),
+                counts=survival.mutant.counts,
+                outvoted=tuple(map(redact, survival.outvoted)),
+                line=line if line is None or redact(line) == line else None,
+            )
+        )

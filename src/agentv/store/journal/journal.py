@@ -6,11 +6,14 @@ from its answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from time import monotonic
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
+
+from msgspec.structs import replace
 
 from agentv.errors import StoreError
 from agentv.model.run.row import Row
@@ -24,14 +27,17 @@ from agentv.store.files.directory import HISTORY, INDEX, JOURNAL, REJECTED, RUN,
 from agentv.store.files.encoding import to_json
 from agentv.store.files.lines import append_private, read_lines
 from agentv.store.journal.answers import answer_line, spent_line
-from agentv.store.journal.earlier_answers import EarlierAnswers
 from agentv.store.journal.journal_files import JournalFiles
+from agentv.store.journal.journal_reader import JournalReader
 from agentv.store.journal.repair import cut_torn_lines, quarantined, restored_answers, restored_rows
 from agentv.store.journal.watched import WatchedFiles
 from agentv.store.rows.current import replaced_lines
 from agentv.store.rows.reading import finished_keys, key_of_row, read_rows, row_in
 from agentv.store.rows.rows import RelativePaths, row_of
 from agentv.user_code.os_errors import store_error
+
+if TYPE_CHECKING:
+    from agentv.store.journal.accounted_answers import AccountedAnswers
 
 
 class Journal:
@@ -267,3 +273,54 @@ class Journal:
 
     def _elapsed_ms(self) -> float:
         return (self._clock() - self._began_s) * 1000
+
+
+class EarlierAnswers:
+    """The answers of the processes that wrote to a run before this one; none until `load`."""
+
+    def __init__(self) -> None:
+        self._reader: JournalReader | None = None
+        self._accounted: AccountedAnswers | None = None
+
+    def load(self, journal: Path) -> JournalReader:
+        """Read the positions of the answers in a journal.
+
+        Raises:
+            StoreError: it cannot be read; so for `answer`.
+        """
+        self.close()
+        self._reader = JournalReader(journal)
+        return self._reader
+
+    def account(self, superseded: Iterable[bytes], current: Iterable[bytes]) -> None:
+        """Look up which answers' costs rows report already.
+
+        Args:
+            superseded: lines of `history.jsonl`.
+            current: lines of `index.jsonl`.
+        """
+        if self._reader is not None:
+            from agentv.store.journal.accounted_answers import AccountedAnswers  # only of a run that is resumed
+
+            self._accounted = AccountedAnswers(self._reader, superseded, current)
+
+    def answer(self, call: Call) -> TargetResponse | None:
+        """The answer to a call; marked `earlier` if a row reports its cost already."""
+        found = None if self._reader is None else self._reader.answer(call.key)
+        if found is None or self._accounted is None or call not in self._accounted:
+            return found
+        return replace(found, earlier=True)
+
+    def __contains__(self, key: str) -> bool:
+        """Whether there is an answer under a key, by its hash alone."""
+        return self._reader is not None and key in self._reader
+
+    @property
+    def damaged(self) -> int:
+        """Lines of the journal that were skipped because their checksum is wrong."""
+        return 0 if self._reader is None else self._reader.damaged
+
+    def close(self) -> None:
+        """Close the journal."""
+        if self._reader is not None:
+            self._reader.close()

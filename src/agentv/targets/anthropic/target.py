@@ -18,7 +18,6 @@ from agentv.ports import Executor, Target, TargetRequest
 from agentv.registry.fields import Between, Doc, Fraction, FromEnvironment, Issue, NoSecrets, Secret, Text, Verbatim
 from agentv.targets.anthropic.messages import conversation, tool_choice_in, tools_in
 from agentv.targets.anthropic.replies import response_of
-from agentv.targets.anthropic.schemas import accepted
 from agentv.targets.http.answers import TOO_LARGE, decoded, parsed
 from agentv.targets.http.bodies import PackedError, TooLargeError
 from agentv.targets.http.model_calls import (
@@ -298,3 +297,50 @@ def _thinking(value: Json) -> Json:
     if isinstance(value, str):
         return {"type": value}
     return {"type": "enabled", "budget_tokens": value} if isinstance(value, int) else value
+
+
+_REFUSED = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength")
+_REFUSED_OF_LISTS = ("maxItems", "uniqueItems", "minContains", "maxContains")
+_MOST_ITEMS_ASKED = 1  # 'minItems' may be 0 or 1
+_BY_NAME = ("properties", "$defs", "definitions")
+_LISTED = ("anyOf", "allOf")
+
+
+def accepted(schema: JsonObject) -> JsonObject:
+    """The schema with what the API refuses told in its description, where the model may still read it.
+
+    A list of types becomes `anyOf`, and `oneOf` too.
+    """
+    types = schema.get("type")
+    if isinstance(types, list | tuple):
+        rest = {key: value for key, value in schema.items() if key not in {"type", "description"}}
+        of_each: list[JsonObject] = [{"type": one} if one == "null" else {**rest, "type": one} for one in types]
+        description = {"description": schema["description"]} if "description" in schema else {}
+        return {**description, "anyOf": [accepted(one) for one in of_each]}
+    refused = {key: value for key, value in schema.items() if _is_refused(key, value)}
+    made = {
+        {"oneOf": "anyOf"}.get(key, key): _within(key, value) for key, value in schema.items() if key not in refused
+    }
+    if refused:
+        words = ", ".join(f"{key}: {value}" for key, value in refused.items())
+        made["description"] = f"{made['description']} ({words})" if made.get("description") else words
+    return made
+
+
+def _is_refused(key: str, value: Json) -> bool:
+    if key == "minItems":
+        return not isinstance(value, int) or value > _MOST_ITEMS_ASKED
+    return key in _REFUSED or key in _REFUSED_OF_LISTS
+
+
+def _within(key: str, value: Json) -> Json:
+    """The schemas inside a schema; every other value as it stands."""
+    if key in _BY_NAME and isinstance(value, Mapping):
+        return {name: _one(inner) for name, inner in value.items()}
+    if key in (*_LISTED, "oneOf") and isinstance(value, list | tuple):
+        return [_one(inner) for inner in value]
+    return _one(value) if key == "items" else value
+
+
+def _one(value: Json) -> Json:
+    return accepted(value) if isinstance(value, Mapping) else value

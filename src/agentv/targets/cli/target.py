@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import signal
 import stat
 from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Annotated, ClassVar
 
 from msgspec import structs
@@ -32,9 +34,7 @@ from agentv.registry.fields import (
     Verbatim,
 )
 from agentv.registry.gateway_options import Faults, GatewaySettings, UpstreamKey, UpstreamUrl
-from agentv.targets.cli.attached_files import arguments_of, format_issues
 from agentv.targets.cli.confined import confined
-from agentv.targets.cli.mcp_config import mcp_config
 from agentv.targets.cli.placeholders import MCP_CONFIG, CommandPlan, command_issues, plan_command
 from agentv.targets.http.answers import LIMIT, TOO_LARGE, decoded, from_reply, parsed
 from agentv.targets.http.healthcheck import Healthcheck
@@ -246,3 +246,41 @@ def _content(path: str) -> bytes | Failure:
     except OSError as error:
         return Failure("no-output-file", f"the command succeeded but did not write {{OUTPUT_FILE}}: {error.strerror}")
     return TOO_LARGE if len(data) > LIMIT else data
+
+
+def mcp_config(servers: Iterable[McpServer]) -> str:
+    """The content of a file such as `.mcp.json`, as `claude --mcp-config` takes it."""
+    return json.dumps({"mcpServers": {one.name: _entry(one) for one in servers}}, indent=2)
+
+
+def _entry(server: McpServer) -> Mapping[str, Json]:
+    if server.transport == "http":
+        headers = {"headers": dict(server.headers)} if server.headers else {}
+        return {"type": "http", "url": server.url, **headers}
+    env = {"env": dict(server.env)} if server.env else {}
+    return {"command": server.command[0], "args": list(server.command[1:]), **env}
+
+
+_PLACEHOLDER = re.compile(r"\{(path|basename)\}")
+
+
+def arguments_of(form: str, paths: Iterable[str]) -> tuple[str, ...]:
+    """The words that a form such as `--file {path}` makes of each path; a path stays one word, whatever is in it."""
+    words = shlex.split(form)
+    return tuple(_filled(word, path) for path in paths for word in words)
+
+
+def _filled(word: str, path: str) -> str:
+    values = {"path": path, "basename": PurePath(path).name}
+    return _PLACEHOLDER.sub(lambda found: values[found[1]], word)
+
+
+def format_issues(form: str) -> Iterator[Issue]:
+    """A form that no shell could split, or that names no file."""
+    try:
+        shlex.split(form)
+    except ValueError as error:
+        yield Issue(("files_format",), f"'files_format' cannot be split into words: {error}")
+        return
+    if not _PLACEHOLDER.search(form):
+        yield Issue(("files_format",), "'files_format' must contain {path} or {basename}")

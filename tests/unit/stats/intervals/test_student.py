@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from scipy.special import betainc
 
-from agentv.stats.intervals.student import t_quantile, t_tails
+from agentv.stats.intervals.student import incomplete_beta, t_quantile, t_tails
 
 FREEDOMS = (0.3, 1, 1.5, 2, 2.7, 5, 9, 30, 199.5, 399.9, 400, 1000, 1e5, 1e8)
 
@@ -32,3 +33,9 @@ def test_the_two_are_inverse(freedom, level):
 def test_what_is_no_distribution(freedom, level):
     with pytest.raises(ValueError, match=r"freedom|confidence"):
         t_quantile(freedom, level)
+
+
+def test_it_is_scipys():
+    for a, b in ((1, 1), (0.5, 3), (40, 7), (500, 501), (50_000, 49_800), (4, 2_000_000)):
+        for x in (0.0, 1e-9, 0.02, 0.3, 0.5, 0.77, 1.0):
+            assert incomplete_beta(a, b, x, 1 - x) == pytest.approx(betainc(a, b, x), rel=1e-7, abs=1e-12), (a, b, x)

@@ -12,7 +12,7 @@ from anthropic.types import DocumentBlockParam
 from agentv.model.values.message import DocumentBlock, FileBlock, ImageBlock, Message, TextBlock, ToolCall
 from agentv.model.values.response import CallFailure, Failure, RateLimits, TargetResponse
 from agentv.model.values.usage import TokenUsage
-from agentv.targets.anthropic.target import MAX_TOKENS, Anthropic
+from agentv.targets.anthropic.target import MAX_TOKENS, Anthropic, accepted
 from agentv.testing import (
     Answer,
     ContentFilter,
@@ -386,3 +386,48 @@ def test_text_between_other_blocks_stays_apart():
     found = response_of({"content": [{"type": "thinking", "thinking": "hm"}, *content], "stop_reason": "end_turn"}, "m")
     assert not isinstance(found, Failure)
     assert found.output == "I look. Now.\n\nIt is so."
+
+
+def test_what_the_api_takes_stays_as_it_is():
+    schema = {
+        "type": "object",
+        "properties": {
+            "a": {"type": "string", "enum": ["x", "y"]},
+            "b": {"type": "array", "items": {"type": "integer"}},
+        },
+        "required": ["a", "b"],
+        "additionalProperties": False,
+        "$defs": {"c": {"const": 1}},
+    }
+    assert accepted(schema) == schema
+
+
+def test_what_it_refuses_is_told_in_words():
+    assert accepted({"type": "number", "description": "points", "minimum": 0, "maximum": 1}) == {
+        "type": "number",
+        "description": "points (minimum: 0, maximum: 1)",
+    }
+    assert accepted({"type": "array", "minItems": 1, "maxItems": 3}) == {
+        "type": "array",
+        "minItems": 1,
+        "description": "maxItems: 3",
+    }
+    assert accepted({"type": "array", "minItems": 2}) == {"type": "array", "description": "minItems: 2"}
+
+
+def test_a_property_of_such_a_name_is_no_keyword():
+    schema = {"type": "object", "properties": {"minimum": {"type": "string", "maxLength": 3}}}
+    assert accepted(schema)["properties"] == {"minimum": {"type": "string", "description": "maxLength: 3"}}
+
+
+def test_several_types_become_alternatives():
+    found = accepted({"type": ["string", "null"], "maxLength": 9, "description": "why"})
+    assert found == {
+        "description": "why",
+        "anyOf": [{"type": "string", "description": "maxLength: 9"}, {"type": "null"}],
+    }
+
+
+def test_alternatives_are_looked_into():
+    found = accepted({"oneOf": [{"type": "integer", "minimum": 1}, {"type": "null"}]})
+    assert found == {"anyOf": [{"type": "integer", "description": "minimum: 1"}, {"type": "null"}]}

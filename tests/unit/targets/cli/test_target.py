@@ -14,7 +14,7 @@ from agentv.model.values.message import FileBlock, Message, TextBlock
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.usage import TokenUsage
 from agentv.registry.fields import Command
-from agentv.targets.cli.target import PROMPT_LIMIT, Cli
+from agentv.targets.cli.target import PROMPT_LIMIT, Cli, arguments_of, format_issues
 from agentv.targets.http.healthcheck import Healthcheck
 from doubles.asking import answer, answers, code, request
 from doubles.misbehaving_server import misbehaving_server
@@ -287,3 +287,25 @@ def test_options_and_context_are_json_arguments():
 def test_a_context_that_is_too_long_for_an_argument_is_refused():
     found = answer(python("pass", "{CONTEXT}"), request(vars={"x": "a" * 100_000}))
     assert (found.code, "{CONTEXT}" in found.message) == ("prompt-too-long", True)
+
+
+@pytest.mark.parametrize(
+    ("form", "words"),
+    [
+        ("{path}", ("/a b/c.md", "/d.md")),
+        ("--file {path}", ("--file", "/a b/c.md", "--file", "/d.md")),
+        ("--file={path}", ("--file=/a b/c.md", "--file=/d.md")),
+        ("-f '{basename}' as {path}", ("-f", "c.md", "as", "/a b/c.md", "-f", "d.md", "as", "/d.md")),
+    ],
+)
+def test_a_path_stays_one_word_in_every_form(form, words):
+    assert arguments_of(form, ["/a b/c.md", "/d.md"]) == words
+
+
+def test_what_stands_in_a_path_is_no_placeholder():
+    assert arguments_of("{path}", ["/{basename}/$(x).md"]) == ("/{basename}/$(x).md",)
+
+
+@pytest.mark.parametrize("form", ["--file", "'{path}", "{file}"])
+def test_a_form_that_names_no_file_is_refused(form):
+    assert [one.path for one in format_issues(form)] == [("files_format",)]

@@ -12,10 +12,9 @@ from agentv.model.values.message import ImageBlock, Message, TextBlock, ToolCall
 from agentv.model.values.response import RateLimits, TargetResponse
 from agentv.model.values.usage import TokenUsage
 from agentv.registry import extras
-from agentv.targets.litellm import keys as litellm_keys
-from agentv.targets.litellm.keys import key_found, keys_of
+from agentv.targets.litellm import target as litellm_keys
 from agentv.targets.litellm.library import parameters_from, wanted_by
-from agentv.targets.litellm.target import LiteLLM
+from agentv.targets.litellm.target import LiteLLM, key_found, keys_of
 from agentv.testing import (
     Answer,
     ContentFilter,

@@ -284,7 +284,7 @@ def test_tokens_by_key_and_conversation():
 
 
 def test_more_conversations_than_a_server_keeps_are_counted_together(monkeypatch):
-    monkeypatch.setattr("agentv.testing.given_tokens.MOST", 2)
+    monkeypatch.setattr("agentv.testing.server.MOST", 2)
     with ModelServer("x") as server:
         for text in ("one", "two", "three", "four", "one"):
             ask(server, text)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import random
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
 from agentv.extensions.agents.gateway.bodies import CallBody
-from agentv.extensions.agents.gateway.faults import FaultPlan
 from agentv.extensions.agents.gateway.ports import GatewayTrial, ModelApis, ModelCalls
 from agentv.model.suite.gateway import GatewayAccess, ModelUpstream
 from agentv.model.values.response import CallFailure, Failure
@@ -209,3 +209,27 @@ class TrialSession:
 
     def _now_ms(self) -> float:
         return round((self.clock() - self._began) * 1000, 3)
+
+
+class FaultPlan:
+    """Decides which calls of one trial fail.
+
+    Args:
+        faults: a status or `drop` → share of the calls.
+        key: of the trial; the same key gives the same faults.
+    """
+
+    def __init__(self, faults: Mapping[str, float], key: str) -> None:
+        self._faults = sorted(faults.items())
+        self._random = random.Random(f"faults\0{key}")  # noqa: S311  # it has to be repeatable, and keeps no secret
+
+    def next(self) -> str | None:
+        """The fault of the next call; None: it has none."""
+        if not self._faults:
+            return None
+        drawn = self._random.random()
+        for name, share in self._faults:
+            if drawn < share:
+                return name
+            drawn -= share
+        return None

@@ -15,8 +15,11 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
+from pygls.workspace import PositionCodec
 
-from agentv.errors import ExitStatus, UsageError
+from agentv.app.authored.explain import FOLDER
+from agentv.codes import CODES
+from agentv.errors import Diagnostic, ExitStatus, UsageError
 from agentv.extensions.editor.completing import Completion, complete
 from agentv.extensions.editor.cursor import ITEM, cursor_at
 from agentv.extensions.editor.disk import leave_deleted_directory
@@ -24,7 +27,6 @@ from agentv.extensions.editor.fixing import quick_fix
 from agentv.extensions.editor.hovering import explained, hover
 from agentv.extensions.editor.index import FileIndex, index_file
 from agentv.extensions.editor.lsp.documents import Documents, OpenFile
-from agentv.extensions.editor.lsp.messages import as_lsp, symbols_of
 from agentv.extensions.editor.lsp.positions import (
     changed_text,
     lines_of,
@@ -346,3 +348,40 @@ async def _fresh_index(server: Server, file: OpenFile | None) -> FileIndex | Non
         return file.checked.index
     now = await server.aside(index_file, file.path, server.documents.edits, file.kind)
     return now or (file.checked.index if file.checked else None)
+
+
+_SEVERITIES = {
+    "error": types.DiagnosticSeverity.Error,
+    "warning": types.DiagnosticSeverity.Warning,
+    "hint": types.DiagnosticSeverity.Information,
+}
+_BEGINNING = Span("", 1, 1, 1, 2)
+
+
+def as_lsp(found: Diagnostic, lines: Sequence[str], codec: PositionCodec) -> types.Diagnostic:
+    """A mistake; its code links to the page that `agentv explain` prints."""
+    explained = found.code in CODES
+    page = types.CodeDescription(uri_of(str(FOLDER / f"{found.code}.md"))) if explained else None
+    parts = [found.message, found.hint, *found.notes]
+    return types.Diagnostic(
+        range_of(found.span or _BEGINNING, lines, codec),
+        "\n".join(part for part in parts if part),
+        severity=_SEVERITIES[found.severity],
+        code=found.code,
+        code_description=page,
+        source="agentv",
+        tags=[types.DiagnosticTag.Deprecated] if found.rename is not None else None,
+    )
+
+
+def symbols_of(index: FileIndex, lines: Sequence[str], codec: PositionCodec) -> list[types.DocumentSymbol]:
+    """The cases of a file."""
+    found = []
+    for case in index.cases:
+        name = range_of(case.name, lines, codec)
+        start = types.Position(case.first_line - 1, 0)
+        end_line = min(max(case.last_line, case.name.line), len(lines)) - 1
+        end = types.Position(end_line, codec.client_num_units(lines[end_line]))
+        whole = types.Range(min(start, name.start), max(end, name.end))
+        found.append(types.DocumentSymbol(case.id, types.SymbolKind.Method, whole, name))
+    return found

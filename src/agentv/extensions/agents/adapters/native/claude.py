@@ -9,13 +9,13 @@ from typing import Annotated, Any, ClassVar
 
 from agentv.extensions.agents.adapters.failures import AGENT_STOPPED, API, LIMIT, REFUSED
 from agentv.extensions.agents.adapters.native.events import count, items, mapping, number, text, texts
-from agentv.extensions.agents.adapters.native.mcp_configuration import mcp_servers_json
 from agentv.extensions.agents.adapters.native.programs import AgentProgram
 from agentv.extensions.agents.adapters.native.provider import NativeProvider
 from agentv.extensions.agents.adapters.native.recorder import text_of
 from agentv.extensions.agents.adapters.native.stream import Directories, Ending, Launch, TraceRecorder
 from agentv.extensions.agents.adapters.settings import PermissionRule
 from agentv.model.suite.gateway import ModelProtocol
+from agentv.model.suite.tools import McpServer
 from agentv.model.values.response import Failure
 from agentv.model.values.tool_names import TOOLS
 from agentv.model.values.usage import TokenUsage
@@ -325,3 +325,20 @@ def _rule_issues(rules: Sequence[PermissionRule]) -> Iterator[Issue]:
         if rule.action == "deny" and rule.tool is not None and allowed:
             yield Issue(at, "a denial wins in Claude Code wherever it stands; place it before what is allowed")
         allowed = allowed or rule.action == "allow"
+
+
+def mcp_servers_json(servers: Iterable[McpServer]) -> dict[str, Any]:
+    """Name → server, as most agents take it under `mcpServers`."""
+    return {one.name: _server(one) for one in servers}
+
+
+def _server(server: McpServer) -> dict[str, Any]:
+    if server.transport == "http":
+        return {"type": "http", "url": server.url, **({"headers": dict(server.headers)} if server.headers else {})}
+    program, *arguments = server.command
+    return {
+        "type": "stdio",
+        "command": program,
+        "args": arguments,
+        **({"env": dict(server.env)} if server.env else {}),
+    }

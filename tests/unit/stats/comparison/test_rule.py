@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv.stats.comparison.holm import rejection_levels
+from agentv.stats.comparison.rule import rejection_levels
 
 
 @pytest.mark.parametrize(
