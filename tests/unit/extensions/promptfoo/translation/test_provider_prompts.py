@@ -47,7 +47,7 @@ def test_prompts_that_all_providers_get_are_those_of_the_suite(
         "[{id: echo, prompts: []}]",
     ],
 )
-def test_prompts_of_one_provider_keep_the_file_invalid(providers: str, tmp_path: Path) -> None:
+def test_prompts_of_one_provider_alone_are_an_error(providers: str, tmp_path: Path) -> None:
     _, told = converted(providers, tmp_path)
     assert "'prompts' of a provider has no equivalent" in told
 
