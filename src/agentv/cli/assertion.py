@@ -23,7 +23,7 @@ from agentv.user_code.functions.guard import apart_from_output
     "--file",
     "payload_file",
     type=click.Path(exists=True, dir_okay=False),
-    help="Read the whole context from a JSON file.",
+    help="Read the whole context, and the assertion's options under `config`, from a JSON file.",
 )
 def command(name: str, output: str | None, input_text: str | None, payload_file: str | None) -> int:
     """Run a single assertion and print its result as JSON.

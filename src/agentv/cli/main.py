@@ -166,21 +166,21 @@ def _message_of(error: click.ClickException) -> str:
         return f"no option '{error.option_name}'" + (f"; {hint}" if hint else "")
     if isinstance(error, click.UsageError) and (meant := _meant_argument(error)):
         return f"{error.format_message().rstrip('.')}; {meant}"
-    if (
-        isinstance(error, click.BadParameter)
-        and error.param is not None
-        and not isinstance(error, click.MissingParameter)
-    ):
-        from agentv.cli.options.numbers import expected_number
-
-        expected = expected_number(error.param.type)
-        name = (
-            max(error.param.opts, key=len)
-            if error.param.param_type_name == "option"
-            else error.param.make_metavar(error.ctx or click.Context(cli))
-        )
-        return f"{name} must be {expected}" if expected else f"{name}: {error.message}"
+    if isinstance(error, click.BadParameter) and not isinstance(error, click.MissingParameter):
+        return _bad_value(error)
     return error.format_message()
+
+
+def _bad_value(error: click.BadParameter) -> str:
+    """What an option or an argument must be, else what is wrong with what it is."""
+    param = error.param
+    if param is None:
+        return error.message
+    from agentv.cli.options.numbers import expected_number
+
+    name = max(param.opts, key=len) if isinstance(param, click.Option) else "argument"
+    expected = expected_number(param.type)
+    return f"{name} must be {expected}" if expected else f"{name}: {error.message[:1].lower()}{error.message[1:]}"
 
 
 def _meant_option(error: click.NoSuchOption) -> str | None:

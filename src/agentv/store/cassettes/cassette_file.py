@@ -53,7 +53,7 @@ def check_exists(path: Path) -> None:
         StoreError: there is none.
     """
     if not path.is_file():
-        raise StoreError(f"no cassette at {path}")
+        raise StoreError(f"no cassette at {path}; `agentv eval --record {path}` writes one")
 
 
 def calls_in(path: Path) -> Iterator[tuple[int, bytes]]:
