@@ -7,13 +7,19 @@ from agentv.extensions.promptfoo.translation.source import FILE, Source
 
 _REF = "$ref"
 _DEEPEST = 30
+_MOST = 10_000
+"""References of one configuration, those inside what they name counted each time."""
 
 
 def resolved(root: MapNode, source: Source) -> MapNode:
     """The configuration with every `$ref` replaced; one that leads nowhere stays, and is reported."""
     if not _has_reference(root):
         return root
-    found = _resolved(root, root, source, _DEEPEST)
+    count = [0]
+    found = _resolved(root, root, source, _DEEPEST, count)
+    if count[0] > _MOST:
+        source.tell(root, f"the references stand for more than {_MOST:,} others", "write out what they name")
+        return root
     return found if isinstance(found, MapNode) else root
 
 
@@ -23,22 +29,24 @@ def _has_reference(node: Node) -> bool:
     return isinstance(node, ListNode) and any(map(_has_reference, node.items))
 
 
-def _resolved(node: Node, root: Node, source: Source, left: int) -> Node:
+def _resolved(node: Node, root: Node, source: Source, left: int, count: list[int]) -> Node:
     if isinstance(node, ListNode):
-        return ListNode([_resolved(item, root, source, left) for item in node.items], node.at)
+        return ListNode([_resolved(item, root, source, left, count) for item in node.items], node.at)
     if not isinstance(node, MapNode):
         return node
     said = node.get(_REF)
     if not isinstance(said, Scalar) or not isinstance(said.value, str):
-        items = {key: _resolved(item, root, source, left) for key, item in node.items.items()}
+        items = {key: _resolved(item, root, source, left, count) for key, item in node.items.items()}
         return MapNode(items, node.keys, node.at)
-    found = _named(said, root, source) if left else None
+    count[0] += 1
+    found = _named(said, root, source) if left and count[0] <= _MOST else None
     if found is None:
-        source.tell(said, f"the reference '{said.text}' leads nowhere", "write its content in its place")
+        if count[0] <= _MOST:
+            source.tell(said, f"the reference '{said.text}' leads nowhere", "write its content in its place")
         return node
     target, within = found
-    target = _resolved(target, within, source, left - 1)
-    own = {key: _resolved(item, root, source, left) for key, item in node.items.items() if key != _REF}
+    target = _resolved(target, within, source, left - 1, count)
+    own = {key: _resolved(item, root, source, left, count) for key, item in node.items.items() if key != _REF}
     if not own or not isinstance(target, MapNode):
         return target
     return MapNode({**target.items, **own}, {**target.keys, **node.keys}, node.at)
