@@ -160,6 +160,9 @@ class TableCases:
         fill = _Filling(self._expectations, own)
         for place, cell_at in enumerate(places):
             value = values[place] if place < len(values) else ""  # a sheet leaves empty cells out
+            if type(value) is str and place < len(self._columns):  # first: all cells of a CSV file are texts
+                fill.take(self._columns[place], Cell(value, value, cell_at))
+                continue
             problem = value if isinstance(value, WrongValue) else self._problem(place, value)
             if problem is not None:
                 own.error(code, self._cell_at(row, place + 1), problem.message, hint=problem.hint)
