@@ -37,6 +37,9 @@ CONVERTED = """\
 # Support answers
 name: {name}
 description: Support
+template: nunjucks
+missing_vars: empty
+regex: javascript
 # who answers
 # no model
 targets:

@@ -74,7 +74,8 @@ def prompts_of(
         form: `inline`: write the texts of files too, since tests put something around them; `listed`: under `prompts`,
             also where there is only one.
     """
-    found = tuple(_prompts(node, source)) if node is not None else ()
+    every = _prompts(node, source) if node is not None else ()
+    found = tuple({_identity(one): one for one in every}.values())  # promptfoo asks none twice
     if not found:
         source.tell(node or root, "there are no prompts", "add 'input' to every case")
         return Prompts()
@@ -88,6 +89,11 @@ def prompts_of(
         return Prompts(first.content, found=found)
     entries = [_entry(one) for one in _named_once(found)]
     return Prompts(head={"prompts": ListNode(entries, (node or root).at)}, found=found)
+
+
+def _identity(prompt: Prompt) -> tuple[str, ...]:
+    said = (prompt.label, prompt.file)
+    return json.dumps(plain(prompt.content), default=str), *(one.text if one is not None else "" for one in said)
 
 
 def _is_function(prompt: Prompt) -> bool:
