@@ -116,7 +116,7 @@ def test_a_program_whose_model_calls_are_to_be_counted_says_what_it_needs(withou
         target = {"provider": "cli", "command": "cat", "gateway": "openai"}
         suite = {"target": target, "tests": [{"id": "a", "input": "hi", "assert": [{"contains": "hi"}]}]}
         (tmp_path / "a.eval.yaml").write_text(json.dumps(suite))
-        refused = run("validate", str(tmp_path / "a.eval.yaml"))
+        refused = run("eval", str(tmp_path / "a.eval.yaml"))
         assert (refused.returncode, f"'gateway' needs extension {name}" in refused.stderr) == (2, True), refused.stderr
 
 
