@@ -18,7 +18,9 @@ def missing_extra(module: str, extra: str, what: str) -> Issue | None:
     """
     if _is_installed(module):
         return None
-    return Issue((), f"{what} requires {module}, which is not installed", "missing-extra", install_hint(extra))
+    return Issue(
+        (), f"{what} requires {module}, which is not installed", "missing-extra", install_hint(extra), of_machine=True
+    )
 
 
 def install_hint(extra: str) -> str:

@@ -219,8 +219,8 @@ def report_issue(
         inside = found
         if inside is None:
             break
-    of_run = issue.code == "missing-extra" and not reading.strict_env  # the file is right, on a machine that has it
-    add = reading.report.warning if issue.warning or of_run else reading.report.error
+    only_here = issue.of_machine and not reading.strict_env
+    add = reading.report.warning if issue.warning or only_here else reading.report.error
     notes: tuple[str, ...] = ()
     if issue.file is not None:
         named = span_of(place)
