@@ -223,10 +223,10 @@ class Issue(Struct, frozen=True):
     """A problem with options that are each valid on their own. `path` leads to the option: ("fields", 0, "match").
 
     Attributes:
-        of_machine: the options are right on a machine that has what this one lacks: a warning where nothing runs.
         file: file that the option names, absolute, if the mistake is in it; None: the mistake is in the option itself.
         name: of the invalid placeholder in that file.
         line: in that file, from 1, if there is no name.
+        of_machine: the options are right on a machine that has what this one lacks: a warning where nothing runs.
     """
 
     path: tuple[str | int, ...]
@@ -234,10 +234,10 @@ class Issue(Struct, frozen=True):
     code: str = "bad-value"
     hint: str | None = None
     warning: bool = False
-    of_machine: bool = False
     file: str | None = None
     name: str | None = None
     line: int | None = None
+    of_machine: bool = False
 
 
 class Declared:

@@ -144,7 +144,7 @@ def test_results_are_of_the_very_trials_and_assertions_that_were_sent(tmp_path):
     (sent,) = far.prepared.plan
     result = far.run(RayInProcess())["a"]
     assert result.trial.suite is sent.suite
-    assert result.trial.case is sent.case
+    assert result.trial.case == sent.case
     assert [score.entry for score in result.scores] == list(sent.case.assertions)
     assert result.scores[0].entry is sent.case.assertions[0]
 
