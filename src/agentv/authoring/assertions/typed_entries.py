@@ -35,9 +35,6 @@ EXTRA_KEYS = ExtraKeys(listed=tuple(_SETTINGS.names), hinted=tuple(SETTING_KEYS)
 RUBRIC = "llm-rubric"
 """The type whose entries take the judge prompt that holds for all of them."""
 
-REGEX = "regex"
-"""The type whose entries take the syntax of patterns that holds for the suite."""
-
 _TYPE_AND_VALUE = frozenset({"type", "value"})
 _INVERTED = AssertionSettings(negate=True)
 _PASSED_ON = frozenset({"type", "config"})
@@ -150,9 +147,8 @@ def _completed(form: TypedForm, kind: AnyType, schema: OptionsSchema | None, rea
     """The entry without its `options`; a rubric with what holds for all rubrics, where it says nothing of its own."""
     if schema is not None and "options" in form.pairs and "options" not in schema.rules:
         form = _without_options(form, reading)
-    if kind.name == REGEX and reading.regex != "python" and "syntax" not in form.pairs:
-        syntax = Scalar(reading.regex, reading.regex, form.item.at)
-        return form._replace(pairs={**form.pairs, "syntax": syntax})
+    if kind.name in reading.given:
+        form = form._replace(pairs={**reading.given[kind.name], **form.pairs})
     if kind.name != RUBRIC or not reading.rubric:
         return form
     given = {key: value for key, (value, _) in reading.rubric.items() if key not in form.pairs}

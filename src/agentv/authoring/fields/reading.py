@@ -144,7 +144,7 @@ class Reading(Struct, frozen=True):
         fed: the variables come from data.
         rubric: options of rubrics that have none of their own.
         above: paths that were found in a directory above the eval file, as authored → the file.
-        regex: the syntax of the suite's regular expressions.
+        given: type of assertion → options that the suite gives those which name none.
         providers: what a target can be of; None: nothing that is read names one.
         javascript: positions of what runs JavaScript, read so far, the first ones; targets have a list of their own.
     """
@@ -165,7 +165,7 @@ class Reading(Struct, frozen=True):
     fed: bool = False
     rubric: RubricOptions = field(default_factory=dict)
     above: dict[str, str] = field(default_factory=dict)
-    regex: str = "python"
+    given: Mapping[str, Mapping[str, Node]] = field(default_factory=dict)
     providers: Registry[Provider] | None = None
     javascript: dict[Span, None] = field(default_factory=dict)
     _texts: dict[str, str] = field(default_factory=dict)

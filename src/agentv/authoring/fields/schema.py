@@ -188,6 +188,9 @@ class AuthoredSuite(Declared):
     exam: Annotated[
         AuthoredExamOf | None, Doc("the prompt whose exam this is; every run is recorded in its `.eval.jsonl`")
     ] = None
+    trim: Annotated[
+        bool, Doc("false: `equals`, `starts-with` and `ends-with` compare white space, unless they say otherwise")
+    ] = True
     show_only: Annotated[bool, Doc("true: cases may check nothing; their answers are shown, and never pass")] = False
     cluster: Annotated[
         Name, Doc("a key of metadata or vars, or a template; cases with equal values depend on each other")

@@ -92,7 +92,8 @@ class HeaderReader(Struct, frozen=True):
         registry.default_provider = authored.default_provider
         reading = self._with_preprocessors(authored.preprocessors, reading)
         language = Language(nunjucks=authored.template == "nunjucks", missing_empty=authored.missing_vars == "empty")
-        reading = replace(reading, regex=authored.regex, scope=dataclasses.replace(reading.scope, language=language))
+        scope = dataclasses.replace(reading.scope, language=language)
+        reading = replace(reading, scope=scope, given=_options_of_types(authored, span_of(root.at)))
         run = self._run(authored, translated, config, reading)
         registry.retry = run.retry or registry.retry
         defaults = read_defaults(authored, root.keys, request.variables, reading)
@@ -243,6 +244,16 @@ def _threshold(
         return defaults.threshold, defaults.threshold_at
     node = translated.items.get("threshold") or config.nodes.get("threshold")
     return of_suite, node.at if node is not None else None
+
+
+def _options_of_types(authored: AuthoredSuite, at: Place) -> dict[str, dict[str, Node]]:
+    """Type of assertion → the options that hold for all of the suite's that name none."""
+    made: dict[str, dict[str, Node]] = {}
+    if authored.regex != "python":
+        made["regex"] = {"syntax": Scalar(authored.regex, authored.regex, at)}
+    if not authored.trim:
+        made |= {name: {"trim": Scalar(False, "false", at)} for name in ("equals", "starts-with", "ends-with")}
+    return made
 
 
 def _digest_of(node: Node | None, env: Mapping[str, str]) -> str:

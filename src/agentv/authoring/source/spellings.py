@@ -80,6 +80,7 @@ SUITE = Spellings(
             "template",
             "missing_vars",
             "regex",
+            "trim",
             "require_all",
             "default_provider",
             "triggering",

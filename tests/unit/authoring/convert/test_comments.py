@@ -40,6 +40,7 @@ description: Support
 template: nunjucks
 missing_vars: empty
 regex: javascript
+trim: false
 # who answers
 # no model
 targets:

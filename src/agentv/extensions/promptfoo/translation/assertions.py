@@ -28,7 +28,6 @@ from agentv.extensions.promptfoo.translation.tables import (
     SAME,
     SCHEMAS,
     THRESHOLDS,
-    TRIMMED,
     USED,
 )
 from agentv.extensions.promptfoo.translation.tool_calls import checked_calls
@@ -282,8 +281,6 @@ def _name(node: MapNode) -> str:
 
 def _as_promptfoo_compares(items: dict[str, Node], kind: Scalar, ours: str) -> None:
     """What is meant there and not here: white space counts, a negated list forbids each of its names, and others."""
-    if ours in TRIMMED and isinstance(items.get("value"), Scalar):
-        items["trim"] = Scalar(False, "false", kind.at)
     if ours in USED:
         _as_promptfoo_counts(items, kind, ours)
 

@@ -104,6 +104,7 @@ class _Converter:
         name = self._path.absolute().parent.name if stem == "promptfooconfig" else stem
         self._made = {"name": text_node(name or "promptfoo", root.at)}
         self._made |= {key: text_node(text, root.at) for key, text in LANGUAGE.items()}
+        self._made["trim"] = Scalar(False, "false", root.at)
         root = with_default_settings(with_listed_prompts(root))
         root = with_common_prompts(with_moved_transforms(with_prompt_settings(with_named_embedder(root))))
         prompts = self._prompts(root)

@@ -124,9 +124,6 @@ THRESHOLDS: Mapping[str, float] = dict.fromkeys(
 MEASURES: Mapping[str, str] = {"similar:dot": "dot", "similar:euclidean": "euclidean"}
 """Type that names how embeddings are compared → our `measure`."""
 
-TRIMMED = frozenset({"ends-with", "equals", "starts-with"})
-"""Types that ignore white space at the ends here, and compare it there."""
-
 USED = frozenset({"skill-used", "trajectory:tool-used"})
 """Types that look for names among those that were used."""
 
@@ -226,7 +223,7 @@ RUN_WITHOUT_EFFECT: Mapping[str, str] = {
 """Keys of `evaluateOptions` and `commandLineOptions` that change no verdict, and are left out → what to do instead."""
 
 LANGUAGE: Mapping[str, str] = {"template": "nunjucks", "missing_vars": "empty", "regex": "javascript"}
-"""Keys of every translated suite: how promptfoo reads templates and patterns."""
+"""Keys of every translated suite, with `trim: false`: how promptfoo reads templates, patterns and texts."""
 
 ORDER = (
     "name",
@@ -235,6 +232,7 @@ ORDER = (
     "template",
     "missing_vars",
     "regex",
+    "trim",
     "targets",
     "judge",
     "run",

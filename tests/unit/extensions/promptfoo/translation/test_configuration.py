@@ -392,7 +392,7 @@ def test_a_type_that_is_absent_stays_and_is_refused(name: str, tmp_path: Path) -
         ("{type: python, value: 'file://c.py:f'}", {"type": "python", "value": "c.py:f"}),
         (
             "{type: assert-set, weight: 3, assert: [{type: equals, value: a}]}",
-            {"type": "equals", "value": "a", "trim": False, "weight": 3},
+            {"type": "equals", "value": "a", "weight": 3},
         ),
         ("{type: contains, value: 1.50}", {"type": "contains", "value": 1.5}),
     ],
@@ -731,7 +731,7 @@ def test_tests_that_a_function_returns_are_written(name: str, tmp_path: Path) ->
     document, told = converted(text, tmp_path)
     assert told == []
     assert [one["vars"] for one in document["tests"]] == [{"a": "x"}, {"a": "y"}]
-    assert document["tests"][0]["assert"] == [{"type": "equals", "value": "x", "trim": False}]
+    assert document["tests"][0]["assert"] == [{"type": "equals", "value": "x"}]
 
 
 def test_a_function_that_fails_is_told_with_its_error(tmp_path: Path) -> None:
