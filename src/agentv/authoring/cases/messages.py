@@ -30,6 +30,9 @@ _BINARY = "save text as UTF-8; the other supported files are PDFs (.pdf) and pic
 _IMAGE = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".svg")
 
 
+_FILE = "file://"
+
+
 def read_messages(node: Node, lone: Role, reading: Reading) -> tuple[Message, ...] | None:
     """Messages out of a string, an object or a list; None when something is wrong, which is then reported.
 
@@ -38,6 +41,10 @@ def read_messages(node: Node, lone: Role, reading: Reading) -> tuple[Message, ..
         reading: of the suite, or of the case.
         lone: whose message a string, or an object without a role, is.
     """
+    if type(node) is Scalar and type(node.value) is str and node.value.startswith(_FILE):
+        path = node.value.removeprefix(_FILE)
+        hint = f"for what is in it: [{{role: {lone}, content: [{{type: file, value: {path}}}]}}]"
+        reading.report.warning("bad-message", node, f"'{node.value}' is taken as text, not as a file", hint=hint)
     if type(node) is Scalar and not reading.renders and type(node.value) is str:
         return (Message(lone, node.value),)  # by far the most common
     found = reading.rendered(node)
