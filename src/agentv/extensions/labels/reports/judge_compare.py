@@ -43,12 +43,16 @@ def calls_line(new_calls: int, spent_usd: float | None) -> str:
 
 
 def _assertion(found: AssertionComparison, margin: float) -> Iterator[str]:
+    best = None if found.reference is None else found.judges[found.reference]
+    if best is not None and len(_usable(found)) > 1:
+        yield from _recommended(found, best, margin)
+        yield ""
     of_run = f"graded by {one_line(found.model)} in the run"
     yield f"{one_line(found.assertion)}: {plural(found.answers, 'labelled answer')}, {of_run}"
     for note in found.notes:
         yield f"note: {one_line(note)}"
     yield from _errors(found.judges)
-    if found.reference is None:
+    if best is None:
         yield "no judge gave enough verdicts to be compared"
         return
     if found.answers < FEW:
@@ -56,15 +60,11 @@ def _assertion(found: AssertionComparison, margin: float) -> Iterator[str]:
     yield ""
     yield from table(("judge", "accuracy", "TPR", "TNR", "Cohen's kappa"), map(_figures, _usable(found)))
     yield ""
-    best = found.judges[found.reference]
     heading = ("judge", "per 1,000 verdicts", "latency", "accuracy against the best", "p", "")
     yield from table(heading, (_against(one, best) for one in _usable(found)))
     for votes in found.votes:
         yield ""
         yield from _votes(votes)
-    if len(_usable(found)) > 1:
-        yield ""
-        yield from _recommended(found, best, margin)
 
 
 def _usable(found: AssertionComparison) -> list[ComparedJudge]:
@@ -124,9 +124,9 @@ def _recommended(found: AssertionComparison, best: ComparedJudge, margin: float)
         if not_worse:
             yield f"not worse {at_most}: {not_worse}"
     elif cheapest is best:
-        yield f"use {first}: the most accurate on these labels; no cheaper judge is shown to be not worse {at_most}"
+        yield f"Use {first}: the most accurate on these labels; no cheaper judge is shown to be not worse {at_most}"
     else:
-        yield f"use '{_name(cheapest.name)}': the cheapest judge that is not worse than {first} {at_most}"
+        yield f"Use '{_name(cheapest.name)}': the cheapest judge that is not worse than {first} {at_most}"
         yield f"  {_cost(cheapest.cost_usd)} instead of {_cost(best.cost_usd)} per 1,000 verdicts"
     for one in found.undecided:
         why = "too few labelled answers to compare" if one.difference is None else _difference(one.difference)

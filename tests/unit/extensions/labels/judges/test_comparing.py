@@ -80,7 +80,7 @@ def test_the_text_says_what_to_use_and_of_what_the_labels_show_too_little(projec
     assert run(["judge", "compare", "large", "small"]) == 0
     shown = capsys.readouterr().out
     assert "polite: 60 labelled answers, graded by openai:small in the run" in shown
-    assert "use 'large': the most accurate on these labels" in shown
+    assert "Use 'large': the most accurate on these labels" in shown
     assert "inconclusive for 'small': −1.7 points" in shown
     assert "60 new calls, $1.2000" in shown
     assert run(["judge", "compare", "large", "small", "--margin", "15", "--json"]) == 0
@@ -88,7 +88,7 @@ def test_the_text_says_what_to_use_and_of_what_the_labels_show_too_little(projec
     assert content["assertions"][0]["cheapest_not_worse"] == "small"
     assert content["new_calls"] == 0
     assert run(["judge", "compare", "large", "small", "--margin", "15"]) == 0
-    assert "use 'small': the cheapest judge that is not worse than 'large' by more than 15 points" in (
+    assert "Use 'small': the cheapest judge that is not worse than 'large' by more than 15 points" in (
         capsys.readouterr().out
     )
 
