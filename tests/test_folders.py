@@ -43,13 +43,13 @@ NOT_IN_FOLDERS = {
         ["bad-plugin", "shadowed-plugin"], "it needs an installed package; see tests/unit/app/plugins and tests/e2e"
     ),
     "other-sheets": "it needs a workbook; see tests/unit/authoring/cases/data_files/test_workbook.py",
-    "no-equivalent": "`convert` tells it, of another tool's file; see tests/unit/extensions/promptfoo/translation/test_configuration.py",
     "stale-repository": "it needs the copy that an earlier run left; see tests/unit/authoring/source/test_git_files.py",
 }
 """Codes that no folder can show → why."""
 
 NOT_IN_TEMPLATES = {
     **NOT_IN_FOLDERS,
+    "no-equivalent": "a template is no file of another tool",
     **dict.fromkeys(
         ["ambiguous-assertion", "shadowed-assertion"], "it is about the files of .agentv/assertions, and stands there"
     ),
@@ -113,6 +113,7 @@ NOT_IN_TEMPLATES = {
 
 NOT_IN_LINES = {
     **NOT_IN_FOLDERS,
+    "no-equivalent": "cases of JSON Lines are no file of another tool",
     **dict.fromkeys(
         ["ambiguous-assertion", "shadowed-assertion"], "it is about the files of .agentv/assertions, and stands there"
     ),

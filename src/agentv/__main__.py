@@ -25,7 +25,7 @@ def main() -> None:
 
         print(f"agentv {__version__}")  # noqa: T201  # before click is imported: a version must not cost 30 ms
         return
-    if not sys.argv[1:]:
+    if not sys.argv[1:] and "_AGENTV_COMPLETE" not in os.environ:
         print(FIRST)  # noqa: T201  # as above
         return
     _run(sys.argv[1:])

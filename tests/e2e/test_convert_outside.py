@@ -13,7 +13,8 @@ CHECKED = "tests: [{vars: {a: b}, assert: [{type: contains, value: x}]}]\n"
 @pytest.fixture
 def outside(tmp_path_factory) -> Path:
     directory = tmp_path_factory.mktemp("outside")
-    (directory / "private.txt").write_text("PRIVATE {{ [].map(x) }}\n")
+    (directory / "private.txt").write_text("PRIVATE {{ a }}\n")
+    (directory / "wrong.txt").write_text("PRIVATE {{ [].map(x) }}\n")
     (directory / "private.yaml").write_text("a: PRIVATE\n")
     (directory / "broken.yaml").write_text("a: [PRIVATE\n")
     return directory
@@ -53,9 +54,13 @@ def test_what_a_configuration_names_outside_is_refused(project, outside, written
 def test_allowed_files_are_read_and_not_quoted(project, outside):
     project.write("promptfooconfig.yaml", f"prompts: ['file://{outside}/private.txt']\nproviders: [echo]\n{CHECKED}")
     ended = project.run("convert", "promptfooconfig.yaml", "--allow-outside")
-    assert "input: PRIVATE {{ [].map(x) }}" in (project.path / "promptfoo.eval.yaml").read_text()
-    assert "Not converted" in ended.stderr  # the template is JavaScript's
-    assert ".map" not in ended.stderr.partition("wrote ")[0]
+    assert ended.status == 0, ended.stderr
+    assert "PRIVATE {{ a }}" in (project.path / "promptfoo.eval.yaml").read_text()
+    assert "PRIVATE" not in ended.stderr
+    project.write("promptfooconfig.yaml", f"prompts: ['file://{outside}/wrong.txt']\nproviders: [echo]\n{CHECKED}")
+    ended = project.run("convert", "promptfooconfig.yaml", "--allow-outside")
+    assert "error[bad-template]" in ended.stderr
+    assert ".map" not in ended.stderr
     project.write("promptfooconfig.yaml", f"{HEAD}tests: file://{outside}/broken.yaml\n")
     (project.path / "promptfoo.eval.yaml").unlink()
     ended = project.run("convert", "promptfooconfig.yaml", "--allow-outside")

@@ -98,12 +98,14 @@ class ForwardedCall:
 
     async def _attempt(self) -> TargetResponse | Failure:
         """One attempt: until its first byte is passed on, it can be made again."""
-        from aiohttp import ClientConnectorError, ClientError
+        from aiohttp import ClientConnectionResetError, ClientConnectorError, ClientError
 
         self.last = None
         try:
             found = await self._exchanged()
         except (ClientError, OSError, ValueError) as error:
+            if self.reply is not None and isinstance(error, ClientConnectionResetError):
+                raise  # it is the agent's connection that was closed, while the reply was written to it
             what = reason_of(error, self.session.upstream)
             if self.reply is not None:
                 found = CallFailure("bad-answer", f"the reply was cut off: {what}")
