@@ -435,6 +435,8 @@ def report_misplaced(settings: object, at: Node, search: SearchPaths, reading: R
     """
     home, beside = reading.places.suite, reading.places.beside
     for command in commands_of(settings) if beside not in (None, home) else ():
+        if not command.cwd:
+            continue  # an agent's installed program, which the target does not name
         there = os.path.normpath(f"{beside}{os.sep}{os.path.relpath(command.cwd, home)}")
         known = paths_of_command(command, search)
         for path in paths_of_command(structs.replace(command, cwd=there), search):

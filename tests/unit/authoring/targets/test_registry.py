@@ -9,7 +9,7 @@ import pytest
 from agentv.authoring.source.nodes import Scalar
 from agentv.authoring.targets.catalog import open_registry
 from agentv.targets.catalogue import registry
-from doubles.loading import parsed, reading_of, repository
+from doubles.loading import outcome, parsed, reading_of, repository
 
 FILE = """targets:
   - {name: agent, provider: mock, response: hi, judge: judy}
@@ -134,3 +134,15 @@ def test_the_closest_file_wins_whatever_its_suffix(tmp_path):
     book = open_registry(str(tmp_path / "a"), registry(), reading)
     assert book.resolve("near", None, reading) is not None
     assert book.resolve("far", None, reading) is None
+
+
+def test_an_installed_agent_is_read_for_an_eval_file_in_a_folder(tmp_path, monkeypatch):
+    files = {
+        "bin/copilot": "#!/bin/sh\n",
+        ".agentv/targets.yaml": "targets: [{name: agent, provider: copilot-cli}]\n",
+        "evals/a.eval.yaml": "target: agent\ntests: [{id: a, input: hi, assert: [contains: hi]}]\n",
+    }
+    folder = repository(tmp_path, files)
+    (folder / "bin" / "copilot").chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder / "bin"))
+    assert outcome(folder / "evals" / "a.eval.yaml")[1] == ()
