@@ -213,7 +213,10 @@ class Server:
         child = int(self.process.stdout.readline())
         late = not select.select([self.process.stdout], [], [], TIMEOUT_S)[0]
         if late:
-            os.killpg(child, signal.SIGKILL)
+            try:
+                os.killpg(child, signal.SIGKILL)
+            except ProcessLookupError:  # it has no session of its own yet
+                os.kill(child, signal.SIGKILL)
         status = int(self.process.stdout.readline())
         return Done("timeout" if late else status, *(one.read_text(errors="replace") for one in (out, err)))
 
