@@ -108,8 +108,12 @@ def check(finding: Finding) -> str:
     text, name = one_line(finding.text, LONGEST), one_line(finding.name, LONGEST)
     turn, own = _turn(name)
     known = own.replace(": ", " ", 1) == text and finding.type != own
+    kind, _, value = own.partition(": ")
+    says_it = kind == finding.type and value != "" and value in text  # a name that was made of type and value
     if known and not finding.scored:
         line = f"{turn}{text}"
+    elif says_it and not finding.scored:
+        line = name if text.startswith("not: ") else f"{turn}{text}"
     elif not text or text == finding.type or known or own == text or own.endswith(f": {text}"):
         line = f"{name}: {finding.scored.removesuffix('; but')}" if finding.scored else name
     elif own.endswith(ELLIPSIS) and text.startswith(own.partition(": ")[2][: -len(ELLIPSIS)]):

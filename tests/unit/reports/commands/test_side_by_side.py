@@ -30,7 +30,7 @@ def test_answers_stand_beside_each_other_with_their_status():
         ["yes", "no\\x1b[2J"],
     ]
     assert lines[4].strip() == "\\u202eline"
-    assert lines[5].strip() == "- contains: '30 days': output lacks"
+    assert lines[5].strip() == "- output lacks '30 days'"
     assert lines[1].index("claude") == lines[2].index("FAILED") == lines[3].index("no")
 
 
