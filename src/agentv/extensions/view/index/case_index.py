@@ -158,6 +158,13 @@ class CaseIndex:
         self.commit()
         seal(self._database, self._path)
 
+    def copied(self, path: Path) -> CaseIndex:
+        """A copy in a new file, to continue in. The file of this one may have been removed: a resume does so."""
+        copy = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+        copy.executescript(UNSAFE_WRITES)
+        self._database.backup(copy)
+        return CaseIndex(copy, writable=True)
+
     def twin(self, path: Path) -> CaseIndex:
         """An index in a copy of this one's file, which has its columns in memory in common with this one."""
         self.commit()

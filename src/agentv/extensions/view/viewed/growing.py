@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import shutil
 import sqlite3
 import time
 from array import array
@@ -328,9 +327,8 @@ class GrowingRun:
         """The index; of one that was kept a copy, for its file never changes."""
         if not self._kept:
             return index
+        self._index, self._kept = index.copied(self._temporary), False
         index.close()
-        self._kept = False
-        self._index = _copied(self.path / VIEWED, self._temporary)
         return self._index
 
     def _begin_again(self) -> None:
@@ -380,11 +378,3 @@ def _is_another(found: FileState, index: CaseIndex, file: Path, inode: int) -> b
     if found.size < read.place or (inode and found.inode != inode):
         return True
     return bool(read.place) and fingerprint(file, read.place) != read.fingerprint
-
-
-def _copied(kept: Path, into: Path) -> CaseIndex:
-    shutil.copyfile(kept, into)
-    copied = CaseIndex.open(into, writable=True)
-    if copied is None:
-        raise StoreError(f"cannot copy {kept}")
-    return copied

@@ -194,6 +194,17 @@ def test_the_index_is_kept_once_the_run_is_over_and_believed_only_of_its_rows(pa
     assert ids(write_again) == ["only"]
 
 
+def test_a_run_that_is_resumed_while_it_is_viewed_grows_although_its_kept_index_is_removed(path):
+    write_run(path, some(4))
+    run = grown(path)
+    listed(run)
+    run.keep()
+    (path / "view.sqlite").unlink()
+    append(path, *lines(finished(trial=trial("later"))))
+    assert [listed(run).total, listed(run).total] == [5, 5]
+    assert "later" in ids(run)
+
+
 @pytest.mark.parametrize("damage", [b"", b"not a database", b"SQLite format 3\0" + b"\xff" * 5000])
 def test_a_damaged_index_is_built_again(path, damage):
     write_run(path, some(4))
