@@ -303,7 +303,7 @@ def _nothing_chosen(settings: EvalSettings, suites: tuple[Suite, ...]) -> UsageE
         f"--variant {', '.join(settings.variants)}" if settings.variants else "",
     ]
     selection = " ".join(one for one in chosen_by if one) or "these files"
-    ids = [case.id for suite in suites for case, _ in zip(suite.cases, range(1000), strict=False)]
+    ids = list(dict.fromkeys(case.id for suite in suites for case, _ in zip(suite.cases, range(1000), strict=False)))
     hint = None
     if settings.filters and ids:
         shown = nearest_first(settings.filters[0], ids)[:_IDS]

@@ -125,7 +125,11 @@ def test_providers_become_targets(tmp_path: Path) -> None:
         {"provider": "openai:gpt-5-mini"},
         {"name": "big", "provider": "openai:gpt-5", "api": "responses", "temperature": 0.5},
         {"provider": "anthropic:claude-haiku-4-5"},
-        {"provider": "cli:./answer.sh --fast {PROMPT} {OPTIONS} {CONTEXT}"},
+        {
+            "name": "exec:./answer.sh --fast",
+            "provider": "cli",
+            "command": "./answer.sh --fast {PROMPT} {OPTIONS} {CONTEXT}",
+        },
         {"provider": "python", "function": "provider.py:call_api"},
     ]
     assert targets[5] == {
@@ -251,7 +255,13 @@ def test_providers_become_targets(tmp_path: Path) -> None:
         ({"id": "file://p.ts", "config": {"a": 1}}, {"provider": "javascript", "function": "p.ts", "config": {"a": 1}}),
         (
             {"id": "exec:./ask", "config": {"a": 1, "basePath": "."}},
-            {"provider": "cli", "command": "./ask {PROMPT} {OPTIONS} {CONTEXT}", "cwd": ".", "options": {"a": 1}},
+            {
+                "name": "exec:./ask",
+                "provider": "cli",
+                "command": "./ask {PROMPT} {OPTIONS} {CONTEXT}",
+                "cwd": ".",
+                "options": {"a": 1},
+            },
         ),
         (
             "webhook:https://a.example/b",

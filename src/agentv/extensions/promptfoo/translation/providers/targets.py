@@ -351,10 +351,11 @@ def _code(provider: _Provider) -> dict[str, Node] | None:
 
 
 def _command(provider: _Provider) -> dict[str, Node]:
-    """A command, with promptfoo's three arguments behind its own."""
+    """A command, with promptfoo's three arguments behind its own. It is named as it was written, without them."""
     settings = provider.settings
     command = f"{provider.identity.removeprefix(_EXEC).strip()} {{PROMPT}} {{OPTIONS}} {{CONTEXT}}"
-    made: dict[str, Node] = {"provider": provider.text("cli"), "command": provider.text(command)}
+    named = {"name": provider.text(provider.identity)}
+    made: dict[str, Node] = {**named, "provider": provider.text("cli"), "command": provider.text(command)}
     base = settings.pop("basePath", None)
     if base is not None:
         made["cwd"] = base
@@ -378,14 +379,10 @@ def _with_rest(made: dict[str, Node], items: Mapping[str, Node], node: Node, sou
     """The target under its label; a lone `provider:rest` is a text. Its other keys stay, and are refused."""
     rest = _others(items, node, source)
     label = items.get("label")
-    if not rest and not isinstance(label, Scalar):
-        if made.keys() == {"provider"}:
-            return made["provider"]
-        command = made.get("command")
-        if made.keys() == {"provider", "command"} and isinstance(command, Scalar):
-            return text_node(f"cli:{command.text}", node.at)
+    if not rest and not isinstance(label, Scalar) and made.keys() == {"provider"}:
+        return made["provider"]
     named = {"name": label} if isinstance(label, Scalar) else {}
-    return mapping(node, {**named, **made, **rest})
+    return mapping(node, {**made, **named, **rest})
 
 
 def _others(items: Mapping[str, Node], node: Node, source: Source) -> dict[str, Node]:

@@ -10,7 +10,7 @@ export const DENSITIES = {
   tall: { label: "Tall", height: 258, lines: 10 },
 };
 
-const FIRST_VARIABLES = 2; // shown until somebody chooses
+const FIRST_VARIABLES = matchMedia("(max-width: 560px)").matches ? 0 : 2; // shown until somebody chooses
 const INPUT = "input";
 
 export class GridLayout {
