@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 from zlib import crc32
@@ -85,10 +85,20 @@ def line_at(path: Path, place: int) -> bytes:
     Raises:
         StoreError: the file cannot be read.
     """
+    return next(lines_at(path, [place]))
+
+
+def lines_at(path: Path, places: Iterable[int]) -> Iterator[bytes]:
+    """The lines that begin at these places; the file is opened once.
+
+    Raises:
+        StoreError: the file cannot be read.
+    """
     try:
         with _opened(path) as file:
-            file.seek(place)
-            return file.readline()
+            for place in places:
+                file.seek(place)
+                yield file.readline()
     except OSError as error:
         raise store_error("read", path, error) from error
 

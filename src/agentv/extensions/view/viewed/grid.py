@@ -12,7 +12,7 @@ from agentv.extensions.view.index.case_choice import CaseChoice, CaseOrder
 from agentv.extensions.view.index.case_entries import CaseEntry, CaseGroup, CaseTrial
 from agentv.extensions.view.index.case_grid import CaseGrid, GridCounts, GridFilter
 from agentv.extensions.view.index.case_index import CaseIndex
-from agentv.extensions.view.viewed.appended import line_at
+from agentv.extensions.view.viewed.appended import line_at, lines_at
 from agentv.extensions.view.viewed.cases import CaseQuery, StatusCounts, choice_of
 from agentv.extensions.view.viewed.growing import GrowingRun
 from agentv.model.run.labelled.labels import answer_sha256
@@ -215,8 +215,10 @@ def _where(run: GrowingRun, choice: CaseChoice, where: tuple[str, ...]) -> tuple
 
     def found(index: CaseIndex) -> tuple[int, ...]:
         trials = []
-        for trial, place in index.first_trials(index.numbers(choice.with_any_status())):
-            row = _facts_in(line_at(run.path / INDEX, place))
+        firsts = list(index.first_trials(index.numbers(choice.with_any_status())))
+        lines = lines_at(run.path / INDEX, (place for _, place in firsts))
+        for (trial, _), line in zip(firsts, lines, strict=True):
+            row = _facts_in(line)
             facts = _facts(row.vars, row.metadata)
             if all(name in facts and text in _as_text(facts[name]).lower() for name, text in wanted):
                 trials.append(trial)
