@@ -102,4 +102,5 @@ def _spanless(value: Any) -> Any:
 
 
 def _placeless(target: TargetSpec | None) -> Any:
-    return structs.replace(target, span=None) if target is not None else None
+    """The target without what says how it was written: its settings hold the files that its paths mean."""
+    return structs.replace(target, span=None, public={}, fingerprint="") if target is not None else None

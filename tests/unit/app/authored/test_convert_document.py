@@ -41,6 +41,17 @@ def test_an_eval_file_means_what_the_evals_mean(out: str | None, project: Path) 
     assert meaning(loaded(path)) == meaning(before)
 
 
+@pytest.mark.parametrize("out", ["all.eval.yaml", "elsewhere/all.eval.yaml"])
+def test_a_function_is_the_same_one_however_its_path_is_written(out: str, tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "provider.py").write_text("def call_api(prompt, options, context):\n    return {'output': prompt}\n")
+    source = tmp_path / "promptfooconfig.yaml"
+    source.write_text("prompts: [hi]\nproviders: [{id: file://provider.py, label: mine}]\ntests: [{vars: {a: b}}]\n")
+    path = convert_document(source, "promptfoo", tmp_path / out, {}).path
+    assert loaded(path).targets[0].settings == loaded(source).targets[0].settings
+
+
 def test_evals_without_their_skill_are_a_suite(project: Path) -> None:
     (project / "csv" / "SKILL.md").unlink()
     source = project / "csv" / "evals" / "evals.json"

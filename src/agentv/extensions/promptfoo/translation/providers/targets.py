@@ -382,7 +382,7 @@ def _with_rest(made: dict[str, Node], items: Mapping[str, Node], node: Node, sou
     if not rest and not isinstance(label, Scalar) and made.keys() == {"provider"}:
         return made["provider"]
     named = {"name": label} if isinstance(label, Scalar) else {}
-    return mapping(node, {**made, **named, **rest})
+    return mapping(node, {**named, **made, **named, **rest})  # the name first, and the label before the command
 
 
 def _others(items: Mapping[str, Node], node: Node, source: Source) -> dict[str, Node]:
