@@ -234,6 +234,9 @@ export class AnswersPage {
       class: "gfilter",
       placeholder: "Filter",
       "aria-label": `Filter by ${plainly(name)}`,
+      keydown: (event) => {
+        if (event.key === "Enter") event.stopPropagation(); // it filters, and opens no case
+      },
       change: () => {
         const text = box.value.trim().replaceAll("\n", " ");
         this.choose({ where: [...others, ...(text ? [`${name}=${text}`] : [])].join("\n") });
