@@ -212,7 +212,7 @@ export class AnswersPage {
             show: show === "different" ? "" : "different",
           })
         : null,
-      this.ratings
+      this.ratings?.mayRate || this.ratings?.cases.length
         ? chip(words(this.ratings.cases.length, "rated"), show === "rated", { show: show === "rated" ? "" : "rated" })
         : null,
       head.changed === null
