@@ -37,7 +37,7 @@ def _respelled(found: re.Match[str]) -> str:
     return f"{found['mark']}elif" if found["mark"] is not None else found[0][:2]
 
 
-def jinja_tree(tree: Template) -> Template:  # noqa: C901  # a kind of node each
+def jinja_tree(tree: Template) -> Template:
     """The nodes of a template with JavaScript's conditions, sums and loops."""
     from jinja2 import nodes
     from jinja2.visitor import NodeTransformer
@@ -51,15 +51,12 @@ def jinja_tree(tree: Template) -> Template:  # noqa: C901  # a kind of node each
             node.iter = through("js_pairs" if isinstance(node.target, nodes.Tuple) else "js_items", node.iter)
             return node
 
-        def visit_If(self, node: nodes.If) -> nodes.Node:  # noqa: N802
+        def visit_If(self, node: nodes.If | nodes.CondExpr) -> nodes.Node:  # noqa: N802
             self.generic_visit(node)
             node.test = through("js_true", node.test)
             return node
 
-        def visit_CondExpr(self, node: nodes.CondExpr) -> nodes.Node:  # noqa: N802
-            self.generic_visit(node)
-            node.test = through("js_true", node.test)
-            return node
+        visit_CondExpr = visit_If  # noqa: N815
 
         def visit_Not(self, node: nodes.Not) -> nodes.Node:  # noqa: N802
             self.generic_visit(node)

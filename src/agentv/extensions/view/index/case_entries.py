@@ -75,9 +75,10 @@ class IndexedTrial(Struct, frozen=True, gc=False):
 
 
 class CaseTrial(Struct, frozen=True, gc=False):
-    """A trial of a case in a list."""
+    """A trial of a case in a list. Its row begins at `place`, in bytes."""
 
     number: int
+    place: int
     sample: int
     status: Status
     score: float | None

@@ -255,17 +255,17 @@ class CaseIndex:
         marks = ", ".join("?" * len(numbers))
         trials: dict[int, list[tuple[int, CaseTrial]]] = defaultdict(list)
         question = (
-            'SELECT "case", trials.number, sample, status, score, duration, cost, value, teaser FROM trials '  # noqa: S608  # as above
+            'SELECT "case", trials.number, place, sample, status, score, duration, cost, value, teaser FROM trials '  # noqa: S608  # as above
             "JOIN trial_texts ON trial_texts.number = trials.number JOIN grades ON grades.number = trials.grades "
             f'WHERE "case" IN ({marks}) ORDER BY sample, trials.number'
         )
-        for case, number, sample, status, score, duration, cost, grades, teaser in self._database.execute(
+        for case, number, place, sample, status, score, duration, cost, grades, teaser in self._database.execute(
             question, numbers
         ):
             listed = _numbers.decode(grades)
             pairs = [list(pair) for pair in zip(listed[::2], listed[1::2], strict=True)]
             trials[case].append(
-                (number, CaseTrial(number, sample, STATUSES[status], score, duration, cost, pairs, teaser))
+                (number, CaseTrial(number, place, sample, STATUSES[status], score, duration, cost, pairs, teaser))
             )
         question = (
             'SELECT cases.number, "group", status, score, id, copy, sha, told_by, early FROM cases '  # noqa: S608  # as above

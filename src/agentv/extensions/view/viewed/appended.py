@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 from zlib import crc32
@@ -75,30 +75,6 @@ def appended_lines(path: Path, start: int) -> Iterator[tuple[int, bytes]]:
                 place += len(line)
     except FileNotFoundError:
         return
-    except OSError as error:
-        raise store_error("read", path, error) from error
-
-
-def line_at(path: Path, place: int) -> bytes:
-    """The line that begins at a place.
-
-    Raises:
-        StoreError: the file cannot be read.
-    """
-    return next(lines_at(path, [place]))
-
-
-def lines_at(path: Path, places: Iterable[int]) -> Iterator[bytes]:
-    """The lines that begin at these places; the file is opened once.
-
-    Raises:
-        StoreError: the file cannot be read.
-    """
-    try:
-        with _opened(path) as file:
-            for place in places:
-                file.seek(place)
-                yield file.readline()
     except OSError as error:
         raise store_error("read", path, error) from error
 

@@ -174,9 +174,7 @@ def page_of_cases(run: GrowingRun, query: CaseQuery) -> CasePage:
         ValueError: a status is not known, or a number is out of range.
         StoreError: the rows cannot be read.
     """
-    if not 0 <= query.limit <= MOST or query.start < 0:
-        raise ValueError(f"limit must be 0 to {MOST}, and from 0 or more")
-    choice = choice_of(run, query)
+    choice = choice_of(run, query, MOST)
     with run.lock:
         progress, numbers = run.progress(), run.numbers(choice)
         with run.index() as index:
@@ -234,12 +232,14 @@ def case_at(run: GrowingRun, route: str) -> ViewedCase:
     raise NoSuchCaseError("this run has no such case")
 
 
-def choice_of(run: GrowingRun, query: CaseQuery) -> CaseChoice:
-    """The cases that a query means.
+def choice_of(run: GrowingRun, query: CaseQuery, most: int) -> CaseChoice:
+    """The cases that a query means, of which a page holds so many at most.
 
     Raises:
-        ValueError: a status is not known.
+        ValueError: a status is not known, or a number is out of range.
     """
+    if not 0 <= query.limit <= most or query.start < 0:
+        raise ValueError(f"limit must be 0 to {most}, and from 0 or more")
     statuses: list[AnyStatus] = []
     for status in query.status.split():
         if status not in (*STATUSES, "flaky"):

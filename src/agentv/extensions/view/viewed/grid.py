@@ -12,14 +12,14 @@ from agentv.extensions.view.index.case_choice import CaseChoice, CaseOrder
 from agentv.extensions.view.index.case_entries import CaseEntry, CaseGroup, CaseTrial
 from agentv.extensions.view.index.case_grid import CaseGrid, GridCounts, GridFilter
 from agentv.extensions.view.index.case_index import CaseIndex
-from agentv.extensions.view.viewed.appended import line_at, lines_at
 from agentv.extensions.view.viewed.cases import CaseQuery, StatusCounts, choice_of
 from agentv.extensions.view.viewed.growing import GrowingRun
 from agentv.model.run.labelled.labels import answer_sha256
 from agentv.model.run.trial import Status, TrialResult
 from agentv.model.values.message import Message
 from agentv.store.files.directory import INDEX, RUN, read_document
-from agentv.store.rows.results import result_in
+from agentv.store.files.lines import lines_at
+from agentv.store.rows.results import read_results_at
 
 MOST = 200
 """Rows of one page."""
@@ -150,7 +150,6 @@ class GridPage(Struct, frozen=True, rename={"start": "from"}):
 class _Chosen(NamedTuple):
     rows: list[int]
     counts: GridCounts
-    changed: frozenset[int]
 
 
 def page_of_grid(run: GrowingRun, query: GridQuery, base: GrowingRun | None) -> GridPage:
@@ -165,9 +164,7 @@ def page_of_grid(run: GrowingRun, query: GridQuery, base: GrowingRun | None) -> 
         ValueError: a status is not known, or a number is out of range.
         StoreError: the rows cannot be read.
     """
-    if not 0 <= query.limit <= MOST or query.start < 0:
-        raise ValueError(f"limit must be 0 to {MOST}, and from 0 or more")
-    choice = choice_of(run, query)
+    choice = choice_of(run, query, MOST)
     if query.where:
         choice = replace(choice, trials=_where(run, choice, query.where))
     changed: frozenset[int] = frozenset() if base is None else _changed(run, base)
@@ -198,7 +195,7 @@ def page_of_grid(run: GrowingRun, query: GridQuery, base: GrowingRun | None) -> 
 def _rows(grid: CaseGrid, query: GridQuery, choice: CaseChoice, changed: frozenset[int]) -> _Chosen:
     outcomes = grid.outcomes(choice)
     rows = grid.rows(choice, outcomes, query.show, changed)
-    return _Chosen(rows.tolist(), grid.counts(outcomes), changed)
+    return _Chosen(rows.tolist(), grid.counts(outcomes))
 
 
 class _Facts(Struct):
@@ -214,14 +211,13 @@ def _where(run: GrowingRun, choice: CaseChoice, where: tuple[str, ...]) -> tuple
     wanted = [(name, text.lower()) for name, _, text in (one.partition("=") for one in where)]
 
     def found(index: CaseIndex) -> tuple[int, ...]:
+        first_at = {place: trial for trial, place in index.first_trials(index.numbers(choice.with_any_status()))}
         trials = []
-        firsts = list(index.first_trials(index.numbers(choice.with_any_status())))
-        lines = lines_at(run.path / INDEX, (place for _, place in firsts))
-        for (trial, _), line in zip(firsts, lines, strict=True):
+        for place, line in lines_at(run.path / INDEX, first_at):
             row = _facts_in(line)
             facts = _facts(row.vars, row.metadata)
             if all(name in facts and text in _as_text(facts[name]).lower() for name, text in wanted):
-                trials.append(trial)
+                trials.append(first_at[place])
         return tuple(trials)
 
     return run.remember(("where", choice, where), found)
@@ -232,8 +228,12 @@ def _facts(variables: Mapping[str, object], metadata: Mapping[str, object]) -> d
 
 
 def _changed(run: GrowingRun, base: GrowingRun) -> frozenset[int]:
-    """The rows of a run with a cell that ended otherwise in another one."""
-    with base.index() as before:
+    """The rows of a run with a cell that ended otherwise in another one.
+
+    Both are locked in the order of their paths, whichever is compared with which.
+    """
+    first, second = sorted((run, base), key=lambda one: one.path)
+    with first.lock, second.lock, base.index() as before:
         name = ("changed", str(base.path), before.read)
         return run.remember(name, lambda index: index.grid.changed(before.grid), _BASE)
 
@@ -325,9 +325,7 @@ class _Reader:
         return next((self._cell(entry) for entry in entries if entry.route == route), None)
 
     def _result(self, trial: CaseTrial) -> TrialResult:
-        with self._run.index() as index:
-            place = index.place_of(trial.number)
-        return result_in(line_at(self._run.path / INDEX, place or 0), self._run.root)
+        return next(read_results_at(self._run.path / INDEX, self._run.root, [trial.place]))
 
 
 def _as_text(value: object) -> str:
