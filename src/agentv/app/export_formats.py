@@ -16,6 +16,7 @@ from agentv.app.results.stored import StoredRun
 from agentv.model.run.labelled.labels import Ratings
 from agentv.model.run.summary import Summary
 from agentv.model.run.trial import TrialResult
+from agentv.model.values.values import objects_in
 from agentv.registry.extensions import EXPORT_FORMATS, known, loaded, registered
 
 if TYPE_CHECKING:
@@ -115,9 +116,8 @@ def _ratings(run: StoredRun) -> Ratings:
     """What people think of whole answers of the run's suites."""
     from agentv.app.labelled_runs import labelled_runs
 
-    suites = run.record.get("suites")
-    named = suites if isinstance(suites, list) else []
-    return labelled_runs().ratings([str(one.get("name")) for one in named if isinstance(one, dict)], run.project)
+    suites = [str(one.get("name")) for one in objects_in(run.record.get("suites"))]
+    return labelled_runs().ratings(suites, run.project)
 
 
 def _junit(exported: Exported) -> Iterator[str]:
@@ -146,10 +146,10 @@ def _reasons_not_run(run: StoredRun, totals: Summary) -> str:
 
 def _only_suite(run: StoredRun) -> tuple[str, str] | None:
     """The name and the absolute path of the suite of a run that has no other: what has no row is of it."""
-    suites = run.record.get("suites")
-    if not isinstance(suites, list) or len(suites) != 1 or not isinstance(only := suites[0], dict):
+    suites = objects_in(run.record.get("suites"))
+    if len(suites) != 1:
         return None
-    name, path = only.get("name"), only.get("path")
+    name, path = suites[0].get("name"), suites[0].get("path")
     if not isinstance(name, str) or not isinstance(path, str):
         return None
     return name, str(Path(run.root, path)) if path else ""

@@ -20,6 +20,7 @@ from agentv.engine.conversation import is_conversation
 from agentv.errors import UsageError
 from agentv.model.run.trial import Trial
 from agentv.model.values.response import TargetResponse
+from agentv.model.values.values import objects_in
 from agentv.ports import AnswerArchive, Call
 from agentv.store.files.directory import JOURNAL
 
@@ -95,8 +96,7 @@ def prepared_again(
 
 def _paths(run: StoredRun, suite: str | None) -> tuple[str, ...]:
     """The eval files of a run, or of one suite."""
-    suites: Any = run.record.get("suites")
-    known = [one for one in suites if isinstance(one, dict)] if isinstance(suites, list) else []
+    known = objects_in(run.record.get("suites"))
     paths: list[Any] = [one.get("path") for one in known if suite is None or one.get("name") == suite]
     if not paths or not all(isinstance(path, str) and path for path in paths):
         what = f"the run {run.run_id} has suites that are not in files, so its answers cannot be graded again"

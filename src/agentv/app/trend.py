@@ -13,7 +13,7 @@ from agentv.app.compare.cases import ChosenCases, Common, KeyedCases, shared_nam
 from agentv.app.compare.gathering import cases_of
 from agentv.app.compare.judging import Part, cluster_of_pair
 from agentv.app.compare.matching import Matched, match
-from agentv.app.compare.records import differences, suites_of
+from agentv.app.compare.records import differences
 from agentv.app.compare.settings import same_rate
 from agentv.app.results.listing import listed_run
 from agentv.app.results.pins import pinned_runs
@@ -27,7 +27,7 @@ from agentv.model.run.comparison import CasePair
 from agentv.model.run.runs import RunState
 from agentv.model.run.summary import Summary
 from agentv.model.values.formatting import plural
-from agentv.model.values.values import JsonObject
+from agentv.model.values.values import JsonObject, objects_in
 from agentv.store.files.directory import INDEX, RUN, is_being_written, read_document, results_directory
 from agentv.store.journal.verification import check_rows
 from agentv.store.rows.current import replaced_lines
@@ -150,12 +150,12 @@ def _runs_of(suite: str, results: Path) -> Iterator[_Run]:
     """The runs with the suite, oldest first."""
     for path in runs_in(results):
         record = read_document(path / RUN)
-        of_suite = [one for one in suites_of(record) if one.get("name") == suite]
+        of_suite = [one for one in objects_in(record.get("suites")) if one.get("name") == suite]
         listed = listed_run(path)
         ran = listed.summary.by_suite if listed.summary is not None else {}
         if not of_suite and suite not in ran:
             continue
-        named = [str(one["name"]) for of in of_suite for one in of.get("targets") or () if isinstance(one, Mapping)]
+        named = [str(one["name"]) for of in of_suite for one in objects_in(of.get("targets"))]
         by_target = listed.summary.by_target if listed.summary is not None else {}
         targets = tuple(dict.fromkeys(one for one in named if not by_target or one in by_target)) or tuple(by_target)
         yield _Run(path, record, targets, _unfinished(listed.state, listed.problem, listed.summary))
@@ -286,9 +286,8 @@ class _Series:
         yield from matched.settings.notes()
 
     def _set_up(self, run: _Run) -> Any:
-        named = [one for one in suites_of(run.record) if one.get("name") == self._suite]
-        targets = [one for of in named for one in of.get("targets") or ()]
-        return [one for one in targets if isinstance(one, Mapping) and one.get("name") == self._target]
+        named = [one for one in objects_in(run.record.get("suites")) if one.get("name") == self._suite]
+        return [one for of in named for one in objects_in(of.get("targets")) if one.get("name") == self._target]
 
 
 def _only_suite(root: Path, results: Path) -> str:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping
 
 from agentv.model.run.matrix import Dimension
-from agentv.model.values.values import JsonObject
+from agentv.model.values.values import JsonObject, objects_in
 
 
 def differences(base: JsonObject, candidate: JsonObject) -> Iterator[str]:
@@ -28,22 +27,16 @@ def planned_names(record: JsonObject, by: Dimension) -> tuple[str, ...]:
     """The targets, prompts or variants of a run, in the order in which its suites have them."""
     keys: dict[Dimension, tuple[str, str]] = {"target": ("targets", "name"), "prompt": ("prompts", "id")}
     listed, name = keys.get(by, ("variants", "name"))
-    found = (one for suite in suites_of(record) for one in suite.get(listed) or ())
-    return tuple(dict.fromkeys(str(one[name]) for one in found if isinstance(one, Mapping) and name in one))
+    found = (one for suite in objects_in(record.get("suites")) for one in objects_in(suite.get(listed)))
+    return tuple(dict.fromkeys(str(one[name]) for one in found if name in one))
 
 
 def _judges(record: JsonObject) -> str:
     """The judge that was forced, else those of the suites."""
     settings = record.get("settings")
     forced = settings.get("judge") if isinstance(settings, Mapping) else None
-    named = [forced] if forced else [suite.get("judge") for suite in suites_of(record)]
+    named = [forced] if forced else [suite.get("judge") for suite in objects_in(record.get("suites"))]
     return ", ".join(dict.fromkeys(str(name) for name in named if name)) or "none named"
-
-
-def suites_of(record: JsonObject) -> Sequence[Mapping[str, Any]]:
-    """The suites of a run, as `run.json` has them."""
-    suites = record.get("suites")
-    return [suite for suite in suites if isinstance(suite, Mapping)] if isinstance(suites, Sequence) else ()
 
 
 def _version(record: JsonObject) -> str:

@@ -21,7 +21,7 @@ from agentv.model.run.sequential import NOT_DRAWN
 from agentv.model.suite.suite import Case, Suite, TargetSpec
 from agentv.model.suite.workspace import Variant
 from agentv.model.values.formatting import plural
-from agentv.model.values.values import Json, JsonObject
+from agentv.model.values.values import Json, JsonObject, objects_in
 from agentv.stats.samples.deciding import Rule, verdict_over
 from agentv.store.files.directory import INDEX, RUN, DamagedRecordError, read_document, results_directory
 from agentv.store.rows.current import replaced_lines
@@ -253,7 +253,7 @@ def _suites(record: JsonObject, root: str) -> Iterator[tuple[SuiteKey, frozenset
     for one in suites if isinstance(suites, list) else [None]:
         suite: JsonObject = one if isinstance(one, dict) else {}
         path, name, targets = suite.get("path"), suite.get("name"), suite.get("targets")
-        listed = [target for target in targets if isinstance(target, dict)] if isinstance(targets, list) else []
+        listed = objects_in(targets)
         sound = isinstance(path, str) and isinstance(name, str) and listed == targets
         place = str(Path(root, path)) if isinstance(path, str) and path else ""
         yield (place, str(name)), frozenset(str(target.get("name")) for target in listed) if sound else None

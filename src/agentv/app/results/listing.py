@@ -13,7 +13,7 @@ from agentv.app.results.planned import partial_in
 from agentv.app.results.totals import rows_of, totals_of, with_matrix
 from agentv.errors import StoreError
 from agentv.model.run.runs import ListedRun, RunState
-from agentv.model.values.values import Json, JsonObject
+from agentv.model.values.values import Json, JsonObject, objects_in
 from agentv.store.files.directory import INDEX, RUN, is_being_written, read_document, results_directory
 from agentv.store.files.lines import count_lines
 from agentv.store.rows.reading import count_interrupted
@@ -111,12 +111,8 @@ def _number(record: JsonObject, of: str) -> int | None:
 
 def _names(found: Json) -> Iterator[str]:
     """The names of the objects of a list."""
-    for one in found if isinstance(found, list) else ():
-        if isinstance(one, dict) and isinstance(name := one.get("name"), str):
-            yield name
+    return (name for one in objects_in(found) if isinstance(name := one.get("name"), str))
 
 
 def _targets(suites: Json) -> Iterator[str]:
-    for suite in suites if isinstance(suites, list) else ():
-        if isinstance(suite, dict):
-            yield from _names(suite.get("targets"))
+    return (name for suite in objects_in(suites) for name in _names(suite.get("targets")))

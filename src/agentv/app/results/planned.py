@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from agentv.model.run.summary import PartialRun
-from agentv.model.values.values import Json, JsonObject
+from agentv.model.values.values import Json, JsonObject, objects_in
 from agentv.store.files.decoded_types import described
 from agentv.store.totals.summary import PlannedCounts
 
@@ -17,7 +17,7 @@ def planned_counts(record: JsonObject) -> PlannedCounts:
     """What was planned; 0 where the record does not say it."""
     planned, settings = record.get("planned"), record.get("settings")
     found = planned if isinstance(planned, Mapping) else {}
-    suites = list(_suites(record.get("suites")))
+    suites = objects_in(record.get("suites"))
     partial = partial_in(record)
     selected = isinstance(settings, Mapping) and settings.get("last_failed")  # perhaps only on one of the targets
     return PlannedCounts(
@@ -38,23 +38,15 @@ def partial_in(record: JsonObject) -> PartialRun | None:
         return None
 
 
-def _suites(found: Json) -> Iterator[Mapping[str, Any]]:
-    yield from (one for one in (found if isinstance(found, Sequence) else ()) if isinstance(one, Mapping))
-
-
 def _several(suite: Mapping[str, Any]) -> bool:
-    return any(len(_listed(suite.get(key))) > 1 for key in ("targets", "prompts", "variants"))
+    return any(len(objects_in(suite.get(key))) > 1 for key in ("targets", "prompts", "variants"))
 
 
 def _rivals(suite: Mapping[str, Any]) -> Iterator[str]:
     """The targets of a suite that has several: each case runs on all of them."""
-    targets = _listed(suite.get("targets"))
+    targets = objects_in(suite.get("targets"))
     if len(targets) > 1:
-        yield from (str(one["name"]) for one in targets if isinstance(one, Mapping) and "name" in one)
-
-
-def _listed(found: Json) -> list[Json]:
-    return found if isinstance(found, list) else []
+        yield from (str(one["name"]) for one in targets if "name" in one)
 
 
 def _number(found: Json) -> int:

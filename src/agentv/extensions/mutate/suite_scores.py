@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from agentv.app.results.place import RESULTS, place_holding, runs_in
 from agentv.app.results.stored import open_run
@@ -14,6 +13,7 @@ from agentv.extensions.mutate.mutating import DeadlineError, MutationSettings, c
 from agentv.extensions.mutate.originals import nothing_in
 from agentv.model.run.case_check import SuiteScore
 from agentv.model.suite.suite import Suite
+from agentv.model.values.values import objects_in
 from agentv.store.files.directory import RUN, is_being_written, read_document, results_directory
 
 LIMIT_S = 5.0
@@ -53,12 +53,12 @@ def _latest(results: Path) -> Iterator[tuple[tuple[str, str], Path]]:
         try:
             if is_being_written(run):
                 continue
-            suites: Any = read_document(run / RUN).get("suites")
+            suites = objects_in(read_document(run / RUN).get("suites"))
         except (AgentvError, OSError):
             continue
         root = results.parent.parent
-        for one in suites if isinstance(suites, list) else ():
-            if isinstance(one, dict) and isinstance(one.get("path"), str):
+        for one in suites:
+            if isinstance(one.get("path"), str):
                 yield (str(one.get("name")), str((root / one["path"]).resolve())), run
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from msgspec import field
 
@@ -33,6 +33,11 @@ class _NoKeys(dict[str, "Json"]):
 
 EMPTY: JsonObject = _NoKeys()
 """The object without keys, shared; never written to."""
+
+
+def objects_in(found: object) -> list[Mapping[str, Any]]:
+    """The objects of a list; none of what is not a list."""
+    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list | tuple) else []
 
 
 def always(absent: T) -> T:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from agentv.model.run.matrix import DIMENSIONS, ComparedMeasure, MatrixComparison, RunMatrix
 from agentv.model.run.summary import Summary
 from agentv.model.values.formatting import ELLIPSIS, plural
-from agentv.model.values.values import Json, JsonObject
+from agentv.model.values.values import Json, JsonObject, objects_in
 from agentv.reports.run.matrix_grid import Grid, GridRow, grid_of
 from agentv.reports.text.aligned import GAP, aligned
 from agentv.reports.text.escaping import cells, one_line
@@ -223,10 +223,6 @@ def matrix_data(matrix: RunMatrix, summary: JsonObject) -> dict[str, Json]:
         return {**data, "comparisons": None}
     found = [
         {**each, "sentence": comparison_words(one)}
-        for one, each in zip(matrix.comparisons, _objects(data["comparisons"]), strict=True)
+        for one, each in zip(matrix.comparisons, objects_in(data["comparisons"]), strict=True)
     ]
     return {**data, "comparisons": found}
-
-
-def _objects(value: Json) -> list[dict[str, Json]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list | tuple) else []

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from glob import escape
 from typing import Any
 
-from agentv.model.values.values import Json, JsonObject
+from agentv.model.values.values import Json, JsonObject, objects_in
 from agentv.reports.run.failures import FailedTrial, FailureGroup
 from agentv.reports.text.escaping import safe
 from agentv.reports.text.paths import shown_from
@@ -90,8 +90,7 @@ class RerunOptions:
         """
         settings = record.get("settings")
         chosen: dict[str, Any] = settings if isinstance(settings, dict) else {}
-        listed = record.get("suites")
-        suites = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+        suites = objects_in(record.get("suites"))
         places = {os.path.join(root, path): one for one in suites if isinstance(path := one.get("path"), str) and path}  # noqa: PTH118  # text, as all paths are
         return cls(
             here,
@@ -211,8 +210,7 @@ def _texts(found: Json) -> tuple[str, ...]:
 
 
 def _names(found: Json, key: str = "name") -> tuple[str, ...]:
-    listed = found if isinstance(found, list) else ()
-    return tuple(name for one in listed if isinstance(one, dict) and isinstance(name := one.get(key), str))
+    return tuple(name for one in objects_in(found) if isinstance(name := one.get(key), str))
 
 
 def _path(path: str) -> str:

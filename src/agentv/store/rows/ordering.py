@@ -9,7 +9,7 @@ from struct import Struct as Packed
 from typing import Any
 
 from agentv.model.run.row import Row
-from agentv.model.values.values import JsonObject
+from agentv.model.values.values import JsonObject, objects_in
 from agentv.store.files.lines import lines_at
 from agentv.store.rows.reading import read_placed_rows, row_in
 
@@ -25,7 +25,7 @@ class FileOrder:
     """
 
     def __init__(self, record: JsonObject) -> None:
-        suites = [one for one in _listed(record.get("suites")) if isinstance(one, Mapping)]
+        suites = objects_in(record.get("suites"))
         self._suites = _ranks((one.get("path") or None, one.get("name")) for one in suites)
         self._prompts = _ranks(_names(suites, "prompts", "id"))
         self._targets = _ranks(_names(suites, "targets", "name"))
@@ -36,8 +36,12 @@ class FileOrder:
         suite = _rank(self._suites, (row.eval_path, row.suite))
         if not row.position:
             return _PACKED.pack(suite, 0, 0, 0, 0, 0)
-        prompt, variant = _rank(self._prompts, row.prompt_id), _rank(self._variants, row.variant)
-        return _PACKED.pack(suite, row.position, prompt, _rank(self._targets, row.target), variant, row.sample)
+        column = self.column(row.prompt_id, row.target, row.variant)
+        return _PACKED.pack(suite, row.position, *column, row.sample)
+
+    def column(self, prompt: str | None, target: str, variant: str | None) -> tuple[int, int, int]:
+        """What to sort the prompts, targets and variants of a case by."""
+        return _rank(self._prompts, prompt), _rank(self._targets, target), _rank(self._variants, variant)
 
 
 def places_in_order(index: Path, record: JsonObject, without: Container[int] = ()) -> array[int]:
@@ -67,12 +71,8 @@ def variable_names(index: Path, places: Iterable[int]) -> list[str]:
     return list(dict.fromkeys(name for _, line in lines_at(index, places) for name in row_in(line).vars))
 
 
-def _listed(found: Any) -> list[Any]:
-    return found if isinstance(found, list) else []
-
-
 def _names(suites: Iterable[Mapping[str, Any]], kind: str, name: str) -> Iterator[Any]:
-    return (one.get(name) for suite in suites for one in _listed(suite.get(kind)) if isinstance(one, Mapping))
+    return (one.get(name) for suite in suites for one in objects_in(suite.get(kind)))
 
 
 def _ranks(names: Iterable[Any]) -> dict[Any, int]:

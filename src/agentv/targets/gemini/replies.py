@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from agentv.model.values.message import Message, ToolCall
 from agentv.model.values.response import CallFailure, Embeddings, Failure, RateLimits, TargetResponse
 from agentv.model.values.usage import TokenUsage
-from agentv.model.values.values import Json, JsonObject
+from agentv.model.values.values import Json, JsonObject, objects_in
 from agentv.targets.http.answers import invalid_reply
 from agentv.targets.http.model_calls import unreadable_reply
 from agentv.targets.http.statuses import failure_of, shown
@@ -50,14 +50,14 @@ def response_of(
     """
     if not isinstance(reply, Mapping):
         return unreadable_reply("the reply is not an object of Gemini's API")
-    candidate = next(iter(_objects(reply.get("candidates"))), None)
+    candidate = next(iter(objects_in(reply.get("candidates"))), None)
     if candidate is None:
         feedback = reply.get("promptFeedback")
         if isinstance(feedback, Mapping) and feedback.get("blockReason"):
             return _refused("the prompt", feedback.get("blockReason"), feedback.get("blockReasonMessage"))
         return unreadable_reply("the reply of Gemini's API has no candidate")
     content, reason = candidate.get("content"), candidate.get("finishReason")
-    parts = list(_objects(content.get("parts") if isinstance(content, Mapping) else None))
+    parts = objects_in(content.get("parts") if isinstance(content, Mapping) else None)
     text, calls = _text(parts), tuple(_calls(parts))
     if reason in BLOCKED:
         return _refused("the answer", reason, candidate.get("finishMessage"))
@@ -73,10 +73,6 @@ def response_of(
         metadata={"model": reply["modelVersion"]} if isinstance(reply.get("modelVersion"), str) else {},
         limits=limits,
     )
-
-
-def _objects(value: Json) -> Iterator[JsonObject]:
-    return (one for one in value if isinstance(one, Mapping)) if isinstance(value, list) else iter(())
 
 
 def _text(parts: Iterable[JsonObject]) -> str:
@@ -129,7 +125,7 @@ def refusal_of(
     )
     if not isinstance(error, Mapping):
         return failure
-    notes = list(_objects(error.get("details")))
+    notes = objects_in(error.get("details"))
     reasons = {error.get("status"), *(note.get("reason") for note in notes)}
     wait = failure.retry_after_s
     if wait is None:

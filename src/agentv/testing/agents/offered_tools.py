@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from agentv.model.values.values import EMPTY, Json, JsonObject
+from agentv.model.values.values import EMPTY, Json, JsonObject, objects_in
 
 _SCHEMAS = ("parameters", "input_schema", "parametersJsonSchema")
 
@@ -50,14 +50,14 @@ class OfferedTool:
 def offered_tools(body: JsonObject) -> tuple[OfferedTool, ...]:
     """The tools of a request that the program itself runs; those that the provider runs have no name."""
     found = [*_tools(body.get("tools"), "")]
-    for item in _objects(body.get("input")):
+    for item in objects_in(body.get("input")):
         if item.get("type") in ("additional_tools", "tool_search_output"):
             found += _tools(item.get("tools"), "")
     return tuple(found)
 
 
 def _tools(value: Json, namespace: str) -> Iterator[OfferedTool]:
-    for tool in _objects(value):
+    for tool in objects_in(value):
         kind, name = tool.get("type"), tool.get("name")
         if kind == "tool_search" and tool.get("execution") == "client":
             yield OfferedTool("tool_search", search=True)
@@ -80,8 +80,3 @@ def _tools(value: Json, namespace: str) -> Iterator[OfferedTool]:
                 description=str(said.get("description", "")),
                 schema=schema if isinstance(schema, Mapping) else EMPTY,
             )
-
-
-def _objects(value: Json) -> Iterator[JsonObject]:
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        yield from (one for one in value if isinstance(one, Mapping))

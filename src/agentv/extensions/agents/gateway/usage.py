@@ -9,7 +9,7 @@ import msgspec
 
 from agentv.extensions.agents.gateway.events import EventSplitter, data_of
 from agentv.extensions.agents.gateway.routes import Api
-from agentv.model.values.values import Json
+from agentv.model.values.values import Json, objects_in
 
 _decode = msgspec.json.Decoder().decode
 _ENDED = frozenset({"response.completed", "response.incomplete", "response.failed"})
@@ -205,8 +205,7 @@ def _objects(found: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
             if key != "usage" and isinstance(inner.get("usage"), Mapping):
                 yield inner["usage"]
     for key in ("output", "candidates"):
-        items = found.get(key)
-        yield from (one for one in items if isinstance(one, Mapping)) if isinstance(items, list) else ()
+        yield from objects_in(found.get(key))
 
 
 def _names_surcharge(one: Mapping[str, Any]) -> bool:

@@ -12,6 +12,7 @@ from agentv.extensions.labels.keeping import LabelFiles, LabelStore
 from agentv.extensions.labels.labelling import now
 from agentv.extensions.labels.pages.labelling import LONGEST_NOTE
 from agentv.model.run.labelled.labels import Label, answer_sha256, latest_ratings
+from agentv.model.values.values import objects_in
 from agentv.store.files.directory import INDEX, RUN, read_document
 from agentv.store.files.lines import read_lines
 from agentv.web.answers import RefusedError
@@ -63,14 +64,6 @@ class SaidRating(Struct, frozen=True, forbid_unknown_fields=True):
     comment: Annotated[str, Meta(max_length=LONGEST_NOTE)] = ""
 
 
-class _Suite(Struct):
-    name: str = ""
-
-
-class _Record(Struct):
-    suites: tuple[_Suite, ...] = ()
-
-
 class _Answer(Struct):
     key: str
     test_id: str
@@ -82,8 +75,8 @@ _answers = msgspec.json.Decoder(_Answer)
 
 
 def _ratings(context: ProjectContext, call: Call) -> Ratings:
-    record = msgspec.convert(read_document(context.project.run(call.names["id"]) / RUN), _Record)
-    return Ratings(_given(_kept(context, call).ratings([one.name for one in record.suites]), call.person))
+    suites = objects_in(read_document(context.project.run(call.names["id"]) / RUN).get("suites"))
+    return Ratings(_given(_kept(context, call).ratings([str(one.get("name")) for one in suites]), call.person))
 
 
 def _rate(context: ProjectContext, call: Call) -> Ratings:

@@ -10,7 +10,7 @@ from agentv.model.run.labelled.corrected import CorrectedRates
 from agentv.model.run.matrix import RunMatrix
 from agentv.model.run.summary import Summary
 from agentv.model.run.trial import TrialResult
-from agentv.model.values.values import Json, JsonObject
+from agentv.model.values.values import Json, JsonObject, objects_in
 from agentv.reports.run.corrected import corrected_lines, gate_line, unchecked_words
 from agentv.reports.run.matrix import matrix_data
 
@@ -69,13 +69,8 @@ class HtmlReport:
 
     def variants(self) -> list[str]:
         """The names of the variants that ran, in the order of the suites."""
-        ran, suites = (self.summary or {}).get("by_variant"), self.record.get("suites")
-        listed = (
-            [suite.get("variants") for suite in suites if isinstance(suite, dict)] if isinstance(suites, list) else []
-        )
-        named = (
-            one.get("name") for group in listed if isinstance(group, list) for one in group if isinstance(one, dict)
-        )
+        ran, suites = (self.summary or {}).get("by_variant"), objects_in(self.record.get("suites"))
+        named = (one.get("name") for suite in suites for one in objects_in(suite.get("variants")))
         known = ran if isinstance(ran, dict) else {}
         return list(dict.fromkeys(name for name in named if isinstance(name, str) and name in known))
 

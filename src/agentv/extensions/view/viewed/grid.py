@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from msgspec import Struct, convert, json
+from msgspec import Struct, json
 from msgspec.structs import replace
 
 from agentv.extensions.view.index.case_choice import CaseChoice, CaseOrder
@@ -19,6 +19,7 @@ from agentv.model.run.trial import Status, TrialResult
 from agentv.model.values.message import Message
 from agentv.store.files.directory import INDEX, RUN, read_document
 from agentv.store.files.lines import lines_at
+from agentv.store.rows.ordering import FileOrder
 from agentv.store.rows.results import read_results_at
 
 MOST = 200
@@ -238,37 +239,11 @@ def _changed(run: GrowingRun, base: GrowingRun) -> frozenset[int]:
         return run.remember(name, lambda index: index.grid.changed(before.grid), _BASE)
 
 
-class _Named(Struct):
-    name: str | None = None
-    id: str | None = None
-
-
-class _Suite(Struct):
-    prompts: tuple[_Named, ...] = ()
-    targets: tuple[_Named, ...] = ()
-    variants: tuple[_Named, ...] = ()
-
-
-class _Record(Struct):
-    suites: tuple[_Suite, ...] = ()
-
-
 def _columns(run: GrowingRun, index: CaseIndex) -> list[GridColumn]:
     """What cases ran with, in the order in which `run.json` names prompts, targets and variants."""
-    suites = convert(read_document(run.path / RUN), _Record).suites
-    prompts = _places(one.id for suite in suites for one in suite.prompts)
-    targets = _places(one.name for suite in suites for one in suite.targets)
-    variants = _places(one.name for suite in suites for one in suite.variants)
-
-    def place(column: GridColumn) -> tuple[int, ...]:
-        names = ((prompts, column.prompt), (targets, column.target), (variants, column.variant))
-        return tuple(known.get(name, len(known)) for known, name in names)
-
-    return sorted({GridColumn.of(group): None for _, group in index.groups()}, key=place)
-
-
-def _places(names: Iterable[str | None]) -> dict[str | None, int]:
-    return {name: place for place, name in enumerate(dict.fromkeys(names))}
+    order = FileOrder(read_document(run.path / RUN))
+    columns = dict.fromkeys(GridColumn.of(group) for _, group in index.groups())
+    return sorted(columns, key=lambda one: order.column(one.prompt, one.target, one.variant))
 
 
 class _Reader:

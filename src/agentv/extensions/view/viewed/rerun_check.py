@@ -21,7 +21,7 @@ from agentv.authoring.loading.inventory import inventory
 from agentv.errors import AgentvError, UsageError
 from agentv.extensions.view.viewed.trial import RerunCommand
 from agentv.model.suite.suite import Suite
-from agentv.model.values.values import JsonObject
+from agentv.model.values.values import JsonObject, objects_in
 from agentv.reports.text.escaping import one_line
 from agentv.store.files.directory import RUN
 
@@ -104,12 +104,12 @@ _FLAGS = frozenset({"--allow-outside", "--trust-data", "--allow-unchecked"})
 
 def _recorded_files(record: JsonObject, root: str, directory: Path) -> Iterator[str]:
     """The eval files of a signed `run.json`, and what its command line named."""
-    settings, suites = record.get("settings"), record.get("suites")
+    settings = record.get("settings")
     paths = settings.get("paths") if isinstance(settings, dict) else None
     for path in paths if isinstance(paths, list) else ():
         yield os.path.join(directory, str(path))  # noqa: PTH118  # text, as all paths are
-    for suite in suites if isinstance(suites, list) else ():
-        if isinstance(suite, dict) and suite.get("path"):
+    for suite in objects_in(record.get("suites")):
+        if suite.get("path"):
             yield os.path.join(root, str(suite["path"]))  # noqa: PTH118  # as above
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from agentv.model.values.values import JsonObject
+from agentv.model.values.values import JsonObject, objects_in
 
 
 def text(event: Mapping[str, Any], key: str) -> str:
@@ -26,10 +26,9 @@ def mapping(event: Mapping[str, Any], key: str) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 
-def items(event: Mapping[str, Any], key: str) -> Iterator[JsonObject]:
+def items(event: Mapping[str, Any], key: str) -> list[JsonObject]:
     """The objects of a list; none for anything else."""
-    value = event.get(key)
-    return (one for one in value if isinstance(one, dict)) if isinstance(value, list) else iter(())
+    return objects_in(event.get(key))
 
 
 _MOST = 1e18
