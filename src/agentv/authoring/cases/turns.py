@@ -41,8 +41,11 @@ class TurnReader(Struct, frozen=True):
         """The turns of a case; None where something is wrong with them, which is reported."""
         keys, places, report = case.keys, case.translated.map.keys, reading.report
         valid = True
-        if self.defaults.prompts and keys.mode is None:  # where they go before turns, only AgentV's word says so
-            message = "a case with 'turns' defines its own questions, but the suite has 'prompts' as well"
+        asks = "prompt" if self.defaults.prompt is not None else None
+        if self.defaults.prompts and keys.mode is None:  # with AgentV's 'mode', prompts go before the turns
+            asks = "prompts"
+        if asks is not None:
+            message = f"a case with 'turns' defines its own questions, but the suite has '{asks}' as well"
             report.error("bad-turn", places["turns"], message, hint="keep one of them")
             valid = False
         if keys.mode is not None and not self.defaults.prompts:

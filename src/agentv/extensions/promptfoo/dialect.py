@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from agentv.authoring.dialects.dialect import DocumentDialect, Surroundings, Translation
 from agentv.authoring.fields.reading import Reading
+from agentv.authoring.loading.load import COLLECTED
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, kind_of
 from agentv.authoring.source.spellings import CASE
 from agentv.errors import UsageError
@@ -43,7 +45,9 @@ class Promptfoo(DocumentDialect):
         found = configuration_in(root)
         if not isinstance(found, MapNode):
             return False
-        if "promptfoo" in file.name.lower() and not file.stem.endswith(".eval") and found.items.keys() & _OWN:
+        if any(fnmatchcase(file.name, pattern) for pattern in COLLECTED):
+            return False
+        if "promptfoo" in file.name.lower() and found.items.keys() & _OWN:
             return True
         if not any(wanted <= found.items.keys() for wanted in _KEYS):
             return False

@@ -55,17 +55,20 @@ def read_columns(names: Sequence[str], at: Span, code: str, report: Report) -> S
         report.error(code, at, message, hint="write one row per case")
         return None
     columns: list[Column] = []
-    places: dict[str, int] = {}
+    places: dict[tuple[str, str], int] = {}
     for place, name in enumerate(map(str.strip, names), 1):
         if report.count > SHOWN:
             break  # one mistake in the program that wrote it
         if not name:
             hint = "name it, or remove the comma" if code == "bad-csv" else "name it, or remove the column"
             report.error(code, at, f"column {place} has no name", hint=hint)
-        elif places.setdefault(name, place) != place:
-            message = f"the column '{name}' appears twice; the first is column {places[name]}"
+        columns.append(column := _column(name, at, report))
+        sets = ("metadata" if column.kind == "list" else column.kind, column.key)
+        if name and (first := places.setdefault(sets, place)) != place:
+            message = f"the column '{name}' appears twice; the first is column {first}"
+            if name != columns[first - 1].name:
+                message = f"the columns '{columns[first - 1].name}' and '{name}' set the same key"
             report.error("duplicate-key", at, message)
-        columns.append(_column(name, at, report))
     _join_configs(columns, at, report)
     return None if report.failed else columns
 

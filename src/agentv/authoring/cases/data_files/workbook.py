@@ -58,7 +58,12 @@ class SheetTable:
             for line, values in self._read():
                 self.header_line = line
                 last = max(place for place, value in enumerate(values, 1) if value != "")
-                return [value.message if isinstance(value, WrongValue) else str(value) for value in values[:last]]
+                for place, value in enumerate(values[:last], 1):
+                    if isinstance(value, WrongValue):
+                        where = self.place(TableRow(line, 0, values), place)
+                        report_unreadable(self.path, f"{where}, a header: {value.message}", report)
+                        return None
+                return list(map(str, values[:last]))
         except Exception as error:  # noqa: BLE001  # the parts of a damaged workbook are believed, and any can be wrong
             report_unreadable(self.path, _message(error), report)
             return None

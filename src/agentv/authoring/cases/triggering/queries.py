@@ -170,7 +170,10 @@ def _with_metadata(item: Node) -> Node:
     own = ("query", "should_trigger")
     if not isinstance(item, MapNode) or any(key not in item.items for key in own) or len(item.items) == len(own):
         return item
-    more = MapNode({key: one for key, one in item.items.items() if key not in own}, item.keys, item.at)
+    said = item.items.get("metadata")
+    written = said if isinstance(said, MapNode) else MapNode({}, {}, item.at)
+    others = {key: one for key, one in item.items.items() if key not in own and one is not written}
+    more = MapNode({**written.items, **others}, {**written.keys, **item.keys}, item.at)
     items: dict[str, Node] = {**{key: item.items[key] for key in own}, "metadata": more}
     return MapNode(items, {**item.keys, "metadata": item.at}, item.at)
 

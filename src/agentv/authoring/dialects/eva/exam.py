@@ -10,12 +10,12 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from agentv.authoring.cases.triggering.queries import RUNS_OF_FILES
+from agentv.authoring.cases.triggering.queries import AuthoredQueries
 from agentv.authoring.dialects.dialect import DocumentDialect, Surroundings, Translation
 from agentv.authoring.dialects.eva.cases import ExamCases, Judge, check_model, names_model, read_exam_keys, read_judge
 from agentv.authoring.dialects.eva.schema import AuthoredExam, AuthoredExamDefaults
 from agentv.authoring.fields.decode import shape_of
-from agentv.authoring.fields.reading import Reading
+from agentv.authoring.fields.reading import ExtraKeys, Reading
 from agentv.authoring.prompt_library.files import EXAM_FILES, is_exam, the_prompt_file
 from agentv.authoring.prompt_library.library import library_of, prompt_directories
 from agentv.authoring.prompt_library.meta import read_meta
@@ -54,7 +54,7 @@ _DEFAULTS: Mapping[str, str] = {
 _NAMES = {**dict.fromkeys(("model", "target", "targets", "provider", "providers"), "target"), "judge": "judge"}
 """Key that names a model → what is not missing then."""
 
-FORMS = "lists 'should_trigger' and 'should_not_trigger', a list of 'query' and 'should_trigger', or the file of one"
+_FORMS = "'should_trigger' and 'should_not_trigger', a list of 'query' and 'should_trigger', or the path of such a list"
 """Of `triggering:`, for messages."""
 
 
@@ -152,14 +152,19 @@ class _Exam:
         """The queries, with the prompt's name and description, and those of the library's other prompts."""
         meta, report, at = self._meta, self._reading.report, node.at
         own: dict[str, Node]
-        if isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip():
-            own = {"queries": node, "runs": node_of(RUNS_OF_FILES, at)}
-        elif isinstance(node, ListNode) and node.items:
+        if (isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip()) or (
+            isinstance(node, ListNode) and node.items
+        ):
             own = {"queries": node}
         elif isinstance(node, MapNode) and node.items:
-            own = dict(node.items)
+            shape = shape_of(AuthoredQueries)
+            own = {key: one for key, one in node.items.items() if key in shape.rules or key.startswith("x-")}
+            for key in node.items.keys() - own.keys():
+                self._reading.unknown_key(key, node, shape.names, "'triggering'", ExtraKeys(hinted=tuple(shape.rules)))
+            if not own:
+                return None
         else:
-            report.error("bad-value", node, f"'triggering' is {FORMS}; found {kind_of(node)}")
+            report.error("bad-value", node, f"'triggering' needs {_FORMS}, found {kind_of(node)}")
             return None
         if not (meta.description or "").strip():
             file = shown(meta.path) if meta.path else "a meta.yaml next to the prompt"

@@ -97,7 +97,7 @@ def _set(node: MapNode, source: Source) -> Node:
         elif key == "config" and is_empty(item):
             continue
         else:
-            source.note(node.keys[key], f"'{key}' of an assert-set is omitted: promptfoo does not read it")
+            source.unread(key, node.keys[key], " of an assert-set", ("assert", "metric", "weight", "threshold"))
     if "threshold" in items:
         return mapping(node, items)
     inner = items.get("assert")  # without one, every assertion of a set must pass
@@ -208,7 +208,7 @@ def _key(key: str, item: Node, node: MapNode, ours: str, source: Source) -> dict
     convert = _SPECIAL.get(key)
     if convert is not None:
         return convert(item, ours, source)
-    source.note(node.keys[key], f"'{key}' of an assertion is omitted: promptfoo does not read it")
+    source.unread(key, node.keys[key], " of an assertion", (*ASSERTION_KEYS, "threshold", *_SPECIAL))
     return {}
 
 

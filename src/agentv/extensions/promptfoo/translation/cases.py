@@ -18,6 +18,7 @@ from agentv.extensions.promptfoo.translation.variables import variables
 _WORD = re.compile(r"[a-z0-9]+")
 _LONGEST = 60
 _KEPT = frozenset({"description", "threshold", "metadata"})
+_CONVERTED = frozenset({"assert", "vars", "options"})
 
 
 class CaseConverter:
@@ -80,12 +81,12 @@ class CaseConverter:
             return {key: item}
         if key in ("provider", "providers"):
             return self._target(key, item, node)
-        if key in ("assert", "vars", "options"):
+        if key in _CONVERTED:
             return self._converted(key, item, node)
         if key in REFUSED:
             self._source.tell(node.keys[key], f"'{key}' of a test has no equivalent", REFUSED[key])
             return {key: item}
-        self._source.note(node.keys[key], f"'{key}' of a test is omitted: promptfoo does not read it")
+        self._source.unread(key, node.keys[key], " of a test", (*_KEPT, *_CONVERTED, "provider", "id", "prompts"))
         return {}
 
     def _converted(self, key: str, item: Node, node: MapNode) -> dict[str, Node]:

@@ -39,6 +39,9 @@ from agentv.extensions.promptfoo.translation.variables import variables
 
 _RUN = {"maxConcurrency": "workers", "repeat": "repeat"}
 _MILLISECONDS = 1000
+_KEYS = ("description", "tags", "env", "prompts", "providers", "targets", "defaultTest", "tests", "scenarios")
+_OF_DEFAULT = ("assert", "options", "vars", "threshold", "metadata")
+_OF_SCENARIO = ("config", "tests", "description")
 _HELD = (".yaml", ".yml", ".json", ".jsonl")
 
 
@@ -153,7 +156,7 @@ class _Converter:
             self._source.tell(root.keys[key], f"'{key}' has no equivalent", REFUSED[key])
             self._made[key] = item
         else:
-            self._source.note(root.keys[key], f"'{key}' is omitted: promptfoo does not read it")
+            self._source.unread(key, root.keys[key], "", (*_KEYS, *WITHOUT_EFFECT, *REFUSED))
 
     def _run(self, key: str, node: Node) -> None:
         if not isinstance(node, MapNode):
@@ -208,7 +211,7 @@ class _Converter:
         if key in REFUSED:
             self._source.tell(node.keys[key], f"'{key}' of 'defaultTest' has no equivalent", REFUSED[key])
             return {key: item}
-        self._source.note(node.keys[key], f"'{key}' of 'defaultTest' is omitted: promptfoo does not read it")
+        self._source.unread(key, node.keys[key], " of 'defaultTest'", _OF_DEFAULT)
         return {}
 
     def _tests(self, tests: Node | None, scenarios: Node | None, cases: CaseConverter, root: MapNode) -> Node:
@@ -284,12 +287,13 @@ class _Converter:
             for one in found.items if isinstance(found, ListNode) else [found] if found is not None else []:
                 self._scenario(one, cases, source.inside(node.text))
             return
-        configs = node.get("config") if isinstance(node, MapNode) else None
-        tests = node.get("tests") if isinstance(node, MapNode) else None
-        if not isinstance(configs, ListNode) or not isinstance(tests, ListNode):
+        configs, tests = (node.get("config"), node.get("tests")) if isinstance(node, MapNode) else (None, None)
+        if not isinstance(node, MapNode) or not isinstance(configs, ListNode) or not isinstance(tests, ListNode):
             self._source.tell(node, "this scenario is not converted", "write its tests under 'tests'")
             cases.made.append(node)
             return
+        for key in [one for one in node.items if one not in _OF_SCENARIO]:
+            source.unread(key, node.keys[key], " of a scenario", _OF_SCENARIO)
         for config in configs.items:
             for test in tests.items:
                 cases.take(_merged(config, test))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from glob import glob
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.boundary import ALLOW, OUTSIDE, REASON, Boundary
 from agentv.authoring.source.files import is_file, shown
 from agentv.authoring.source.json_text import parse_json
+from agentv.authoring.source.nearest import did_you_mean
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, span_of
 from agentv.authoring.source.patterns import climbs, literal_part
 from agentv.authoring.source.report import Report
@@ -80,6 +81,14 @@ class Source(Struct, frozen=True):
         if self.report.hints:
             place = span_of(at.at if isinstance(at, Scalar | ListNode | MapNode) else at)
             self.report.add(Diagnostic(NO_EQUIVALENT, message, place, "hint", hint))
+
+    def unread(self, key: str, at: Place, what: str, known: Iterable[str]) -> None:
+        """A key that promptfoo does not read either: warned of where it is probably a misspelt one of `known`."""
+        message = f"'{key}'{what} is omitted: promptfoo does not read it"
+        if meant := did_you_mean(key, known):
+            self.report.warning(NO_EQUIVALENT, at, message, hint=meant)
+        else:
+            self.note(at, message)
 
     def is_code(self, text: str) -> bool:
         """Whether a text names a program."""

@@ -136,7 +136,10 @@ def _path_of(node: Scalar, source: Source) -> Node | None:
 def _of_file(node: Scalar, source: Source) -> Node | None:
     path = node.value.removeprefix(FILE).strip()
     if has_magic(path) and "\n" not in path:
-        items = [_of_file(text_node(f"{FILE}{one}", node.at), source) for one in source.matched(node) or ()]
+        matched = source.matched(node)
+        if matched == []:
+            source.tell(node, f"no file matches '{path}'", "fix the path")
+        items = [_of_file(text_node(f"{FILE}{one}", node.at), source) for one in matched or ()]
         return ListNode([item for item in items if item is not None], node.at)
     suffix = PurePosixPath(path).suffix.lower()
     if suffix in _BINARY and suffix != ".pdf" and source.asks_no_model and source.admits(path, node):

@@ -121,6 +121,10 @@ def test_cells_that_cannot_be_read_are_named(tmp_path):
     ]
     workbook(tmp_path / "header", [["q", None, "n"], ["a", "b", 1]])
     assert loaded(tmp_path / "header")[1] == [("bad-table", 1, "column 2 has no name")]
+    workbook(tmp_path / "error", [["q", "#REF!"], ["a", "b"]])
+    assert loaded(tmp_path / "error")[1] == [
+        ("bad-table", 1, "sheet 'Cases', cell B1, a header: the cell contains the error #REF!")
+    ]
     workbook(tmp_path / "twice", [["q", "q"], ["a", "b"]])
     assert [one[0] for one in loaded(tmp_path / "twice")[1]] == ["duplicate-key"]
     workbook(tmp_path / "empty", [])

@@ -53,12 +53,13 @@ def test_both_forms_say_the_same(tmp_path):
 @pytest.mark.parametrize("text", ["queries.json", "{queries: queries.json}", "./queries.json"])
 def test_a_file_in_the_form_of_agentskills_is_asked_three_times(tmp_path, text):
     queries = (
-        '[{"query": "clean this", "should_trigger": true, "why": "near"}, {"query": "no", "should_trigger": false}]'
+        '[{"query": "clean this", "should_trigger": true, "why": "near", "metadata": {"by": "us"}},'
+        ' {"query": "no", "should_trigger": false}]'
     )
     cases, found = read(tmp_path, text, files={"queries.json": queries})
     assert found == []
     assert [(case.id, case.repeat) for case in cases] == [("trigger: clean this", 3), ("trigger: no", 3)]
-    assert dict(cases[0].metadata) == {"why": "near", "query": "clean this", "should_trigger": True}
+    assert dict(cases[0].metadata) == {"by": "us", "why": "near", "query": "clean this", "should_trigger": True}
 
 
 def test_a_file_may_be_asked_otherwise(tmp_path):
@@ -123,7 +124,7 @@ def test_runs_that_cannot_be_read_count_against_both():
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("{}", ("bad-value", "'triggering' is lists 'should_trigger'")),
+        ("{}", ("bad-value", "'triggering' needs 'should_trigger'")),
         ("~", ("bad-value", "found nothing")),
         ("3", ("bad-value", "found the number 3")),
         ("[]", ("bad-value", "found an empty list")),

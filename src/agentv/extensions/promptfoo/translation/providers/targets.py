@@ -400,7 +400,7 @@ def _others(items: Mapping[str, Node], node: Node, source: Source) -> dict[str, 
             source.tell(keys.get(key, item.at), "'prompts' of a provider has no equivalent", REFUSED[key])
             made[key] = item
         elif key not in _KNOWN:
-            source.note(keys.get(key, item.at), f"'{key}' of a provider is omitted: promptfoo does not read it")
+            source.unread(key, keys.get(key, item.at), " of a provider", _KNOWN)
         elif key == "inputs":
             source.tell(item, "'inputs' of a provider has no equivalent", "agentv does not generate attacks")
             made[key] = item
