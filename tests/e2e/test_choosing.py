@@ -40,7 +40,7 @@ def test_the_list_is_for_programs_and_its_totals_are_for_people(many):
     assert ended.stdout.splitlines() == [
         f"a: {case} with {prompt} on echo" for case in ("c0", "c1") for prompt in ("prompt-1", "prompt-2")
     ]
-    assert "2 cases, 4 trials: 4 calls of targets, 0 calls of judges\ncost unknown" in ended.stderr
+    assert "2 cases, 4 trials: 4 calls of targets, 0 calls of judges\nno target" in ended.stderr
     assert not (many.path / ".agentv").exists(), "nothing is written"
 
 

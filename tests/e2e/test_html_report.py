@@ -510,7 +510,7 @@ def test_targets_and_prompts_stand_side_by_side(opened):
     cells = [one.split("\n") for one in tab.locator(".matrix tbody td").all_inner_texts()]
     assert [one[0] for one in cells] == ["60.0%", "90.0%", "10 errored", "70.0%", "100.0%", "–"]
     assert cells[0][1:] == ["6 passed, 4 failed", "40.0% to 90.0%", "$0.0012 per answer · median 813 ms"]
-    assert cells[4][1:] == ["9 passed, 1 errored", "40.0% to 90.0%", "cost unknown · median 40 ms"]
+    assert cells[4][1:] == ["9 passed, 1 errored", "40.0% to 90.0%", "median 40 ms"]
     assert tab.locator(".compares .mark").all_inner_texts() == ["better", "not compared", "inconclusive"]
     told = report(results, summary=replace(SUMMARY, matrix=MATRIX)).facts()["matrix"]["comparisons"]
     assert tab.locator(".compares p bdi").all_inner_texts() == [row["sentence"] for row in told]

@@ -83,6 +83,8 @@ class PlanListing:
         totals.judge_calls += listed.judge_calls
         totals.script_calls += listed.script_calls
         price = self._prices.of(suite.name, target.name)
+        if price is None and getattr(target.settings, "free", False) and not judged and not scripted:
+            price = 0.0
         if price is None:
             totals.unpriced += trials
         else:

@@ -31,7 +31,7 @@ def listed_totals(totals: ListedTotals) -> list[str]:
         calls.append(f"up to {totals.script_calls} more by scripts")
     return [
         f"{plural(totals.cases, 'case')}, {_most(totals)}{plural(totals.trials, 'trial')}: {', '.join(calls)}",
-        _cost(totals),
+        *_cost(totals),
         *(f"{one_line(name)} ran to list its cases" for name in totals.generators),
         "no target and no judge was called, and nothing was written",
     ]
@@ -41,11 +41,15 @@ def _most(totals: ListedTotals) -> str:
     return "up to " if totals.at_most else ""
 
 
-def _cost(totals: ListedTotals) -> str:
+def _cost(totals: ListedTotals) -> Iterator[str]:
+    """The estimate; nothing where no trial costs anything."""
     if totals.cost_usd is None:
-        return "cost unknown: no earlier run has costs for these trials"
-    known = f"about {money(totals.cost_usd)}, from the cost of earlier runs"
-    return f"{known}; unknown for {plural(totals.unpriced, 'trial')}" if totals.unpriced else known
+        yield "cost unknown: no earlier run has costs for these trials"
+    elif totals.unpriced:
+        known = f"about {money(totals.cost_usd)}, from the cost of earlier runs"
+        yield f"{known}; unknown for {plural(totals.unpriced, 'trial')}"
+    elif totals.cost_usd:
+        yield f"about {money(totals.cost_usd)}, from the cost of earlier runs"
 
 
 def listed_json(cases: Iterable[ListedCase], totals: ListedTotals, here: str) -> Iterator[str]:

@@ -168,15 +168,16 @@ def _totals_sentence(summary: Summary) -> str:
     unpriced = summary.unpriced_trials or summary.judge_unpriced_trials
     known = summary.cost_usd is not None or summary.judge_cost_usd is not None
     spent = money((summary.cost_usd or 0.0) + (summary.judge_cost_usd or 0.0)).replace("$", r"\$").replace("<", r"\<")
-    cost = f"cost {'at least ' if unpriced else ''}{spent}" if known else "cost unknown"
-    took = f", {duration(summary.duration_ms)}" if summary.duration_ms else ""  # nobody timed a run that was killed
+    cost = f"cost {'at least ' if unpriced else ''}{spent}" if known else "cost unknown" if unpriced else ""
+    took = duration(summary.duration_ms) if summary.duration_ms else ""  # nobody timed a run that was killed
+    ended = ", ".join(one for one in (cost, took) if one)
     if summary.pass_rate is None:
-        return f"Nothing was graded; {cost}{took}."
+        return f"Nothing was graded{'; ' * bool(ended)}{ended}."
     sure = certainty(summary, lambda key: code(key, _NAME))
     rate = f"**Pass rate {percent(summary.pass_rate)}** {judged_words(summary)} ({sure})"
     numbers = ", ".join(one for one in (rate, mean_words(summary)) if one)
     more = (f" {one[0].upper()}{one[1:]}." for one in (of_all_words(summary), rule_words(summary)) if one)
-    return f"{numbers}; {cost}{took}.{''.join(more)}"
+    return f"{numbers}{'; ' * bool(ended)}{ended}.{''.join(more)}"
 
 
 def _corrected(summary: Summary) -> Iterator[str]:

@@ -55,8 +55,8 @@ def _lines(summary: Summary, noted: int, results: str, width: int) -> Iterator[s
         from agentv.reports.run.matrix import matrix_lines  # most runs have one target and one prompt
 
         yield from matrix_lines(summary, width)
-    # nobody timed a run that was killed
-    yield f"{_cost(summary)}, {duration(summary.duration_ms)}" if summary.duration_ms else _cost(summary)
+    took = duration(summary.duration_ms) if summary.duration_ms else ""  # nobody timed a run that was killed
+    yield ", ".join(one for one in (_cost(summary), took) if one)
     yield _tokens(summary)
     yield f"results: {one_line(results)}"
     yield from map(gate_line, summary.gates)
@@ -117,10 +117,10 @@ def _wrongly(stops: EarlyStops) -> str:
 
 
 def _cost(summary: Summary) -> str:
-    """What all of it cost; where a part of it has no price, that it is at least so much."""
+    """Cost of targets and judges, a lower bound if a part has no price; empty if no call reported tokens or a cost."""
     unpriced = max(summary.unpriced_trials, summary.judge_unpriced_trials)
     if summary.cost_usd is None and summary.judge_cost_usd is None:
-        return "cost unknown"
+        return "cost unknown" if unpriced else ""
     judges = summary.judge_cost_usd
     least = "at least " if unpriced else ""
     cost = f"cost {least}{money((summary.cost_usd or 0.0) + (judges or 0.0))}"

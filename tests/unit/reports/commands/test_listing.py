@@ -46,7 +46,7 @@ def test_a_line_says_what_runs(changed, line):
         ({}, 1, "cost unknown: no earlier run has costs for these trials"),
         ({"cost_usd": 1.5, "unpriced": 0}, 1, "about $1.5000, from the cost of earlier runs"),
         ({"cost_usd": 1.5, "unpriced": 1}, 1, "about $1.5000, from the cost of earlier runs; unknown for 1 trial"),
-        ({"cost_usd": 0.0, "unpriced": 0}, 1, "about $0.00, from the cost of earlier runs"),
+        ({"cost_usd": 0.0, "unpriced": 0}, 1, "no target and no judge was called, and nothing was written"),
         ({"generators": ("cases.py:make",)}, 2, "cases.py:make ran to list its cases"),
     ],
 )

@@ -134,7 +134,7 @@ function usageWords(usage) {
 
 // What an answer costs, also one that this run did not pay for.
 function priceOf(usage) {
-  if (usage.cost_per_answer_usd === null) return usage.answers ? "cost unknown" : null;
+  if (usage.cost_per_answer_usd === null) return usage.unpriced_trials ? "cost unknown" : null;
   const some =
     usage.priced_answers < usage.answers
       ? ` (${usage.priced_answers.toLocaleString("en")} of ${usage.answers.toLocaleString("en")})`
