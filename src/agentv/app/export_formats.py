@@ -113,11 +113,10 @@ def _csv(exported: Exported) -> Iterator[str]:
 
 
 def _ratings(run: StoredRun) -> Ratings:
-    """What people think of whole answers of the run's suites."""
+    """What people think of the answers of a run."""
     from agentv.app.labelled_runs import labelled_runs
 
-    suites = [str(one.get("name")) for one in objects_in(run.record.get("suites"))]
-    return labelled_runs().ratings(suites, run.project)
+    return labelled_runs().ratings(run.path, run.project)
 
 
 def _junit(exported: Exported) -> Iterator[str]:

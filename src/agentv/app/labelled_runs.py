@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import structs
 
@@ -43,8 +43,13 @@ class LabelledRuns:
         """Return the labels of suites, by their names, as they lie on the disk."""
         return ReadLabels()
 
-    def ratings(self, suites: Iterable[str], root: Path) -> Ratings:  # noqa: ARG002
-        """Return the latest rating of each person of whole answers of suites.
+    def ratings(self, run: Path, root: Path, kept: Any = None) -> Ratings:  # noqa: ARG002
+        """Return the latest rating of each person of the answers that a run has now.
+
+        Args:
+            run: its directory.
+            root: of the project.
+            kept: where a server keeps labels; None: in the files of the project.
 
         Raises:
             StoreError: they cannot be read.

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from agentv.app.labelled_runs import CompareRates, LabelledRuns, has_gate
 from agentv.app.planning.preparation import results_of
 from agentv.app.results.stored import StoredRun
 from agentv.engine.plan import Plan
 from agentv.errors import StoreError, UsageError
-from agentv.model.run.labelled.labels import Ratings, ReadLabels, latest_ratings
+from agentv.model.run.labelled.labels import Ratings, ReadLabels
 from agentv.model.run.summary import Summary
 from agentv.model.suite.suite import Suite
 
@@ -39,11 +40,12 @@ class OfRuns(LabelledRuns):
 
         return labels_of_suites(suites, root)
 
-    def ratings(self, suites: Iterable[str], root: Path) -> Ratings:
-        """Return the latest rating of each person of whole answers of suites."""
+    def ratings(self, run: Path, root: Path, kept: Any = None) -> Ratings:
+        """Return the latest rating of each person of the answers that a run has now."""
         from agentv.extensions.labels.keeping import LabelFiles
+        from agentv.extensions.labels.ratings import ratings_of_run
 
-        return latest_ratings(LabelFiles(root).ratings(set(suites)))
+        return ratings_of_run(run, kept or LabelFiles(root))
 
     def with_rates(self, summary: Summary, run: StoredRun) -> Summary:
         """Return the totals with corrected rates, where a judge graded."""

@@ -41,10 +41,11 @@ class JudgesQuery(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _person(context: ProjectContext, call: Call) -> Person:
-    return Person(call.person, _kept(context, call))
+    return Person(call.person, label_store(context, call))
 
 
-def _kept(context: ProjectContext, call: Call) -> LabelStore:
+def label_store(context: ProjectContext, call: Call) -> LabelStore:
+    """Where labels and ratings of who asks are kept."""
     return LabelFiles(context.project.root) if context.labels_of is None else context.labels_of(call.person)
 
 
@@ -84,7 +85,7 @@ def _refusable() -> Iterator[None]:
 def _judges(context: ProjectContext, call: Call) -> dict[str, Any]:
     from agentv.extensions.labels.checking import NoLabelsError  # imports numpy
 
-    kept, query = _kept(context, call), call.query
+    kept, query = label_store(context, call), call.query
     try:
         if query.run:
             return dict(judge_check_content(context.shared(_checked_judges).of_run(query.run, query.assertion, kept)))

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-import msgspec
 from msgspec import Meta, Struct
 
 from agentv.app.results.project import check_files
-from agentv.extensions.labels.keeping import LabelFiles, LabelStore
-from agentv.extensions.labels.labelling import now
+from agentv.extensions.labels.pages.endpoints import label_store
 from agentv.extensions.labels.pages.labelling import LONGEST_NOTE
-from agentv.model.run.labelled.labels import Label, answer_sha256, latest_ratings
-from agentv.model.values.values import objects_in
-from agentv.store.files.directory import INDEX, RUN, read_document
-from agentv.store.files.lines import read_lines
+from agentv.extensions.labels.ratings import answers_of_run, rate, ratings_of_run
+from agentv.model.run.labelled.labels import LabelVerdict, person_key
 from agentv.web.answers import RefusedError
 from agentv.web.context import ProjectContext
 from agentv.web.endpoints import Call, Endpoint
 
 Thumb = Literal["up", "down", ""]
 
-_VERDICTS = {"up": "pass", "down": "fail", "": "unsure"}
+_VERDICTS: dict[Thumb, LabelVerdict] = {"up": "pass", "down": "fail", "": "unsure"}
 _THUMBS: dict[str, Thumb] = {"pass": "up", "fail": "down", "unsure": ""}
 
 
@@ -56,77 +52,41 @@ class SaidRating(Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         key: of the trial whose answer it is of.
+        output_sha256: of the answer that the person saw.
         thumb, comment: both empty take an earlier rating back.
     """
 
     key: str
+    output_sha256: str
     thumb: Thumb = ""
     comment: Annotated[str, Meta(max_length=LONGEST_NOTE)] = ""
 
 
-class _Answer(Struct):
-    key: str
-    test_id: str
-    suite: str = ""
-    output: str | None = None
-
-
-_answers = msgspec.json.Decoder(_Answer)
-
-
 def _ratings(context: ProjectContext, call: Call) -> Ratings:
-    suites = objects_in(read_document(context.project.run(call.names["id"]) / RUN).get("suites"))
-    return Ratings(_given(_kept(context, call).ratings([str(one.get("name")) for one in suites]), call.person))
+    run = context.project.run(call.names["id"])
+    check_files(run)
+    wanted = person_key(call.person)
+    return Ratings(
+        [
+            Rating(*answer, one.person, _THUMBS[one.verdict], one.note, one.time, one.person_key == wanted)
+            for answer, given in ratings_of_run(run, label_store(context, call)).items()
+            for one in given
+        ]
+    )
 
 
 def _rate(context: ProjectContext, call: Call) -> Ratings:
-    run, said = call.names["id"], call.body
-    answer = _answer(context, run, said.key)
-    label = Label(
-        case=answer.test_id,
-        output_sha256=answer_sha256(answer.output or ""),
-        rubric_sha256="",
-        verdict=_VERDICTS[said.thumb],  # type: ignore[arg-type]  # values of LabelVerdict
-        person=call.person,
-        time=now(),
-        suite=answer.suite,
-        assertion="",
-        run=run,
-        note=said.comment.strip(),
-    )
-    kept = _kept(context, call)
-    kept.add([label])
-    return Ratings(_given(kept.ratings([answer.suite]), call.person))
-
-
-def _given(labels: list[Label], person: str) -> list[Rating]:
-    return [
-        Rating(
-            one.suite,
-            one.case,
-            one.output_sha256,
-            one.person,
-            _THUMBS[one.verdict],
-            one.note,
-            one.time,
-            one.person == person,
-        )
-        for given in latest_ratings(labels).values()
-        for one in given
-    ]
-
-
-def _answer(context: ProjectContext, run: str, key: str) -> _Answer:
-    wanted, path = msgspec.json.encode(key), context.project.run(run)
-    check_files(path)
-    for _, line in read_lines(path / INDEX):
-        if wanted in line and (found := _answers.decode(line)).key == key and found.output is not None:
-            return found
-    raise RefusedError(404, "no-such-answer", "this run has no such answer")
-
-
-def _kept(context: ProjectContext, call: Call) -> LabelStore:
-    return LabelFiles(context.project.root) if context.labels_of is None else context.labels_of(call.person)
+    said: SaidRating = call.body
+    run = context.project.run(call.names["id"])
+    check_files(run)
+    answers = [one.name for one in answers_of_run(run) if one.key == said.key]
+    if not answers:
+        raise RefusedError(404, "no-such-answer", "this run has no such answer")
+    seen = next((one for one in answers if one[-1] == said.output_sha256), None)
+    if seen is None:
+        raise RefusedError(409, "answer-changed", "this run has another answer now; reload the page to see it")
+    rate(seen, (_VERDICTS[said.thumb], said.comment), call.person, run.name, label_store(context, call))
+    return _ratings(context, call)
 
 
 _PATH = "/api/runs/{id}/ratings"
@@ -135,7 +95,7 @@ RATING = (
     Endpoint(_PATH, "What people think of the answers of a run.", Ratings, _ratings),
     Endpoint(
         _PATH,
-        "Rate an answer; it is durable before this answers with all ratings of its suite.",
+        "Rate an answer; the rating is durable before this answers with all ratings of the run.",
         Ratings,
         _rate,
         method="POST",

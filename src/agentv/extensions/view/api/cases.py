@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from agentv.app.labelled_runs import labelled_runs
 from agentv.extensions.view.api.runs import state_of_run
 from agentv.extensions.view.state import view_of
 from agentv.extensions.view.viewed.cases import CasePage, CaseQuery, ViewedCase, case_at, page_of_cases
@@ -19,7 +20,12 @@ def _cases(context: ProjectContext, call: Call) -> CasePage:
 
 def _grid(context: ProjectContext, call: Call) -> GridPage:
     opened, query = view_of(context).opened, call.query
-    return page_of_grid(opened.run(call.names["id"]), query, opened.run(query.against) if query.against else None)
+    run, base = opened.run(call.names["id"]), opened.run(query.against) if query.against else None
+    if query.show != "rated":
+        return page_of_grid(run, query, base)
+    kept = None if context.labels_of is None else context.labels_of(call.person)
+    rated = labelled_runs().ratings(run.path, context.project.root, kept)
+    return page_of_grid(run, query, base, frozenset((suite, case) for suite, case, _ in rated))
 
 
 def _case(context: ProjectContext, call: Call) -> ViewedCase:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 from array import array
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import compress
 from typing import Literal, NamedTuple
+
+from msgspec import json
 
 from agentv.extensions.view.index.case_choice import CODES, CaseChoice
 from agentv.extensions.view.index.case_chooser import CaseChooser
@@ -14,13 +16,17 @@ from agentv.extensions.view.index.case_columns import CaseColumns
 from agentv.extensions.view.index.case_totals import WORST
 from agentv.model.run.trial import Status
 
-GridFilter = Literal["", "different", "changed"]
+GridFilter = Literal["", "different", "changed", "rated"]
 
 _BIT = {status: 1 << code for status, code in CODES.items()}
 _SETS = range(1 << len(CODES))
 """Every set of statuses, as bits."""
 
 _JUDGED = _BIT["passed"] | _BIT["failed"] | _BIT["errored"]
+
+_OF_IDS = """
+SELECT number, id, "group" FROM case_names JOIN cases USING (number) WHERE id IN (SELECT value FROM json_each(?))
+"""
 
 
 class GridCounts(NamedTuple):
@@ -58,21 +64,20 @@ class CaseGrid:
         return GridCounts(by_status, sum(outcomes.count(bits) for bits in _SETS if _disagree(bits)))
 
     def rows(
-        self, choice: CaseChoice, outcomes: bytearray, shown: GridFilter, changed: frozenset[int] = frozenset()
+        self, choice: CaseChoice, outcomes: bytearray, shown: GridFilter, among: frozenset[int] | None = None
     ) -> array[int]:
         """The numbers of the rows that are shown, in the order of the choice.
 
         Args:
             choice: its statuses are those of the worst cell of a row.
             outcomes: of this choice.
-            shown: `different`: cells disagree; `changed`: one of the rows in `changed`.
-            changed: rows with a cell that another run has otherwise.
+            shown: `different`: cells disagree.
+            among: only rows with these numbers; None: all.
         """
         wanted = bytes(_shows(bits, choice, shown) for bits in _SETS)
         numbers = self._chooser.numbers(choice.with_any_status())
         order = dict.fromkeys(map(self._columns.same.__getitem__, numbers))
-        found = (row for row in order if wanted[outcomes[row]])
-        return array("I", (row for row in found if row in changed) if shown == "changed" else found)
+        return array("I", (row for row in order if wanted[outcomes[row]] and (among is None or row in among)))
 
     def cells(self, rows: Sequence[int], choice: CaseChoice) -> dict[int, list[int]]:
         """The numbers of the chosen cases of rows, by row."""
@@ -90,6 +95,13 @@ class CaseGrid:
     def by_route(self) -> dict[int, int]:
         """The number of every case by the hash of its route."""
         return dict(self._database.execute("SELECT route, number FROM case_names"))
+
+    def rows_of(self, cases: Collection[tuple[str, str]]) -> frozenset[int]:
+        """The rows of cases, by their suites and ids."""
+        suites = {number: group.suite for number, group in self._chooser.tables.groups()}
+        ids = json.encode(sorted({case_id for _, case_id in cases})).decode()
+        found = self._database.execute(_OF_IDS, (ids,))
+        return frozenset(self._columns.same[number] for number, one, group in found if (suites[group], one) in cases)
 
     def changed(self, base: CaseGrid) -> frozenset[int]:
         """The rows with a cell that ended otherwise in another run."""

@@ -36,7 +36,8 @@ class GridQuery(CaseQuery, frozen=True, forbid_unknown_fields=True, kw_only=True
     """Which rows, in what order, and which part of them.
 
     Attributes:
-        show: `different`: columns disagree; `changed`: a cell ended otherwise in the run `against`.
+        show: `different`: columns disagree; `changed`: a cell ended otherwise in the run `against`; `rated`: people
+            rated an answer.
         against: id of another run, whose answers stand beside.
         where: `NAME=TEXT`: the variable, or `metadata.NAME`, contains a text, in any case; may be repeated.
     """
@@ -153,13 +154,16 @@ class _Chosen(NamedTuple):
     counts: GridCounts
 
 
-def page_of_grid(run: GrowingRun, query: GridQuery, base: GrowingRun | None) -> GridPage:
+def page_of_grid(
+    run: GrowingRun, query: GridQuery, base: GrowingRun | None, rated: frozenset[tuple[str, str]] = frozenset()
+) -> GridPage:
     """The rows that a page asks for.
 
     Args:
         run: whose rows they are.
         query: which of them.
         base: the run that the query names.
+        rated: suites and ids of the cases with a rated answer, if only these are shown.
 
     Raises:
         ValueError: a status is not known, or a number is out of range.
@@ -172,7 +176,10 @@ def page_of_grid(run: GrowingRun, query: GridQuery, base: GrowingRun | None) -> 
     with run.lock, run.index() as index:
         progress = run.progress()
         chosen = run.remember(
-            ("grid", choice, query.show, changed), lambda index: _rows(index.grid, query, choice, changed)
+            ("grid", choice, query.show, changed, rated),
+            lambda index: _rows(
+                index.grid, query, choice, index.grid.rows_of(rated) if query.show == "rated" else changed
+            ),
         )
         columns = _columns(run, index)
         shown = chosen.rows[query.start : query.start + query.limit]
@@ -193,9 +200,9 @@ def page_of_grid(run: GrowingRun, query: GridQuery, base: GrowingRun | None) -> 
     )
 
 
-def _rows(grid: CaseGrid, query: GridQuery, choice: CaseChoice, changed: frozenset[int]) -> _Chosen:
+def _rows(grid: CaseGrid, query: GridQuery, choice: CaseChoice, among: frozenset[int]) -> _Chosen:
     outcomes = grid.outcomes(choice)
-    rows = grid.rows(choice, outcomes, query.show, changed)
+    rows = grid.rows(choice, outcomes, query.show, among if query.show in ("changed", "rated") else None)
     return _Chosen(rows.tolist(), grid.counts(outcomes))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Literal
@@ -116,20 +116,6 @@ def person_key(name: str) -> str:
 
 Ratings = Mapping[tuple[str, str, str], Sequence[Label]]
 """A suite, the id of a case and the hash of an answer to it → the latest rating of each person."""
-
-
-def latest_ratings(labels: Iterable[Label]) -> Ratings:
-    """Those that were not taken back.
-
-    Args:
-        labels: ratings, in the order in which they were given.
-    """
-    latest = {(one.suite, one.case, one.output_sha256, one.person_key): one for one in labels}
-    found: dict[tuple[str, str, str], list[Label]] = {}
-    for (*answer, _), one in latest.items():
-        if one.verdict != "unsure" or one.note:
-            found.setdefault((answer[0], answer[1], answer[2]), []).append(one)
-    return found
 
 
 class ReadLabels(Struct, frozen=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -13,13 +14,16 @@ from agentv.extensions.labels.keeping import LabelFiles
 from agentv.extensions.labels.shown_rates import labels_of_suites
 from agentv.extensions.view.state import ViewOptions
 from agentv.model.run.labelled.labels import Label, answer_sha256
+from agentv.model.values.formatting import timestamp
 from agentv.store.labels.label_files import label_in, label_line, labels_file, read_labels
 from doubles.trials import finished, trial
 from doubles.viewed_project import add_run, viewed
 
 RUN = "20261121T140322Z-aaaa"
+OLD = "20261120T140322Z-cccc"
 RECORD = {"suites": [{"name": "refunds", "path": "evals/refund.eval.yaml"}]}
 ADA, BEN = (ViewOptions(label=True, person=name) for name in ("ada", "ben"))
+SAID = answer_sha256("You may, within 30 days.")
 LAMP, TENT = (trial(name).key for name in ("lamp", "tent"))
 
 
@@ -40,14 +44,15 @@ def rated(client):
 
 
 def rate(client, **said):
-    return client.post(f"/api/runs/{RUN}/ratings", json={"key": LAMP, **said})
+    seen = {"key": LAMP, "output_sha256": SAID}
+    return client.post(f"/api/runs/{RUN}/ratings", json={**seen, **said})
 
 
 def test_the_latest_rating_of_each_person_counts_until_it_is_taken_back(root):
     with viewed(root, ADA) as client:
         assert rated(client) == {}
         (one,) = rate(client, thumb="down").json()["ratings"]
-        assert (one["case"], one["output_sha256"]) == ("lamp", answer_sha256("You may, within 30 days."))
+        assert (one["case"], one["output_sha256"]) == ("lamp", SAID)
         rate(client, thumb="up", comment=" well said ")
         assert rated(client) == {("lamp", "ada"): ("up", "well said", True)}
     with viewed(root, BEN) as client:
@@ -55,6 +60,59 @@ def test_the_latest_rating_of_each_person_counts_until_it_is_taken_back(root):
         assert rated(client) == {("lamp", "ada"): ("up", "well said", False), ("lamp", "ben"): ("", "too long", True)}
         rate(client)
         assert list(rated(client)) == [("lamp", "ada")]
+
+
+def test_a_person_is_one_whatever_the_case_of_their_name(root):
+    with viewed(root, ADA) as client:
+        rate(client, thumb="up")
+    with viewed(root, ViewOptions(label=True, person="Ada ")) as client:
+        assert rated(client) == {("lamp", "ada"): ("up", "", True)}
+        rate(client, thumb="down")
+        assert rated(client) == {("lamp", "Ada "): ("down", "", True)}
+
+
+def test_the_latest_rating_counts_wherever_it_lies(root):
+    """Git and `agentv pull` put lines together in any order, and the clock of another machine may be ahead."""
+
+    def given(verdict, minutes, **changed):
+        time = timestamp(datetime.now(UTC) + timedelta(minutes=minutes))
+        return Label("lamp", SAID, "", verdict, "ada", time, "refunds", "", RUN, **changed)
+
+    store = LabelFiles(root)
+    store.add(
+        [given("fail", 60), given("pass", -60), given("pass", 60 * 24 * 400, note="nobody could replace this one")]
+    )
+    with viewed(root, ADA) as client:
+        assert rated(client) == {("lamp", "ada"): ("down", "", True)}
+        for thumb in ("up", "down", "up"):
+            rate(client, thumb=thumb)
+            assert rated(client) == {("lamp", "ada"): (thumb, "", True)}
+
+
+def test_only_ratings_of_answers_in_the_run_are_shown_counted_and_exported(root):
+    """Its suite may have had other answers, in other runs or before a trial was done again."""
+    other = "20261122T140322Z-bbbb"
+    add_run(root, other, [finished(trial=trial("lamp"), output="No."), finished(trial=trial("sofa"))], **RECORD)
+    add_run(root, OLD, [finished(trial=trial("lamp")), finished(trial=trial("lamp"), output="No.")], **RECORD)
+    with viewed(root, ADA) as client:
+        rate(client, thumb="up")
+        for run, shown in ((RUN, ["lamp"]), (other, []), (OLD, [])):
+            found = client.get(f"/api/runs/{run}/ratings").json()["ratings"]
+            assert [one["case"] for one in found] == shown
+            rows = client.get(f"/api/runs/{run}/grid?show=rated").json()["rows"]
+            assert [row["id"] for row in rows] == shown
+            text = "".join(export_text(open_run(root / ".agentv" / "results" / run, action="export"), ".json"))
+            assert ('"ratings"' in text) is bool(shown)
+
+
+def test_rated_rows_are_of_the_suite_that_was_rated(root):
+    same = ["refunds", "returns"]
+    record = {"suites": [{"name": name, "path": f"evals/{name}.eval.yaml"} for name in same]}
+    add_run(root, OLD, [finished(trial=trial("lamp", suite=name)) for name in same], **record)
+    with viewed(root, ADA) as client:
+        rate(client, thumb="up")
+        rows = client.get(f"/api/runs/{OLD}/grid?show=rated").json()["rows"]
+        assert [(row["suite"], row["id"]) for row in rows] == [("refunds", "lamp")]
 
 
 def test_exports_have_ratings(root):
@@ -80,7 +138,13 @@ def test_who_may_not_label_may_not_rate_but_sees_ratings(root):
 
 @pytest.mark.parametrize(
     ("said", "status"),
-    [({"key": TENT}, 404), ({"key": "another"}, 404), ({"thumb": "sideways"}, 400), ({"comment": "x" * 10_001}, 400)],
+    [
+        ({"key": TENT}, 404),
+        ({"key": "another"}, 404),
+        ({"output_sha256": "a" * 64}, 409),
+        ({"thumb": "sideways"}, 400),
+        ({"comment": "x" * 10_001}, 400),
+    ],
 )
 def test_what_is_no_rating_of_an_answer_is_refused(root, said, status):
     with viewed(root, ADA) as client:

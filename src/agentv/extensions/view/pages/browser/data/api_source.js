@@ -108,15 +108,13 @@ export class ApiSource {
   /**
    * @param {Choice} choice
    * @param {() => void} changed
-   * @param {string[] | null} ids of the only cases that are shown
    * @returns {GridResults}
    */
-  grid(choice, changed, ids = null) {
+  grid(choice, changed) {
     const { why, change: _, order: __, ...named } = ofLists(choice);
     const { show, against } = choice;
     const where = choice.where.split("\n");
-    const shown = show === "rated" ? "" : show;
-    const more = { cause: why, order: choice.sort || "file", show: shown, against, where, id: ids, limit: GRID_PAGE };
+    const more = { cause: why, order: choice.sort || "file", show, against, where, limit: GRID_PAGE };
     const parameters = { ...named, ...more };
     const results = /** @type {any} */ (
       new ApiResults(

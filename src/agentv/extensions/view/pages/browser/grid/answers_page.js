@@ -18,8 +18,6 @@ import { AnswerGrid, textIn } from "./grid.js";
 import { answersName, DENSITIES, GridLayout } from "./layout.js";
 import { commentList, ratingBar } from "./ratings.js";
 
-const NONE = "\u0000"; // the id of no case
-
 export class AnswersPage {
   /** @param {any} state the page of the run */
   constructor(state) {
@@ -150,9 +148,9 @@ export class AnswersPage {
   }
 
   showRatings() {
-    if (this.state.choice.show === "rated" && this.ratings.cases.length !== this.ratedBefore) this.search();
+    if (this.state.choice.show === "rated" && this.ratings.cases !== this.ratedBefore) this.search();
     else this.grid.redraw();
-    this.ratedBefore = this.ratings.cases.length;
+    this.ratedBefore = this.ratings.cases;
     this.tell();
   }
 
@@ -162,8 +160,7 @@ export class AnswersPage {
     this.filters.show(choice);
     this.sort.value = choice.sort;
     this.showAgainst();
-    const rated = choice.show === "rated" ? (this.ratings?.cases ?? []) : null;
-    const results = source.grid(choice, () => this.found(results), rated && (rated.length ? rated : [NONE]));
+    const results = source.grid(choice, () => this.found(results));
     this.results = results;
     this.grid.show(results);
     this.tell();
@@ -194,7 +191,7 @@ export class AnswersPage {
   // Rows by their worst answer, as the tiles of the overview count them.
   drawChips(head, all) {
     const { status, show } = this.state.choice;
-    const drawn = JSON.stringify([head.counts, head.different, head.changed, this.ratings?.cases.length, status, show]);
+    const drawn = JSON.stringify([head.counts, head.different, head.changed, this.ratings?.cases, status, show]);
     if (drawn === this.chipsDrawn) return;
     this.chipsDrawn = drawn;
     const chip = (label, pressed, changes) =>
@@ -212,8 +209,8 @@ export class AnswersPage {
             show: show === "different" ? "" : "different",
           })
         : null,
-      this.ratings?.mayRate || this.ratings?.cases.length
-        ? chip(words(this.ratings.cases.length, "rated"), show === "rated", { show: show === "rated" ? "" : "rated" })
+      this.ratings?.mayRate || this.ratings?.cases
+        ? chip(words(this.ratings.cases, "rated"), show === "rated", { show: show === "rated" ? "" : "rated" })
         : null,
       head.changed === null
         ? null

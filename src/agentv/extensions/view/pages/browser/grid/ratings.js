@@ -41,9 +41,9 @@ export class AnswerRatings {
     return this.of(row, cell).find((one) => one.mine);
   }
 
-  /** The ids of cases with a rated answer. */
+  /** How many cases have a rated answer. */
   get cases() {
-    return [...new Set([...this.by.values()].flat().map((one) => one.case))];
+    return new Set([...this.by.values()].flat().map((one) => JSON.stringify([one.suite, one.case]))).size;
   }
 
   /**
@@ -52,7 +52,8 @@ export class AnswerRatings {
    * @param {string} comment
    */
   async rate(cell, thumb, comment) {
-    this.take(await this.api.send("POST", ["runs", this.run, "ratings"], { key: cell.key, thumb, comment }));
+    const said = { key: cell.key, output_sha256: cell.output_sha256 };
+    this.take(await this.api.send("POST", ["runs", this.run, "ratings"], { ...said, thumb, comment }));
   }
 }
 

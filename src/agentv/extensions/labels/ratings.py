@@ -1,0 +1,108 @@
+"""Ratings of whole answers: what people think of any answer of a run, judged or not.
+
+A rating is of a text: the same answer to the same case of a suite shares it, whatever target or prompt gave it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from agentv.extensions.labels.keeping import LabelStore
+from agentv.extensions.labels.labelling import now, possible
+from agentv.model.run.labelled.labels import Label, LabelVerdict, Ratings, answer_sha256, person_key
+from agentv.model.values.formatting import timestamp
+from agentv.model.values.values import objects_in
+from agentv.store.files.directory import INDEX, RUN, read_document
+from agentv.store.rows.current import replaced_lines
+from agentv.store.rows.reading import read_lines_as
+
+Answer = tuple[str, str, str]
+"""A suite, the id of a case, and the hash of an answer to it."""
+
+
+class RatedAnswer(Struct, frozen=True):
+    """An answer of a run. `key`: of its trial."""
+
+    key: str
+    test_id: str
+    suite: str = ""
+    output: str | None = None
+
+    @property
+    def name(self) -> Answer:
+        """What its ratings are found by."""
+        return self.suite, self.test_id, answer_sha256(self.output or "")
+
+
+_answers = msgspec.json.Decoder(RatedAnswer)
+
+
+def answers_of_run(run: Path) -> Iterator[RatedAnswer]:
+    """The answers that a run has now, in the order of its rows: of a trial that was done again, the newest.
+
+    Raises:
+        StoreError: its rows cannot be read.
+    """
+    index = run / INDEX
+    rows = read_lines_as(_answers.decode, index, replaced_lines(index))
+    return (answer for _, answer in rows if answer.output is not None)
+
+
+def ratings_of_run(run: Path, kept: LabelStore) -> Ratings:
+    """The latest rating of each person of the answers that a run has now, without those that were taken back.
+
+    Args:
+        run: its directory.
+        kept: where ratings are kept.
+
+    Raises:
+        StoreError: its rows, or the ratings, cannot be read.
+    """
+    suites = {str(one.get("name")) for one in objects_in(read_document(run / RUN).get("suites"))}
+    found: dict[Answer, list[Label]] = {}
+    for one in _latest(kept.ratings(suites)):
+        if one.verdict != "unsure" or one.note:
+            found.setdefault(_of(one), []).append(one)
+    rated = {name[:2] for name in found}
+    present = {one.name for one in answers_of_run(run) if (one.suite, one.test_id) in rated} if rated else ()
+    return {name: given for name, given in found.items() if name in present}
+
+
+def rate(answer: Answer, said: tuple[LabelVerdict, str], person: str, run_id: str, kept: LabelStore) -> Label:
+    """Add a rating, which replaces an earlier one of the person; it is durable when this returns.
+
+    Args:
+        answer: as `RatedAnswer.name`.
+        said: `pass` for a thumb up, `fail` for one down, `unsure` for neither, and a comment. Neither thumb nor comment
+            takes an earlier rating back.
+        person: who rates.
+        run_id: of the run in which the answer is seen.
+        kept: where ratings are kept.
+
+    Raises:
+        StoreError: it cannot be kept.
+    """
+    suite, case, output_sha256 = answer
+    own = [one for one in _latest(kept.ratings([suite])) if _of(one) == answer and one.person_key == person_key(person)]
+    time = now()
+    if own and own[-1].time >= time:  # the clock of another machine is ahead
+        time = timestamp(datetime.fromisoformat(own[-1].time) + timedelta(milliseconds=1))
+    verdict, comment = said
+    rating = Label(case, output_sha256, "", verdict, person, time, suite, "", run_id, note=comment.strip())
+    kept.add([rating])
+    return rating
+
+
+def _of(rating: Label) -> Answer:
+    return rating.suite, rating.case, rating.output_sha256
+
+
+def _latest(ratings: Iterable[Label]) -> Iterable[Label]:
+    """The latest rating of each person of each answer, whatever order git or a server left them in."""
+    by_time = sorted(possible(ratings), key=lambda one: one.time)
+    return {(_of(one), one.person_key): one for one in by_time}.values()
