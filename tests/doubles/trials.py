@@ -73,7 +73,8 @@ def trial(
     )
     prompted = "" if case.prompt_id is None else f" with {case.prompt_id}"
     given.setdefault("key", f"{suite}/{case_id}{prompted}@{target}#{sample}")
-    return Trial(Suite(suite, (case,), path=FILE), case, TargetSpec(target, "echo", None), 0.8, 300.0, sample, **given)
+    path = given.pop("path", FILE)
+    return Trial(Suite(suite, (case,), path=path), case, TargetSpec(target, "echo", None), 0.8, 300.0, sample, **given)
 
 
 def finished(status="passed", *, scores: Sequence[Score] = (), error=None, trial=None, **given) -> TrialResult:

@@ -104,7 +104,7 @@ class RunCases:
         common, rule = self.common, self.common.rules.values[self._rules[number]]
         score, rate = self._scores[number], self._rates[number]
         return CaseOutcome(
-            STATUSES[self._statuses[number]],
+            self.status(number),
             score if score == score else None,  # noqa: PLR0124  # all but NaN equal themselves
             self._samples[number],
             rule.threshold,
@@ -119,6 +119,10 @@ class RunCases:
             rule.alpha,
             rate if rate == rate else None,  # noqa: PLR0124  # as above
         )
+
+    def status(self, number: int) -> Status:
+        """Verdict of a case."""
+        return STATUSES[self._statuses[number]]
 
     def case_id(self, number: int) -> str:
         """Id of a case in its suite."""

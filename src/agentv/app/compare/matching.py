@@ -57,7 +57,9 @@ def match(
     `within`: both are parts of one run, such as its cases on two targets: all but that must be the same.
     """
     matching = _Matching(base, candidate, edited=edited, errored=errored)
-    old, new = _names(base, candidate) if within is None else _names_within(base, candidate, within)
+    old, new = (
+        places_in_common(base.places, candidate.places) if within is None else _names_within(base, candidate, within)
+    )
     after = {(candidate.case_id(one), new[candidate.place_number(one)]): one for one in candidate.numbers}
     alone = array("I")
     for number in base.numbers:
@@ -152,22 +154,24 @@ def _changes(pair: CasePair) -> Iterator[Change]:
     yield from [what for what, differs in touched.items() if differs] or ["text"]
 
 
-def _names(base: KeyedCases, candidate: KeyedCases) -> tuple[Mapping[int, int], Mapping[int, int]]:
-    """Of both runs: place → a number that two places have in common where all that must match is alike in them."""
-    runs = (base, candidate)
-    across = all(len({place.target for place in run.places.values()}) == 1 for run in runs)
-    single_variant = all(len({place.variant for place in run.places.values()}) == 1 for run in runs)
-    prompts = [_prompts(run.places.values()) for run in runs]
+def places_in_common(
+    base: Mapping[int, CaseKey], candidate: Mapping[int, CaseKey]
+) -> tuple[Mapping[int, int], Mapping[int, int]]:
+    """Number the places of two runs: two places have the same number if all that must match is the same in them."""
+    runs = (base.values(), candidate.values())
+    across = all(len({place.target for place in places}) == 1 for places in runs)
+    single_variant = all(len({place.variant for place in places}) == 1 for places in runs)
+    prompts = [_prompts(places) for places in runs]
     single_prompt = {suite for suite in prompts[0] if all(len(found.get(suite, ())) == 1 for found in prompts)}
     known: dict[CaseKey, int] = {}
 
-    def numbered(run: KeyedCases) -> dict[int, int]:
+    def numbered(places: Mapping[int, CaseKey]) -> dict[int, int]:
         return {
             number: known.setdefault(
                 _name(place, across=across, single_prompt=place.suite in single_prompt, single_variant=single_variant),
                 len(known),
             )
-            for number, place in run.places.items()
+            for number, place in places.items()
         }
 
     return numbered(base), numbered(candidate)
@@ -176,7 +180,7 @@ def _names(base: KeyedCases, candidate: KeyedCases) -> tuple[Mapping[int, int], 
 def _names_within(
     base: KeyedCases, candidate: KeyedCases, within: Dimension
 ) -> tuple[Mapping[int, int], Mapping[int, int]]:
-    """As `_names`, of two parts of one run."""
+    """As `places_in_common`, of two parts of one run."""
     known: dict[CaseKey, int] = {}
 
     def numbered(part: KeyedCases) -> dict[int, int]:

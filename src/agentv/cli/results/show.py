@@ -33,7 +33,7 @@ LINES = 100
 )
 @click.option("--matrix", is_flag=True, help="Show a line for each case, a column for each prompt, target and variant.")
 @click.option("--answers", is_flag=True, help="With --matrix: show whole answers side by side.")
-@click.option("--different", is_flag=True, help="With --matrix: only cases whose results differ.")
+@click.option("--different", is_flag=True, help="With --matrix: only cases whose columns disagree.")
 @click.option("--full", is_flag=True, help="Do not shorten answers and evidence.")
 @click.option("--partial", is_flag=True, help="Include unfinished runs.")
 @click.option(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import zip_longest
 
 from msgspec import Struct
@@ -65,6 +65,14 @@ def case_verdict(samples: Sequence[Sample], *, repeat: int, threshold: float, ag
     if len(judged) == 1:
         return judged[0].status
     return "passed" if _RULES[aggregate](judged, threshold) and gates_hold(judged) else "failed"
+
+
+_GRADED = frozenset[Status]({"passed", "failed", "errored"})
+
+
+def disagree(verdicts: Iterable[Status]) -> bool:
+    """Whether a case came out differently in several columns: some passed, some failed, or some errored."""
+    return len(_GRADED.intersection(verdicts)) > 1
 
 
 def _mean_passes(samples: Sequence[Sample], threshold: float) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
+from agentv.model.run.cases import sample_of
 from agentv.model.run.compared.side_by_side import CaseAnswers, Place, SideBySide
 from agentv.model.run.trial import Status, TrialResult
 from agentv.model.values.values import Json
@@ -13,6 +14,7 @@ from agentv.reports.commands.side_by_side import STYLES, worst
 from agentv.reports.commands.stored_run import ShowOptions
 from agentv.reports.run.matrix import column_label
 from agentv.reports.text.escaping import cells, isolated, one_line
+from agentv.stats.samples.deciding import rule_of, verdict_over
 
 NARROWEST = 16
 """Columns of a terminal that an answer gets at least; what has no room stands in a further table below."""
@@ -73,11 +75,12 @@ def _line(heads: Sequence[str], answers: Sequence[Cell], width: int, options: Sh
 
 
 def _cell(samples: Sequence[TrialResult]) -> Cell:
-    """`✓ 1.00  30 days`; of several samples `✗ 2/3 0.67` with the worst answer; of an error its code."""
+    """`✓ 1.00  30 days`; of several samples the verdict, `✗ 2/3 0.67`, with the worst answer; of an error its code."""
     if not samples:
         return "did not run", "dim"
     one = worst(samples)
-    words = [_MARKS[one.status]]
+    verdict = verdict_over([sample_of(sample) for sample in samples], rule_of(one.trial))
+    words = [_MARKS[verdict]]
     if len(samples) > 1:
         words.append(f"{sum(sample.status == 'passed' for sample in samples)}/{len(samples)}")
     if one.error is not None:
@@ -85,7 +88,7 @@ def _cell(samples: Sequence[TrialResult]) -> Cell:
     elif one.score is not None:
         words.append(f"{one.score:.2f}")
     said = one.output or (one.error.message if one.error is not None else "")
-    return f"{' '.join(words)}  {one_line(' '.join(said[:1000].split()))}".rstrip(), STYLES[one.status]
+    return f"{' '.join(words)}  {one_line(' '.join(said[:1000].split()))}".rstrip(), STYLES[verdict]
 
 
 def _id(case: CaseAnswers, found: SideBySide) -> str:

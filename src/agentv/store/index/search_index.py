@@ -145,22 +145,17 @@ class RowIndex:
             for (place,) in self._database.execute(question, (*values, -1 if limit is None else limit)):
                 yield place
 
-    def case_names(self, selection: Selection, *, different: bool = False) -> Iterator[tuple[str, str]]:
-        """Ids and suites of the cases with a chosen trial, in the order of the eval files.
-
-        Args:
-            selection: of the trials.
-            different: only cases whose trials with the chosen names did not all end alike.
-        """
+    def case_names(self, selection: Selection) -> Iterator[tuple[str, str]]:
+        """Ids and suites of the cases with a chosen trial, in the order of the eval files."""
         where, values = self._where(replace(selection, statuses=()))
         codes = [STATUSES.index(status) for status in selection.statuses or STATUSES]
         question = (
             f'SELECT test_id, suite FROM trials JOIN groups ON number = "group"{where} '  # noqa: S608  # as above
             f"GROUP BY test_id, suite HAVING max(status IN ({', '.join('?' * len(codes))})) "
-            f'AND (min(status) <> max(status) OR NOT ?) ORDER BY min("order"), min(place)'
+            f'ORDER BY min("order"), min(place)'
         )
         with self._refusals():
-            yield from self._database.execute(question, (*values, *codes, different))
+            yield from self._database.execute(question, (*values, *codes))
 
     def _where(self, selection: Selection) -> tuple[str, tuple[str | int, ...]]:
         clauses: list[str] = []

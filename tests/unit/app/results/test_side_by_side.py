@@ -12,7 +12,8 @@ from agentv.app.results.totals import compared_totals_of
 from agentv.errors import UsageError
 from agentv.model.run.selection import Selection
 from agentv.sdk import evaluate
-from doubles.stored_runs import write_summary
+from doubles.stored_runs import write_run, write_summary
+from doubles.trials import finished, trial
 
 AGENTS = """def right(prompt): return "yes"
 def wrong(prompt):
@@ -48,6 +49,24 @@ def test_every_case_has_all_its_answers_in_the_order_of_the_file(run):
     assert ids(side_by_side(run, Selection(), different=True)) == ["b[x]", "c", "d"]
     assert found.targets == ("python:agents.py:right", "python:agents.py:wrong")
     assert all(len(case.answers) == 2 for case in found.cases)
+
+
+def test_columns_disagree_by_their_verdicts_not_by_their_samples(tmp_path):
+    def samples(case, target, *statuses, aggregate="pass_any"):
+        given = {"target": target, "repeat": len(statuses), "aggregate": aggregate}
+        return [finished(one, trial=trial(case, sample=at, **given)) for at, one in enumerate(statuses, 1)]
+
+    rows = [
+        *samples("same", "a", "passed", "failed"),
+        *samples("same", "b", "passed", "passed"),
+        *samples("other", "a", "failed", "failed"),
+        *samples("other", "b", "passed", "failed"),
+        *samples("not run", "a", "passed"),
+        *samples("not run", "b", "skipped"),
+    ]
+    write_run(tmp_path / "run", rows, {})
+    found = side_by_side(open_run(str(tmp_path / "run"), action="show"), Selection(), different=True)
+    assert (ids(found), found.matching) == (["other"], 1)
 
 
 def test_a_status_selects_cases_of_which_every_answer_is_shown(run):

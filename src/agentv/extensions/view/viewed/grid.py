@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from agentv.extensions.view.index.case_choice import CaseChoice, CaseOrder
 from agentv.extensions.view.index.case_entries import CaseEntry, CaseGroup, CaseTrial
-from agentv.extensions.view.index.case_grid import CaseGrid, GridCounts, GridFilter
+from agentv.extensions.view.index.case_grid import Beside, CaseGrid, GridCounts, GridFilter
 from agentv.extensions.view.index.case_index import CaseIndex
 from agentv.extensions.view.viewed.cases import CaseQuery, StatusCounts, choice_of
 from agentv.extensions.view.viewed.growing import GrowingRun
@@ -28,8 +28,8 @@ MOST = 200
 TEXT = 2_000
 """Characters of an answer, or of a variable, that a cell holds."""
 
-_BASE = 4
-"""Sets of rows that differ from another run that are remembered."""
+_BASE = 2
+"""Other runs whose cases are matched with those of a run, and remembered: 5 MB each of a million cases."""
 
 
 class GridQuery(CaseQuery, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -133,8 +133,9 @@ class GridPage(Struct, frozen=True, rename={"start": "from"}):
         start: position of the first row.
         total: how many rows are chosen.
         counts: how many of the rows came to what, by the worst of their cells, whatever status is chosen.
-        different: how many have columns that disagree.
-        changed: how many ended otherwise in the other run; null: there is none.
+        different: how many of them have columns that disagree.
+        flaky: how many of them have a cell whose samples disagree.
+        changed: how many of them ended otherwise in the other run; null: there is none.
         indexed, cursor: as in a list of cases.
     """
 
@@ -144,6 +145,7 @@ class GridPage(Struct, frozen=True, rename={"start": "from"}):
     total: int
     counts: StatusCounts
     different: int
+    flaky: int
     changed: int | None
     indexed: float
     cursor: str
@@ -172,21 +174,25 @@ def page_of_grid(
     choice = choice_of(run, query, MOST)
     if query.where:
         choice = replace(choice, trials=_where(run, choice, query.where))
-    changed: frozenset[int] = frozenset() if base is None else _changed(run, base)
+    beside = None if base is None else _beside(run, base)
     with run.lock, run.index() as index:
         progress = run.progress()
-        chosen = run.remember(
-            ("grid", choice, query.show, changed, rated),
-            lambda index: _rows(
-                index.grid, query, choice, index.grid.rows_of(rated) if query.show == "rated" else changed
-            ),
-        )
+        changed = beside.changed if beside else b""
+        name = ("grid", choice, query.show, changed, rated)
+        chosen = run.remember(name, lambda index: _rows(index.grid, query, choice, changed, rated))
         columns = _columns(run, index)
         shown = chosen.rows[query.start : query.start + query.limit]
         by_row = index.grid.cells(shown, choice)
         entries = {one.number: one for one in index.entries([number for row in shown for number in by_row[row]])}
-    reader = _Reader(run, columns, base)
-    rows = [reader.row([entries[number] for number in by_row[row]]) for row in shown if by_row[row]]
+    before = {}
+    if base is not None and beside is not None:
+        with base.index() as index:
+            others = {number: beside.numbers[number] for number in entries}
+            found = {one.number: one for one in index.entries([other for other in others.values() if other])}
+        reader = _Reader(base, columns)
+        before = {number: reader.cell(found[other]) for number, other in others.items() if other in found}
+    reader = _Reader(run, columns)
+    rows = [reader.row([entries[number] for number in by_row[row]], before) for row in shown if by_row[row]]
     return GridPage(
         columns,
         rows,
@@ -194,16 +200,19 @@ def page_of_grid(
         len(chosen.rows),
         StatusCounts.of(chosen.counts.by_status),
         chosen.counts.different,
-        None if base is None else len(changed),
+        chosen.counts.flaky,
+        None if base is None else chosen.counts.changed,
         progress.indexed,
         progress.cursor,
     )
 
 
-def _rows(grid: CaseGrid, query: GridQuery, choice: CaseChoice, among: frozenset[int]) -> _Chosen:
-    outcomes = grid.outcomes(choice)
-    rows = grid.rows(choice, outcomes, query.show, among if query.show in ("changed", "rated") else None)
-    return _Chosen(rows.tolist(), grid.counts(outcomes))
+def _rows(
+    grid: CaseGrid, query: GridQuery, choice: CaseChoice, changed: bytes, rated: frozenset[tuple[str, str]]
+) -> _Chosen:
+    outcomes = grid.outcomes(choice, changed)
+    among = grid.rows_of(rated) if query.show == "rated" else None
+    return _Chosen(grid.rows(choice, outcomes, query.show, among).tolist(), grid.counts(outcomes))
 
 
 class _Facts(Struct):
@@ -235,15 +244,15 @@ def _facts(variables: Mapping[str, object], metadata: Mapping[str, object]) -> d
     return {**variables, **{f"metadata.{name}": value for name, value in metadata.items()}}
 
 
-def _changed(run: GrowingRun, base: GrowingRun) -> frozenset[int]:
-    """The rows of a run with a cell that ended otherwise in another one.
+def _beside(run: GrowingRun, base: GrowingRun) -> Beside:
+    """The cases of a run in another one.
 
     Both are locked in the order of their paths, whichever is compared with which.
     """
     first, second = sorted((run, base), key=lambda one: one.path)
     with first.lock, second.lock, base.index() as before:
-        name = ("changed", str(base.path), before.read)
-        return run.remember(name, lambda index: index.grid.changed(before.grid), _BASE)
+        name = ("beside", str(base.path), before.read)
+        return run.remember(name, lambda index: index.grid.beside(before.grid), _BASE)
 
 
 def _columns(run: GrowingRun, index: CaseIndex) -> list[GridColumn]:
@@ -254,16 +263,15 @@ def _columns(run: GrowingRun, index: CaseIndex) -> list[GridColumn]:
 
 
 class _Reader:
-    """Reads what cells show out of the rows of a run, and of the run beside it."""
+    """Reads what cells show out of the rows of a run."""
 
-    def __init__(self, run: GrowingRun, columns: list[GridColumn], base: GrowingRun | None) -> None:
+    def __init__(self, run: GrowingRun, columns: list[GridColumn]) -> None:
         self._run = run
-        self._base = None if base is None else _Reader(base, columns, None)
         self._columns = {column: place for place, column in enumerate(columns)}
 
-    def row(self, entries: list[CaseEntry]) -> GridRow:
-        """A row with its cells."""
-        cells = sorted((self._cell(entry) for entry in entries), key=lambda cell: cell.column)
+    def row(self, entries: list[CaseEntry], before: Mapping[int, GridCell]) -> GridRow:
+        """A row with its cells; `before`: cells of another run, by the numbers of the entries."""
+        cells = sorted((self.cell(entry, before.get(entry.number)) for entry in entries), key=lambda cell: cell.column)
         first = entries[0]
         result = self._result(first.trials[0])
         case = result.trial.case
@@ -278,7 +286,8 @@ class _Reader:
             cells,
         )
 
-    def _cell(self, entry: CaseEntry) -> GridCell:
+    def cell(self, entry: CaseEntry, base: GridCell | None = None) -> GridCell:
+        """A cell; `base`: that of another run."""
         trial = next((one for one in entry.trials if one.status == entry.status), entry.trials[0])
         result = self._result(trial)
         costs = [one.cost for one in entry.trials if one.cost is not None]
@@ -296,15 +305,8 @@ class _Reader:
             "" if entry.status in ("passed", "shown") else trial.teaser,
             sum(costs) if costs else None,
             sum(one.duration for one in entry.trials) / len(entry.trials),
-            None if self._base is None else self._base.at(entry.route),
+            base,
         )
-
-    def at(self, route: str) -> GridCell | None:
-        """The cell of a case with this route; None: the run has none."""
-        with self._run.index() as index:
-            number = index.case_at(route)
-            entries = [] if number is None else index.entries([number])
-        return next((self._cell(entry) for entry in entries if entry.route == route), None)
 
     def _result(self, trial: CaseTrial) -> TrialResult:
         return next(read_results_at(self._run.path / INDEX, self._run.root, [trial.place]))

@@ -79,7 +79,7 @@ class Remembered:
             self._rows = rows
         if name not in self._values:
             self._values[name] = make()
-            alike = [one for one in self._values if type(one) is type(name)]
+            alike = [one for one in self._values if _kind(one) == _kind(name)]
             for one in alike[:-most]:
                 del self._values[one]
         self._values.move_to_end(name)
@@ -340,6 +340,10 @@ class GrowingRun:
         self._remembered.clear()
         with suppress(OSError):
             self._temporary.unlink(missing_ok=True)
+
+
+def _kind(name: Hashable) -> Hashable:
+    return name[0] if isinstance(name, tuple) else type(name)
 
 
 def _rewritten(found: FileState, seen: FileState | None) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from doubles.trials import finished, trial
+from doubles.trials import ROOT, finished, trial
 from doubles.viewed_project import add_run, viewed
 
 BASE, RUN = "20261120T140322Z-aaaa", "20261121T140322Z-bbbb"
@@ -117,6 +117,8 @@ def test_a_row_is_a_case_and_a_cell_an_answer(client):
         ("order=name&from=1&limit=2", ["lamp", "sofa"]),
         ("q=nothing+of+it", []),
         (f"against={BASE}&show=changed", ["lamp"]),
+        (f"against={BASE}&show=changed&target=small", []),
+        ("status=flaky", []),
     ],
 )
 def test_rows_are_chosen_and_ordered(client, query, ids):
@@ -127,6 +129,8 @@ def test_the_answers_of_another_run_stand_beside(client):
     found = page(client, f"against={BASE}")
     lamp, bike = found["rows"][:2]
     assert found["changed"] == 1
+    assert page(client, f"against={BASE}&status=failed")["changed"] == 1, "the status chosen changes no count"
+    assert page(client, f"against={BASE}&tag=big")["changed"] == 0
     assert [cell["base"]["status"] for cell in lamp["cells"]] == ["passed", "failed", "passed", "passed"]
     assert bike["cells"][0]["base"]["answer"] == bike["cells"][0]["answer"]
 
@@ -146,4 +150,33 @@ def test_the_cell_of_several_samples_is_the_one_that_ended_as_the_case(tmp_path)
     add_run(tmp_path, RUN, samples, **RECORD)
     with viewed(tmp_path) as client:
         (cell,) = client.get(f"/api/runs/{RUN}/grid").json()["rows"][0]["cells"]
+        flaky = client.get(f"/api/runs/{RUN}/grid?status=flaky").json()
     assert (cell["status"], cell["answer"]["text"], cell["samples"], cell["passed"]) == ("failed", "No.", 3, 1)
+    assert ([row["id"] for row in flaky["rows"]], flaky["flaky"], flaky["counts"]["failed"]) == (["lamp"], 1, 1)
+
+
+def of_two_files(**statuses):
+    """A case of the same suite name and id in two files, whose rows are in the order of the names."""
+    for path, status in statuses.items():
+        yield finished(status, trial=trial("lamp", path=f"{ROOT}/{path}.yaml", position=1), output=f"{path} {status}")
+
+
+def test_cases_of_two_files_are_matched_by_file_whatever_ended_first(tmp_path):
+    add_run(tmp_path, BASE, of_two_files(one="passed", two="failed"))
+    add_run(tmp_path, RUN, of_two_files(two="failed", one="failed"))
+    with viewed(tmp_path) as client:
+        found = client.get(f"/api/runs/{RUN}/grid?against={BASE}").json()
+    cells = [row["cells"][0] for row in found["rows"]]
+    assert found["changed"] == 1
+    assert [(cell["answer"]["text"], cell["base"]["answer"]["text"]) for cell in cells] == [
+        ("one failed", "one passed"),
+        ("two failed", "two failed"),
+    ]
+
+
+def test_the_only_target_of_two_runs_may_have_another_name_as_in_a_comparison(tmp_path):
+    add_run(tmp_path, BASE, [finished("passed", trial=trial("lamp", target="old", position=1))])
+    add_run(tmp_path, RUN, [finished("failed", trial=trial("lamp", target="new", position=1))])
+    with viewed(tmp_path) as client:
+        found = client.get(f"/api/runs/{RUN}/grid?against={BASE}&show=changed").json()
+    assert [row["cells"][0]["base"]["status"] for row in found["rows"]] == ["passed"]
