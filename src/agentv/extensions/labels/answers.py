@@ -168,5 +168,6 @@ def _nothing(run: StoredRun, assertion: str | None, names: Iterable[str], *, unr
         what = f"the run {run.run_id} does not record by which rubrics its judge decided: an older agentv wrote it"
         return UsageError(what, f"grade its answers again: agentv eval --regrade={run.run_id}")
     return UsageError(
-        f"no judge graded an answer of the run {run.run_id}", "labels are of assertions such as llm-rubric"
+        f"no judge graded an answer of the run {run.run_id}",
+        f"labels are of assertions such as llm-rubric; to rate any answer: agentv label {run.run_id} --rate",
     )

@@ -4,8 +4,9 @@ import pytest
 from msgspec.structs import replace
 
 from agentv.extensions.labels.checking import check_judges
-from agentv.extensions.labels.commands.screen import Terminal, label_all
+from agentv.extensions.labels.commands.screen import Terminal, label_all, rate_all
 from agentv.extensions.labels.labelling import open_session
+from agentv.extensions.labels.ratings import open_ratings
 from agentv.extensions.labels.stats.agreement import ConfusionMatrix
 from doubles.judged_runs import ASKED, judged, judged_run
 from doubles.stored_runs import write_run
@@ -29,7 +30,7 @@ def sit(keys, *, lines=(), columns=80, run="last"):
 
 
 def test_each_key_does_what_it_says():
-    session, shown = sit(["p", "b", "F", "?", "n", "u", "q"], lines=["odd"])
+    session, shown = sit(["1", "b", "F", "?", "n", "u", "q"], lines=["odd"])
     verdicts = [session.given[one.answer.item].verdict for one in session.drawn[:2]]
     assert (verdicts, session.left) == (["fail", "unsure"], 2)
     assert [(one.verdict, one.note) for one in session.kept.read(session.suites)] == [
@@ -75,7 +76,7 @@ def test_a_narrow_terminal_breaks_lines_between_words(tmp_path):
     assert max(map(len, lines)) <= 40
     assert all(line.strip().startswith(("some", "words")) for line in lines if "some" in line)
     assert "".join(line.strip() for line in lines).count("x" * 60) == 1, "nothing is cut"
-    assert "p pass · f fail · u unsure · n note" in lines
+    assert "1 pass · 0 fail · u unsure · n note" in lines
 
 
 def test_an_answer_that_the_judge_passed_and_failed_is_labelled_once(tmp_path):
@@ -95,6 +96,34 @@ def test_an_answer_that_the_judge_passed_and_failed_is_labelled_once(tmp_path):
     (found,) = check_judges("both").judges
     assert found.counts.labels == 1
     assert found.matrix == ConfusionMatrix(false_passes=1, true_failures=1)
+
+
+def rate(keys, *, lines=(), by="ada", run="any"):
+    session = open_ratings(run, by)
+    shown, keys, lines = [], iter(keys), iter(lines)
+    rate_all(session, Terminal(shown.append, lambda: None, lambda: next(keys), lambda _: next(lines), lambda: 80))
+    return session, shown
+
+
+def test_any_answer_is_rated_by_the_keys_of_the_grid(tmp_path):
+    rows = [
+        finished(trial=trial("lamp", target="small", position=2)),
+        finished("failed", trial=trial("bike", target="small", position=1), output="No."),
+        finished(trial=trial("lamp", target="large", position=2)),
+        finished("errored", trial=trial("tent"), output=None),
+    ]
+    path = tmp_path / ".agentv" / "results" / "any"
+    write_run(path, rows, {"suites": [{"name": "refunds"}]})
+    session, shown = rate(["0", "c", "1"], lines=["too short"])
+    assert [one.split("\n")[0] for one in shown[:2]] == ["1 of 2 · bike · small · failed", "saved bike: bad"]
+    assert "your rating: too short" in shown[2], "a comment is kept as soon as it is written"
+    given = [(one.case, one.verdict, one.note) for one in session.kept.ratings({"refunds"})]
+    assert given == [("bike", "fail", ""), ("lamp", "unsure", "too short"), ("lamp", "pass", "too short")]
+    again, shown = rate(["0", "b", "\r", "q"], by="Ada")
+    assert shown[0].startswith("1 of 2 · bike"), "where all are rated, from the first"
+    assert "your rating: bad" in shown[0]
+    assert again.own(next(iter(again.answers))) is None, "the same key again takes it back"
+    assert "ada: good, too short" in rate([" ", "q"], by="ben")[1][1]
 
 
 def test_hostile_text_is_spelled_out():

@@ -220,7 +220,7 @@ export class LabelScreen {
     if (!queue) return keys;
     keys.b = () => this.move(queue.before);
     if (!queue.answer) return keys;
-    keys.n = () => this.bar.startNote();
+    keys.n = keys.c = () => this.bar.startNote();
     if (queue.answer.given) keys.j = () => this.move(queue.after);
     for (const key of "0123456789pfus") {
       const choice = choiceOf(key, queue.answer.scale);
