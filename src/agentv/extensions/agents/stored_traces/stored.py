@@ -98,7 +98,7 @@ def _of_row(row: Mapping[str, Any]) -> Trace | Failure:
     """What a row says of a trial without a trace: its messages, and what they took."""
     from msgspec.structs import replace
 
-    from agentv.extensions.agents.traces.transcripts import trace_of_messages
+    from agentv.extensions.agents.traces.conversation import trace_of_messages
     from agentv.extensions.agents.traces.values import number, tokens_of
     from agentv.model.values.trace import UsageStep
 

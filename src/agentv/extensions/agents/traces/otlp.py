@@ -1,28 +1,45 @@
 """OTLP as traces, by OpenTelemetry's conventions for generative AI: `invoke_agent`, `chat`, `execute_tool`.
 
-Source: https://opentelemetry.io/docs/specs/semconv/gen-ai/. One trace of OpenTelemetry is one trace of ours.
+Source: https://opentelemetry.io/docs/specs/semconv/gen-ai/. One trace of OpenTelemetry is one trace of ours, and so are
+those of single model calls that continue one conversation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
-from agentv.extensions.agents.traces.otlp_messages import Spoken, SpokenCall, given_and_said
+from agentv.extensions.agents.traces.conversation import step_of, with_result
+from agentv.extensions.agents.traces.messages import Spoken, SpokenCall, SpokenResult, as_json, messages_in
+from agentv.extensions.agents.traces.otlp_dialects import AGENTS, MODEL_CALLS, TOOLS, canonical, operation_of
 from agentv.extensions.agents.traces.otlp_spans import OtelSpan, is_json, spans_of
-from agentv.extensions.agents.traces.otlp_tools import Executed, executed
-from agentv.extensions.agents.traces.values import Problems, first, items, number, sound_parents, string, tokens_of
+from agentv.extensions.agents.traces.values import (
+    Problems,
+    first,
+    items,
+    mapping,
+    number,
+    sound_parents,
+    string,
+    tokens_of,
+)
+from agentv.model.values.message import Role
 from agentv.model.values.response import Failure
 from agentv.model.values.tool_names import names_of_call
 from agentv.model.values.trace import UNFINISHED, MessageStep, Step, ToolCallStep, Trace, UsageStep
 from agentv.model.values.values import JsonObject
 
-_MODEL_CALLS = frozenset({"chat", "text_completion", "generate_content"})
-_AGENTS = frozenset({"invoke_agent", "invoke_workflow"})
-_TOOLS = frozenset({"execute_tool"})
-_KNOWN = _MODEL_CALLS | _AGENTS | _TOOLS
+_DETAILS = "gen_ai.client.inference.operation.details"
+_EVENTS: Mapping[str, Role] = {
+    "gen_ai.system.message": "system",
+    "gen_ai.user.message": "user",
+    "gen_ai.assistant.message": "assistant",
+    "gen_ai.tool.message": "tool",
+}
+"""Events of the conventions until version 1.36, one a message."""
 
 
 def read_otlp(data: bytes) -> list[Trace] | Failure:
@@ -31,13 +48,11 @@ def read_otlp(data: bytes) -> list[Trace] | Failure:
     spans = spans_of(data, problems)
     if isinstance(spans, Failure):
         return spans
-    groups: dict[str, list[OtelSpan]] = {}
-    for span in spans:
-        groups.setdefault(span.trace_id, []).append(span)
-    traces = [_Reader(group, str(problems)).trace() for group in groups.values() if any(map(_operation, group))]
+    traces = traces_of(spans, str(problems))
     if not traces:
         names = ", ".join(sorted({span.name[:40] for span in spans})[:5])
-        message = f"no span follows the conventions for generative AI (gen_ai.operation.name); there are {names}"
+        known = "gen_ai.operation.name, openinference.span.kind"
+        message = f"no span follows the conventions for generative AI ({known}); there are {names}"
         return Failure("bad-trace", message)
     if len(traces) == 1:
         name = "otlp.json" if is_json(data) else "otlp.pb"
@@ -45,19 +60,74 @@ def read_otlp(data: bytes) -> list[Trace] | Failure:
     return traces
 
 
-def _operation(span: OtelSpan) -> str:
-    """What a span is about; empty: nothing that belongs into a trace."""
-    said = string(span.attributes.get("gen_ai.operation.name"))
-    if said:
-        return said if said in _KNOWN else ""
-    kind = string(span.attributes.get("traceloop.span.kind"))
-    if kind in {"agent", "tool"}:
-        return "invoke_agent" if kind == "agent" else "execute_tool"
-    if "gen_ai.tool.name" in span.attributes:
-        return "execute_tool"
-    asked = {"gen_ai.request.model", "gen_ai.system"} & span.attributes.keys()
-    word = span.name.partition(" ")[0]
-    return word if word in _KNOWN else "chat" if asked else ""
+def traces_of(spans: Iterable[OtelSpan], partial: str = "") -> list[Trace]:
+    """The traces of spans that are about generative AI, in the order of the first span of each.
+
+    Args:
+        spans: of any convention.
+        partial: why some are missing.
+    """
+    groups: dict[str, list[OtelSpan]] = {}
+    for span in map(canonical, spans):
+        groups.setdefault(span.trace_id, []).append(span)
+    working = [group for group in groups.values() if any(map(operation_of, group))]
+    return [_Reader(group, partial).trace() for group in _conversations(working)]
+
+
+def _conversations(groups: Iterable[list[OtelSpan]]) -> list[list[OtelSpan]]:
+    """The groups, with those that only call a model joined where one continues the conversation of another."""
+    found: list[list[OtelSpan]] = []
+    ends: dict[tuple[Any, ...], list[OtelSpan]] = {}
+    for group in groups:
+        if not all(operation_of(span) in MODEL_CALLS or not operation_of(span) for span in group):
+            found.append(group)
+            continue
+        calls = sorted(filter(operation_of, group), key=lambda span: span.started_ms or 0.0)
+        given = _keys(given_and_said(calls[0])[0])
+        before = next((end for length in range(len(given), 0, -1) if (end := ends.pop(given[:length], None))), None)
+        if before is None:
+            before = group
+            found.append(group)
+        else:
+            before += group
+        asked, said = given_and_said(calls[-1])
+        ends[_keys([*asked, *said])] = before
+    return found
+
+
+def _keys(messages: Iterable[Spoken]) -> tuple[Any, ...]:
+    """What tells the messages of two conversations apart, without the results of tools, which may be written anyhow."""
+    said = ((one.role, one.text, tuple(call.id for call in one.calls)) for one in messages if one.role != "tool")
+    return tuple(said)
+
+
+def given_and_said(span: OtelSpan) -> tuple[list[Spoken], list[Spoken]]:
+    """What a model was given, and what it answered.
+
+    Today both are attributes, of the span or of an event. Until version 1.36 of the conventions there was one event a
+    message, and before that one for all that was given, and one for the answer.
+    """
+    given: list[Spoken] = []
+    said: list[Spoken] = []
+    for holder in (span.attributes, *(event.attributes for event in span.events if event.name == _DETAILS)):
+        system = as_json(holder.get("gen_ai.system_instructions"))
+        given += messages_in([{"role": "system", "content": system}] if system else None)
+        given += messages_in(holder.get("gen_ai.input.messages"), "user")
+        said += messages_in(holder.get("gen_ai.output.messages"), "assistant")
+    for event in span.events:
+        row = {key.removeprefix("gen_ai.event."): as_json(value) for key, value in event.attributes.items()}
+        if event.name in _EVENTS:
+            given += messages_in({"role": _EVENTS[event.name], **row})
+        elif event.name == "gen_ai.choice":
+            message = row.get("message", row)
+            inner = message if isinstance(message, Mapping) else {"content": message}
+            calls = {"tool_calls": row["tool_calls"]} if "tool_calls" in row else {}
+            said += messages_in({"role": "assistant", **inner, **calls})
+        elif event.name == "gen_ai.content.prompt":
+            given += messages_in(event.attributes.get("gen_ai.prompt"), "user")
+        elif event.name == "gen_ai.content.completion":
+            said += messages_in(event.attributes.get("gen_ai.completion"), "assistant")
+    return given, said
 
 
 class _Reader:
@@ -71,26 +141,48 @@ class _Reader:
         known = [span.started_ms for span in spans if span.started_ms is not None]
         self._start = min(known, default=0.0)
         self._spans = sorted(spans, key=lambda span: self._start if span.started_ms is None else span.started_ms)
-        self._executed = {span.id: executed(span) for span in spans if _operation(span) in _TOOLS}
-        self._called = {one.id for one in self._executed.values()}
+        self._top: dict[str, OtelSpan] = {}
+        self._above: dict[str, OtelSpan | None] = {}
+        for span in spans:
+            self._place(span)
         self._repeated = self._repeated_spans()
-        self._asked: list[tuple[int, SpokenCall]] = []
+        self._called = {_call_id(span) for span in spans if operation_of(span) in TOOLS}
+        self._inside: dict[str, str | None] = {}
+        self._asked: dict[str, list[tuple[int, SpokenCall]]] = {}
+        self._wanted: dict[str, SpokenCall] = {}
         self._steps: list[Step | None] = []
         self._places: dict[str, int] = {}
-        self._heard: set[tuple[str | None, str, str]] = set()
+        self._heard: Counter[tuple[str | None, str, str]] = Counter()
         missing = {span.parent for span in spans if span.parent and span.parent not in self._by_id}
         if len(missing) > 1:
             self._problems.note(f"the parents of {len(missing)} spans are missing")
 
+    def _place(self, span: OtelSpan) -> None:
+        """Find the root of a span, and the nearest span above it that is about generative AI."""
+        path: dict[str, OtelSpan] = {}
+        at: OtelSpan | None = span
+        while at is not None and at.id not in self._top and at.id not in path:
+            path[at.id] = at
+            at = self._by_id.get(at.parent)
+        if at is not None and at.id in path:
+            self._problems.note("spans are each other's parents")
+        for one in reversed(path.values()):
+            above = self._by_id.get(one.parent)
+            if above is None or above.id not in self._top:
+                self._top[one.id], self._above[one.id] = one, None
+            else:
+                self._top[one.id] = self._top[above.id]
+                self._above[one.id] = above if operation_of(above) else self._above[above.id]
+
     def trace(self) -> Trace:
         """The trace of them."""
         for span in self._spans:
-            operation = "" if span.id in self._repeated else _operation(span)
-            if operation in _MODEL_CALLS:
+            operation = "" if span.id in self._repeated else operation_of(span)
+            if operation in MODEL_CALLS:
                 self._model_call(span)
-            elif operation in _TOOLS:
+            elif operation in TOOLS:
                 self._tool_call(span)
-            elif operation in _AGENTS:
+            elif operation in AGENTS:
                 self._agent(span)
         root = self._root()
         ended = [span.ended_ms for span in self._spans if span.ended_ms is not None]
@@ -102,9 +194,9 @@ class _Reader:
         return Trace(
             sound_parents(steps, self._problems),
             source="otlp",
-            agent=string(first(about, "gen_ai.agent.name", "traceloop.entity.name", "service.name")),
+            agent=_agent_name(root) or _service(root) or self._top[root.id].name,
             agent_version=string(first(about, "gen_ai.agent.version", "service.version")),
-            session_id=string(first(about, "gen_ai.conversation.id", "session.id")) or root.trace_id,
+            session_id=string(about.get("gen_ai.conversation.id")) or root.trace_id,
             stop_reason=string(about.get("agentv.stop_reason")) or self._finish_reason(),
             error=error,
             session_cost_usd=number(about.get("agentv.session_cost_usd")),
@@ -114,69 +206,76 @@ class _Reader:
         )
 
     def _root(self) -> OtelSpan:
-        agents = (span for span in self._spans if _operation(span) in _AGENTS)
+        agents = [span for span in self._spans if operation_of(span) in AGENTS]
+        named = (span for span in agents if _agent_name(span))
         outermost = (span for span in self._spans if span.parent not in self._by_id)
-        return next(agents, None) or next(outermost, None) or self._spans[0]
+        return next(named, None) or next(iter(agents), None) or next(outermost, None) or self._spans[0]
 
     def _error(self) -> str:
         """The error in which the session ended: that of its last root, or of the last agent that no other called."""
-        working = [span for span in self._spans if _operation(span)]
-        top = [([span, *self._ancestors(span)][-1], span) for span in working]
-        agents = [span for span in working if _operation(span) in _AGENTS and self._is_outermost(span)]
-        ends = [*(root for root, _ in top[-1:]), *agents[-1:]]
+        working = [span for span in self._spans if operation_of(span)]
+        agents = [span for span in working if operation_of(span) in AGENTS and self._is_outermost(span)]
+        ends = [*(self._top[span.id] for span in working[-1:]), *agents[-1:]]
         return next((span.error for span in ends if span.error), "")
 
     def _finish_reason(self) -> str:
         """Why the last model call of the agent itself ended."""
-        calls = [span for span in self._spans if _operation(span) in _MODEL_CALLS and self._parent(span) is None]
-        reasons = items(calls[-1].attributes.get("gen_ai.response.finish_reasons")) if calls else ()
-        return string(reasons[-1]) if reasons else ""
+        calls = [span for span in self._spans if operation_of(span) in MODEL_CALLS and self._parent(span) is None]
+        reasons = calls[-1].attributes.get("gen_ai.response.finish_reasons") if calls else None
+        return string(reasons) or next((string(one) for one in reversed(items(reasons))), "")
 
     def _repeated_spans(self) -> set[str]:
         """The spans that describe what another one describes, too: two instrumentations see one call."""
         found: set[str] = set()
+        seen: set[tuple[str, str]] = set()
         for span in self._spans:
-            above = next((one for one in self._ancestors(span) if _operation(one)), None)
-            if above is None:
-                continue
-            if {_operation(span), _operation(above)} <= _MODEL_CALLS:
+            operation, above = operation_of(span), self._above[span.id]
+            if above is not None and {operation, operation_of(above)} <= MODEL_CALLS:
                 found.add(above.id if _is_counted(span) and not _is_counted(above) else span.id)
-            elif {_operation(span), _operation(above)} <= _TOOLS and _is_same(
-                self._executed[span.id], self._executed[above.id]
-            ):
+            elif above is not None and {operation, operation_of(above)} <= TOOLS and _is_same(span, above):
                 found.add(span.id)
+            key = "gen_ai.tool.call.id" if operation in TOOLS else "gen_ai.response.id" if operation else ""
+            identity = string(span.attributes.get(key))
+            if identity and span.id not in found and (key, identity) in seen:
+                found.add(span.id)
+            elif identity and span.id not in found:
+                seen.add((key, identity))
         return found
-
-    def _ancestors(self, span: OtelSpan) -> Iterator[OtelSpan]:
-        seen = {span.id}
-        at = self._by_id.get(span.parent)
-        while at is not None:
-            if at.id in seen:
-                self._problems.note("spans are each other's parents")
-                return
-            seen.add(at.id)
-            yield at
-            at = self._by_id.get(at.parent)
 
     def _parent(self, span: OtelSpan) -> str | None:
         """The id of the call that a span is within: of a tool, or of an agent that is not the outermost."""
-        for one in self._ancestors(span):
-            operation = _operation(one)
-            if operation in _TOOLS and one.id not in self._repeated:
-                return self._executed[one.id].id
-            if operation in _AGENTS and self._is_subagent(one):
-                return one.id
-        return None
+        passed: list[OtelSpan] = []
+        at = self._above[span.id]
+        while at is not None and at.id not in self._inside:
+            passed.append(at)
+            at = self._above[at.id]
+        found = None if at is None else self._inside[at.id]
+        for one in reversed(passed):
+            operation = operation_of(one)
+            if operation in TOOLS and one.id not in self._repeated:
+                found = _call_id(one)
+            elif operation in AGENTS and self._is_subagent(one):
+                found = one.id
+            self._inside[one.id] = found
+        return found
+
+    def _caller(self, span: OtelSpan) -> OtelSpan | None:
+        """The agent or the tool that a span is within."""
+        above = self._above[span.id]
+        while above is not None and operation_of(above) in MODEL_CALLS:
+            above = self._above[above.id]
+        return above
 
     def _is_subagent(self, span: OtelSpan) -> bool:
         """Whether an agent was called by another, and not by way of a tool. Two spans may describe one agent."""
-        above = next((one for one in self._ancestors(span) if _operation(one) in _AGENTS | _TOOLS), None)
-        if above is None or _operation(above) in _TOOLS or span.attributes.get("traceloop.span.kind") == "workflow":
+        above = self._caller(span)
+        if above is None or operation_of(above) in TOOLS or span.attributes.get("traceloop.span.kind") == "workflow":
             return False
-        return _agent_name(span) != _agent_name(above)
+        own, other = _agent_name(span), _agent_name(above)
+        return bool(own and other) and own != other
 
     def _is_outermost(self, span: OtelSpan) -> bool:
-        return not any(_operation(one) in _AGENTS | _TOOLS for one in self._ancestors(span))
+        return self._caller(span) is None
 
     def _at(self, span: OtelSpan) -> tuple[float | None, float | None]:
         """When a span began, from the start of the trace, and how long it took."""
@@ -194,8 +293,8 @@ class _Reader:
         self._steps.append(
             ToolCallStep(
                 "subagent",
-                {"agent": name} if name else {},
-                name or span.name,
+                {"agent": name},
+                name,
                 span.id,
                 error=span.error or None,
                 status="failed" if span.error else "completed",
@@ -210,12 +309,7 @@ class _Reader:
         self._hear(span, given)
         started, took = self._at(span)
         about = span.attributes
-        counts: dict[str, Any] = {
-            "input": first(about, "gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"),
-            "output": first(about, "gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"),
-            "cached": first(about, "gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cached_tokens"),
-            "reasoning": first(about, "gen_ai.usage.reasoning.output_tokens", "gen_ai.usage.reasoning_tokens"),
-        }
+        counts = {key: about.get(f"gen_ai.usage.{name}") for key, name in _COUNTS.items()}
         model = string(first(about, "gen_ai.response.model", "gen_ai.request.model")) or None
         cost = number(first(about, "gen_ai.usage.cost", "agentv.cost_usd"))
         parent = self._parent(span)
@@ -229,12 +323,16 @@ class _Reader:
         """What a model is given: each message once, since every call repeats the conversation."""
         parent = self._parent(span)
         started, _ = self._at(span)
+        counted: Counter[tuple[str | None, str, str]] = Counter()
         for one in given:
-            if one.result_of:
-                self._set_result(one)
-            elif one.role in {"system", "user"} and (key := (parent, one.role, one.text)) not in self._heard:
-                self._heard.add(key)
-                self._steps.append(MessageStep(one.role, one.text, None, started, parent))
+            for result in one.results:
+                self._set_result(result)
+            if one.role in {"system", "user"}:
+                key = (parent, one.role, one.text)
+                counted[key] += 1
+                if counted[key] > self._heard[key]:
+                    self._heard[key] += 1
+                    self._steps.append(MessageStep(one.role, one.text, None, started, parent))
 
     def _say(self, one: Spoken, span: OtelSpan, parent: str | None) -> None:
         started, took = self._at(span)
@@ -243,55 +341,64 @@ class _Reader:
             self._steps.append(MessageStep("assistant", one.text, one.reasoning or None, at, parent))
         for call in one.calls:
             if call.id and call.id in self._called:
-                continue  # its own span says more
-            if not call.name:
-                self._problems.note("a tool call has no name")
+                self._wanted[call.id] = call  # its own span says more
                 continue
             self._places[call.id] = len(self._steps)
-            self._asked.append((len(self._steps), call))
-            name, native = names_of_call(call.name, call.arguments)
-            step = ToolCallStep(name, call.arguments, native, call.id or None, started_ms=at, parent=parent)
-            self._steps.append(step)
+            self._asked.setdefault(call.name, []).append((len(self._steps), call))
+            self._steps.append(step_of(call, at, parent))
 
-    def _set_result(self, one: Spoken) -> None:
-        place = self._places.get(one.result_of)
+    def _set_result(self, result: SpokenResult) -> None:
+        place = self._places.get(result.call)
         step = None if place is None else self._steps[place]
-        if place is not None and isinstance(step, ToolCallStep) and step.result is None:
-            self._steps[place] = replace(step, result=one.result, status="completed")
+        if place is not None and isinstance(step, ToolCallStep) and step.result is None and step.error is None:
+            self._steps[place] = with_result(step, result)
 
     def _tool_call(self, span: OtelSpan) -> None:
-        ran = self._executed[span.id]
-        asked = self._take_asked(ran) if ran.id == span.id else None
-        name, native = names_of_call(ran.name, ran.arguments if asked is None else asked.arguments)
+        about, identity = span.attributes, _call_id(span)
+        native, arguments = string(about.get("gen_ai.tool.name")), _arguments(span)
+        asked = self._wanted.get(identity) if identity != span.id else self._take_asked(native, arguments)
+        if asked is not None and (identity == span.id or not arguments or arguments.keys() == {"input"}):
+            arguments = asked.arguments
+        name, native = names_of_call(native, arguments)
+        if asked is not None and asked.id:
+            identity = asked.id
+            self._called.add(identity)
         started, took = self._at(span)
-        step = ToolCallStep(
-            name=name,
-            arguments=ran.arguments,
-            native_name=native,
-            id=ran.id,
-            result=None if ran.error else ran.result,
-            error=ran.error or None,
-            status="failed" if ran.error else _STATUSES.get(string(span.attributes.get("agentv.status")), "completed"),
-            started_ms=started,
-            duration_ms=took,
-            parent=self._parent(span),
-            evidence=_evidence(span.attributes),
+        self._places[identity] = len(self._steps)
+        self._steps.append(
+            ToolCallStep(
+                name=name,
+                arguments=arguments,
+                native_name=native,
+                id=identity,
+                result=None if span.error else about.get("gen_ai.tool.call.result"),
+                error=span.error or None,
+                status="failed" if span.error else _STATUSES.get(string(about.get("agentv.status")), "completed"),
+                started_ms=started,
+                duration_ms=took,
+                parent=self._parent(span),
+                evidence=_evidence(about),
+            )
         )
-        if asked is not None:
-            step = replace(step, id=asked.id or step.id, arguments=asked.arguments)
-            self._called.add(asked.id)
-        self._steps.append(step)
 
-    def _take_asked(self, ran: Executed) -> SpokenCall | None:
+    def _take_asked(self, name: str, arguments: JsonObject) -> SpokenCall | None:
         """The call of a model that a span without its id executed: of that name, with the same arguments if any is."""
-        named = [one for one in self._asked if one[1].name == ran.name and one[1].id not in self._called]
-        found = next((one for one in named if one[1].arguments == ran.arguments), named[0] if named else None)
-        if found is None:
+        named = self._asked.get(name)
+        if not named:
             return None
-        self._asked.remove(found)
+        found = next((one for one in named if one[1].arguments == arguments), named[0])
+        named.remove(found)
         self._steps[found[0]] = None
         return found[1]
 
+
+_COUNTS: Mapping[str, str] = {
+    "input": "input_tokens",
+    "output": "output_tokens",
+    "cached": "cache_read.input_tokens",
+    "reasoning": "reasoning.output_tokens",
+}
+"""Our count → its attribute, behind `gen_ai.usage.`."""
 
 _STATUSES: Mapping[str, Any] = {one: one for one in ("completed", "denied", "cancelled", "unknown")}
 
@@ -302,17 +409,35 @@ def _evidence(about: JsonObject) -> Any:
 
 
 def _agent_name(span: OtelSpan) -> str:
-    return string(first(span.attributes, "gen_ai.agent.name", "traceloop.entity.name"))
+    return string(span.attributes.get("gen_ai.agent.name"))
+
+
+def _call_id(span: OtelSpan) -> str:
+    """The id of the call that a tool's span describes; that of the span where it names none."""
+    return string(span.attributes.get("gen_ai.tool.call.id")) or span.id
+
+
+def _arguments(span: OtelSpan) -> JsonObject:
+    return mapping(span.attributes.get("gen_ai.tool.call.arguments"))
+
+
+def _service(span: OtelSpan) -> str:
+    """The name of the program that a span is from; empty where OpenTelemetry made it up."""
+    name = string(span.resource.get("service.name"))
+    return "" if name.startswith("unknown_service") else name
 
 
 def _is_counted(span: OtelSpan) -> bool:
     """Whether the span of a model call says what it used."""
-    return first(span.attributes, "gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens") is not None
+    return span.attributes.get("gen_ai.usage.input_tokens") is not None
 
 
-def _is_same(ran: Executed, above: Executed) -> bool:
+def _is_same(span: OtelSpan, above: OtelSpan) -> bool:
     """Whether a span within that of a tool describes the same call."""
-    return ran.id == above.id or (ran.name == above.name and ran.arguments == above.arguments)
+    if string(span.attributes.get("gen_ai.tool.call.id")) == _call_id(above):
+        return True
+    names = {one.attributes.get("gen_ai.tool.name") for one in (span, above)}
+    return len(names) == 1 and _arguments(span) == _arguments(above)
 
 
 def _waits(steps: Sequence[Step]) -> bool:

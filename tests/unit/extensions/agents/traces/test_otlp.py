@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -19,6 +20,8 @@ from agentv.model.values.response import Failure
 from agentv.model.values.trace import MessageStep, ToolCallStep, Trace, UsageStep
 from agentv.model.values.usage import TokenUsage
 from doubles.traces import WORK, mutations
+
+RECORDED = Path(__file__).parent / "recorded"
 
 
 def attributes(**about):
@@ -289,6 +292,49 @@ def test_several_traces_in_one_file():
     assert [trace.session_id for trace in found] == ["a" * 32, "c" * 32]
 
 
+@pytest.mark.parametrize(("name", "agent"), [("langgraph", "LangGraph"), ("openai-agents", "shop"), ("pydantic-ai", "ChatCompletion")])  # fmt: skip
+def test_openinference_as_three_frameworks_record_it(name, agent):
+    """LangGraph names an argument by its value alone; pydantic-ai's client has a trace for each call of the model."""
+    [trace] = read_otlp((RECORDED / f"{name}.pb").read_bytes())
+    assert [(call.name, call.arguments, call.result, call.status) for call in trace.tool_calls] == [
+        ("get_order", {"order_id": "7"}, '{"price": 40}', "completed"),
+        ("refund", {"order_id": "7", "amount": 40}, '{"refunded": 40}', "completed"),
+    ]
+    assert [(step.role, step.text) for step in trace.steps if isinstance(step, MessageStep) and step.role != "system"] == [
+        ("user", "Refund order 7."),
+        ("assistant", "I look it up."),
+        ("assistant", "Order 7 is refunded: 40 euros."),
+    ]  # fmt: skip
+    assert (trace.agent, len(trace.usages), trace.usages[0].model, trace.tokens.total) == (agent, 3, "gpt-4.1", 461)
+    assert (trace.partial, trace.unanswered) == ("", "")
+
+
+def test_conversations_of_single_calls_are_joined_only_where_one_continues_the_other():
+    def call(trace, start, *texts):
+        said = [{"role": role, "content": text} for role, text in zip(["user", "assistant"] * 4, texts, strict=False)]
+        return span(f"c{start}", trace=trace * 32, start=start, gen_ai__operation__name="chat",
+                    gen_ai__input__messages=json.dumps(said[:-1]), gen_ai__output__messages=json.dumps(said[-1:]))  # fmt: skip
+
+    spans = call("a", 1, "hi", "ho"), call("b", 2, "hi", "ho", "yes", "well"), call("c", 3, "hello", "ho"), call("d", 4, "hi", "ho", "yes", "well", "yes", "no")  # fmt: skip
+    found = read_otlp(json.dumps(document(*spans)).encode())
+    assert [[step.text for step in trace.steps if isinstance(step, MessageStep)] for trace in found] == [
+        ["hi", "ho", "yes", "well", "yes", "no"],
+        ["hello", "ho"],
+    ]
+
+
+def test_one_call_described_by_spans_that_are_not_within_each_other_counts_once():
+    told = {"gen_ai__operation__name": "chat", "gen_ai__response__id": "r1", "gen_ai__usage__input_tokens": 5}
+    ran = {"gen_ai__operation__name": "execute_tool", "gen_ai__tool__name": "get", "gen_ai__tool__call__id": "t1"}
+    trace = read(AGENT, span("c", "a1", 1, **told), span("d", "a1", 2, **told), span("x", "a1", 3, **ran), span("y", "a1", 4, **ran))  # fmt: skip
+    assert (len(trace.usages), len(trace.tool_calls)) == (1, 1)
+
+
+def test_twenty_thousand_spans_within_each_other_are_read():
+    rows = [span(f"s{place}", f"s{place - 1}" if place else "", gen_ai__operation__name="execute_tool", gen_ai__tool__name=f"t{place}") for place in range(20_000)]  # fmt: skip
+    assert len(read(*rows).tool_calls) == 20_000
+
+
 def test_parents_in_a_circle():
     trace = read(
         span("a", "b", gen_ai__operation__name="execute_tool", gen_ai__tool__name="x"),
@@ -320,7 +366,7 @@ def test_missing_spans_make_the_trace_partial():
         (b"[7]", "the file has no spans of OTLP: line 1 has no 'resourceSpans'"),
         (b'{"resourceSpans": [', "the file has no spans of OTLP: line 1: "),
         (b"\x00\x01\x02garbage", "the file is neither JSON nor protobuf of OTLP: "),
-        (json.dumps(document(span("a", name="GET /x"))).encode(), "no span follows the conventions for generative AI (gen_ai.operation.name); there are GET /x"),
+        (json.dumps(document(span("a", name="GET /x"))).encode(), "no span follows the conventions for generative AI (gen_ai.operation.name, openinference.span.kind); there are GET /x"),
         (b"{" * 10_000, "the file has no spans of OTLP: line 1: "),
     ],
 )  # fmt: skip

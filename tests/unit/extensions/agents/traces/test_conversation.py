@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
-from agentv.extensions.agents.traces.transcripts import trace_of_messages
+from agentv.extensions.agents.traces.conversation import trace_of_messages
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import MessageStep, ToolCallStep, UsageStep
 from agentv.model.values.usage import TokenUsage
@@ -77,6 +78,33 @@ def test_our_own_transcripts():
         ToolCallStep("shell", {"command": "ls"}, "Bash", None, "a\nb", status="completed", duration_ms=5.0),
         ToolCallStep("get", {}, "get", None, "without an id", status="completed"),
     )
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [{"role": "user", "parts": [{"text": "where?"}]}, {"role": "model", "parts": [{"text": "hm", "thought": True}, {"text": "I look"}, {"functionCall": {"name": "get", "args": {"id": 7}}}]},
+         {"role": "user", "parts": [{"functionResponse": {"name": "get", "response": {"price": 40}}}]}, {"role": "model", "parts": [{"functionCall": {"id": "c2", "name": "refund", "args": {}}}]},
+         {"author": "shop", "content": {"role": "user", "parts": [{"function_response": {"id": "c2", "name": "refund", "response": {"error": "closed"}}}]}}, {"role": "model", "parts": [{"text": "done"}]}],
+        [("user", "where?"), {"type": "ai", "content": [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "I look"}], "tool_calls": [{"name": "get", "args": {"id": 7}, "id": "c1", "type": "tool_call"}]},
+         {"lc": 1, "type": "constructor", "id": ["langchain", "ToolMessage"], "kwargs": {"type": "tool", "content": '{"price":40}', "tool_call_id": "c1", "id": "m1"}}, {"type": "ai", "data": {"content": "", "tool_calls": [{"name": "refund", "args": {}, "id": "c2"}]}},
+         {"type": "tool", "content": "closed", "tool_call_id": "c2", "status": "error"}, {"type": "ai", "content": "done"}],
+        [{"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "where?"}]}, {"kind": "response", "parts": [{"part_kind": "thinking", "content": "hm"}, {"part_kind": "text", "content": "I look"}, {"part_kind": "tool-call", "tool_name": "get", "args": '{"id": 7}', "tool_call_id": "c1"}]},
+         {"kind": "request", "parts": [{"part_kind": "tool-return", "tool_name": "get", "content": {"price": 40}, "tool_call_id": "c1"}]}, {"kind": "response", "parts": [{"part_kind": "tool-call", "tool_name": "refund", "args": None, "tool_call_id": "c2"}]},
+         {"kind": "request", "parts": [{"part_kind": "retry-prompt", "tool_name": "refund", "content": "closed", "tool_call_id": "c2"}]}, {"kind": "response", "parts": [{"part_kind": "text", "content": "done"}]}],
+    ],
+    ids=["gemini and adk", "langchain", "pydantic-ai"],
+)  # fmt: skip
+def test_messages_of_other_apis_and_frameworks(rows):
+    trace = trace_of_messages(rows)
+    assert [replace(step, id=None) if isinstance(step, ToolCallStep) else step for step in trace.steps] == [
+        MessageStep("user", "where?"),
+        MessageStep("assistant", "I look", "hm"),
+        ToolCallStep("get", {"id": 7}, "get", None, '{"price":40}', status="completed"),
+        ToolCallStep("refund", {}, "refund", None, error="closed", status="failed"),
+        MessageStep("assistant", "done"),
+    ]
+    assert trace.partial == ""
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,287 @@
+"""Messages of a conversation in the forms of the known APIs, frameworks and conventions, read as `Spoken`.
+
+OpenAI's chat messages and items of its Responses API, Anthropic's and Gemini's content, the parts of OpenTelemetry's
+GenAI conventions, messages of LangChain and pydantic-ai, events of Google's ADK, and our own transcripts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from agentv.extensions.agents.traces.values import (
+    Problems,
+    arguments_of,
+    first,
+    items,
+    mapping,
+    number,
+    string,
+    text_of,
+    tokens_of,
+)
+from agentv.model.values.json_text import parse
+from agentv.model.values.message import Role
+from agentv.model.values.trace import ToolStatus
+from agentv.model.values.usage import TokenUsage
+from agentv.model.values.values import JsonObject
+
+_ROLES: Mapping[str, Role] = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "human": "user",
+    "assistant": "assistant",
+    "ai": "assistant",
+    "aimessagechunk": "assistant",
+    "model": "assistant",
+    "agent": "assistant",
+    "response": "assistant",
+    "tool": "tool",
+    "function": "tool",
+    "system-prompt": "system",
+    "user-prompt": "user",
+    "request": "user",
+}
+"""A role, or the type or kind of a message that has none → the role. The last ones are pydantic-ai's."""
+
+_CALL_ITEMS: Mapping[str, str] = {
+    "function_call": "",
+    "custom_tool_call": "",
+    "mcp_call": "",
+    "local_shell_call": "local_shell_call",
+    "shell_call": "shell",
+    "apply_patch_call": "apply_patch",
+    "web_search_call": "web_search_call",
+    "file_search_call": "file_search",
+    "code_interpreter_call": "code_interpreter",
+    "computer_call": "computer",
+    "image_generation_call": "image_generation",
+}
+"""Type of an item of the Responses API → the name of its tool, where the item does not give one."""
+
+_CALLS = frozenset({"tool_call", "tool_use", "server_tool_use", "mcp_tool_use", "tool-call", "builtin-tool-call"})
+_RETRY = "retry-prompt"
+"""What pydantic-ai gives a model whose call failed."""
+
+_RESULTS = frozenset(
+    {"tool_call_response", "tool_result", "mcp_tool_result", "tool-return", "builtin-tool-return", _RETRY}
+)
+_THOUGHTS = frozenset({"reasoning", "thinking"})
+_FAILED = frozenset({"error", "failed", "retried", "denied", "interrupted"})
+
+_HIDDEN_ERROR = "An error occurred while running the tool"
+"""How the result of a tool that raised begins, by the OpenAI Agents SDK: nothing else shows the error."""
+
+
+class SpokenCall(Struct, frozen=True):
+    """A call that a model asked for.
+
+    Attributes:
+        result, error, status, duration_ms: where the call itself says how it went.
+    """
+
+    id: str
+    name: str
+    arguments: JsonObject
+    native_name: str = ""
+    result: Any = None
+    error: str | None = None
+    status: ToolStatus = "unknown"
+    duration_ms: float | None = None
+
+
+class SpokenResult(Struct, frozen=True):
+    """The result of a call. Without an id it is that of the first call of its name, or of any name, without one."""
+
+    call: str
+    value: Any
+    failed: bool = False
+    name: str = ""
+
+
+class Spoken(Struct, frozen=True):
+    """A message that a model was given, or gave. The `results` come before what it says."""
+
+    role: Role
+    text: str = ""
+    reasoning: str = ""
+    calls: tuple[SpokenCall, ...] = ()
+    results: tuple[SpokenResult, ...] = ()
+    tokens: TokenUsage | None = None
+    model: str | None = None
+    cost_usd: float | None = None
+
+
+def messages_in(value: Any, default: Role | None = None, problems: Problems | None = None) -> Iterator[Spoken]:
+    """The messages in a value: one, a list of them, either as JSON text, or a text.
+
+    Args:
+        value: of someone else.
+        default: the role of a text, and of what names none.
+        problems: gets what cannot be read.
+    """
+    notes = Problems() if problems is None else problems
+    found = as_json(value)
+    for place, row in enumerate([found] if isinstance(found, Mapping | str) else items(found), 1):
+        where = f"message {place}"
+        if isinstance(row, str) and default is not None:
+            yield Spoken(default, row)
+        elif isinstance(row, list | tuple) and len(row) == 2 and string(row[0]) in _ROLES:  # LangChain's ("user", "hi")
+            yield Spoken(_ROLES[row[0]], text_of(row[1]))
+        elif isinstance(row, Mapping):
+            yield from _message(_unwrapped(row), default, where, notes)
+        else:
+            notes.note(f"{where} is no object")
+
+
+def as_json(value: Any) -> Any:
+    """A value that some write as JSON text."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
+        try:
+            return parse(value.encode(errors="surrogatepass"))
+        except ValueError:
+            return value
+    return value
+
+
+def _unwrapped(row: JsonObject) -> JsonObject:
+    """The fields of a message that LangChain wrote as data or as a constructor, or that is an event of ADK's."""
+    inner = first(row, "data", "kwargs")
+    if isinstance(inner, Mapping) and "role" not in row:
+        return {"type": row.get("type"), **inner}
+    content = row.get("content")
+    return {**row, **content} if isinstance(content, Mapping) and "parts" in content else row
+
+
+def _message(row: JsonObject, default: Role | None, where: str, problems: Problems) -> Iterator[Spoken]:
+    kind = string(row.get("type"))
+    if kind in _CALL_ITEMS:
+        yield from _asked(_call(row, _CALL_ITEMS[kind], problems))
+        return
+    if kind.endswith("_call_output"):
+        yield Spoken("tool", results=(_result(row),))
+        return
+    if kind == "reasoning":
+        thought = text_of(first(row, "summary", "content"))
+        if thought:
+            yield Spoken("assistant", reasoning=thought)
+        return
+    role = next(
+        (_ROLES[one] for one in (_lower(row, "role"), _lower(row, "type"), _lower(row, "kind")) if one in _ROLES),
+        default,
+    )
+    if role is None:
+        problems.note(f"{where} has no known role and no known type")
+    else:
+        yield from _said(role, row, problems)
+
+
+class _Parts:
+    """The parts of a message by what they are; texts by their role."""
+
+    def __init__(self) -> None:
+        self.texts: dict[Role, list[Any]] = {}
+        self.calls: list[Any] = []
+        self.thoughts: list[str] = []
+        self.results: list[SpokenResult] = []
+
+    def add(self, part: Any, role: Role) -> None:
+        """Add a part of a message of this role."""
+        block = mapping(part)
+        kind = string(first(block, "type", "part_kind"))
+        call = first(block, "functionCall", "function_call")
+        result = first(block, "functionResponse", "function_response")
+        if kind in _CALLS or call is not None:
+            self.calls.append(block if call is None else call)
+        elif result is not None:
+            self.results.append(_result(mapping(result)))
+        elif kind in _RESULTS and (kind != _RETRY or block.get("tool_name")):
+            self.results.append(_result(block, failed=kind == _RETRY))
+        elif kind in _THOUGHTS or block.get("thought") is True:
+            self.thoughts.append(text_of(first(block, "thinking", "content", "text")))
+        else:
+            self.texts.setdefault(_ROLES.get(kind, role), []).append(part)
+
+
+def _said(role: Role, row: JsonObject, problems: Problems) -> Iterator[Spoken]:
+    content = as_json(first(row, "parts", "content", "text"))
+    found = _Parts()
+    if row.get("kind") == "request" and row.get("instructions"):
+        found.texts["system"] = [row["instructions"]]
+    for part in items(content) or [content]:
+        found.add(part, role)
+    if found.results or role == "tool":
+        yield Spoken("tool", results=tuple(found.results or [_result(row)]))
+    if role == "tool":
+        return
+    single = first(row, "function_call", "functionCall")
+    calls = [
+        *found.calls,
+        *items(as_json(first(row, "tool_calls", "toolCalls"))),
+        *([] if single is None else [single]),
+    ]
+    usage, about = (
+        first(row, "usage", "usage_metadata", "token_usage"),
+        {**mapping(row.get("response_metadata")), **row},
+    )
+    *others, (last, text) = [(one, text_of(said)) for one, said in found.texts.items()] or [(role, "")]
+    for other, words in others:
+        yield Spoken(other, words)
+    spoken = Spoken(
+        last,
+        text,
+        string(first(row, "reasoning_content", "reasoning")) or "\n".join(filter(None, found.thoughts)),
+        tuple(call for one in calls if (call := _call(one, "", problems)) is not None),
+        tokens=tokens_of(usage),
+        model=string(first(about, "model", "model_name", "model_version")) or None,
+        cost_usd=number(mapping(usage).get("cost")),
+    )
+    if spoken.text or spoken.reasoning or spoken.calls or spoken.tokens or not (found.results or calls):
+        yield spoken
+
+
+def _asked(call: SpokenCall | None) -> Iterator[Spoken]:
+    if call is not None:
+        yield Spoken("assistant", calls=(call,))
+
+
+def _call(call: Any, named: str, problems: Problems) -> SpokenCall | None:
+    row = mapping(call)
+    inner = {**row, **mapping(as_json(row.get("function")))}
+    native = string(first(inner, "name", "tool", "tool_name", "toolName")) or named
+    if not native:
+        problems.note("a tool call has no name")
+        return None
+    server = string(inner.get("server_label"))
+    native = f"mcp__{server}__{native}" if server else native
+    output, error = first(inner, "output", "result"), inner.get("error")
+    failed = error is not None or inner.get("status") == "failed"
+    return SpokenCall(
+        string(first(inner, "call_id", "id", "tool_call_id")),
+        native,
+        arguments_of(first(inner, "arguments", "input", "args", "action")),
+        string(inner.get("native_name")) or native,
+        output,
+        None if error is None else text_of(error),
+        "failed" if failed else "unknown" if output is None else "completed",
+        number(inner.get("duration_ms")),
+    )
+
+
+def _result(row: JsonObject, *, failed: bool = False) -> SpokenResult:
+    value = first(row, "content", "output", "response", "result", "parts")
+    says = [row.get(key) is True for key in ("is_error", "isError")] + [
+        _lower(row, key) in _FAILED for key in ("status", "outcome")
+    ]
+    hidden = isinstance(value, str) and value.startswith(_HIDDEN_ERROR)
+    if isinstance(value, Mapping) and value.keys() == {"error"}:  # as Gemini's API has errors
+        value, failed = value["error"], True
+    identity = string(first(row, "tool_call_id", "tool_use_id", "call_id", "id"))
+    return SpokenResult(identity, value, failed or hidden or any(says), string(first(row, "name", "tool_name")))
+
+
+def _lower(row: JsonObject, key: str) -> str:
+    return string(row.get(key)).lower()
