@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from contextlib import ExitStack
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 
 import httpx
 import pytest
 
 from agentv.extensions.labels.keeping import LabelFiles
+from agentv.extensions.labels.ratings import ratings_of_run
 from agentv.extensions.team.push.connection import Connection
 from agentv.extensions.team.push.labels import pull_labels
 from agentv.extensions.team.push.pushing import RunPush, redactor_of
@@ -16,7 +18,9 @@ from agentv.extensions.team.push.remote import Remote
 from agentv.extensions.team.server.serving import copying
 from agentv.extensions.team.store.audit import audit_lines
 from doubles.judged_runs import judged_run
+from doubles.stored_runs import write_run
 from doubles.team_servers import is_complete, team_server_in, wait_for
+from doubles.trials import finished, trial
 
 
 class Person(httpx.Client):
@@ -33,26 +37,71 @@ class Person(httpx.Client):
     def queue(self, run):
         return self.get("/projects/support/api/labels/queue", params={"run": run})
 
+    def ratings(self, run):
+        found = self.get(f"/projects/support/api/runs/{run}/ratings").json()["ratings"]
+        return {one["person"]: (one["thumb"], one["comment"], one["mine"]) for one in found}
+
+    def rate(self, run, cell, **said):
+        body = {name: cell[name] for name in ("key", "output_sha256")}
+        headers = {"X-Agentv-Token": self.token}
+        return self.post(f"/projects/support/api/runs/{run}/ratings", json={**body, **said}, headers=headers)
+
     def label(self, run, verdict, queued, token=None):
         body = {"run": run, "id": queued["answer"]["id"], "verdict": verdict}
         headers = {"X-Agentv-Token": token or self.token}
         return self.post("/projects/support/api/labels", json=body, headers=headers)
 
 
-def test_two_people_label_one_answer_in_the_pages_and_a_laptop_pulls_both_labels(tmp_path):
-    laptop, other = tmp_path / "laptop", tmp_path / "other"
-    laptop.mkdir()
-    run = judged_run(laptop, [True, False, True])
+@contextmanager
+def people_of(tmp_path, run):
+    """A server with a run, a connection to push and pull, the server's copies, and ana, ben, and eve, who may only read."""
     with ExitStack() as closing:
         server = closing.enter_context(team_server_in(tmp_path / "server"))
         connection = closing.enter_context(Connection(Remote.of(server.address, server.token("push", "read"))))
         copies = closing.enter_context(copying(server.state, server.data, pytest.fail))
-        RunPush(laptop / ".agentv/results" / run, connection, redactor_of({}, "")).push()
-        wait_for(lambda: is_complete(copies.root("support") / ".agentv/results" / run))
-        people = [Person(server, name, "read", "label") for name in ("ana", "ben")]
-        eve = Person(server, "eve", "read")
-        for one in (*people, eve):
+        RunPush(run, connection, redactor_of({}, "")).push()
+        wait_for(lambda: is_complete(copies.root("support") / ".agentv/results" / run.name))
+        people = [
+            Person(server, name, *scopes)
+            for name, *scopes in (("ana", "read", "label"), ("ben", "read", "label"), ("eve", "read"))
+        ]
+        for one in people:
             closing.callback(one.close)
+        yield server, connection, copies, people
+
+
+def test_two_people_rate_one_answer_at_once_and_each_sees_the_other(tmp_path):
+    laptop, home = tmp_path / "laptop", tmp_path / "home"
+    laptop.mkdir()
+    run = "20261121T140322Z-aaaa"
+    record = {"suites": [{"name": "refunds"}]}
+    write_run(laptop / ".agentv/results" / run, [finished(trial=trial("c0")), finished(trial=trial("c1"))], record)
+    with people_of(tmp_path, laptop / ".agentv/results" / run) as (_, connection, _, (ana, ben, eve)):
+        cell = eve.get(f"/projects/support/api/runs/{run}/grid").json()["rows"][0]["cells"][0]
+        with ThreadPoolExecutor(4) as together:
+            said = [(one, number) for number in range(4) for one in (ana, ben)]
+            answers = list(together.map(lambda each: each[0].rate(run, cell, thumb="down", comment=f"{each[1]}"), said))
+        assert {one.status_code for one in answers} == {200}
+        ana.rate(run, cell, thumb="up", comment="fine")
+        assert ben.rate(run, cell, comment="too long").status_code == 200
+        mine, other = ("up", "fine"), ("", "too long")
+        assert ana.ratings(run) == {ana.actor: (*mine, True), ben.actor: (*other, False)}
+        assert ben.ratings(run) == {ana.actor: (*mine, False), ben.actor: (*other, True)}
+        assert eve.ratings(run) == {ana.actor: (*mine, False), ben.actor: (*other, False)}
+        assert eve.rate(run, cell, thumb="up").json()["error"]["code"] == "read-only"
+        assert [row["id"] for row in eve.get(f"/projects/support/api/runs/{run}/grid?show=rated").json()["rows"]] == [
+            "c0"
+        ]
+        pull_labels(home, connection)
+        found = ratings_of_run(laptop / ".agentv/results" / run, LabelFiles(home))
+        assert [sorted(one.note for one in given) for given in found.values()] == [["fine", "too long"]]
+
+
+def test_two_people_label_one_answer_in_the_pages_and_a_laptop_pulls_both_labels(tmp_path):
+    laptop, other = tmp_path / "laptop", tmp_path / "other"
+    laptop.mkdir()
+    run = judged_run(laptop, [True, False, True])
+    with people_of(tmp_path, laptop / ".agentv/results" / run) as (server, connection, copies, (*people, eve)):
         ana, ben = people
         seen = [one.queue(run).json() for one in people]
         assert seen[0]["answer"]["id"] == seen[1]["answer"]["id"]
