@@ -51,6 +51,35 @@ test("a case on two targets counts once, by the worse of its rows", () => {
   assert.equal(casesAndRows(distinctCases(rows), rows.length), "1 case in 2 rows");
 });
 
+test("cases of one name in two files are two, and are matched by their files", () => {
+  const both = (first, second) => [
+    oneCase("a", { file: 0, path: "a.yaml", statuses: [first] }),
+    oneCase("a", { file: 1, path: "b.yaml", statuses: [second] }),
+  ];
+  const [run, base] = [{ cases: both("passed", "failed") }, { cases: both("failed", "failed").reverse() }];
+  assert.equal(distinctCases(run.cases), 2);
+  assert.deepEqual(matchRuns(run, base), []);
+  assert.deepEqual(
+    run.cases.map(({ change }) => change),
+    ["better", "same"],
+  );
+});
+
+test("the order of the files is that of their numbers, then of cases and columns", () => {
+  const orders = [
+    [1, 1, 0, 0, -1],
+    [0, 2, 0, 0, -1],
+    [0, 1, 0, 1, -1],
+    [0, 1, 0, 0, -1],
+  ];
+  const cases = orders.map((order, place) => oneCase(`c${place}`, { order }));
+  const found = chosenCases({ cases, tables: { assertions: [] } }, { ...emptyChoice(), order: "file" });
+  assert.deepEqual(
+    found.map(({ id }) => id),
+    ["c3", "c2", "c1", "c0"],
+  );
+});
+
 test("an address leads back to its case, whatever its names contain", () => {
   const names = ["a/b?c#d", "ä é", "..", "%2F", "a~2", "\ud800"];
   const cases = [...names, ...names].map((id) => oneCase(id));

@@ -22,9 +22,11 @@ class FileOrder:
 
     Args:
         record: `run.json` of the run.
+        root: absolute path of the repository root, which paths in it are relative to; empty: all paths are.
     """
 
-    def __init__(self, record: JsonObject) -> None:
+    def __init__(self, record: JsonObject, root: str = "") -> None:
+        self._root = f"{root}/"
         suites = objects_in(record.get("suites"))
         self._suites = _ranks((one.get("path") or None, one.get("name")) for one in suites)
         self._prompts = _ranks(_names(suites, "prompts", "id"))
@@ -33,11 +35,15 @@ class FileOrder:
 
     def key(self, row: Row) -> bytes:
         """A key to sort by. Rows of older versions, which do not know their case's position, have one in common."""
-        suite = _rank(self._suites, (row.eval_path, row.suite))
+        suite = self.suite(row.eval_path, row.suite)
         if not row.position:
             return _PACKED.pack(suite, 0, 0, 0, 0, 0)
         column = self.column(row.prompt_id, row.target, row.variant)
         return _PACKED.pack(suite, row.position, *column, row.sample)
+
+    def suite(self, path: str | None, name: str) -> int:
+        """What to sort a suite by."""
+        return _rank(self._suites, (path and path.removeprefix(self._root), name))
 
     def column(self, prompt: str | None, target: str, variant: str | None) -> tuple[int, int, int]:
         """What to sort the prompts, targets and variants of a case by."""

@@ -30,6 +30,7 @@ from agentv.extensions.view.index.case_writer import CaseWriter
 from agentv.extensions.view.index.natural import natural_key
 from agentv.extensions.view.index.sealing import is_sealed, seal
 from agentv.model.values.hashes import text_hash
+from agentv.store.rows.ordering import FileOrder
 from agentv.store.totals.tally import STATUSES
 
 _GRADED = frozenset({"passed", "shown"})
@@ -55,12 +56,19 @@ class CaseIndex:
         read: how far the rows are read.
         totals: counts over its cases.
         grid: its cases as rows and cells.
+        order: of its suites and of what their cases run with.
     """
 
     def __init__(
-        self, database: sqlite3.Connection, *, writable: bool = False, columns: CaseColumns | None = None
+        self,
+        database: sqlite3.Connection,
+        order: FileOrder,
+        *,
+        writable: bool = False,
+        columns: CaseColumns | None = None,
     ) -> None:
         self._database = database
+        self.order = order
         database.executescript(SETTINGS)
         self.read = ReadState(*database.execute("SELECT place, trials, fingerprint FROM read").fetchone())
         self._columns = columns or CaseColumns.of(database, self.read.next_trial, writable=writable)
@@ -68,7 +76,8 @@ class CaseIndex:
         self._writer = CaseWriter(database, self._columns, self._ids)
         database.create_function("natural_key", 1, natural_key, deterministic=True)
         database.create_function("suite_name", 1, lambda number: self._writer.group(number).suite, deterministic=True)
-        database.create_function("suite_file", 1, self._file_of, deterministic=True)
+        database.create_function("suite_rank", 1, self._suite_rank, deterministic=True)
+        database.create_function("column_rank", 1, self._column_rank, deterministic=True)
         assertions = self._writer.assertions.all
         tables = IndexTables(self.groups, assertions, self.grades, lambda: self.read.next_trial)
         self._chooser = CaseChooser(database, self._columns, tables, self._ids)
@@ -76,14 +85,14 @@ class CaseIndex:
         self.grid = CaseGrid(database, self._columns, self._chooser)
 
     @classmethod
-    def create(cls, path: Path) -> CaseIndex:
+    def create(cls, path: Path, order: FileOrder) -> CaseIndex:
         """An empty index in a new file."""
         database = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
         database.executescript(UNSAFE_WRITES + SCHEMA + SET_VERSION)
-        return cls(database, writable=True)
+        return cls(database, order, writable=True)
 
     @classmethod
-    def open(cls, path: Path, *, writable: bool = False) -> CaseIndex | None:
+    def open(cls, path: Path, order: FileOrder, *, writable: bool = False) -> CaseIndex | None:
         """The index in a file; None where there is none, or it is none of ours."""
         database = _checked(path, writable=writable)
         if database is None:
@@ -91,7 +100,7 @@ class CaseIndex:
         with suppress(sqlite3.Error, TypeError, ValueError):
             if writable:
                 database.executescript(UNSAFE_WRITES)
-            return cls(database, writable=writable)
+            return cls(database, order, writable=writable)
         database.close()
         return None
 
@@ -163,7 +172,7 @@ class CaseIndex:
         copy = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
         copy.executescript(UNSAFE_WRITES)
         self._database.backup(copy)
-        return CaseIndex(copy, writable=True)
+        return CaseIndex(copy, self.order, writable=True)
 
     def twin(self, path: Path) -> CaseIndex:
         """An index in a copy of this one's file, which has its columns in memory in common with this one."""
@@ -172,7 +181,7 @@ class CaseIndex:
         shutil.copyfile(self._path, path)
         database = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
         database.executescript(UNSAFE_WRITES)
-        return CaseIndex(database, columns=self._columns)
+        return CaseIndex(database, self.order, columns=self._columns)
 
     def numbers(self, choice: CaseChoice) -> array[int]:
         """The numbers of the chosen cases in their order."""
@@ -233,10 +242,13 @@ class CaseIndex:
         for number, value in self._database.execute("SELECT number, value FROM grades"):
             yield number, _numbers.decode(value)
 
-    def _file_of(self, number: int) -> str:
-        """The eval file of a group, and its suite, as suites are ordered."""
+    def _suite_rank(self, number: int) -> int:
         group = self._writer.group(number)
-        return f"{group.path}\0{group.suite}"
+        return self.order.suite(group.path, group.suite)
+
+    def _column_rank(self, number: int) -> str:
+        group = self._writer.group(number)
+        return "".join(f"{rank:08x}" for rank in self.order.column(group.prompt, group.target, group.variant))
 
     def _one(self, question: str, value: int) -> int | None:
         found = self._database.execute(question, (value,)).fetchone()

@@ -16,7 +16,7 @@ _SEVERITY: tuple[Status, ...] = ("failed", "errored", "skipped", "shown", "passe
 _RANK = " ".join(f"WHEN {CODES[status]} THEN {rank}" for rank, status in enumerate(_SEVERITY))
 _ORDERS: dict[CaseOrder, tuple[str, ...]] = {
     "worst": (f"CASE status {_RANK} END", "ifnull(score, 2)"),
-    "file": ('suite_file("group")', "position"),
+    "file": ('suite_rank("group")', "position", 'column_rank("group")'),
     "name": ('suite_name("group")', "natural_key(id)"),
     "slowest": ("-duration",),
     "costliest": ("-ifnull(cost, -1)",),
@@ -29,7 +29,10 @@ _HELD = 2
 
 
 class CaseOrders:
-    """Sorts cases of an index. Needs the functions `suite_name`, `suite_file` and `natural_key` of its database."""
+    """Sorts cases of an index.
+
+    Needs the functions `suite_name`, `suite_rank`, `column_rank` and `natural_key` of its database.
+    """
 
     def __init__(self, database: sqlite3.Connection, columns: CaseColumns) -> None:
         self._database = database

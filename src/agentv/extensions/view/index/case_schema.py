@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-VERSION = 5
+VERSION = 6
 
 SCHEMA = """
 CREATE TABLE read (            -- one row: how far index.jsonl is read

@@ -8,8 +8,9 @@ from typing import Any
 
 from agentv.extensions.view.early_ends import early_facts
 from agentv.model.run.cases import Sample, sample_of
-from agentv.model.run.clusters import CASE, TrialCluster, cluster_of, key_of_cluster
+from agentv.model.run.clusters import TrialCluster, cluster_of, key_of_cluster
 from agentv.model.run.trial import Score, Status, Trial, TrialResult
+from agentv.model.values.values import JsonObject, objects_in
 from agentv.reports.run.formatting import check
 from agentv.reports.run.trial_view import cut_words, trial_view
 from agentv.reports.text.escaping import one_line
@@ -57,25 +58,42 @@ class Entries:
     """Entries of the trials of one run in a page. Only scores and gates of samples are held in memory.
 
     Attributes:
+        root: absolute path of the repository root, which files are shown from.
+        files: (suite, eval file): two files may have suites of one name.
         assertions: (type, name) of those that were seen; no name where there are too many.
     """
 
-    suites: TextNumbers = field(default_factory=TextNumbers)
+    root: str = ""
+    files: TextNumbers = field(default_factory=TextNumbers)
     targets: TextNumbers = field(default_factory=TextNumbers)
     prompts: TextNumbers = field(default_factory=TextNumbers)
     tags: TextNumbers = field(default_factory=TextNumbers)
     variants: TextNumbers = field(default_factory=TextNumbers)
     assertions: TextNumbers = field(default_factory=TextNumbers)
     clusters: TextNumbers = field(default_factory=TextNumbers)
-    _homes: dict[str, str] = field(default_factory=dict)
     _groups: dict[tuple[object, ...], _SampledCase] = field(default_factory=dict)
+
+    @classmethod
+    def of_run(cls, record: JsonObject, root: str) -> Entries:
+        """Those of a run, with what its suites name numbered in their order: what the page sorts by."""
+        entries = cls(root)
+        for suite in objects_in(record.get("suites")):
+            entries.files.of((suite.get("name"), suite.get("path")))
+            for table, kind, name in (
+                (entries.targets, "targets", "name"),
+                (entries.prompts, "prompts", "id"),
+                (entries.variants, "variants", "name"),
+            ):
+                for one in objects_in(suite.get(kind)):
+                    table.of(one.get(name))
+        return entries
 
     def short(self, result: TrialResult) -> list[Any]:
         """Fields for the list and its filters; `browser/data/file_run.js` names their positions."""
         trial, case = result.trial, result.trial.case
         return [
             case.id,
-            self.suites.of(trial.suite.name),
+            self.files.of((trial.suite.name, from_root(self.root, trial.suite.path))),
             self.targets.of(trial.target.name),
             -1 if case.prompt_id is None else self.prompts.of(case.prompt_id),
             trial.sample,
@@ -97,8 +115,8 @@ class Entries:
 
     def tables(self) -> dict[str, Any]:
         """Tables of the entries' numbers, and the verdicts and results of cases with several samples."""
-        tables = {"suites": self.suites, "targets": self.targets, "prompts": self.prompts, "tags": self.tags}
-        tables["variants"] = self.variants
+        tables = {"files": self.files, "targets": self.targets, "prompts": self.prompts, "variants": self.variants}
+        tables["tags"] = self.tags
         return {
             **{name: list(table.numbers) for name, table in tables.items()},
             "assertions": list(self.assertions.numbers),
@@ -108,12 +126,10 @@ class Entries:
         }
 
     def _cluster(self, trial: Trial) -> int:
-        """The number of its cluster; −1 where that is its case, which the page knows by its suite's name and its id."""
-        suite, row = trial.suite, TrialCluster.of(trial)
+        """The number of its cluster; −1 where that is its case."""
+        row = TrialCluster.of(trial)
         by = key_of_cluster(row)
-        if by is None and self._homes.setdefault(suite.name, suite.path) == suite.path:
-            return -1
-        return self.clusters.of((by or CASE, cluster_of(row)))
+        return -1 if by is None else self.clusters.of((by, cluster_of(row)))
 
     def _assertion(self, score: Score) -> int:
         entry = score.entry
@@ -134,6 +150,11 @@ class Entries:
             group = self._groups[key] = _SampledCase(len(self._groups), rule_of(trial))
         group.samples.append(sample_of(result))
         return group.number
+
+
+def from_root(root: str, path: str) -> str:
+    """A path as it is shown, from the root of its repository."""
+    return path.removeprefix(root.rstrip("/") + "/") if root else path
 
 
 def teaser(result: TrialResult) -> str:

@@ -67,9 +67,7 @@ def render(
 
 def _data(report: HtmlReport, number: int) -> Iterator[str]:
     """The trials of one run, as pairs of elements: what the list needs, and the rest; then what their numbers mean."""
-    entries = Entries()
-    for name in report.variants():
-        entries.variants.of(name)
+    entries = Entries.of_run(report.record, report.root)
     failures = FailureGroups()
     short: list[str] = []
     rest: list[str] = []

@@ -10,7 +10,7 @@ from agentv.model.run.labelled.corrected import CorrectedRates
 from agentv.model.run.matrix import RunMatrix
 from agentv.model.run.summary import Summary
 from agentv.model.run.trial import TrialResult
-from agentv.model.values.values import Json, JsonObject, objects_in
+from agentv.model.values.values import Json, JsonObject
 from agentv.reports.run.corrected import corrected_lines, gate_line, unchecked_words
 from agentv.reports.run.matrix import matrix_data
 
@@ -66,13 +66,6 @@ class HtmlReport:
             return cls(run_id, record, summary, results, root)
         labels = tuple(_label_lines(summary))
         return cls(run_id, record, summary.as_json(), results, root, matrix=summary.matrix, labels=labels)
-
-    def variants(self) -> list[str]:
-        """The names of the variants that ran, in the order of the suites."""
-        ran, suites = (self.summary or {}).get("by_variant"), objects_in(self.record.get("suites"))
-        named = (one.get("name") for suite in suites for one in objects_in(suite.get("variants")))
-        known = ran if isinstance(ran, dict) else {}
-        return list(dict.fromkeys(name for name in named if isinstance(name, str) and name in known))
 
     def facts(self) -> dict[str, Json]:
         """Facts about the run for the page."""

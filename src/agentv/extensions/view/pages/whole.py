@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from agentv.extensions.view.pages.entries import state
+from agentv.extensions.view.pages.entries import from_root, state
 from agentv.model.run.grade import Check
 from agentv.model.run.trial import Score, TrialResult
 from agentv.model.values.message import Message
@@ -33,7 +33,7 @@ def whole(result: TrialResult, root: str) -> dict[str, Any]:
 def _case(result: TrialResult, root: str) -> dict[str, Any]:
     trial, case = result.trial, result.trial.case
     return {
-        "path": _from(root, trial.suite.path),
+        "path": from_root(root, trial.suite.path),
         "line": case.span.line if case.span else None,
         "description": case.description,
         "criteria": case.criteria,
@@ -118,7 +118,7 @@ def _grade(score: Score, root: str, shown: Sequence[str], output: str) -> dict[s
         "error": _failure(grade.error),
         "details": grade.details,
         "duration_ms": round(score.duration_ms, 1) if score.duration_ms >= 1 else None,
-        "source": f"{_from(root, entry.span.file)}:{entry.span.line}" if entry.span else None,
+        "source": f"{from_root(root, entry.span.file)}:{entry.span.line}" if entry.span else None,
     }
     return _without_empty(grade_json)
 
@@ -180,10 +180,6 @@ def _shortened(text: str | None) -> Any:
     if text is None or len(text) <= KEPT:
         return text
     return {"cut": text[:KEPT], "length": len(text)}
-
-
-def _from(root: str, path: str) -> str:
-    return path.removeprefix(root.rstrip("/") + "/") if root else path
 
 
 def _without_empty(values: dict[str, Any]) -> dict[str, Any]:

@@ -17,9 +17,8 @@ from agentv.extensions.view.viewed.growing import GrowingRun
 from agentv.model.run.labelled.labels import answer_sha256
 from agentv.model.run.trial import Status, TrialResult
 from agentv.model.values.message import Message
-from agentv.store.files.directory import INDEX, RUN, read_document
+from agentv.store.files.directory import INDEX
 from agentv.store.files.lines import lines_at
-from agentv.store.rows.ordering import FileOrder
 from agentv.store.rows.results import read_results_at
 
 MOST = 200
@@ -180,7 +179,7 @@ def page_of_grid(
         changed = beside.changed if beside else b""
         name = ("grid", choice, query.show, changed, rated)
         chosen = run.remember(name, lambda index: _rows(index.grid, query, choice, changed, rated))
-        columns = _columns(run, index)
+        columns = _columns(index)
         shown = chosen.rows[query.start : query.start + query.limit]
         by_row = index.grid.cells(shown, choice)
         entries = {one.number: one for one in index.entries([number for row in shown for number in by_row[row]])}
@@ -255,11 +254,10 @@ def _beside(run: GrowingRun, base: GrowingRun) -> Beside:
         return run.remember(name, lambda index: index.grid.beside(before.grid), _BASE)
 
 
-def _columns(run: GrowingRun, index: CaseIndex) -> list[GridColumn]:
+def _columns(index: CaseIndex) -> list[GridColumn]:
     """What cases ran with, in the order in which `run.json` names prompts, targets and variants."""
-    order = FileOrder(read_document(run.path / RUN))
     columns = dict.fromkeys(GridColumn.of(group) for _, group in index.groups())
-    return sorted(columns, key=lambda one: order.column(one.prompt, one.target, one.variant))
+    return sorted(columns, key=lambda one: index.order.column(one.prompt, one.target, one.variant))
 
 
 class _Reader:

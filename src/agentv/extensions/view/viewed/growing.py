@@ -28,7 +28,8 @@ from agentv.model.run.summary import Summary
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.values import JsonObject
 from agentv.reports.run.failures import FailureGroup, FailureGroups
-from agentv.store.files.directory import INDEX, VIEWED, is_being_written
+from agentv.store.files.directory import INDEX, RUN, VIEWED, is_being_written, read_document
+from agentv.store.rows.ordering import FileOrder
 from agentv.store.rows.results import read_results_at
 
 T = TypeVar("T")
@@ -259,13 +260,16 @@ class GrowingRun:
     def _take(self, finished: Path) -> bool:
         """Continue with a finished index; return whether it could be stored beside the rows."""
         path = self.path / VIEWED if put_beside_rows(finished, self.path) else finished
-        opened = CaseIndex.open(path)
-        if opened is None or self._index is None:
+        if self._index is None:
+            return True
+        order = self._index.order
+        opened = CaseIndex.open(path, order)
+        if opened is None:
             return True
         if path == finished:
             opened.close()
             finished.replace(self._temporary)
-            opened = CaseIndex.open(self._temporary, writable=True)
+            opened = CaseIndex.open(self._temporary, order, writable=True)
         self._index.close()
         self._index, self._kept = opened, path != finished
         if self._kept:
@@ -287,7 +291,7 @@ class GrowingRun:
             if found is None or _is_another(found, index, self._file, self._inode) or _rewritten(found, self._seen):
                 self._generation += bool(index.read.place)
                 self._begin_again()
-                current = self._index = CaseIndex.create(self._temporary)
+                current = self._index = CaseIndex.create(self._temporary, self._order())
             return found is not None and self._read_batch(found, current)
 
     def _read_batch(self, found: FileState, index: CaseIndex) -> bool:
@@ -310,14 +314,20 @@ class GrowingRun:
         """The index that was kept beside the rows, where it is of them; else an empty one."""
         with suppress(StoreError, OSError):
             state = state_of(self._file)
-            found = kept_index(self.path, state)
+            found = kept_index(self.path, state, self._order())
             if found is not None and state is not None and not _is_another(state, found[0], self._file, self._inode):
                 self._kept, self._inode = True, state.inode
                 self._collected = Collected(None, None)
                 self._problem = found[1]
                 return found[0]
         self._temporary.unlink(missing_ok=True)
-        return CaseIndex.create(self._temporary)
+        return CaseIndex.create(self._temporary, self._order())
+
+    def _order(self) -> FileOrder:
+        """The order of the files of the run; one whose `run.json` cannot be read has that of its rows."""
+        with suppress(StoreError):
+            return FileOrder(read_document(self.path / RUN), self.root)
+        return FileOrder({})
 
     def _cursor(self, place: int) -> str:
         """Names a place in the rows; of rows that were replaced in the same file, another generation."""

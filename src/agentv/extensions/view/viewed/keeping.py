@@ -15,6 +15,7 @@ from agentv.extensions.view.viewed.index_facts import save_facts
 from agentv.extensions.view.viewed.saved_failures import written_groups
 from agentv.reports.run.failures import FailureGroups
 from agentv.store.files.directory import INDEX, VIEWED
+from agentv.store.rows.ordering import FileOrder
 
 _ROWS_FILE = "rows file"
 """What an index keeps of the file that it was made of."""
@@ -24,12 +25,12 @@ _LARGE = 8_000_000
 """Bytes of rows that are not read for the list of runs."""
 
 
-def kept_index(run: Path, state: FileState | None) -> tuple[CaseIndex, str] | None:
+def kept_index(run: Path, state: FileState | None, order: FileOrder) -> tuple[CaseIndex, str] | None:
     """The index beside the rows, and why some of them are left out of it; None: none is of these rows.
 
     An index that somebody changed is none.
     """
-    found = CaseIndex.open(run / VIEWED)
+    found = CaseIndex.open(run / VIEWED, order)
     if found is None or state is None:
         return None
     with suppress(sqlite3.Error):

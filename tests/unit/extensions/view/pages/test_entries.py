@@ -13,8 +13,8 @@ def test_what_repeats_is_written_once():
     assert [row[0] for row in rows] == ["c0", "c1", "c2"]
     assert len({tuple(map(str, row[1:4])) for row in rows}) == 1
     tables = entries.tables()
-    assert (tables["suites"], tables["targets"], tables["prompts"], tables["tags"]) == (
-        ["refunds"],
+    assert (tables["files"], tables["targets"], tables["prompts"], tables["tags"]) == (
+        [("refunds", "/repo/evals/refund.eval.yaml")],
         ["gpt"],
         [],
         ["fast"],

@@ -162,16 +162,17 @@ def of_two_files(**statuses):
 
 
 def test_cases_of_two_files_are_matched_by_file_whatever_ended_first(tmp_path):
-    add_run(tmp_path, BASE, of_two_files(one="passed", two="failed"))
-    add_run(tmp_path, RUN, of_two_files(two="failed", one="failed"))
+    record = {"suites": [{"name": "refunds", "path": f"{name}.yaml"} for name in ("two", "one")]}
+    add_run(tmp_path, BASE, of_two_files(one="passed", two="failed"), **record)
+    add_run(tmp_path, RUN, of_two_files(two="failed", one="failed"), **record)
     with viewed(tmp_path) as client:
         found = client.get(f"/api/runs/{RUN}/grid?against={BASE}").json()
     cells = [row["cells"][0] for row in found["rows"]]
     assert found["changed"] == 1
     assert [(cell["answer"]["text"], cell["base"]["answer"]["text"]) for cell in cells] == [
-        ("one failed", "one passed"),
         ("two failed", "two failed"),
-    ]
+        ("one failed", "one passed"),
+    ], "in the order of run.json"
 
 
 def test_the_only_target_of_two_runs_may_have_another_name_as_in_a_comparison(tmp_path):

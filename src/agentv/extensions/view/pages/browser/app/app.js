@@ -10,7 +10,7 @@ import { JudgeScreen } from "../judge/judge_screen.js";
 import { labelAddress } from "../label/draw.js";
 import { LabelScreen } from "../label/label_screen.js";
 import { Frame } from "../page/frame.js";
-import { listenToKeys } from "../page/keyboard.js";
+import { listenToKeys, RUN_KEYS } from "../page/keyboard.js";
 import { problemBox } from "../page/loading.js";
 import { PromptScreen } from "../prompts/prompt_screen.js";
 import { PromptsScreen } from "../prompts/prompts_screen.js";
@@ -46,20 +46,12 @@ const OFFERED = [
 /** @type {[string, string][]} */
 const KEYS = [
   ["Ctrl+K", "go to a page or a run, or do something; also :"],
-  ["/", "search"],
-  ["j", "next run or case"],
-  ["k", "previous run or case"],
-  ["Enter", "open the selected one"],
+  ...RUN_KEYS,
+  ["1, 0, c", "in the grid: rate the selected answer good or bad (again: take that back), or comment on it"],
   ["x", "choose the selected run, to compare it"],
-  ["[ and ]", "previous and next sample"],
-  ["m", "answers as Markdown, or as text"],
-  ["e", "show in the answer what a check found; again: the next check"],
   ["r", "run the case now, with --run"],
-  ["t", "light, dark, or system theme"],
-  ["Esc", "leave the search, then the page"],
-  ["1, 0, u", "label an answer: pass, fail, unsure; digits give points where the rubric has a scale"],
+  ["1, 0, u", "while labelling: pass, fail, unsure; digits give points where the rubric has a scale"],
   ["n, b", "while labelling: write a note, go back"],
-  ["?", "show these keys"],
 ];
 
 export class App {

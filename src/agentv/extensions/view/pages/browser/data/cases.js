@@ -4,17 +4,19 @@ import { count } from "./numbers.js";
 
 // `early`, of a case whose samples may end early: why they did, and bounds of its rate; its mean score leans to one side.
 export function caseOf(trials, status, early = null) {
-  const { id, suite, target, prompt, variant, tags, teaser, sha, position } = trials[0];
+  const { id, file, suite, path, target, prompt, variant, tags, teaser, sha, order } = trials[0];
   return {
     id,
+    file,
     suite,
+    path,
     target,
     prompt,
     variant,
     tags,
     teaser,
     sha,
-    position,
+    order,
     trials,
     status,
     early,
@@ -46,7 +48,7 @@ export function isFlaky(one) {
   return passedSamples(one) > 0 && passedSamples(one) < judged;
 }
 
-export const WORST = ["errored", "failed", "skipped", "shown", "passed"];
+const WORST = ["errored", "failed", "skipped", "shown", "passed"];
 
 /** Whether cases of a run have several rows: one for each target, prompt and variant. */
 export function severalRows({ counts: { distinct, rows } }) {
@@ -59,14 +61,9 @@ export function countsOf(rows) {
   return counts;
 }
 
-// What each case came to: the worst of its rows.
+/** What each case came to: the worst of its rows. @param {any[]} rows */
 export function countsOfCases(rows) {
-  const worst = new Map();
-  for (const one of rows) {
-    const key = caseKey(one);
-    if (!worst.has(key) || WORST.indexOf(one.status) < WORST.indexOf(worst.get(key).status)) worst.set(key, one);
-  }
-  return countsOf([...worst.values()]);
+  return countsOf([...Map.groupBy(rows, caseKey).values()].map((cells) => together(cells.map(({ status }) => status))));
 }
 
 // A case has a row for each target, prompt and variant that it ran with.
@@ -74,8 +71,30 @@ export function distinctCases(rows) {
   return new Set(rows.map(caseKey)).size;
 }
 
-export function caseKey({ suite, id }) {
-  return JSON.stringify([suite, id]);
+/** @param {{ file?: number, id: string }} one @returns {string} */
+export function caseKey({ file, id }) {
+  return `${file} ${id}`;
+}
+
+/** How a case ended in several columns; `different`: they disagree. @param {string[]} statuses */
+export function together(statuses) {
+  const ended = new Set(statuses);
+  const graded = ["passed", "failed", "errored"].filter((status) => ended.has(status));
+  return { status: WORST.find((status) => ended.has(status)), different: graded.length > 1 };
+}
+
+/** The variables of a trial as texts, after them the metadata of its case. @returns {Record<string, string>} */
+export function variablesOf({ vars, metadata }) {
+  const more = Object.entries(metadata ?? {}).map(([name, value]) => [`metadata.${name}`, value]);
+  const all = [...Object.entries(vars ?? {}), ...more];
+  return Object.fromEntries(
+    all.map(([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)]),
+  );
+}
+
+/** What the user said last; what there is at all, where nobody asked. */
+export function askedIn({ input }) {
+  return ((input ?? []).filter(({ role }) => role === "user").at(-1) ?? input?.at(-1))?.text ?? "";
 }
 
 // `12 cases`, `12 cases in 48 rows`.

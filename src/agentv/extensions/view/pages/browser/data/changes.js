@@ -1,14 +1,23 @@
 // What changed between two runs.
 
-// Matched as `agentv compare` does: by suite and case; by target and variant unless both runs have a single one, and by
+// Matched as `agentv compare` does: by suite and case, with the file of a suite whose name another file has too; by target and variant unless both runs have a single one, and by
 // prompt unless both have a single one in that suite.
 export function matchRuns(run, base) {
-  const single = (name) => [run, base].every(({ cases }) => new Set(cases.map((one) => one[name])).size === 1);
+  const runs = [run, base];
+  const single = (name) => runs.every(({ cases }) => new Set(cases.map((one) => one[name])).size === 1);
   const [target, variant] = [single("target"), single("variant")];
-  const prompts = [run, base].map(promptsBySuite);
+  const [prompts, files] = ["prompt", "path"].map((name) => runs.map((one) => namesBySuite(one, name)));
   const prompt = (one) => (prompts.every((found) => found.get(one.suite)?.size === 1) ? null : one.prompt);
+  const file = (one) => (files.some((found) => found.get(one.suite)?.size > 1) ? one.path : null);
   const key = (one) =>
-    JSON.stringify([one.suite, one.id, prompt(one), variant ? null : one.variant, target ? null : one.target]);
+    JSON.stringify([
+      one.suite,
+      file(one),
+      one.id,
+      prompt(one),
+      variant ? null : one.variant,
+      target ? null : one.target,
+    ]);
   const earlier = new Map(base.cases.map((one) => [key(one), one]));
   for (const one of run.cases) {
     one.base = earlier.get(key(one)) ?? null;
@@ -18,9 +27,10 @@ export function matchRuns(run, base) {
   return [...earlier.values()];
 }
 
-function promptsBySuite({ cases }) {
+// The prompts, or the files, that cases of each suite have.
+function namesBySuite({ cases }, name) {
   const found = new Map();
-  for (const one of cases) found.set(one.suite, (found.get(one.suite) ?? new Set()).add(one.prompt));
+  for (const one of cases) found.set(one.suite, (found.get(one.suite) ?? new Set()).add(one[name]));
   return found;
 }
 

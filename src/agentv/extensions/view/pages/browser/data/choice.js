@@ -125,12 +125,18 @@ const SEVERITY = { failed: 0, errored: 1, skipped: 2, shown: 3, passed: 4 };
 const CHANGE_RANK = { worse: 0, lower: 1 };
 export const byName = new Intl.Collator("en", { numeric: true });
 
+/** Compare two lists of numbers of the same length. */
+export function byPlaces(one, other) {
+  const at = one.findIndex((number, place) => number !== other[place]);
+  return at < 0 ? 0 : one[at] - other[at];
+}
+
 const COMPARISONS = {
   worst: (one, other) =>
     (CHANGE_RANK[one.change] ?? 2) - (CHANGE_RANK[other.change] ?? 2) ||
     SEVERITY[one.status] - SEVERITY[other.status] ||
     (one.score ?? 2) - (other.score ?? 2),
-  file: (one, other) => byName.compare(one.suite, other.suite) || one.position - other.position,
+  file: (one, other) => byPlaces(one.order, other.order),
   name: (one, other) => byName.compare(one.suite, other.suite) || byName.compare(one.id, other.id),
   slowest: (one, other) =>
     sum(other.trials.map((trial) => trial.duration)) - sum(one.trials.map((trial) => trial.duration)),

@@ -2,7 +2,8 @@
 
 /** @import { Case, Choice, GridCell, GridColumn, GridHead, GridRow, Results } from "./types.d.ts" */
 
-import { caseKey, countsOf, sum, WORST } from "./cases.js";
+import { askedIn, caseKey, countsOf, isFlaky, sum, together, variablesOf } from "./cases.js";
+import { byPlaces } from "./choice.js";
 import { lengthOf, textOf } from "./texts.js";
 
 const TEXT = 2000;
@@ -30,17 +31,24 @@ export class FileGrid {
 
   take() {
     /** @type {Map<string, Case[]>} */
+    /** @type {Map<string, Case[]>} */
     const rows = Map.groupBy(this.results.found, (one) => caseKey(one));
-    const told = [...rows.values()]
-      .filter((cells) => this.matches(cells[0]))
-      .map((cells) => ({ cells, status: worstOf(cells) }));
+    const found = [...rows.values()]
+      .filter(([first]) => this.matches(first))
+      .map((cells) => ({
+        cells,
+        ...together(cells.map(({ status }) => status)),
+        flaky: cells.some(isFlaky),
+        changed: cells.some(hasChanged),
+      }));
     const statuses = this.choice.status.split(" ").filter(Boolean);
     const { show } = this.choice;
     /** @type {Case[][]} */
-    this.rows = told
-      .filter(({ status }) => !statuses.length || statuses.includes(status))
-      .filter(({ cells }) => show !== "different" || disagree(cells))
-      .filter(({ cells }) => show !== "changed" || cells.some(hasChanged))
+    this.rows = found
+      .filter(
+        ({ status, flaky }) => !statuses.length || statuses.includes(status) || (flaky && statuses.includes("flaky")),
+      )
+      .filter((row) => !(show in row) || row[show])
       .map(({ cells }) => cells);
     this.made = [];
     this.total = this.rows.length;
@@ -48,19 +56,20 @@ export class FileGrid {
     /** @type {GridHead} */
     this.head = {
       columns: this.columns,
-      counts: countsOf(told),
-      different: told.filter(({ cells }) => disagree(cells)).length,
-      changed: this.run.compared ? told.filter(({ cells }) => cells.some(hasChanged)).length : null,
+      counts: countsOf(found),
+      different: found.filter(({ different }) => different).length,
+      flaky: found.filter(({ flaky }) => flaky).length,
+      changed: this.run.compared ? found.filter(({ changed }) => changed).length : null,
     };
   }
 
   matches(one) {
     const wanted = this.choice.where.split("\n").filter(Boolean);
     if (!wanted.length) return true;
-    const facts = factsOf(this.run.whole(one.trials[0]));
+    const facts = variablesOf(this.run.whole(one.trials[0]));
     return wanted.every((line) => {
       const [name, text] = [line.slice(0, line.indexOf("=")), line.slice(line.indexOf("=") + 1)];
-      return Object.hasOwn(facts, name) && asText(facts[name]).toLowerCase().includes(text.toLowerCase());
+      return Object.hasOwn(facts, name) && facts[name].toLowerCase().includes(text.toLowerCase());
     });
   }
 
@@ -81,18 +90,14 @@ export class FileGrid {
   row(cells) {
     const [first] = cells;
     const told = this.run.whole(first.trials[0]);
-    const { input, description } = told;
-    const asked = (input ?? []).filter(({ role }) => role === "user").at(-1) ?? input?.at(-1);
     return {
       route: first.route,
       id: first.id,
       suite: first.suite,
       tags: first.tags,
-      description: description ?? "",
-      vars: Object.fromEntries(
-        Object.entries(factsOf(told)).map(([name, value]) => [name, beginningOf(asText(value))]),
-      ),
-      input: beginningOf(asked?.text ?? ""),
+      description: told.description ?? "",
+      vars: Object.fromEntries(Object.entries(variablesOf(told)).map(([name, text]) => [name, beginningOf(text)])),
+      input: beginningOf(askedIn(told)),
       cells: cells.map((one) => this.cell(one)).sort((one, other) => one.column - other.column),
     };
   }
@@ -101,12 +106,11 @@ export class FileGrid {
   cell(one, beside = true) {
     const { trials, status } = one;
     const trial = trials.find((told) => told.status === status) ?? trials[0];
-    const { output, key } = trial.run.whole(trial);
+    const { output } = trial.run.whole(trial);
     return {
       column: this.columns.findIndex((column) => sameColumn(column, one)),
       route: one.route,
       trial,
-      key: key ?? null,
       status,
       score: one.score,
       samples: trials.length,
@@ -121,35 +125,15 @@ export class FileGrid {
 }
 
 /** @returns {GridColumn[]} */
-function columnsOf(run) {
-  const { prompts, targets, variants } = run.facts.matrix ?? run.tables;
-  const place = (names, name) => names.indexOf(name);
-  const found = new Map(
-    run.cases.map(({ target, prompt, variant }) => [
-      JSON.stringify([target, prompt, variant]),
-      { target, prompt, variant },
-    ]),
-  );
-  return [...found.values()].sort(
-    (one, other) =>
-      place(prompts, one.prompt) - place(prompts, other.prompt) ||
-      place(targets, one.target) - place(targets, other.target) ||
-      place(variants, one.variant) - place(variants, other.variant),
-  );
+function columnsOf({ cases }) {
+  const found = new Map(cases.map((one) => [JSON.stringify([one.target, one.prompt, one.variant]), one]));
+  return [...found.values()]
+    .sort((one, other) => byPlaces(one.order.slice(2), other.order.slice(2)))
+    .map(({ target, prompt, variant }) => ({ target, prompt, variant }));
 }
 
 function sameColumn(column, one) {
   return column.target === one.target && column.prompt === one.prompt && column.variant === one.variant;
-}
-
-function worstOf(cells) {
-  return WORST.find((status) => cells.some((one) => one.status === status));
-}
-
-const JUDGED = new Set(["passed", "failed", "errored"]);
-
-function disagree(cells) {
-  return new Set(cells.map(({ status }) => status).filter((status) => JUDGED.has(status))).size > 1;
 }
 
 function hasChanged(one) {
@@ -158,14 +142,4 @@ function hasChanged(one) {
 
 function beginningOf(told) {
   return { text: textOf(told).slice(0, TEXT), length: lengthOf(told) };
-}
-
-// The variables of a case, then its metadata.
-function factsOf({ vars, metadata }) {
-  const more = Object.entries(metadata ?? {}).map(([name, value]) => [`metadata.${name}`, value]);
-  return { ...vars, ...Object.fromEntries(more) };
-}
-
-function asText(value) {
-  return typeof value === "string" ? value : JSON.stringify(value);
 }

@@ -5,7 +5,7 @@ import { STATUSES } from "./statuses.js";
 
 const PLACES = [
   "id",
-  "suite",
+  "file",
   "target",
   "prompt",
   "sample",
@@ -37,6 +37,7 @@ export class Run {
     this.trials = elementsOf("short", number).flatMap((found, chunk) =>
       found.textContent.split("\n").map((line, place) => this.trial(JSON.parse(line), chunk, place)),
     );
+    for (const name of ["suite", "target", "prompt", "variant"]) this.tables[`${name}s`] = this.namesThatRan(name);
     this.cases = this.grouped();
     this.failures = JSON.parse(elementsOf("failures", number)[0].textContent);
     for (const { cause, numbers } of this.failures.groups)
@@ -49,13 +50,21 @@ export class Run {
     PLACES.forEach((name, number) => {
       made[name] = values[number];
     });
-    made.suite = this.tables.suites[made.suite];
+    made.order = [made.file, made.position, made.prompt, made.target, made.variant]; // numbers are in the order of the files
+    [made.suite, made.path] = this.tables.files[made.file];
     made.target = this.tables.targets[made.target];
     made.prompt = made.prompt < 0 ? null : this.tables.prompts[made.prompt];
     made.variant = made.variant < 0 ? null : this.tables.variants[made.variant];
     made.tags = made.tags.map((tag) => this.tables.tags[tag]);
     made.status = STATUSES[made.status];
     return made;
+  }
+
+  // The tables have all names that the suites of the run have.
+  namesThatRan(name) {
+    const ran = new Set(this.trials.map((trial) => trial[name]));
+    const known = name === "suite" ? [...ran] : this.tables[`${name}s`];
+    return known.filter((one) => ran.has(one));
   }
 
   // A case: its samples, in their order, and what they come to.

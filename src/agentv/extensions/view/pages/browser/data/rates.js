@@ -1,6 +1,6 @@
 // Rates by clusters: the same function as agentv/stats/intervals/design_effect.py, for the cases that somebody chose in the page.
 
-import { distinctCases, passedSamples } from "./cases.js";
+import { caseKey, distinctCases, passedSamples } from "./cases.js";
 import { count, percent, Z95 } from "./numbers.js";
 import { isJudged } from "./statuses.js";
 import { plainly } from "./texts.js";
@@ -182,7 +182,7 @@ function logGamma(value) {
 
 // What trials have in common that are not independent; its number is given where it is not the case itself.
 function clusterOf(trial) {
-  return trial.cluster < 0 ? JSON.stringify([trial.suite, trial.id]) : trial.cluster;
+  return trial.cluster < 0 ? caseKey(trial) : trial.cluster;
 }
 
 function clusteredBy(trial) {

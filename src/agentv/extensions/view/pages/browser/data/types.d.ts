@@ -39,6 +39,9 @@ export interface Trial {
 /** What ran with one target, prompt and variant: a row of the list. */
 export interface Case {
   route: string;
+  /** Number of its eval file, and what it is sorted by in the order of the files: of cases in a file only. */
+  file?: number;
+  order?: number[];
   id: string;
   suite: string;
   target: string;
@@ -181,7 +184,8 @@ export interface GridCell {
   column: number;
   route: string;
   trial: any;
-  key: string | null;
+  /** Of the trial; a file has none. */
+  key?: string;
   status: string;
   score: number | null;
   samples: number;
@@ -212,6 +216,7 @@ export interface GridHead {
   columns: GridColumn[];
   counts: Counts;
   different: number;
+  flaky: number;
   changed: number | null;
 }
 

@@ -2,6 +2,7 @@
 
 /** @import { GridCell, GridColumn, GridRow } from "../data/types.d.ts" */
 
+import { askedIn, variablesOf } from "../data/cases.js";
 import { GRID_ORDERS } from "../data/choice.js";
 import { count, duration, moment, money, percent } from "../data/numbers.js";
 import { STATUS_WORDS, STATUSES } from "../data/statuses.js";
@@ -14,7 +15,7 @@ import { inline, longText } from "../dom/text.js";
 import { Filters } from "../list/filters.js";
 import { problemBox } from "../page/loading.js";
 import { unitWords } from "../run/rates.js";
-import { AnswerGrid, textIn } from "./grid.js";
+import { AnswerGrid } from "./grid.js";
 import { answersName, DENSITIES, GridLayout } from "./layout.js";
 import { commentList, ratingBar } from "./ratings.js";
 
@@ -109,6 +110,12 @@ export class AnswersPage {
     return this.state.ratings;
   }
 
+  /** Show what is known of the run by now. @param {import("../data/types.d.ts").Overview} run */
+  update(run) {
+    this.filters.offer(run);
+    this.grid.updateHeads();
+  }
+
   /** Find the rows of the choice, with the ratings as they are now. */
   async open() {
     this.search();
@@ -167,8 +174,7 @@ export class AnswersPage {
   }
 
   found(results) {
-    if (results !== this.results && this.results) return;
-    if (!this.results) return;
+    if (results !== this.results) return;
     this.grid.refresh();
     this.tell();
   }
@@ -191,7 +197,8 @@ export class AnswersPage {
   // Rows by their worst answer, as the tiles of the overview count them.
   drawChips(head, all) {
     const { status, show } = this.state.choice;
-    const drawn = JSON.stringify([head.counts, head.different, head.changed, this.ratings?.cases, status, show]);
+    const { counts, different, flaky, changed } = head;
+    const drawn = JSON.stringify([counts, different, flaky, changed, this.ratings?.cases, status, show]);
     if (drawn === this.chipsDrawn) return;
     this.chipsDrawn = drawn;
     const chip = (label, pressed, changes) =>
@@ -204,17 +211,20 @@ export class AnswersPage {
           status: status === one ? "" : one,
         }),
       ),
-      head.columns.length > 1
-        ? chip(words(head.different, "different"), show === "different", {
-            show: show === "different" ? "" : "different",
+      flaky || status === "flaky"
+        ? chip([statusIcon("flaky"), words(flaky, "flaky")], status === "flaky", {
+            status: status === "flaky" ? "" : "flaky",
           })
+        : null,
+      head.columns.length > 1
+        ? chip(words(different, "different"), show === "different", { show: show === "different" ? "" : "different" })
         : null,
       this.ratings?.mayRate || this.ratings?.cases
         ? chip(words(this.ratings.cases, "rated"), show === "rated", { show: show === "rated" ? "" : "rated" })
         : null,
-      head.changed === null
+      changed === null
         ? null
-        : chip(words(head.changed, "changed"), show === "changed", { show: show === "changed" ? "" : "changed" }),
+        : chip(words(changed, "changed"), show === "changed", { show: show === "changed" ? "" : "changed" }),
     ];
     const focused = [...this.chips.children].indexOf(document.activeElement);
     this.chips.replaceChildren(...made.filter(Boolean));
@@ -223,7 +233,7 @@ export class AnswersPage {
 
   /** What finds the cases in which a variable contains a text. @param {string} name */
   filterOf(name) {
-    if (name === "input") return null;
+    if (!this.layout.isVariable(name)) return null;
     const lines = this.state.choice.where.split("\n").filter(Boolean);
     const others = lines.filter((line) => !line.startsWith(`${name}=`));
     const box = element("input", {
@@ -231,9 +241,6 @@ export class AnswersPage {
       class: "gfilter",
       placeholder: "Filter",
       "aria-label": `Filter by ${plainly(name)}`,
-      keydown: (event) => {
-        if (event.key === "Enter") event.stopPropagation(); // it filters, and opens no case
-      },
       change: () => {
         const text = box.value.trim().replaceAll("\n", " ");
         this.choose({ where: [...others, ...(text ? [`${name}=${text}`] : [])].join("\n") });
@@ -279,7 +286,8 @@ export class AnswersPage {
       ({ target, prompt, variant }) =>
         target === column.target && prompt === column.prompt && variant === column.variant,
     );
-    const of = cell ? rateOfGroup(cell.totals, run) : run.rates.run;
+    const alone = this.results.head.columns.length === 1;
+    const of = cell ? rateOfGroup(cell.totals, run) : alone ? run.rates.run : null;
     const usage = cell?.usage;
     const facts = [
       usage && usage.cost_per_answer_usd !== null ? `${money(usage.cost_per_answer_usd)} each` : null,
@@ -324,12 +332,12 @@ export class AnswersPage {
     const body = element("div", { class: "gbody" });
     this.dialog.replaceChildren(element("div", { class: "gtop" }, title, close), body);
     if (!this.dialog.open) this.dialog.showModal();
-    if (!cell) {
-      body.append(longText(textIn(row, name)?.text ?? ""));
-      return;
-    }
     try {
-      const told = await this.state.source.whole({ run_id: this.state.source.id, ...asTrial(cell) });
+      const told = await this.state.source.whole({ run_id: this.state.source.id, ...asTrial(cell ?? row.cells[0]) });
+      if (!cell) {
+        body.append(longText(this.layout.isVariable(name) ? variablesOf(told)[name] : askedIn(told)));
+        return;
+      }
       body.append(
         element(
           "p",
@@ -360,10 +368,13 @@ export class AnswersPage {
         placeholder: "Your comment",
       });
       this.comment.value = mine?.comment ?? "";
+      const problem = element("p", { class: "warning", role: "alert", hidden: true });
       const save = button("Save comment", async () => {
-        if (await this.rate(cell, mine?.thumb ?? "", this.comment.value)) this.dialog.close();
+        problem.textContent = await this.rate(cell, mine?.thumb ?? "", this.comment.value);
+        problem.hidden = !problem.textContent;
+        if (problem.hidden) this.dialog.close();
       });
-      parts.push(element("div", { class: "gcomment" }, this.comment, save));
+      parts.push(element("div", { class: "gcomment" }, this.comment, save), problem);
     }
     return parts.filter(Boolean);
   }
@@ -371,7 +382,7 @@ export class AnswersPage {
   ratingOf(cell, row) {
     if (!this.ratings) return null;
     return ratingBar(this.ratings, row, cell, {
-      thumb: (thumb) => this.rate(cell, thumb, this.ratings.mine(row, cell)?.comment ?? ""),
+      thumb: (thumb) => this.rateBy(row, cell, thumb),
       comment: () => this.openComment(row, cell),
     });
   }
@@ -382,24 +393,28 @@ export class AnswersPage {
     this.comment?.focus();
   }
 
-  /** Rate an answer. Return whether the server took it. */
+  /** Rate an answer. Return why that failed; empty: it did not. */
   async rate(cell, thumb, comment) {
     try {
       await this.ratings.rate(cell, thumb, comment);
     } catch (problem) {
-      this.told.textContent = `Not rated: ${problem.message}`;
-      return false;
+      return `Not saved: ${problem.message}`;
     }
     this.showRatings();
-    return true;
+    return "";
   }
 
-  /** Rate the selected answer, or take that back. @param {string} thumb */
+  /** Give an answer a thumb, or take it back, and keep the comment. */
+  async rateBy(row, cell, thumb) {
+    const mine = this.ratings.mine(row, cell);
+    const problem = await this.rate(cell, mine?.thumb === thumb ? "" : thumb, mine?.comment ?? "");
+    if (problem) this.told.textContent = problem;
+  }
+
+  /** @param {string} thumb */
   rateSelected(thumb) {
     const { row, cell } = this.grid.current();
-    if (!row || !cell?.output_sha256 || !this.ratings?.mayRate) return;
-    const mine = this.ratings.mine(row, cell);
-    this.rate(cell, mine?.thumb === thumb ? "" : thumb, mine?.comment ?? "");
+    if (row && cell?.output_sha256 && this.ratings?.mayRate) this.rateBy(row, cell, thumb);
   }
 
   leave() {

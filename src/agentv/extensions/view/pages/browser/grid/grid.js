@@ -104,6 +104,19 @@ export class AnswerGrid {
     );
   }
 
+  /** Show the rates of the columns as they are by now; a filter that somebody types in stays. */
+  updateHeads() {
+    for (const [place, column] of (this.columns ?? []).entries()) {
+      if (column.name !== null) continue;
+      const [old, made] = [this.head.children[place], this.headOf(column, place)];
+      if (!made.isEqualNode(old)) old.replaceWith(made);
+    }
+  }
+
+  headOf({ title }, place) {
+    return element("div", { class: "gh", role: "columnheader", "aria-colindex": place + 1 }, title());
+  }
+
   /** Draw everything: the columns or the heights are others. */
   redraw() {
     if (!this.results) return;
@@ -119,11 +132,7 @@ export class AnswerGrid {
     this.element.classList.toggle("heat", this.layout.heat);
     this.element.classList.toggle("compact", this.layout.lines === 1);
     this.element.setAttribute("aria-colcount", String(this.columns.length));
-    this.head.replaceChildren(
-      ...this.columns.map(({ title }, place) =>
-        element("div", { class: "gh", role: "columnheader", "aria-colindex": place + 1 }, title()),
-      ),
-    );
+    this.head.replaceChildren(...this.columns.map((column, place) => this.headOf(column, place)));
     for (const { made } of this.drawn.values()) made.remove();
     this.drawn.clear();
     this.draw();
@@ -246,10 +255,11 @@ export class AnswerGrid {
 
   cell(column, row, number, place) {
     const { content, cell = null } = column.cell(row);
+    const hasScore = (cell?.score ?? null) !== null;
     const made = element(
       "div",
       {
-        class: `gcell${cell ? ` answer ${cell.status}` : ""}`,
+        class: `gcell${cell ? ` answer ${cell.status}` : ""}${hasScore ? " scored" : ""}`,
         role: place ? "gridcell" : "rowheader",
         id: `cell-${number}-${place}`,
         "aria-colindex": place + 1,
@@ -257,7 +267,7 @@ export class AnswerGrid {
       },
       content,
     );
-    if (cell?.score !== null && cell?.score !== undefined) made.style.setProperty("--score", String(cell.score));
+    if (hasScore) made.style.setProperty("--score", String(cell.score));
     return made;
   }
 
@@ -316,6 +326,6 @@ export class AnswerGrid {
 }
 
 /** A variable of a row, or its input. */
-export function textIn(row, name) {
+function textIn(row, name) {
   return Object.hasOwn(row.vars, name) ? row.vars[name] : name === "input" ? row.input : null;
 }

@@ -49,9 +49,14 @@ export class GridLayout {
     }
   }
 
+  /** Whether a column left of the answers is a variable; else it is the input of the cases. */
+  isVariable(name) {
+    return this.first.has(name);
+  }
+
   /** What can stand left of the answers. */
   get offered() {
-    return this.first.has(INPUT) ? this.variables : [...this.variables, INPUT];
+    return this.isVariable(INPUT) ? this.variables : [...this.variables, INPUT];
   }
 
   /** What does. */
@@ -63,7 +68,7 @@ export class GridLayout {
   shows(name) {
     if (Object.hasOwn(this.chosen, name)) return this.chosen[name];
     const telling = this.vary.size ? this.variables.filter((one) => this.vary.has(one)) : this.variables;
-    return name === INPUT && !this.first.has(INPUT)
+    return name === INPUT && !this.isVariable(INPUT)
       ? !this.variables.length
       : telling.slice(0, FIRST_VARIABLES).includes(name);
   }

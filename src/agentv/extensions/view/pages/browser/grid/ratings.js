@@ -74,7 +74,7 @@ export function ratingBar(ratings, row, cell, does) {
     const number = given.filter((rating) => rating.thumb === thumb).length;
     const content = [thumbIcon(thumb), number > (mine?.thumb === thumb ? 1 : 0) ? String(number) : null];
     if (!ratings.mayRate) return number ? element("span", { class: `gthumb ${thumb}`, title: label }, content) : null;
-    return button(content.filter(Boolean), () => does.thumb(mine?.thumb === thumb ? "" : thumb), {
+    return button(content.filter(Boolean), () => does.thumb(thumb), {
       class: `gthumb ${thumb}`,
       "aria-pressed": String(mine?.thumb === thumb),
       "aria-label": label,

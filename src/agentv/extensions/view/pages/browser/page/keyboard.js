@@ -5,13 +5,18 @@ import { button, element } from "../dom/elements.js";
 /** @type {[string, string][]} */
 export const RUN_KEYS = [
   ["/", "search"],
-  ["j", "next case"],
-  ["k", "previous case"],
-  ["Enter", "open the selected case"],
-  ["[ and ]", "previous and next sample"],
+  ["j, k", "next and previous case"],
+  ["Enter", "open the selected one"],
+  ["[, ]", "previous and next sample"],
   ["Esc", "leave the search, then the case, then the filters"],
   ["m", "answers as Markdown, or as text"],
   ["e", "show in the answer what a check found; again: the next check"],
+  ["← ↑ ↓ →", "in the grid of answers: select a cell"],
+  ["Space", "in the grid: the whole text of the selected cell"],
+];
+
+/** @type {[string, string][]} */
+const KEYS_OF_ALL_PAGES = [
   ["t", "light, dark, or system theme"],
   ["?", "show these keys"],
 ];
@@ -25,7 +30,7 @@ export function helpDialog(keys) {
     element(
       "dl",
       {},
-      keys.map(([key, what]) =>
+      [...keys, ...KEYS_OF_ALL_PAGES].map(([key, what]) =>
         element("div", {}, element("dt", {}, element("kbd", {}, key)), element("dd", {}, what)),
       ),
     ),
@@ -41,8 +46,8 @@ export function listenToKeys(actions) {
     if (document.querySelector("dialog[open]")) return;
     const target = /** @type {Element} */ (event.target);
     const typing = target.matches("input, select, textarea");
-    if (typing && event.key !== "Escape" && !(event.key === "Enter" && target.matches("input"))) return;
-    if (event.key === "Enter" && target.matches("a, button, summary, select")) return;
+    if (typing && event.key !== "Escape" && !(event.key === "Enter" && target.matches("input.search"))) return;
+    if ((event.key === "Enter" || event.key === " ") && target.matches("a, button, summary")) return;
     const action = actions()[event.key];
     if (!action) return;
     event.preventDefault();

@@ -244,8 +244,7 @@ export class RunPage {
   }
 
   found(results) {
-    if (results !== this.results && this.results) return;
-    if (!this.results) return;
+    if (results !== this.results) return;
     this.list.refresh();
     if (this.route !== null && this.place() >= 0 && this.list.selected !== this.place()) this.list.select(this.place());
     this.filters.tell(results);
@@ -257,7 +256,7 @@ export class RunPage {
     this.run = run;
     this.filters.offer(run);
     if (this.results) this.filters.tell(this.results);
-    this.answersPage?.filters.offer(run);
+    this.answersPage?.update(run);
     if (!this.isOverview()) return;
     const top = this.main.scrollTop;
     const held = this.main.contains(document.activeElement) ? document.activeElement : null;
