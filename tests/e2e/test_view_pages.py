@@ -58,6 +58,15 @@ tests:
 """
 
 
+VARIABLES = f"""
+name: variables
+target: python:agent.py:old
+tests:
+  - {{id: rome, vars: {{input: "{"long " * 1000}end", place: Rome}}, input: bike, assert: [contains: 14 days]}}
+  - {{id: oslo, vars: {{input: short, place: Oslo}}, input: lamp, assert: [contains: 14 days]}}
+"""
+
+
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
     made = Project(tmp_path_factory.mktemp("viewed"))
@@ -67,6 +76,7 @@ def project(tmp_path_factory):
     made.write("prompts/greeter/meta.yaml", f'description: "{EVIL}"\n')
     made.write("waiting.eval.yaml", WAITING)
     made.write("returns.eval.yaml", RETURNS)
+    made.write("variables.eval.yaml", VARIABLES)
     for name, chosen in {"old": ["--target", "old"], "new": ["--target", "new"], "both": []}.items():
         words = ("returns.eval.yaml", *chosen, "--workers", "1")  # rows of equal scores are in the order of completion
         assert made.run("eval", *words, "--out", f".agentv/results/{name}").status == 1
@@ -220,6 +230,55 @@ def test_every_answer_is_in_a_grid_that_keys_go_through(project, opened, pages, 
     tab.keyboard.press("Escape")
     tab.keyboard.press("Enter")
     tab.wait_for_selector(".casehead")
+
+
+@pytest.fixture
+def variables(project):
+    """The name of a run whose cases have variables, which is gone afterwards: other tests count the runs."""
+    assert project.run("eval", "variables.eval.yaml", "--out", ".agentv/results/variables").status == 1
+    yield "variables"
+    shutil.rmtree(project.path / ".agentv" / "results" / "variables")
+
+
+def test_enter_filters_by_a_variable_whose_whole_text_a_dialog_shows(variables, opened):
+    tab = opened(f"#/run/{variables}/answers")
+    tab.wait_for_selector(".gcell.answer")
+    tab.fill("[aria-label='Filter by input']", "LONG")
+    tab.keyboard.press("Enter")
+    tab.wait_for_function("() => document.querySelectorAll('.grow').length === 1")
+    assert "/answers?where=input%3DLONG" in tab.url, "no case was opened"
+    assert tab.inner_text(".gtools .told") == "1 of 2 cases"
+    tab.click(".grow .gcell:nth-child(2)")
+    tab.wait_for_selector("dialog.gfull[open] pre")
+    assert tab.inner_text("dialog.gfull pre").endswith("… (5,003 characters)"), "as its row has it"
+    tab.keyboard.press("Escape")
+    tab.focus(".gbar > .chips button:last-child")
+    tab.keyboard.press(" ")
+    tab.wait_for_url(lambda address: "status=failed" in address or "status=passed" in address)
+
+
+def test_a_comment_that_is_not_saved_is_reported_where_it_was_written(variables, project, pages):
+    process = project.start("view", "--no-open", "--port", "0", "--label", "--by", "ada")
+    address = re.search(r"http://\S+", process.stdout.readline())[0]
+    tab = pages.lend()
+    tab.goto(f"{address}#/run/{variables}/answers")
+    tab.wait_for_selector(".gcell.answer")
+    tab.route("**/ratings", lambda route: route.abort() if route.request.method == "POST" else route.continue_())
+    tab.focus(".grid")
+    tab.keyboard.press("End")
+    tab.keyboard.press("c")
+    tab.wait_for_selector("dialog.gfull[open] textarea")
+    tab.fill("dialog.gfull textarea", "too short")
+    tab.click("dialog.gfull >> text=Save comment")
+    tab.wait_for_selector("dialog.gfull [role=alert]:not([hidden])")
+    assert "Not saved: The server cannot be reached" in tab.inner_text("dialog.gfull")
+    tab.unroute("**/ratings")
+    tab.click("dialog.gfull >> text=Save comment")
+    tab.wait_for_selector("dialog.gfull", state="hidden")
+    tab.wait_for_selector(".gthumb.said")
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    assert set(pages.take_back()) == {None}
 
 
 def test_a_case_leads_to_the_next_and_to_its_other_targets(project, opened):
@@ -450,7 +509,10 @@ def test_a_run_is_followed_while_it_goes_on(project, opened, tmp_path):
         tab.wait_for_function("() => document.querySelectorAll('.row .id').length === 1")
         assert tab.locator(".row .id").all_inner_texts() == ["first"]
         tab.evaluate("window.stays = true")
+        answers = opened("#/run/waiting/answers")
+        answers.wait_for_selector(".grate :text('100.0%')")
         gate.touch()
+        answers.wait_for_selector(".grate :text('66.7%')")
         tab.wait_for_function("() => document.querySelectorAll('.row .id').length === 3")
         tab.wait_for_function("() => !document.querySelector('.progress')")
         assert tab.inner_text("h1") == "1 of 3 cases failed"

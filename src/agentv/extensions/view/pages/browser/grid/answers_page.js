@@ -113,7 +113,7 @@ export class AnswersPage {
   /** Show what is known of the run by now. @param {import("../data/types.d.ts").Overview} run */
   update(run) {
     this.filters.offer(run);
-    this.grid.updateHeads();
+    this.grid.drawHeads();
   }
 
   /** Find the rows of the choice, with the ratings as they are now. */
@@ -185,29 +185,30 @@ export class AnswersPage {
       this.told.textContent = searching ? "Searching…" : "";
       return;
     }
-    const all = STATUSES.reduce((rows, status) => rows + head.counts[status], 0);
+    const all = Math.max(total, this.state.run.counts.distinct);
     this.told.textContent = searching
       ? "Searching…"
       : total === all
         ? count(all, "case")
         : `${total.toLocaleString("en")} of ${count(all, "case")}`;
-    this.drawChips(head, all);
+    this.drawChips(head);
   }
 
   // Rows by their worst answer, as the tiles of the overview count them.
-  drawChips(head, all) {
+  drawChips(head) {
     const { status, show } = this.state.choice;
     const { counts, different, flaky, changed } = head;
     const drawn = JSON.stringify([counts, different, flaky, changed, this.ratings?.cases, status, show]);
     if (drawn === this.chipsDrawn) return;
     this.chipsDrawn = drawn;
+    const all = STATUSES.reduce((rows, one) => rows + counts[one], 0);
     const chip = (label, pressed, changes) =>
       button(label, () => this.choose(changes), { class: "chip", "aria-pressed": String(pressed) });
     const words = (number, what) => `${number.toLocaleString("en")} ${what}`;
     const made = [
       chip(words(all, "all"), !status && !show, { status: "", show: "" }),
-      ...STATUSES.filter((one) => head.counts[one]).map((one) =>
-        chip([statusIcon(one), words(head.counts[one], STATUS_WORDS[one])], status === one, {
+      ...STATUSES.filter((one) => counts[one]).map((one) =>
+        chip([statusIcon(one), words(counts[one], STATUS_WORDS[one])], status === one, {
           status: status === one ? "" : one,
         }),
       ),
@@ -234,19 +235,22 @@ export class AnswersPage {
   /** What finds the cases in which a variable contains a text. @param {string} name */
   filterOf(name) {
     if (!this.layout.isVariable(name)) return null;
-    const lines = this.state.choice.where.split("\n").filter(Boolean);
-    const others = lines.filter((line) => !line.startsWith(`${name}=`));
+    const lines = () => this.state.choice.where.split("\n").filter(Boolean);
+    const isOwn = (line) => line.startsWith(`${name}=`);
     const box = element("input", {
       type: "search",
       class: "gfilter",
       placeholder: "Filter",
       "aria-label": `Filter by ${plainly(name)}`,
+      value: lines()
+        .find(isOwn)
+        ?.slice(name.length + 1),
       change: () => {
         const text = box.value.trim().replaceAll("\n", " ");
+        const others = lines().filter((line) => !isOwn(line));
         this.choose({ where: [...others, ...(text ? [`${name}=${text}`] : [])].join("\n") });
       },
     });
-    box.value = lines.find((line) => line.startsWith(`${name}=`))?.slice(name.length + 1) ?? "";
     return box;
   }
 
@@ -429,6 +433,8 @@ export class AnswersPage {
       ArrowUp: () => grid.step(-1, 0),
       ArrowLeft: () => grid.step(0, -1),
       ArrowRight: () => grid.step(0, 1),
+      Home: () => grid.step(0, -Infinity),
+      End: () => grid.step(0, Infinity),
       j: () => grid.step(1, 0),
       k: () => grid.step(-1, 0),
       " ": () => grid.openSelected(),

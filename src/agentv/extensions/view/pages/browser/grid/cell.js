@@ -10,6 +10,7 @@ import { asMarkdown } from "../dom/markdown.js";
 import { statusIcon } from "../dom/outcomes.js";
 import { inline, safely } from "../dom/text.js";
 
+const BEFORE_DIFFERENCE = 25; // characters
 const LONGEST_LINE = 150; // characters, where a column is as wide as the screen
 
 /**
@@ -66,7 +67,7 @@ function factWords({ cost, duration: took }) {
 // Beside another run, the words that differ are marked: those that went, then those that came.
 function comparedText({ answer, base }, markdown, lines) {
   if (answer && base?.answer && base.answer.text !== answer.text) {
-    const [before, now] = markedWords(base.answer.text, answer.text);
+    const [before, now] = markedWords(base.answer.text, answer.text).map(fromFirstDifference);
     return element(
       "div",
       { class: "gboth", dir: "auto" },
@@ -76,6 +77,14 @@ function comparedText({ answer, base }, markdown, lines) {
   }
   if (!markdown || answer === null) return gridText(answer, lines);
   return element("div", { class: "gtext rich", dir: "auto" }, asMarkdown(answer.text));
+}
+
+// What comes long before the first difference is left out.
+function fromFirstDifference(parts) {
+  const [[kind, text], ...others] = parts;
+  if (kind !== "same" || !others.length || text.length <= 2 * BEFORE_DIFFERENCE) return parts;
+  const begin = text.indexOf(" ", text.length - BEFORE_DIFFERENCE);
+  return [[kind, `…${begin < 0 ? text.slice(-BEFORE_DIFFERENCE) : text.slice(begin)}`], ...others];
 }
 
 function marked(parts, tag) {

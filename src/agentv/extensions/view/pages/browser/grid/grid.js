@@ -104,17 +104,19 @@ export class AnswerGrid {
     );
   }
 
-  /** Show the rates of the columns as they are by now; a filter that somebody types in stays. */
-  updateHeads() {
-    for (const [place, column] of (this.columns ?? []).entries()) {
-      if (column.name !== null) continue;
-      const [old, made] = [this.head.children[place], this.headOf(column, place)];
-      if (!made.isEqualNode(old)) old.replaceWith(made);
+  /** Draw the heads that are others by now; a filter that somebody types in stays. */
+  drawHeads() {
+    const heads = (this.columns ?? []).map(({ title }, place) =>
+      element("div", { class: "gh", role: "columnheader", "aria-colindex": place + 1 }, title()),
+    );
+    for (const old of [...this.head.children].slice(heads.length)) old.remove();
+    for (const [place, made] of heads.entries()) {
+      const old = this.head.children[place];
+      const held = old?.contains(document.activeElement);
+      if (!old) this.head.append(made);
+      else if (!old.isEqualNode(made)) old.replaceWith(made);
+      if (held && made.isConnected) made.querySelector("input")?.focus();
     }
-  }
-
-  headOf({ title }, place) {
-    return element("div", { class: "gh", role: "columnheader", "aria-colindex": place + 1 }, title());
   }
 
   /** Draw everything: the columns or the heights are others. */
@@ -132,7 +134,7 @@ export class AnswerGrid {
     this.element.classList.toggle("heat", this.layout.heat);
     this.element.classList.toggle("compact", this.layout.lines === 1);
     this.element.setAttribute("aria-colcount", String(this.columns.length));
-    this.head.replaceChildren(...this.columns.map((column, place) => this.headOf(column, place)));
+    this.drawHeads();
     for (const { made } of this.drawn.values()) made.remove();
     this.drawn.clear();
     this.draw();
