@@ -64,6 +64,10 @@ PROVIDERS = "PROVIDERS"
 ASSERTIONS = "ASSERTIONS"
 """As above: assertion type → its options, a dataclass derived from `registry.fields.DeclaredAssertion` that grades."""
 
+RETURNS = "RETURNS"
+"""As above: a kind of object that a function of a `python` target may return → a function of the object and the last
+message that it was given, which returns its answer, a `Failure`, or None for another kind."""
+
 TRACE_FORMATS = "TRACE_FORMATS"
 """As above: a value of `agentv results export --format` → a function of a stored run and paths, which writes the files
 and yields what it did, a line each."""

@@ -11,21 +11,18 @@ from typing import Annotated, Any, ClassVar
 from msgspec import structs
 
 from agentv.model.suite.suite import TargetSpec
-from agentv.model.values.message import messages_from_json
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
-from agentv.model.values.retrieved import read_context
-from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import EMPTY, Json
 from agentv.ports import CodeCall, Executor, Raised, Target, TargetRequest
 from agentv.registry.fields import Doc, FunctionRef
 from agentv.registry.types import ProviderSettings
-from agentv.targets.http.answers import checked, error_in, from_object, from_text, parsed
+from agentv.targets.http.answers import error_in, from_object, from_text, parsed
 from agentv.targets.promptfoo.calls import context_of, options_of, prompt_of
 from agentv.targets.promptfoo.responses import from_provider
-from agentv.targets.python_call import called
+from agentv.targets.python_call import Kind, answer_in, called, from_wire
 from agentv.user_code.functions.guard import ForeignError, foreign_code
 
-_WANTED = "text, a mapping with 'output', or a TargetResponse"
+_WANTED = "text, a mapping with 'output', a TargetResponse, or what an agent framework returns"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +109,7 @@ class _Given:
     async def answer(self, request: TargetRequest) -> TargetResponse | Failure:
         payload = _payload(request, self._name, EMPTY)
 
-        def call() -> tuple[str, Any]:
+        def call() -> tuple[Kind, Any]:
             with foreign_code("target-raised", self._name):
                 return called(self._function, payload)
 
@@ -121,7 +118,8 @@ class _Given:
             if inspect.isawaitable(value):
                 with foreign_code("target-raised", self._name):
                     value = await value
-            return _read(self._name, kind, value)
+            found = answer_in(kind, value, payload)
+            return _read(self._name, kind, value) if found is None else found
         except ForeignError as error:
             return error.failure
         except asyncio.CancelledError:
@@ -150,20 +148,10 @@ def _payload(request: TargetRequest, name: str, config: Mapping[str, Json]) -> d
     }
 
 
-def _read(name: str, kind: str, value: Any) -> TargetResponse | Failure:
+def _read(name: str, kind: Kind, value: Any) -> TargetResponse | Failure:
     """The answer in what a function returned."""
-    if isinstance(value, TargetResponse):
-        return checked(value)
     if kind == "response":
-        usage = value["token_usage"]
-        return TargetResponse(
-            **{
-                **value,
-                "messages": messages_from_json(value["messages"]),
-                "context": read_context(value["context"]),
-                "token_usage": None if usage is None else TokenUsage.from_json(usage),
-            }
-        )
+        return from_wire(value)
     if kind == "provider":
         return from_provider(value)
     if isinstance(value, str):

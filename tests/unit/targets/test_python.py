@@ -93,7 +93,10 @@ def test_what_it_may_return(python, returned, response):
 @pytest.mark.parametrize(
     ("returned", "says"),
     [
-        ("42", "f must return text, a mapping with 'output', or a TargetResponse, not int"),
+        (
+            "42",
+            "f must return text, a mapping with 'output', a TargetResponse, or what an agent framework returns, not int",
+        ),
         ("b'yes'", "not bytes"),
         ("['yes']", "not list"),
         ("(part for part in 'yes')", "not generator"),

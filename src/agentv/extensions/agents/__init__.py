@@ -71,6 +71,8 @@ PORTS = {
     "WorkReader": "agentv.extensions.agents.authoring.suite_work:SuiteReader",
 }
 
+RETURNS = {"frameworks": "agentv.extensions.agents.frameworks.returns:answer_in"}
+
 TRACE_FORMATS = {
     "otlp": "agentv.extensions.agents.stored_traces.exporting:export_otlp",
     "atif": "agentv.extensions.agents.stored_traces.exporting:export_atif",

@@ -12,7 +12,7 @@ def cost_of(provider: str, model: str, usage: TokenUsage | None, *, cache_writte
 
     Args:
         provider: as the price list calls it (`openai`, `azure`, `anthropic`, `google` or `gemini`, `openrouter`,
-            `groq`, …), or the URL of an API, by which it knows most of them.
+            `groq`, …), or the URL of an API, by which it knows most of them; empty: the one whose model it is.
         model: as the provider calls it; dated names count as the model that they are of.
         usage: tokens of the call. `input` counts those that were read from a cache as well, as OpenAI counts;
             `output` counts those of the reasoning.
@@ -25,7 +25,7 @@ def cost_of(provider: str, model: str, usage: TokenUsage | None, *, cache_writte
     def priced(usage: Usage) -> float:
         if "://" in provider:
             return float(calc_price(usage, model, provider_api_url=provider).total_price)
-        return float(calc_price(usage, model, provider_id=provider).total_price)
+        return float(calc_price(usage, model, provider_id=provider or None).total_price)
 
     tokens = Usage(
         input_tokens=usage.input,

@@ -45,13 +45,15 @@ class Conversation:
         self.steps: list[Step] = []
         self.problems = Problems()
         self._open: list[int] = []
+        self._system = ""
 
     def add(self, said: Spoken) -> None:
         """Add a message with its calls and results."""
         for result in said.results:
             self._result(result)
-        if said.role == "tool":
-            return
+        if said.role == "tool" or (said.role == "system" and said.text == self._system):
+            return  # pydantic-ai repeats its instructions in each request
+        self._system = said.text if said.role == "system" else self._system
         if said.text or said.reasoning or not (said.calls or said.tokens):
             self.steps.append(MessageStep(said.role, said.text, said.reasoning or None))
         if said.tokens is not None:

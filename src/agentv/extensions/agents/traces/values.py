@@ -88,8 +88,8 @@ def first(row: Mapping[str, Any], *names: str) -> Any:
 def tokens_of(row: Any) -> TokenUsage | None:
     """Token counts in the words of the known APIs; None where there are none."""
     said = mapping(row)
-    inner = {**mapping(first(said, "prompt_tokens_details", "input_tokens_details"))}
-    outer = {**mapping(first(said, "completion_tokens_details", "output_tokens_details"))}
+    inner = {**mapping(first(said, "prompt_tokens_details", "input_tokens_details", "input_token_details"))}
+    outer = {**mapping(first(said, "completion_tokens_details", "output_tokens_details", "output_token_details"))}
     found = TokenUsage(
         input=count(first(said, "input", "input_tokens", "prompt_tokens", "inputTokens", "promptTokens")),
         output=count(first(said, "output", "output_tokens", "completion_tokens", "outputTokens", "completionTokens")),
@@ -101,10 +101,21 @@ def tokens_of(row: Any) -> TokenUsage | None:
                 "cached_tokens",
                 "cachedReadTokens",
                 "cache_read_input_tokens",
+                "cache_read_tokens",
+                "cache_read",
                 "cachedTokens",
             )
         ),
-        reasoning=count(first({**outer, **said}, "reasoning", "reasoning_tokens", "thoughtTokens", "reasoningTokens")),
+        reasoning=count(
+            first(
+                {**outer, **said},
+                "reasoning",
+                "reasoning_tokens",
+                "output_reasoning_tokens",
+                "thoughtTokens",
+                "reasoningTokens",
+            )
+        ),
     )
     if found == TokenUsage():
         return None

@@ -1,0 +1,285 @@
+"""Answers in what agent frameworks and SDKs return, read by its shape: no framework is imported (AGENTS.md section 9).
+
+pydantic-ai's `AgentRunResult`, the OpenAI Agents SDK's `RunResult`, CrewAI's `CrewOutput`, smolagents' `RunResult`,
+LangGraph's state, messages of LangChain and pydantic-ai, events of Google's ADK, and replies of the SDKs of OpenAI,
+Anthropic and Google. Each becomes messages, which `traces.conversation` makes a trace of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from msgspec import structs
+from msgspec.structs import replace
+
+from agentv.extensions.agents.traces.conversation import trace_of_messages
+from agentv.extensions.agents.traces.values import first, items, mapping, number, string, text_of, tokens_of
+from agentv.model.values.json_text import compact, parse
+from agentv.model.values.json_text import plain as bounded
+from agentv.model.values.response import STRUCTURED, CallFailure, Failure, TargetResponse
+from agentv.model.values.trace import MessageStep, ToolCallStep, Trace, UsageStep
+from agentv.user_code.functions.guard import attempt
+from agentv.user_code.workers.plain import plain
+
+
+class _Run(NamedTuple):
+    """A run of an agent: its last word, its conversation, and why it counts for nothing."""
+
+    output: Any
+    messages: Sequence[Any]
+    agent: str = ""
+    model: str = ""
+    usage: Any = None
+    error: Failure | None = None
+
+
+def answer_in(value: Any, asked: str) -> TargetResponse | Failure | None:
+    """The answer in what a function returned; None: it is of no framework.
+
+    A Failure is why the run gave no answer, with its trace, or why an object of a known framework cannot be read.
+
+    Args:
+        value: not text, and no answer in our own form.
+        asked: the last message that the function was given: a state may hold those of earlier turns as well.
+    """
+    found = attempt(lambda one: _read(one, asked), value, _UNREADABLE, "it")
+    if isinstance(found, Failure) and found.code == _UNREADABLE:
+        message = f"{_named(value)} cannot be read by this version of agentv: {found.message}"
+        return Failure("bad-answer", message)
+    return found
+
+
+_UNREADABLE = "unreadable"
+
+
+def _read(value: Any, asked: str) -> TargetResponse | Failure | None:
+    kinds = {kind.__name__ for kind in type(value).__mro__}
+    fitting = (read for kind, names, read in _READERS if kind in kinds and all(hasattr(value, one) for one in names))
+    read = next(fitting, None)
+    if read is not None:
+        found = read(value)
+        return _answer(found) if isinstance(found, _Run) else found
+    if isinstance(value, Mapping):
+        return _state(value, asked) if _are_messages(value.get("messages")) else None
+    rows = value if isinstance(value, list | tuple) else [value]
+    return _answer(_messages(rows, asked)) if _are_messages(rows) else _unknown(value)
+
+
+def _answer(run: _Run) -> TargetResponse | Failure:
+    trace = trace_of_messages([bounded(row, cut=True) for row in run.messages], "returned") if run.messages else Trace()
+    if isinstance(trace, Failure):
+        return trace
+    steps = [_priced(step, run.model) if isinstance(step, UsageStep) else step for step in trace.steps]
+    if run.usage is not None:
+        steps.append(_priced(UsageStep(None, tokens_of(run.usage), number(mapping(run.usage).get("cost"))), run.model))
+    trace = replace(trace, steps=tuple(steps), agent=run.agent)
+    output, metadata = run.output, {}
+    if output is not None and not isinstance(output, str):
+        output, metadata = compact(bounded(plain(output))), {STRUCTURED: True}
+    answer = TargetResponse(output, trace=trace, metadata=metadata)
+    if run.error is not None:
+        return CallFailure(run.error.code, run.error.message, response=replace(answer, output=None))
+    return answer
+
+
+def _priced(step: UsageStep, model: str) -> UsageStep:
+    """The model call with the model's name, and the price of it by the price list where the framework gives none."""
+    from agentv.targets.model_api.prices import cost_of
+
+    model = step.model or model
+    cost = cost_of("", model, step.tokens) if step.cost_usd is None and model else step.cost_usd
+    return replace(step, model=model or None, cost_usd=cost)
+
+
+def _pydantic_ai(result: Any) -> _Run:
+    return _Run(result.output, parse(result.new_messages_json()))
+
+
+def _openai_agents(result: Any) -> _Run:
+    given = result.input if isinstance(result.input, list) else [result.input]
+    said = plain(result.to_input_list())[len(given) :]
+    usages: dict[str, Any] = {}
+    for response in result.raw_responses:
+        row = plain(response)
+        ids = [string(first(mapping(one), "call_id", "id")) for one in items(mapping(row).get("output"))]
+        usages |= {one: mapping(row).get("usage") for one in ids[:1]}
+    rows: list[Any] = [{"role": "user", "content": given[-1]} if isinstance(given[-1], str) else plain(given[-1])]
+    for row in said:
+        usage = usages.pop(string(first(row, "call_id", "id")), None)
+        rows += [row] if usage is None else [{"role": "assistant", "usage": usage}, row]
+    agent = result.last_agent
+    model = getattr(agent, "model", None)
+    name = model if isinstance(model, str) else string(getattr(model, "model", None))
+    return _Run(result.final_output, rows, string(getattr(agent, "name", None)), name)
+
+
+def _crewai(result: Any) -> _Run:
+    rows: list[Any] = []
+    for task in map(mapping, items(plain(result.tasks_output))):
+        failures = [mapping(one) for one in items(task.get("tool_failures"))]
+        failed = {(one.get("tool_name"), mapping(one.get("failure")).get("message")) for one in failures}
+        for row in map(mapping, items(task.get("messages"))):
+            content = row.get("content")
+            is_error = row.get("role") == "tool" and any(
+                name == row.get("name") and str(why) in str(content) for name, why in failed
+            )
+            rows.append({**row, "is_error": True} if is_error else row)
+    usage = plain(result.token_usage)
+    return _Run(result.raw, rows, usage={**usage, "cached": mapping(usage).get("cached_prompt_tokens")})
+
+
+def _smolagents(result: Any) -> _Run:
+    rows: list[Any] = []
+    for step in map(mapping, items(plain(result.steps))):
+        if "task" in step:
+            rows.append({"role": "user", "content": step["task"]})
+        said = mapping(step.get("model_output_message"))
+        calls = items(said.get("tool_calls")) or items(step.get("tool_calls"))
+        if said or calls:
+            model = mapping(said.get("raw")).get("model")
+            usage = first({**said, **step}, "token_usage")
+            text = first(said, "content") or step.get("model_output")
+            rows.append({"role": "assistant", "content": text, "tool_calls": calls, "usage": usage, "model": model})
+        error = mapping(step.get("error")).get("message")
+        for call in map(mapping, calls):  # the step has one text for all of its calls
+            seen = {"content": error, "is_error": True} if error else {"content": step.get("observations")}
+            rows.append({"role": "tool", "tool_call_id": call.get("id"), **seen})
+    limit = Failure("agent-limit", "smolagents reached its maximum number of steps")
+    return _Run(result.output, rows, error=limit if result.state == "max_steps_error" else None)
+
+
+def _state(state: Mapping[Any, Any], asked: str) -> TargetResponse | Failure:
+    """The answer in LangGraph's state, or another mapping with messages."""
+    run = _messages(state["messages"], asked)
+    if state.get("structured_response") is not None:
+        run = run._replace(output=state["structured_response"])
+    if state.get("__interrupt__"):
+        why = f"the graph was interrupted, and waits to be resumed: {str(state['__interrupt__'])[:200]}"
+        run = run._replace(error=Failure("target-error", why))
+    return _answer(run)
+
+
+def _messages(given: Iterable[Any], asked: str) -> _Run:
+    rows = [_row(one) for one in given]
+    users = [place for place, row in enumerate(rows) if _is_user(row) and text_of(row.get("content")) == asked]
+    begin = users[-1] if users else 0
+    system = [row for row in rows[:begin] if isinstance(row, Mapping) and row.get("type", row.get("role")) == "system"]
+    rows = [*system, *rows[begin:]]
+    trace = trace_of_messages([bounded(row, cut=True) for row in rows])
+    said = None if isinstance(trace, Failure) else _last_word(trace)
+    errors = [first(row, "error_message", "error_code") for row in rows if isinstance(row, Mapping)]
+    error = next((Failure("target-error", str(one)) for one in reversed(errors) if one), None)
+    authors = [string(row.get("author")) for row in rows if isinstance(row, Mapping)]
+    return _Run(said, rows, next(filter(None, reversed(authors)), ""), error=error)
+
+
+def _row(message: Any) -> Any:
+    if isinstance(message, tuple):  # LangChain's ("user", "hi")
+        return list(message)
+    row = plain(message)
+    used = getattr(message, "usage_metadata", None)
+    if hasattr(message, "author") and used is not None:
+        from agentv.targets.gemini.replies import usage_of
+
+        tokens = usage_of(used.model_dump(by_alias=True, exclude_none=True))
+        return {**row, "usage_metadata": None if tokens is None else structs.asdict(tokens)}
+    return row
+
+
+def _is_user(row: Any) -> bool:
+    return isinstance(row, Mapping) and row.get("type", row.get("role")) in {"human", "user"}
+
+
+def _last_word(trace: Trace) -> str | None:
+    """What was said after the last call of a tool; None: nothing."""
+    last = next((one for one in reversed(trace.steps) if isinstance(one, MessageStep | ToolCallStep)), None)
+    return last.text if isinstance(last, MessageStep) and last.role == "assistant" else None
+
+
+def _chat_completion(reply: Any) -> TargetResponse | Failure:
+    from agentv.targets.openai_api.replies import chat_answer
+
+    return _with_cost(chat_answer(reply.model_dump(mode="json")), reply.model)
+
+
+def _openai_response(reply: Any) -> TargetResponse | Failure:
+    from agentv.targets.openai_api.replies import response_answer
+
+    return _with_cost(response_answer(reply.model_dump(mode="json", warnings=False)), reply.model)
+
+
+def _anthropic_message(reply: Any) -> TargetResponse | Failure:
+    from agentv.targets.anthropic.replies import response_of
+
+    return response_of(reply.model_dump(mode="json"), reply.model)
+
+
+def _gemini_reply(reply: Any) -> TargetResponse | Failure:
+    from agentv.targets.gemini.replies import response_of
+
+    return response_of(reply.model_dump(mode="json", by_alias=True, exclude_none=True), reply.model_version or "")
+
+
+def _with_cost(answer: TargetResponse | Failure, model: str) -> TargetResponse | Failure:
+    from agentv.targets.model_api.prices import cost_of
+
+    if isinstance(answer, Failure):
+        return answer
+    return replace(
+        answer, cost_usd=cost_of("", model, answer.token_usage), metadata={**answer.metadata, "model": model}
+    )
+
+
+_READERS: tuple[tuple[str, tuple[str, ...], Callable[[Any], _Run | TargetResponse | Failure]], ...] = (
+    ("AgentRunResult", ("output", "new_messages_json"), _pydantic_ai),
+    ("RunResult", ("final_output", "to_input_list", "raw_responses"), _openai_agents),
+    ("RunResultStreaming", ("final_output", "to_input_list", "raw_responses"), _openai_agents),
+    ("CrewOutput", ("raw", "tasks_output", "token_usage"), _crewai),
+    ("RunResult", ("output", "state", "steps"), _smolagents),
+    ("ChatCompletion", ("choices", "model"), _chat_completion),
+    ("ModelResponse", ("choices", "model"), _chat_completion),
+    ("Response", ("output", "incomplete_details"), _openai_response),
+    ("Message", ("content", "stop_reason"), _anthropic_message),
+    ("BetaMessage", ("content", "stop_reason"), _anthropic_message),
+    ("GenerateContentResponse", ("candidates", "usage_metadata"), _gemini_reply),
+)
+"""A class, what its objects have, and what reads them. `ModelResponse` is LiteLLM's."""
+
+
+def _are_messages(rows: Any) -> bool:
+    """Whether values are messages: of LangChain, pydantic-ai or ADK, or mappings with a role."""
+    return isinstance(rows, list | tuple) and bool(rows) and all(map(_is_message, rows))
+
+
+def _is_message(row: Any) -> bool:
+    if isinstance(row, Mapping):
+        return "role" in row or row.get("type") in {"human", "ai", "system", "tool", "function_call", "reasoning"}
+    names = (("content", "type", "model_dump"), ("content", "author", "actions"), ("parts", "kind"))
+    return any(all(hasattr(row, name) for name in one) for one in names)
+
+
+_KNOWN = frozenset(
+    {"pydantic_ai", "agents", "crewai", "smolagents", "langchain_core", "langgraph", "openai", "anthropic", "google"}
+)
+"""Packages whose objects are read."""
+
+
+def _unknown(value: Any) -> Failure | None:
+    """Why an object of a known package is no answer; None: it is of another."""
+    if type(value).__module__.partition(".")[0] not in _KNOWN:
+        return None
+    return Failure("bad-answer", f"{_named(value)} is not what a run returns; return the result of the run")
+
+
+def _named(value: Any) -> str:
+    """The class of an object, its package and the version of it, such as `RunResult of openai-agents 0.5.1`."""
+    from importlib.metadata import PackageNotFoundError, packages_distributions, version
+
+    kind, package = type(value).__name__, type(value).__module__.partition(".")[0]
+    for name in packages_distributions().get(package, ()):
+        try:
+            return f"{kind} of {name} {version(name)}"
+        except PackageNotFoundError:
+            continue
+    return kind
