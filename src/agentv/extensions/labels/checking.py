@@ -25,7 +25,6 @@ from agentv.extensions.labels.stats.agreement import (
     majority,
     mean_pairwise_agreement,
 )
-from agentv.extensions.labels.stats.annotators import alternative_annotator
 from agentv.extensions.labels.stats.check_result import (
     CheckedJudge,
     Disagreement,
@@ -288,7 +287,6 @@ def _judge(
         ConfusionMatrix.of((one.passed, verdict) for one, verdict in pairs),
         judge_rate=_rate(judged),
         people=_people(answers, of_judge),
-        alternative=alternative_annotator([(one.passed, of_judge[one.key]) for one in answers if one.key in of_judge]),
         disagreements=_disagreements(pairs, by_key),
     )
     known_counts = judge_counts(judged)

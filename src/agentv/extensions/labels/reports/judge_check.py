@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import to_builtins
 
-from agentv.extensions.labels.stats.annotators import FEWEST_ANSWERS, FEWEST_PEOPLE
 from agentv.extensions.labels.stats.check_result import FEW, CheckedJudge, Disagreement, JudgeCheck, MeanScore
 from agentv.extensions.labels.stats.corrected import NARROW
 from agentv.extensions.labels.stats.posterior import Estimated
@@ -176,15 +175,6 @@ def _people(found: CheckedJudge) -> Iterator[str]:
         yield f"people agree      {percent(people.agreement)} of pairs of labels, on {plural(people.answers, 'answer')}"
         alpha = "undefined: all their labels are alike, or too few" if people.alpha is None else _number(people.alpha)
         yield f"Krippendorff's α  {alpha}"
-    if found.alternative is not None:
-        verdict = "may stand in for a person" if found.alternative.passed else "may not stand in for a person"
-        wins = percent(found.alternative.winning_rate)
-        yield f"alternative annotator test: the judge {verdict} (not worse than {wins} of people)"
-    elif found.counts.people >= FEWEST_PEOPLE:
-        yield (
-            f"alternative annotator test: needs {FEWEST_PEOPLE} people with {FEWEST_ANSWERS} answers each that others"
-            " labelled too"
-        )
 
 
 def _more(found: CheckedJudge, run: str | None) -> Iterator[str]:
@@ -285,9 +275,6 @@ def _judge_json(found: CheckedJudge, run: str | None) -> Json:
         "people": None
         if people is None
         else {"answers": people.answers, "agreement": people.agreement, "alpha": _estimated(people.alpha)},
-        "alternative_annotator": None
-        if found.alternative is None
-        else {**to_builtins(found.alternative), "passed": found.alternative.passed},
         "more_labels": None
         if more is None
         else {"labels": more.labels, "reach": more.reach, "enough": more.enough, "goal": NARROW},

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agentv.extensions.labels.stats.agreement import ConfusionMatrix, JudgeAccuracy
-from agentv.extensions.labels.stats.annotators import AlternativeAnnotator
 from agentv.extensions.labels.stats.corrected import MoreLabels
 from agentv.extensions.labels.stats.posterior import Estimated
 from agentv.model.run.labelled.labels import Label, LabelVerdict
@@ -111,7 +110,6 @@ class CheckedJudge:
     matrix: ConfusionMatrix
     judge_rate: tuple[float, tuple[float, float] | None]
     people: PeopleAgreement | None = None
-    alternative: AlternativeAnnotator | None = None
     disagreements: tuple[Disagreement, ...] = ()
     accuracy: JudgeAccuracy | None = None
     corrected: Estimated | None = None
