@@ -27,9 +27,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agentv.extensions.labels.stats.corrected import corrected_rate, transferred_rate
-from agentv.extensions.labels.stats.posterior import Counted, JudgeCounts, JudgedAnswer, judge_counts
-from agentv.extensions.labels.stats.strata import even_sizes
+from agentv.extensions.labels.stats.posterior import (
+    Counted,
+    JudgeCounts,
+    JudgedAnswer,
+    corrected_rate,
+    even_sizes,
+    judge_counts,
+    transferred_rate,
+)
 from agentv.stats.intervals.proportion import wilson_interval
 
 Interval = tuple[float, float]

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agentv.errors import StoreError, UsageError
-from agentv.extensions.labels.keeping import LabelFiles
+from agentv.extensions.labels.labelling import LabelFiles
 from agentv.extensions.team.label_groups import GroupHash, group_hash, group_of, label_id
 from agentv.extensions.team.server.serving import copying
 from agentv.extensions.team.server.state import TeamState

@@ -8,8 +8,7 @@ import signal
 
 import pytest
 
-from agentv.extensions.labels.keeping import LabelFiles
-from agentv.extensions.labels.labelling import open_session
+from agentv.extensions.labels.labelling import LabelFiles, open_session
 from doubles.browser_pages import DESKTOP, barriers
 from doubles.judged_runs import judged_run
 from e2e.command import Project

@@ -1,27 +1,147 @@
-"""Answers of a stored run that a judge graded, and draws of them."""
+"""Answers of a stored run that a judge graded, and draws of them to be labelled."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv.app.registries import registries
 from agentv.app.results.stored import StoredRun
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import UsageError
-from agentv.extensions.labels.graded_answers import DrawnAnswer, GradedAnswer, PointScale
-from agentv.extensions.labels.stats.strata import even_sizes
-from agentv.model.run.clusters import TrialCluster, cluster_of
-from agentv.model.run.grade import AskedJudge, Grade
-from agentv.model.run.labelled.labels import answer_sha256
+from agentv.extensions.labels.stats.posterior import even_sizes
+from agentv.model.run.clusters import ClusterId, TrialCluster, cluster_of
+from agentv.model.run.grade import PLACES, AskedJudge, Grade
+from agentv.model.run.labelled.labels import LabelItem, LabelKey, LabelVerdict, answer_sha256
 from agentv.model.run.trial import Score, TrialResult
 from agentv.model.values.message import prompt_text, reference_text
 from agentv.registry.table import Registry
 from agentv.registry.types import AssertionType
+
+
+class PointScale(Struct, frozen=True):
+    """The scale of a rubric: lowest and highest points, and those at which an answer passes."""
+
+    low: int
+    high: int
+    passing: int
+
+    def score(self, points: int) -> float:
+        """The score of points, 0..1, as the judge's.
+
+        Raises:
+            ValueError: the scale has no such points.
+        """
+        if not self.low <= points <= self.high:
+            raise ValueError(f"the scale is from {self.low} to {self.high}")
+        return round((points - self.low) / (self.high - self.low), PLACES)
+
+    def points(self, score: float) -> int:
+        """The points of a score."""
+        return round(self.low + score * (self.high - self.low))
+
+    def verdict(self, points: int) -> LabelVerdict:
+        """Whether points pass."""
+        return "pass" if points >= self.passing else "fail"
+
+
+class GradedAnswer(Struct, frozen=True):
+    """An answer with the grade of a judge. Trials of a case with the same answer and verdict are one of them.
+
+    Attributes:
+        input, output, reference: as text; the reference is empty if there is none.
+        retrieved: texts that were retrieved for the answer.
+        passed: the verdict of the judge, hidden until the answer is labelled.
+        reason: of the judge.
+        trials: how many there are.
+        score: of the judge, 0..1.
+        scale: of the rubric; None: it has none.
+        prompt, variant: of the trial, with its target; None: the run has one of them, or none.
+    """
+
+    suite: str
+    case: str
+    target: str
+    assertion: str
+    input: str
+    output: str
+    output_sha256: str
+    reference: str
+    retrieved: tuple[str, ...]
+    asked: AskedJudge
+    passed: bool
+    reason: str | None
+    cluster: ClusterId
+    trials: int = 1
+    score: float = 0.0
+    scale: PointScale | None = None
+    prompt: str | None = None
+    variant: str | None = None
+
+    @property
+    def key(self) -> LabelKey:
+        """What a label of it is of."""
+        return self.case, self.output_sha256, self.asked.rubric_sha256
+
+    @property
+    def item(self) -> LabelItem:
+        """As that of its labels."""
+        return self.key, self.asked.model, self.asked.prompt_sha256, self.passed
+
+
+class DrawnAnswer(Struct, frozen=True):
+    """An answer to label.
+
+    Attributes:
+        probability: with which it was drawn from those with the same verdict.
+        drawn_from: how many trials there are with that verdict.
+    """
+
+    answer: GradedAnswer
+    probability: float
+    drawn_from: int
+
+
+JudgeKey = tuple[str, str, str]
+"""An assertion, and the model and the prompt of its judge."""
+
+VerdictKey = tuple[LabelKey, bool]
+"""An answer, and the verdict of the judge beside which it was drawn."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedAnswer:
+    """An answer as it is checked: of a run, or of labels alone.
+
+    Attributes:
+        score: of the judge, on a scale; None: the rubric has none, or there are labels alone.
+        found_at: target, prompt and variant of a trial with it.
+        rubric: as people label by it; empty: labels alone do not say.
+    """
+
+    key: LabelKey
+    judge: JudgeKey
+    name: str
+    passed: bool
+    cluster: Hashable
+    trials: float
+    run: str
+    suite: str
+    score: float | None = None
+    found_at: tuple[str | None, str | None, str | None] = (None, None, None)
+    rubric: str = ""
+
+    @property
+    def verdict_key(self) -> VerdictKey:
+        """What it is, and the judge's verdict on it: an answer may have both, from several trials."""
+        return self.key, self.passed
+
 
 Stratum = tuple[str, str, str, bool]
 """An assertion, the model and the prompt of its judge, and the judge's verdict."""

@@ -1,4 +1,4 @@
-"""`agentv judge check`: how well judges agree with people, and what that makes of their pass rates."""
+"""How well judges agree with people, and what that makes of their pass rates: `agentv judge check`."""
 
 from __future__ import annotations
 
@@ -11,34 +11,157 @@ from statistics import fmean
 from agentv.app.results.place import RESULTS, place_holding
 from agentv.app.results.stored import open_run
 from agentv.errors import UsageError
-from agentv.extensions.labels.answers import graded_answers
-from agentv.extensions.labels.checked_answers import CheckedAnswer, JudgeKey, VerdictKey
-from agentv.extensions.labels.graded_answers import GradedAnswer
-from agentv.extensions.labels.keeping import LabelFiles, LabelStore
-from agentv.extensions.labels.labelling import latest, possible
-from agentv.extensions.labels.left_out import left_out_elsewhere, left_out_of_run
+from agentv.extensions.labels.answers import CheckedAnswer, GradedAnswer, JudgeKey, VerdictKey, graded_answers
+from agentv.extensions.labels.labelling import LabelFiles, LabelStore, latest, possible
 from agentv.extensions.labels.stats.agreement import (
     ConfusionMatrix,
+    JudgeAccuracy,
     LabelledUnit,
     judge_accuracy,
     krippendorff_alpha,
     majority,
     mean_pairwise_agreement,
 )
-from agentv.extensions.labels.stats.check_result import (
-    CheckedJudge,
-    Disagreement,
-    JudgeCheck,
-    LabelCounts,
-    MeanScore,
-    PeopleAgreement,
-)
-from agentv.extensions.labels.stats.corrected import corrected_rate, more_labels, transferred_rate
+from agentv.extensions.labels.stats.left_out import left_out_elsewhere, left_out_of_run
 from agentv.extensions.labels.stats.mean_score import ScoredAnswer, corrected_mean
-from agentv.extensions.labels.stats.posterior import Estimated, JudgeCounts, JudgedAnswer, judge_counts
-from agentv.model.run.labelled.labels import Label, LabelKey
+from agentv.extensions.labels.stats.posterior import (
+    Estimated,
+    JudgeCounts,
+    JudgedAnswer,
+    MoreLabels,
+    corrected_rate,
+    judge_counts,
+    more_labels,
+    transferred_rate,
+)
+from agentv.model.run.labelled.labels import Label, LabelKey, LabelVerdict
 from agentv.stats.intervals.design_effect import ClusterSum, estimated_rate
 from agentv.store.labels.label_files import read_labels
+
+FEW = 10
+"""Labelled answers below which numbers come with a warning."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelCounts:
+    """The labels of a judge's answers, and those that do not count for it.
+
+    Attributes:
+        labels: pass or fail, one for each person and answer.
+        people: who gave them.
+        unsure: labels that say neither.
+        ties: answers that as many people pass as fail.
+        not_drawn: of the labels those of answers that were not drawn at random: they do not correct the pass rate.
+        other_judge: labels of these answers that were given beside another judge model or prompt.
+        other_rubric: labels of these answers by a rubric that has changed.
+        other_outputs: labels of other answers, such as those of another run.
+        impossible_time: labels with a time before 2000, or more than a day from now.
+    """
+
+    labels: int = 0
+    people: int = 0
+    unsure: int = 0
+    ties: int = 0
+    not_drawn: int = 0
+    other_judge: int = 0
+    other_rubric: int = 0
+    other_outputs: int = 0
+    impossible_time: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleAgreement:
+    """How far people agree with each other.
+
+    Attributes:
+        answers: with two labels or more.
+        agreement: share of pairs of labels of an answer that agree.
+        alpha: Krippendorff's; None where it is undefined, as all labels are alike.
+    """
+
+    answers: int
+    agreement: float
+    alpha: Estimated | None
+
+
+@dataclass(frozen=True, slots=True)
+class MeanScore:
+    """The mean score of answers on a scale, 0..1.
+
+    Attributes:
+        judge: by the judge, over all trials.
+        corrected: as people would give it; None: too few labels have points.
+        answers: with points by people.
+    """
+
+    judge: float
+    corrected: Estimated | None
+    answers: int
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """An answer on which the judge and most people differ.
+
+    Attributes:
+        labels: (person, verdict, note).
+        target, prompt, variant: of a trial with this answer; None: labels alone do not say.
+    """
+
+    case: str
+    suite: str
+    run: str
+    judge_passed: bool
+    labels: tuple[tuple[str, LabelVerdict, str], ...]
+    target: str | None = None
+    prompt: str | None = None
+    variant: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedJudge:
+    """How good the judge of one assertion is.
+
+    Attributes:
+        matrix: labelled answers, by the majority of people.
+        judge_rate: the judge's own pass rate over all trials, with Wilson's interval, which is None for one cluster.
+        accuracy, corrected, more: None without labels that were drawn.
+        mean_score: None: the rubric has no scale, or there are no labels that were drawn.
+        transferred: the pass rate corrected by labels of other answers; None: there are labels of these, or too few.
+        transferred_answers: number of labelled answers of other runs.
+        left_out: a rubric that labels leave out, so that no pass rate is corrected by them; None: there is none.
+    """
+
+    assertion: str
+    model: str
+    judge: str
+    counts: LabelCounts
+    matrix: ConfusionMatrix
+    judge_rate: tuple[float, tuple[float, float] | None]
+    people: PeopleAgreement | None = None
+    disagreements: tuple[Disagreement, ...] = ()
+    accuracy: JudgeAccuracy | None = None
+    corrected: Estimated | None = None
+    more: MoreLabels | None = None
+    mean_score: MeanScore | None = None
+    transferred: Estimated | None = None
+    transferred_answers: int = 0
+    left_out: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeCheck:
+    """The judges of a run, or of a file of labels.
+
+    Attributes:
+        run: its id; None: the labels alone.
+        changed: labels that replaced another verdict of the same person.
+    """
+
+    run: str | None
+    judges: tuple[CheckedJudge, ...]
+    changed: tuple[Label, ...] = ()
+
 
 _MOST_ANSWERS = 100_000
 """Answers of a run that are held for its labels: more do not make its pass rate by the judge more exact."""

@@ -16,8 +16,7 @@ from msgspec import Struct
 from agentv.app.results.place import RESULTS, place_holding
 from agentv.app.results.stored import open_run
 from agentv.errors import UsageError
-from agentv.extensions.labels.keeping import LabelFiles, LabelStore
-from agentv.extensions.labels.labelling import now, possible
+from agentv.extensions.labels.labelling import LabelFiles, LabelStore, now, possible
 from agentv.model.run.labelled.labels import Label, LabelVerdict, answer_sha256, person_key
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.formatting import timestamp

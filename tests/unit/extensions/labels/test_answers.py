@@ -8,8 +8,7 @@ from msgspec.structs import replace
 
 from agentv.app.results.stored import open_run
 from agentv.errors import UsageError
-from agentv.extensions.labels.answers import draw, graded_answers, stratum_of
-from agentv.extensions.labels.graded_answers import GradedAnswer
+from agentv.extensions.labels.answers import GradedAnswer, draw, graded_answers, stratum_of
 from doubles.judged_runs import ASKED, judged, judged_run
 from doubles.stored_runs import write_run
 from doubles.trials import errored_score, finished, scored, trial

@@ -8,7 +8,7 @@ from shutil import get_terminal_size
 
 import click
 
-from agentv.extensions.labels.graded_answers import DrawnAnswer, PointScale
+from agentv.extensions.labels.answers import DrawnAnswer, PointScale
 from agentv.extensions.labels.labelling import LabellingSession
 from agentv.extensions.labels.ratings import Answer, RatingSession
 from agentv.model.run.labelled.labels import Label, LabelVerdict

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from agentv.app.results.place import RESULTS, place_holding
 from agentv.app.results.stored import StoredRun
 from agentv.errors import UsageError
-from agentv.extensions.labels.answers import graded_answers
-from agentv.extensions.labels.graded_answers import GradedAnswer
+from agentv.extensions.labels.answers import GradedAnswer, graded_answers
 from agentv.extensions.labels.labelling import latest
 from agentv.extensions.labels.stats.agreement import majority
 from agentv.extensions.labels.stats.paired_accuracy import PersonLabel

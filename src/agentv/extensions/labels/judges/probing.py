@@ -1,9 +1,16 @@
-"""`agentv judge check --probe`: whether the verdicts of a judge change though the content of the answers does not."""
+"""`agentv judge check --probe`: whether the verdicts of a judge change though the content of the answers does not.
+
+A judge whose verdict changes judges something else than the content. Sources: L. Zheng et al., "Judging LLM-as-a-Judge
+with MT-Bench and Chatbot Arena" (2023), section 3.3, for order, length and self-preference; J. Ye et al., "Justice or
+prejudice? Quantifying biases in LLM-as-a-judge" (2024), for tone and authority.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import json
+import re
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -16,23 +23,227 @@ from agentv.app.wiring import Answers, redactor_for
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.engine.trial import AnsweredTrial, answered
 from agentv.errors import UsageError
-from agentv.extensions.labels.answers import draw, graded_answers
-from agentv.extensions.labels.graded_answers import GradedAnswer
+from agentv.extensions.labels.answers import GradedAnswer, draw, graded_answers
 from agentv.extensions.labels.judges.asking import (
+    FoundAnswers,
     JudgeCaller,
     MeasuredVerdict,
     StoredAnswer,
     check_prompts,
     connected,
     in_parallel,
+    place_of,
+    stored_answers_of,
 )
+from agentv.extensions.labels.judges.comparing import MOST_ERRORS
 from agentv.extensions.labels.judges.notation import NamedJudge, named_judge
-from agentv.extensions.labels.judges.probes import PROBES, Probe
-from agentv.extensions.labels.judges.stored_answers import FoundAnswers, place_of, stored_answers_of
-from agentv.extensions.labels.stats.compare_result import MOST_ERRORS
-from agentv.extensions.labels.stats.probe_result import FlippedVerdict, Flips, JudgeProbing, ProbedJudge, ProbeOutcome
 from agentv.model.run.rubric import Rubric
 from agentv.model.suite.suite import TargetSpec
+from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.stats.intervals.design_effect import ClusterSum, estimated_rate
+
+
+@dataclass(frozen=True, slots=True)
+class Flips:
+    """Changed verdicts among answers with the same verdict before.
+
+    Attributes:
+        interval: of their share, 95%; None with too few answers.
+    """
+
+    answers: int
+    flipped: int
+    interval: tuple[float, float] | None = None
+
+    @classmethod
+    def of(cls, outcomes: Iterable[tuple[bool, Hashable]]) -> Flips:
+        """From whether the verdict of each answer changed, and the cluster of the answer."""
+        clusters: dict[Hashable, list[bool]] = {}
+        for flipped, cluster in outcomes:
+            clusters.setdefault(cluster, []).append(flipped)
+        if not clusters:
+            return cls(0, 0)
+        found = estimated_rate([ClusterSum(len(one), sum(one)) for one in clusters.values()])
+        flips = sum(map(sum, clusters.values()))
+        return cls(sum(map(len, clusters.values())), flips, found.interval)
+
+    @property
+    def share(self) -> float | None:
+        """Of the answers; None without any."""
+        return self.flipped / self.answers if self.answers else None
+
+
+@dataclass(frozen=True, slots=True)
+class FlippedVerdict:
+    """An answer whose verdict changed.
+
+    Attributes:
+        output: the changed answer; None: it was the same.
+        reason: of the judge, for the second verdict.
+    """
+
+    case: str
+    suite: str
+    passed_before: bool
+    output: str | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeOutcome:
+    """What one probe shows.
+
+    Attributes:
+        to_pass: of answers that the judge failed before.
+        to_fail: of answers that it passed before.
+        unfit: answers that the probe does not fit.
+        errors: answers without a second verdict.
+        error: why, for the first of them.
+        flips: those from fail to pass first.
+    """
+
+    probe: str
+    to_pass: Flips
+    to_fail: Flips
+    unfit: int = 0
+    errors: int = 0
+    error: str | None = None
+    flips: tuple[FlippedVerdict, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ProbedJudge:
+    """The judge of one assertion, probed.
+
+    Attributes:
+        answers: with a first verdict.
+        passed: of these by that verdict.
+        errors: answers without a first verdict.
+        error: why, for the first of them.
+        notes: answers that were left out.
+    """
+
+    assertion: str
+    judge: str
+    model: str
+    answers: int
+    passed: int
+    probes: tuple[ProbeOutcome, ...]
+    errors: int = 0
+    error: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeProbing:
+    """The judges of a run, probed.
+
+    Attributes:
+        new_calls: calls that were made; the others were stored.
+        spent_usd: what these cost; None if it is not known.
+        is_complete: whether every judge gave enough verdicts.
+    """
+
+    run: str
+    new_calls: int
+    spent_usd: float | None
+    judges: tuple[ProbedJudge, ...]
+    is_complete: bool
+
+
+_OPENING = "Thank you for your question. Here is my answer, which I have written as clearly as I can."
+_CLOSING = (
+    "I hope that this answer is helpful to you. If anything in it is unclear, please let me know. You are welcome to"
+    " ask as many further questions as you like, at any time. Thank you again for getting in touch."
+)
+_CERTAIN = "I am absolutely certain of the following."
+_NO_DOUBT = "There is no doubt whatsoever about any of this."
+_MODEL = "GPT-5"
+
+_SENTENCE_END = lazy_pattern(r"(?<=[.!?])\s+(?=[A-Z\"'(\[])")
+_MARKDOWN = lazy_pattern(r"^\s*(?:[-*+]|\d+\.|#{1,6}|>|\|)\s|```", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One way to ask a judge about the same content.
+
+    Attributes:
+        description: what is done, for `--help` and the documentation.
+        answer: the changed text, from the text and the judge's model; None: it does not fit.
+        rubric: the changed rubric; None: it does not fit. Without either function the judge is asked the same again.
+    """
+
+    name: str
+    description: str
+    answer: Callable[[str, str], str | None] | None = None
+    rubric: Callable[[Rubric], Rubric | None] | None = None
+
+
+def longer(output: str, _model: str) -> str | None:
+    """The answer between courtesies that say nothing."""
+    return _around(output, _OPENING, _CLOSING)
+
+
+def confident(output: str, _model: str) -> str | None:
+    """The answer, sure of itself."""
+    return _around(output, _CERTAIN, _NO_DOUBT)
+
+
+def markdown(output: str, _model: str) -> str | None:
+    """The sentences as a list under a heading. Text that has Markdown already is left alone."""
+    if not _is_prose(output) or _MARKDOWN.search(output) is not None:
+        return None
+    sentences = [one for line in output.splitlines() if line.strip() for one in _SENTENCE_END.split(line.strip())]
+    return "\n".join(("## Answer", "", *(f"- {one}" for one in sentences)))
+
+
+def other_model(output: str, _model: str) -> str | None:
+    """The answer, said to be by a well-known model."""
+    return _around(output, f"This answer was written by {_MODEL}.", "")
+
+
+def own_model(output: str, model: str) -> str | None:
+    """The answer, said to be by the judge's own model."""
+    name = model.partition(":")[2] or model
+    return _around(output, f"This answer was written by {name}.", "")
+
+
+def reversed_items(rubric: Rubric) -> Rubric | None:
+    """The items of a list in the opposite order."""
+    return structs.replace(rubric, items=rubric.items[::-1]) if len(rubric.items) > 1 else None
+
+
+def _around(output: str, before: str, after: str) -> str | None:
+    if not _is_prose(output):
+        return None
+    return "\n\n".join(one for one in (before, output, after) if one)
+
+
+def _is_prose(output: str) -> bool:
+    """Whether text can be put around it: around JSON or a number it would change what the answer is."""
+    text = output.strip()
+    if not text or text.startswith(("```", "<")):
+        return False
+    try:
+        json.loads(text)
+    except ValueError:
+        return True
+    return False
+
+
+_MADE = (
+    Probe("repeat", "the same question asked again"),
+    Probe("order", "the items of the rubric in the opposite order", rubric=reversed_items),
+    Probe("longer", "courtesies around the answer", longer),
+    Probe("markdown", "the sentences as a Markdown list", markdown),
+    Probe("confident", "sentences that claim certainty", confident),
+    Probe("other-model", f"a sentence that names {_MODEL} as the author", other_model),
+    Probe("own-model", "a sentence that names the judge's own model as the author", own_model),
+)
+
+PROBES: Mapping[str, Probe] = {one.name: one for one in _MADE}
+
 
 SAMPLE = 30
 ALL = "all"

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from agentv.extensions.labels.keeping import LabelFiles, LabelStore
+from agentv.extensions.labels.labelling import LabelFiles, LabelStore
 from agentv.extensions.labels.pages.judges import CheckedJudges, checked_labels
 from agentv.extensions.labels.pages.labelling import (
     DrawQuery,

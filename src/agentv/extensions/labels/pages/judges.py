@@ -6,16 +6,19 @@ from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
 
 from agentv.app.results.project import Project, check_files, stamp_of
-from agentv.extensions.labels.keeping import LabelStore
-from agentv.extensions.labels.stats.check_result import JudgeCheck
+from agentv.extensions.labels.checking import (
+    JudgeCheck,
+    JudgedRun,
+    check_answers,
+    check_labels,
+    labels_of_run,
+    read_judged,
+)
+from agentv.extensions.labels.labelling import LabelStore
 from agentv.model.run.labelled.labels import Label
 from agentv.store.files.directory import is_being_written
-
-if TYPE_CHECKING:
-    from agentv.extensions.labels.checking import JudgedRun
 
 _RUNS = 4
 """Runs, or assertions of them, whose judged answers are held: without their texts, some 200 bytes each."""
@@ -52,8 +55,6 @@ class CheckedJudges:
             UsageError: nothing of it can be checked: no judge graded, or there are no labels.
             StoreError: it or its labels cannot be read.
         """
-        from agentv.extensions.labels.checking import check_answers, labels_of_run  # imports numpy
-
         path = self._project.run(run_id)
         check_files(path)
         held = self._read(path, assertion)
@@ -65,8 +66,6 @@ class CheckedJudges:
         return check
 
     def _read(self, path: Path, assertion: str) -> _Held:
-        from agentv.extensions.labels.checking import read_judged  # imports numpy
-
         key, stamp = (path, assertion), f"{stamp_of(path)} {is_being_written(path)}"
         with self._lock:
             found = self._held.get(key)
@@ -90,6 +89,4 @@ def checked_labels(assertion: str, kept: LabelStore) -> JudgeCheck:
         NoLabelsError: there are none.
         StoreError: they cannot be read.
     """
-    from agentv.extensions.labels.checking import check_labels  # imports numpy
-
     return check_labels(kept, assertion or None)

@@ -14,9 +14,8 @@ from msgspec import Meta, Struct
 
 from agentv.app.results.project import Project, check_files, stamp_of
 from agentv.errors import AgentvError
-from agentv.extensions.labels.graded_answers import DrawnAnswer, PointScale
-from agentv.extensions.labels.keeping import LabelStore
-from agentv.extensions.labels.labelling import LabellingSession, given_by, open_session
+from agentv.extensions.labels.answers import DrawnAnswer, PointScale
+from agentv.extensions.labels.labelling import LabellingSession, LabelStore, given_by, open_session
 from agentv.extensions.labels.stats import SAMPLE
 from agentv.model.run.labelled.labels import Label, LabelItem, LabelVerdict
 from agentv.reports.text.paths import without_directories

@@ -8,9 +8,8 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import to_builtins
 
-from agentv.extensions.labels.stats.check_result import FEW, CheckedJudge, Disagreement, JudgeCheck, MeanScore
-from agentv.extensions.labels.stats.corrected import NARROW
-from agentv.extensions.labels.stats.posterior import Estimated
+from agentv.extensions.labels.checking import FEW, CheckedJudge, Disagreement, JudgeCheck, MeanScore
+from agentv.extensions.labels.stats.posterior import NARROW, Estimated
 from agentv.model.run.labelled.labels import Label
 from agentv.model.values.formatting import plural
 from agentv.model.values.values import Json

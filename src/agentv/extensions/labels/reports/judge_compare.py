@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import to_builtins
 
-from agentv.extensions.labels.stats.check_result import FEW
-from agentv.extensions.labels.stats.compare_result import (
+from agentv.extensions.labels.checking import FEW
+from agentv.extensions.labels.judges.comparing import (
     MOST_ERRORS,
     NOT_WORSE,
     AssertionComparison,

@@ -6,9 +6,9 @@ import json
 import shlex
 from collections.abc import Iterator, Sequence
 
+from agentv.extensions.labels.judges.comparing import MOST_ERRORS
+from agentv.extensions.labels.judges.probing import Flips, JudgeProbing, ProbedJudge, ProbeOutcome
 from agentv.extensions.labels.reports.judge_compare import calls_line, table
-from agentv.extensions.labels.stats.compare_result import MOST_ERRORS
-from agentv.extensions.labels.stats.probe_result import Flips, JudgeProbing, ProbedJudge, ProbeOutcome
 from agentv.model.values.formatting import plural
 from agentv.model.values.values import Json
 from agentv.reports.text.escaping import one_line, percent

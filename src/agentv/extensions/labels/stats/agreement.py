@@ -6,12 +6,10 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from agentv.extensions.labels.stats.posterior import Estimated, JudgeCounts, JudgeDraws, estimated
+from agentv.extensions.labels.stats.posterior import Draws, Estimated, JudgeCounts, JudgeDraws, estimated
 
 if TYPE_CHECKING:
     import numpy as np
-
-    from agentv.extensions.labels.stats.posterior import Draws
 
 
 @dataclass(frozen=True, slots=True)

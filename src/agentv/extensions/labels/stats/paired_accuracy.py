@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from math import fsum
-from typing import TYPE_CHECKING
 
 from agentv.extensions.labels.stats.agreement import JudgeAccuracy, judge_accuracy
 from agentv.extensions.labels.stats.posterior import (
     JEFFREYS,
     LEVEL,
+    Draws,
     Estimated,
     JudgeCounts,
     JudgedAnswer,
@@ -21,9 +21,6 @@ from agentv.extensions.labels.stats.posterior import (
     judge_counts,
 )
 from agentv.model.run.compared.verdicts import Verdict
-
-if TYPE_CHECKING:
-    from agentv.extensions.labels.stats.posterior import Draws
 
 FEWEST = 6
 """Clusters from which on two judges are compared: with fewer, no difference could be significant."""

@@ -12,22 +12,22 @@ from dataclasses import dataclass, field
 from math import fsum
 from typing import TYPE_CHECKING
 
-from agentv.extensions.labels.stats.corrected import transferred_draws
 from agentv.extensions.labels.stats.posterior import (
     DRAWS,
     JEFFREYS,
     Counted,
+    Draws,
     JudgeCounts,
     JudgedAnswer,
     JudgeDraws,
     Observation,
     counted,
+    transferred_draws,
 )
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from agentv.extensions.labels.stats.posterior import Draws
 
 _SHARES, _NEXT = 2, 101
 """What keeps the draws of shares and of further judges apart from those of the first judge."""

@@ -1,3 +1,5 @@
+""""""
+
 from __future__ import annotations
 
 import json
@@ -9,8 +11,15 @@ import pytest
 from agentv.cli.main import run
 from agentv.errors import BudgetSpentError, ExitStatus, LoadError, UsageError
 from agentv.extensions.labels.checking import check_judges
-from agentv.extensions.labels.judges.comparing import CompareRequest, compare_judges
-from agentv.extensions.labels.stats.agreement import ConfusionMatrix
+from agentv.extensions.labels.judges.comparing import (
+    AssertionComparison,
+    ComparedJudge,
+    CompareRequest,
+    JudgeComparison,
+    compare_judges,
+)
+from agentv.extensions.labels.stats.agreement import ConfusionMatrix, JudgeAccuracy
+from agentv.extensions.labels.stats.posterior import Estimated
 from doubles.judge_models import JudgeModels, evaluated, labelled, write_project
 
 pytestmark = pytest.mark.libraries
@@ -241,3 +250,47 @@ def test_wrong_judges_are_refused_before_any_call(project, tmp_path):
     with pytest.raises(LoadError, match="no target 'larg'"):
         compared("small", "larg")
     assert dict(models.asked) == before
+
+
+ACCURATE = JudgeAccuracy(None, None, Estimated(0.9, 0.8, 0.95), None)
+
+
+def judge(name, cost, verdict=None, accuracy=ACCURATE):
+    return ComparedJudge(name, "m", 1, 0, None, accuracy=accuracy, cost_usd=cost, verdict=verdict)
+
+
+def of_judges(*judges, reference=0):
+    return AssertionComparison("polite", "m", 60, weighted=True, notes=(), judges=judges, reference=reference)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "cheapest"),
+    [("better", "a"), ("equivalent", "a"), ("non-inferior", "a"), ("worse", "best"), ("inconclusive", "best")],
+)
+def test_a_cheaper_judge_is_recommended_only_where_it_is_shown_to_be_no_worse(verdict, cheapest):
+    assert of_judges(judge("best", 3.0), judge("a", 1.0, verdict)).cheapest.name == cheapest
+
+
+def test_a_judge_that_costs_nothing_is_the_cheapest():
+    assert (
+        of_judges(judge("best", 0.5), judge("a", 0.0, "equivalent"), judge("b", 0.9, "equivalent")).cheapest.name == "a"
+    )
+
+
+def test_where_no_judge_gave_enough_verdicts_none_is_recommended():
+    found = of_judges(judge("a", 1.0, "better"), reference=None)
+    assert (found.cheapest, found.undecided) == (None, ())
+
+
+def test_a_judge_as_dear_as_the_cheapest_need_not_be_decided():
+    found = of_judges(judge("best", 3.0), judge("a", 3.0, "inconclusive"), judge("b", 2.9, "inconclusive"))
+    assert [one.name for one in found.undecided] == ["b"]
+
+
+def test_a_comparison_is_complete_where_every_judge_of_every_assertion_gave_enough_verdicts():
+    whole, short = (
+        of_judges(judge("a", 1.0), judge("b", 1.0)),
+        of_judges(judge("a", 1.0), judge("b", 1.0, accuracy=None)),
+    )
+    for assertions, complete in (((whole,), True), ((whole, short), False), ((short,), False), ((), True)):
+        assert JudgeComparison("r", 0.05, 0, None, assertions).is_complete is complete

@@ -10,8 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from agentv.extensions.labels.checking import check_judges
-from agentv.extensions.labels.keeping import LabelFiles, agreements_file
-from agentv.extensions.labels.labelling import open_session
+from agentv.extensions.labels.labelling import LabelFiles, agreements_file, open_session
 from agentv.extensions.labels.reports.judge_check import judge_check_json
 from agentv.extensions.view.state import ViewOptions
 from doubles.judged_runs import ASKED, judged_run

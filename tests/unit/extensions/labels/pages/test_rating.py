@@ -10,8 +10,8 @@ import pytest
 
 from agentv.app.exports import export_text
 from agentv.app.results.stored import open_run
-from agentv.extensions.labels.keeping import LabelFiles
-from agentv.extensions.labels.shown_rates import labels_of_suites
+from agentv.extensions.labels.labelling import LabelFiles
+from agentv.extensions.labels.of_runs import labels_of_suites
 from agentv.extensions.view.state import ViewOptions
 from agentv.model.run.labelled.labels import Label, answer_sha256
 from agentv.model.values.formatting import timestamp

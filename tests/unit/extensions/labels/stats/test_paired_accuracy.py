@@ -3,8 +3,8 @@ from dataclasses import replace
 import pytest
 from scipy.stats import binomtest
 
+from agentv.extensions.labels.judges.comparing import AssertionComparison, ComparedJudge, majority_passes
 from agentv.extensions.labels.stats.agreement import judge_accuracy
-from agentv.extensions.labels.stats.compare_result import AssertionComparison, ComparedJudge, majority_passes
 from agentv.extensions.labels.stats.paired_accuracy import (
     PersonLabel,
     accuracy_difference,

@@ -1,7 +1,13 @@
 import pytest
 
-from agentv.extensions.labels.stats.corrected import corrected_rate, transferred_rate
-from agentv.extensions.labels.stats.posterior import JudgedAnswer, Observation, estimated, judge_counts
+from agentv.extensions.labels.stats.posterior import (
+    JudgedAnswer,
+    Observation,
+    corrected_rate,
+    estimated,
+    judge_counts,
+    transferred_rate,
+)
 from agentv.extensions.labels.stats.run_rate import JudgedPart, RunParts, _design_effect, _effective, run_rate_draws
 
 

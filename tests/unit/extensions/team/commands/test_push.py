@@ -11,7 +11,7 @@ import pytest
 
 from agentv.cli.main import run
 from agentv.errors import LoadError, UsageError
-from agentv.extensions.labels.keeping import LabelFiles
+from agentv.extensions.labels.labelling import LabelFiles
 from agentv.extensions.team.push.choosing import chosen_remote
 from agentv.extensions.team.push.remote import Remote
 from agentv.extensions.team.store.uploaded import RunName

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from agentv.extensions.labels.keeping import LabelFiles
+from agentv.extensions.labels.labelling import LabelFiles
 from agentv.extensions.team.push.connection import Connection, PushError
 from agentv.extensions.team.push.labels import pull_labels, push_labels
 from agentv.extensions.team.push.pushing import redactor_of

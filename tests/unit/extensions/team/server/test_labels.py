@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 import httpx
 import pytest
 
-from agentv.extensions.labels.keeping import LabelFiles
+from agentv.extensions.labels.labelling import LabelFiles
 from agentv.extensions.labels.ratings import ratings_of_run
 from agentv.extensions.team.push.connection import Connection
 from agentv.extensions.team.push.labels import pull_labels
