@@ -410,8 +410,8 @@ class EvalSettings(Execution, Allowances, RunKeys, Reuse, Sampling, Inputs, Sele
         self._check_against()
 
     def _check_last_failed(self) -> None:
-        """Refuse options that choose cases in another way, or another run."""
-        for name in ("resume", "rerun", "sample", "against") if self.last_failed else ():
+        """Refuse options that choose cases in another way, or another run. Machines with shards have other earlier runs."""
+        for name in ("resume", "rerun", "sample", "against", "shard") if self.last_failed else ():
             if getattr(self, name) is not None:
                 raise UsageError(f"--last-failed conflicts with --{name}", "use one of them")
 
@@ -422,11 +422,11 @@ class EvalSettings(Execution, Allowances, RunKeys, Reuse, Sampling, Inputs, Sele
         if self.rerun == "failed":
             what = "--rerun=failed runs only failed cases again, but --against draws cases at random"
             raise UsageError(what, "start a new run")
-        if self.regrade is not None or self.limit is not None:
-            flag = "--regrade" if self.regrade is not None else "--limit"
-            hint = "use --sample N" if self.limit is not None else "compare the runs with agentv compare"
-            what = f"{flag} conflicts with --against, which draws cases at random and requires new answers"
-            raise UsageError(what, hint)
+        for name in ("regrade", "limit", "shard"):
+            if getattr(self, name) is not None:
+                hint = "use --sample N" if name == "limit" else "compare the runs with agentv compare"
+                what = f"--{name} conflicts with --against, which draws cases at random and requires new answers"
+                raise UsageError(what, hint)
 
 
 @cache
