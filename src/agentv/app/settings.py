@@ -410,7 +410,7 @@ class EvalSettings(Execution, Allowances, RunKeys, Reuse, Sampling, Inputs, Sele
         self._check_against()
 
     def _check_last_failed(self) -> None:
-        """Refuse options that choose cases in another way, or another run. Machines with shards have other earlier runs."""
+        """Refuse options that choose cases in another way, or another run: machines of a CI matrix have other ones."""
         for name in ("resume", "rerun", "sample", "against", "shard") if self.last_failed else ():
             if getattr(self, name) is not None:
                 raise UsageError(f"--last-failed conflicts with --{name}", "use one of them")

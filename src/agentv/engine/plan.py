@@ -114,7 +114,7 @@ class Plan(Struct, frozen=True):
         return Plan(self.suites, replace(everything, prompts=(), variants=(), shard=None))
 
     def sharded(self, index: int, of: int) -> Plan:
-        """The I-th of N parts of the plan, which differ by at most one case. Those that depend on each other are together."""
+        """The I-th of N equal parts of the selected cases; those that depend on each other are in one part."""
         starts = [0]
         for suite in self.suites:
             starts.append(max((number + 1 for number, _ in self._numbered(suite, starts[-1])), default=starts[-1]))
@@ -143,7 +143,7 @@ class Plan(Struct, frozen=True):
         return tuple(one for one, label in suite.prompts.items() if not chosen or one in chosen or label in chosen)
 
     def planned(self, suite: Suite) -> Iterator[PlannedCase]:
-        """The cases of one suite of the plan: one target after the other, or one case after the other if it compares."""
+        """The cases of one suite: one target after the other; where answers are compared, one case after the other."""
         targets, variants, failed = suite.targets or (None,), self.variants(suite), self.settings.failed
         places = [(place, target, variant) for place, target in enumerate(targets) for variant in variants]
         if suite.compares:

@@ -184,7 +184,9 @@ def chosen_of(narrow: Plan, whole: Plan, run: str, flags: str) -> frozenset[str]
         )
         raise UsageError(what, "a run keeps its cases: select among those, or start a new run")
     if not chosen & of_run:
-        raise UsageError(f"{flags} selects no trial of the run {run}, which is one shard", "resume the shard that has it")
+        raise UsageError(
+            f"{flags} selects no trial of the run {run}, which is one shard", "resume the shard that has it"
+        )
     return chosen & of_run
 
 
