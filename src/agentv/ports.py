@@ -165,7 +165,7 @@ class TargetRequest:
         on_activity: gets what the agent has done so far, whenever that changes; None: nobody asks.
         interruption: done when the run is interrupted: the agent is to be ended in good order, and its answer is a
             failure `interrupted` with the trace so far. None: nothing interrupts it.
-        workspace_key: hash of what its workspace is made of; empty: there is none.
+        workspace_key: hash of what its workspace is made of; empty without a workspace.
         root: absolute path of the repository, which the paths of attached files count from in its key.
         schema: JSON Schema that the answer must obey, in the strict form that model APIs take: every object closed,
             every property required. Targets that cannot promise it pass it over.
@@ -313,11 +313,11 @@ class JavaScriptHost(Protocol):
     """The long-lived process that runs users' TypeScript and JavaScript."""
 
     async def call(self, source: str, payload: Mapping[str, Json], timeout_s: float) -> Json | Failure:
-        """Have a function or an expression called; its plain value, or why there is none."""
+        """Call a function or an expression; its plain value, or a Failure."""
         ...
 
     async def grade(self, file: str, payload: Mapping[str, Json], timeout_s: float) -> JsonObject | Failure:
-        """Have the default export of `file` grade the payload; its plain result, or why there is none."""
+        """Have the default export of `file` grade the payload; its plain result, or a Failure."""
         ...
 
 
@@ -377,7 +377,7 @@ class AnswerArchive(Protocol):
     """Store of answers for later runs."""
 
     def stored_answer(self, call: Call) -> TargetResponse | None:
-        """The answer to a call; None if there is none."""
+        """The answer to a call, or None."""
         ...
 
     def keep(self, call: Call, answer: TargetResponse) -> None:
@@ -393,7 +393,7 @@ class AnswerLookup(Protocol):
         ...
 
     def stored_answer(self, call: Call) -> TargetResponse | Awaitable[TargetResponse | None] | None:
-        """The answer stored earlier; None if there is none."""
+        """The answer stored earlier, or None."""
         ...
 
 
@@ -405,7 +405,7 @@ class Store(Protocol):
         ...
 
     def stored_answer(self, call: Call) -> TargetResponse | None:
-        """The answer stored before this run began; None if there is none."""
+        """The answer stored before this run began, or None."""
         ...
 
     def finish(self, result: TrialResult) -> TrialResult:

@@ -27,7 +27,7 @@ class Workspaces(Protocol):
     """Makes the workspaces of a run."""
 
     async def open(self, spec: WorkspaceSpec, variant: Variant | None, env: Mapping[str, str]) -> Workspace | Failure:
-        """A new workspace with its baseline; why there is none.
+        """A new workspace with its baseline, or a Failure.
 
         Args:
             spec: of the case.
@@ -253,7 +253,7 @@ class TrialExchanges(Protocol):
         ...
 
     def recorded(self, request: ModelRequest) -> ModelReply | Failure:
-        """The recorded reply to the next request; a Failure: there is none, which `finish` reports too."""
+        """The recorded reply to the next request, or a Failure, which `finish` reports too."""
         ...
 
     def begin(self, request: ModelRequest) -> int:

@@ -53,7 +53,7 @@ def test_without_an_output_file_rows_go_to_stdout(there):
     [
         (("import", "acp", "gone.jsonl"), "error: cannot read gone.jsonl: No such file or directory"),
         (("import", "otlp", "one.atif.json"), "it reads as atif: agentv import atif one.atif.json"),
-        (("import", "cobol", "x"), "'cobol' is not one of 'acp', 'otlp', 'atif'"),
+        (("import", "cobol", "x"), "FORMAT must be acp, otlp, atif"),
         (("trace", "show", "last", "x"), "has no runs"),
         (("trace", "shwo"), "no command 'shwo'; did you mean 'show'?"),
     ],

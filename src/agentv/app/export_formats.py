@@ -188,7 +188,7 @@ EXPORTS: Mapping[str, Renderer] = {
 
 
 def renderer_of(suffix: str) -> Renderer | None:
-    """The renderer for a suffix, built in, of an extension or of a plugin; None if there is none.
+    """The renderer for a suffix (built-in, of an extension or of a plugin), or None.
 
     Raises:
         UsageError: its plugin is broken.

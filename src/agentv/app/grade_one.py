@@ -28,6 +28,8 @@ from agentv.ports import Clock, Embedder, Executor, JavaScriptHost
 from agentv.user_code.functions.threads import DaemonThreads
 from agentv.user_code.processes.processes import kill_all
 
+_OPTIONS = """options are set under 'config' in the file of --file: {"output": "…", "config": {"value": "…"}}"""
+
 
 @dataclass(frozen=True, slots=True)
 class LoneServices:
@@ -72,7 +74,8 @@ def grade_one(name: str, options: Mapping[str, Json], context: AssertionContext,
     entry, diagnostics = load_assertion(name, options, str(directory), registries(), dict(context.env))
     redactor = Redactor({*environment_secrets(context.env), *secrets_in(options)})
     if entry is None:
-        raise LoadError(tuple(map(redactor.redact_diagnostic, diagnostics)))
+        hinted = (replace(one, hint=_OPTIONS) if one.code == "missing-key" else one for one in diagnostics)
+        raise LoadError(tuple(map(redactor.redact_diagnostic, hinted)))
     return redactor.redact_grade(asyncio.run(_graded(entry, context)))
 
 

@@ -1,8 +1,8 @@
 """Who started a run: `run.json` has a signature, made with a key that only this user of this machine has.
 
 A run that was copied, pulled or downloaded has none that is valid here. The signature covers what a command that runs
-cases again takes from `run.json`: settings, files and names of targets; and where the project lies, so that a run of
-another project is none of this one.
+cases again takes from `run.json`: settings, files and names of targets; and the directory of the project, so that a
+run of another project is not valid in this one.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _signed(record: Mapping[str, Json], root: str, key: bytes) -> str:
 
 
 def _key(path: Path) -> bytes:
-    """The key, made where there is none; two processes that make it at once get the same one."""
+    """The key, created on first use; two processes that create it at once get the same one."""
     found = _read_key(path)
     if found is not None:
         return found
@@ -83,7 +83,7 @@ def _key(path: Path) -> bytes:
 
 
 def _read_key(path: Path) -> bytes | None:
-    """The key; None: there is none, or one that others could know."""
+    """The key, or None if it is missing or others could know it."""
     try:
         descriptor = open_private(path, os.O_RDONLY)
     except FileNotFoundError:

@@ -76,7 +76,7 @@ class WatchedFiles:
                 if after == now:
                     break
                 now = after
-            if paths := differing(before, now):  # a file that was replaced and restored is none
+            if paths := differing(before, now):  # a file that was replaced and restored has not changed
                 return paths, now
 
     def _timed(self) -> tuple[Snapshot, float]:

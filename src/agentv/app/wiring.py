@@ -81,7 +81,7 @@ class Answers:
             None: the calls are made.
         works: the work of agents that the answers came with.
         spending: record of what the model calls of agents cost; None: nobody keeps it.
-        exchanges: recorded model calls of agents; None: there are none, and none are recorded.
+        exchanges: recorded model calls of agents; None if none were recorded, and none will be.
     """
 
     store: AnswerLookup

@@ -17,7 +17,7 @@ _SHOWN_VALUE = 60
 _SHOWN_VALUES = 3
 
 NO_OUTPUT = Grade.errored("no-output", "there is no answer to check")
-"""The grade of every type that reads the answer, if there is none."""
+"""The grade of every type that reads the answer, for a missing answer."""
 
 
 def around(text: str, start: int, end: int) -> str:

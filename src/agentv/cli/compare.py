@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from agentv.cli.completion.values import runs
+from agentv.cli.options.expected import Choice
 from agentv.cli.options.share import Share
 from agentv.errors import ExitStatus, UsageError
 
@@ -40,7 +41,7 @@ _SHARE = Share(0, 1, min_open=True, max_open=True)
 )
 @click.option(
     "--errored",
-    type=click.Choice(("bounds", "fail", "drop")),
+    type=Choice(("bounds", "fail", "drop")),
     default="bounds",
     help=(
         "How errored samples count. bounds (default): a verdict must hold whether they would have failed or passed."
@@ -49,20 +50,20 @@ _SHARE = Share(0, 1, min_open=True, max_open=True)
 )
 @click.option(
     "--require",
-    type=click.Choice(("better", "non-inferior", "not-worse")),
+    type=Choice(("better", "non-inferior", "not-worse")),
     default="not-worse",
     help="Exit with 1 unless the candidate is shown to be better, or non-inferior, or is not shown to be worse"
     " (not-worse).",
 )
 @click.option(
     "--fail-on",
-    type=click.Choice(("regression", "any")),
+    type=Choice(("regression", "any")),
     default="regression",
     help="With 'any', also exit with 1 if any case passed in the base and does not pass now.",
 )
 @click.option(
     "--by",
-    type=click.Choice(("suite", "tag", "target", "prompt", "variant")),
+    type=Choice(("suite", "tag", "target", "prompt", "variant")),
     help=(
         "Also compare each suite, or the cases of each tag or variant."
         " With one run: compare its targets, prompts or variants in pairs."
@@ -151,10 +152,10 @@ def _warn(found: Comparison | Matrix | RunComparison) -> None:
     from agentv.reports.commands.run_comparison import run_warnings
 
     if isinstance(found, Comparison | Matrix):
-        told = [warning for one in found.against_base for warning in warnings(one)]
+        printed = [warning for one in found.against_base for warning in warnings(one)]
     else:
-        told = list(run_warnings(found))
-    for warning in told:
+        printed = list(run_warnings(found))
+    for warning in printed:
         click.echo(f"warning: {warning}", err=True)
 
 

@@ -12,6 +12,7 @@ from click.core import ParameterSource
 from agentv.app.authored.data_trust import SAID
 from agentv.authoring.convert.source_formats import AGENTV, FORMATS, named_by
 from agentv.cli.lazy import Registered, options_of_extensions
+from agentv.cli.options.expected import Choice
 from agentv.cli.printing import print_diagnostics
 from agentv.errors import Diagnostic, ExitStatus, UsageError
 from agentv.model.values.formatting import plural
@@ -45,9 +46,7 @@ class DialectOption(click.Option):
     type=Registered(DIALECTS, FORMATS),
     help="Format of SOURCE. Default: recognized by its content.",
 )
-@click.option(
-    "--to", type=click.Choice(TARGET_FORMATS), help="Output format. Default: yaml, unless SOURCE is an eval file."
-)
+@click.option("--to", type=Choice(TARGET_FORMATS), help="Output format. Default: yaml, unless SOURCE is an eval file.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Output file; for a directory, a new directory.")
 @click.option("--in-place", is_flag=True, help="Rewrite the files of an AgentV project where they are.")
 @click.option("--allow-outside", is_flag=True, help="Allow files outside the repository.")

@@ -13,22 +13,23 @@ import click
 from agentv.app.settings import EvalSettings, declared_settings
 from agentv.cli.completion.values import files
 from agentv.cli.lazy import Option, Registered, Sectioned, options_of_extensions, section
+from agentv.cli.options.expected import Choice
 from agentv.cli.options.formats import chosen_format, format_options
 from agentv.cli.running.progress import ProgressOptions, follow
 from agentv.errors import UsageError
 from agentv.model.values.values import Json
 from agentv.registry.fields import Between
-from agentv.registry.settings import SECTIONS, Flag, Setting
+from agentv.registry.settings import SECTIONS, Bounds, Flag, Setting
 
 
 class Finite(click.FloatRange):
-    """A number within bounds; `nan` and `inf` are numbers to Python and none to a person."""
+    """A finite number within bounds."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """The number.
 
         Raises:
-            BadParameter: it is none, or not finite.
+            BadParameter: not a number, or not finite.
         """
         number = float(super().convert(value, param, ctx))
         if not math.isfinite(number):
@@ -60,17 +61,19 @@ def _option(parameter: str, setting: Setting, flag: Flag) -> click.Option:
 
 def _type_of(setting: Setting, flag: Flag) -> click.ParamType[Any] | None:
     """What converts the value; None: a text is taken as it is."""
-    between = setting.marked(Between) or Between()
+    between, bounds = setting.marked(Between), setting.marked(Bounds)
     if flag.table is not None:
         return Registered(flag.table, [setting.default])
     if flag.file:
         return click.Path(exists=True, dir_okay=False)
     if get_origin(setting.kind) is Literal:
-        return click.Choice(get_args(setting.kind))
-    if setting.kind is float:
-        return Finite(between.low, between.high)
+        return Choice(get_args(setting.kind))
+    if bounds is not None:
+        low, high = (bounds.above, bounds.most) if bounds.least is None else (bounds.least, bounds.most)
+        high, open_high = (bounds.below, True) if bounds.below is not None else (high, False)
+        return Finite(low, high, min_open=bounds.above is not None, max_open=open_high)
     if setting.kind is int:
-        return click.INT if between.low is None else click.IntRange(int(between.low))
+        return click.INT if between is None or between.low is None else click.IntRange(int(between.low))
     return None
 
 

@@ -7,13 +7,14 @@ from pathlib import Path
 import click
 
 from agentv.app.authored.init import TEMPLATES, Started, start_project, write_skills
+from agentv.cli.options.expected import Choice
 from agentv.errors import ExitStatus
 from agentv.reports.text.escaping import safe
 
 
 @click.command("init", epilog="Example: agentv init my-bot --template rag")
 @click.argument("directory", default=".", type=click.Path(file_okay=False, path_type=Path))
-@click.option("--template", type=click.Choice(TEMPLATES), help=f"What to make an example of (default: {TEMPLATES[0]}).")
+@click.option("--template", type=Choice(TEMPLATES), help=f"What to make an example of (default: {TEMPLATES[0]}).")
 @click.option("--skill", is_flag=True, help="Write skills for coding agents: how to write evals and improve checks.")
 @click.option(
     "--sdk",

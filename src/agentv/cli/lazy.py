@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from agentv.cli.options.expected import Choice
 from agentv.errors import PluginError
 from agentv.registry.extensions import COMMAND_SECTIONS, COMMANDS, OPTIONS, lacking
 
@@ -74,7 +75,7 @@ class Sectioned(click.Command):
                 formatter.write_dl(rows)
 
 
-class Registered(click.Choice[str]):
+class Registered(Choice):
     """Names of which extensions add some.
 
     Args:
@@ -92,10 +93,10 @@ class Registered(click.Choice[str]):
         """The name.
 
         Raises:
-            BadParameter: it is none of them, or that of an extension which is not here.
+            BadParameter: it is not one of them, or one of an extension that is not installed.
         """
         if needs := lacking(self._kind, str(value)):
-            self.fail(f"'{value}' {needs}", param, ctx)
+            raise click.BadParameter(f"'{value}' {needs}", ctx, param)
         return super().convert(value, param, ctx)
 
 
@@ -155,7 +156,7 @@ class LazyCommands(Commands):
         """The command of a name; of one that is broken, a command that says so.
 
         Raises:
-            UsageError: there is none, or that of an extension which is not here.
+            UsageError: no such command, or one of an extension that is not installed.
         """
         if cmd_name in self.places:
             found: click.Command | None = resolve_name(self.places[cmd_name])

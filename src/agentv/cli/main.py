@@ -7,9 +7,11 @@ import sys
 from contextlib import suppress
 
 import click
+from click.exceptions import NoArgsIsHelpError
 
 from agentv.cli.actions_log import guarded
 from agentv.cli.lazy import LazyCommands
+from agentv.cli.options.expected import Choice, expected_value
 from agentv.cli.printing import print_error, without_secrets
 from agentv.errors import AgentvError, ExitStatus, PluginError
 from agentv.model.values.response import Failure
@@ -82,6 +84,8 @@ MEANT_OPTIONS_OF = {
 """Command → its options that are written in another way → what to write."""
 
 MEANT_ARGUMENTS = {
+    "assert": "name an assertion type, such as contains, or a file in .agentv/assertions without its suffix",
+    "convert": "name a file of another tool, or an eval file with --to; 'agentv convert --help' lists the formats",
     "compare": "name two runs, or one with several targets, prompts or variants; 'agentv results list' lists runs",
     "power": "an earlier run is --from RUN",
     "trend": "a suite is --suite NAME",
@@ -130,6 +134,8 @@ def _run(arguments: list[str]) -> int:
         if sys.stdout is not None:
             sys.stdout.flush()
     except click.ClickException as error:
+        if isinstance(error, click.BadOptionUsage) and error.ctx is None:
+            error.ctx = _context_of(arguments)  # click's parser does not set it
         _print_usage_error(error)
         return error.exit_code
     except click.Abort:
@@ -144,10 +150,15 @@ def _run(arguments: list[str]) -> int:
 
 
 def _print_usage_error(error: click.ClickException) -> None:
-    """Write what is wrong with a command line to stderr, in the form of every other error."""
+    """Write what is wrong with a command line to stderr, in the form of every other error; or the help of a group."""
+    if isinstance(error, NoArgsIsHelpError):
+        click.echo(error.message, err=True)
+        return
     ctx = error.ctx if isinstance(error, click.UsageError) else None
-    message = _message_of(error)
-    click.echo(f"error: {safe(message[:1].lower() + message[1:].rstrip('.'))}", err=True)
+    message = _message_of(error).rstrip(".")
+    if not message[:2].isupper():  # a placeholder, such as FORMAT
+        message = message[:1].lower() + message[1:]
+    click.echo(f"error: {safe(message)}", err=True)
     if ctx is not None and ctx.parent is not None:
         click.echo(f"  see: {ctx.command_path} --help", err=True)
 
@@ -164,6 +175,8 @@ def _message_of(error: click.ClickException) -> str:
         near = nearest(error.option_name.strip("-"), known)
         hint = _meant_option(error) or (f"did you mean {known[near]}?" if near else None)
         return f"no option '{error.option_name}'" + (f"; {hint}" if hint else "")
+    if isinstance(error, click.BadOptionUsage):
+        return _missing_value(error)
     if isinstance(error, click.UsageError) and (meant := _meant_argument(error)):
         return f"{error.format_message().rstrip('.')}; {meant}"
     if isinstance(error, click.BadParameter) and not isinstance(error, click.MissingParameter):
@@ -171,16 +184,37 @@ def _message_of(error: click.ClickException) -> str:
     return error.format_message()
 
 
+def _context_of(arguments: list[str]) -> click.Context:
+    """The context of the command that a command line names."""
+    ctx = click.Context(cli, info_name="agentv")
+    for word in arguments:
+        inner = ctx.command.get_command(ctx, word) if isinstance(ctx.command, click.Group) else None
+        if inner is None:
+            break
+        ctx = click.Context(inner, parent=ctx, info_name=word)
+    return ctx
+
+
+def _missing_value(error: click.BadOptionUsage) -> str:
+    """`--rerun needs a value: failed or errored`; the message of click if the option takes none."""
+    of_command = error.ctx.command.params if error.ctx is not None else []
+    option = next((one for one in of_command if error.option_name in one.opts), None)
+    if error.ctx is None or option is None or getattr(option, "is_flag", False):
+        return error.format_message()
+    expected = expected_value(option.type) or option.make_metavar(error.ctx)
+    return f"{error.option_name} needs a value: {expected}"
+
+
 def _bad_value(error: click.BadParameter) -> str:
-    """What an option or an argument must be, else what is wrong with what it is."""
-    param = error.param
+    """What an option or an argument must be, or else what is wrong with its value."""
+    param, message = error.param, error.message[:1].lower() + error.message[1:]
     if param is None:
         return error.message
-    from agentv.cli.options.numbers import expected_number
-
-    name = max(param.opts, key=len) if isinstance(param, click.Option) else "argument"
-    expected = expected_number(param.type)
-    return f"{name} must be {expected}" if expected else f"{name}: {error.message[:1].lower()}{error.message[1:]}"
+    name = max(param.opts, key=len) if isinstance(param, click.Option) else param.human_readable_name
+    if isinstance(param.type, Choice):
+        return f"{name} {message}"
+    expected = expected_value(param.type)
+    return f"{name} must be {expected}" if expected else f"{name}: {message}"
 
 
 def _meant_option(error: click.NoSuchOption) -> str | None:

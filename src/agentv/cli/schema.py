@@ -6,13 +6,14 @@ from pathlib import Path
 
 import click
 
+from agentv.cli.options.expected import Choice
 from agentv.errors import ExitStatus
 
 KINDS = ("eval", "targets", "template", "meta", "exam")
 
 
 @click.command("schema", epilog="Example: agentv schema > eval-schema.json")
-@click.option("--kind", type=click.Choice(KINDS), default="eval", show_default=True, help="Kind of file.")
+@click.option("--kind", type=Choice(KINDS), default="eval", show_default=True, help="Kind of file.")
 def command(kind: str) -> int:
     """Print the JSON Schema of eval files, for editors.
 

@@ -64,7 +64,9 @@ def command(paths: tuple[str, ...], *, strict: bool, fix: bool, quiet: bool, **o
 
 
 def _print_file(one: Checked) -> None:
-    """What is wrong with a file, as soon as it is known."""
+    """Print the note and the diagnostics of a file as soon as they are known."""
+    if one.note:
+        click.echo(f"note: {safe(one.note)}", err=True)
     if one.diagnostics:
         from agentv.reports.diagnostics.diagnostics import render_diagnostics
 

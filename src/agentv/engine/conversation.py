@@ -129,7 +129,7 @@ class _Conversation:
         return bool(self.trial.case.turns)
 
     async def take(self, turn: Turn, number: int) -> Failure | None:
-        """Ask, keep the answer, grade it; why there is none."""
+        """Send a turn, keep and grade the answer; a Failure if no answer came."""
         trial, run_context = self.trial, self.run_context
         self.sent = trial.case.flow.shown(self.transcript, turn.input)
         self.calls += 1

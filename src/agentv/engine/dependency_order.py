@@ -234,7 +234,7 @@ def _has_row(trial: Trial, rows: Container[str]) -> bool:
 
 
 def _reopened(plan: Plan, rows: Container[str]) -> Container[str]:
-    """The keys of the trials without a row, and of all that hang on them, of the suites where cases do."""
+    """The keys of trials without a row and of all their dependents, in suites with dependencies."""
     linked = {id(suite): _Linked.of(suite, plan) for suite in plan.suites if suite.links}
     dependents: dict[TrialKey | str, list[Trial]] = {}
     to_do: list[Trial] = []

@@ -25,7 +25,7 @@ class TrialExecutor(Protocol):
         ...
 
     async def answer(self, trial: Trial) -> AnsweredTrial | TrialResult:
-        """The answer to a trial, not graded yet; its errored result if there is none."""
+        """The answer to a trial, not graded yet, or its errored result."""
         ...
 
     async def compare(self, answered: Sequence[AnsweredTrial | TrialResult]) -> Sequence[TrialResult]:
@@ -73,7 +73,7 @@ class LocalExecutor:
         return answered.result(await grade_entries(answered.trial.case.assertions, answered.context, clock, check))
 
     async def answer(self, trial: Trial) -> AnsweredTrial | TrialResult:
-        """The answer to a trial; its errored result if there is none."""
+        """The answer to a trial, or its errored result."""
         if not trial.has_work:
             return await answer_of(trial, self._run_context)
         work = await self._run_context.works.open(trial)

@@ -39,7 +39,7 @@ TOO_DEEP = "its JSON is nested too deeply"
 
 
 async def transformed(transform: Transform, context: AssertionContext) -> AssertionContext | Failure:
-    """The context with the output as the transform makes it: text, or JSON text of what is none."""
+    """The context with the transformed output; a value that is not text becomes JSON text."""
     value = await value_of(transform, context)
     if isinstance(value, Failure):
         return value
@@ -118,7 +118,7 @@ def _at_path(text: str, context: AssertionContext) -> Any:
 
 
 def _json_of(output: str | None, like: Json = None) -> tuple[Any] | None:
-    """The JSON value of an answer, or that in it, as `json-match` reads it; None where there is none."""
+    """The JSON value that is, or is in, an answer, as `json-match` reads it; None if it has none."""
     try:
         value = json_in(output or "", like)
     except UnsearchableError as error:

@@ -69,7 +69,7 @@ class AnsweredTrial(Struct, frozen=True):
 async def answer_of(
     trial: Trial, run_context: RunContext, work: TrialWork | None = None
 ) -> AnsweredTrial | TrialResult:
-    """The stored answer to a trial; its errored result if there is none."""
+    """The stored answer to a trial, or its errored result."""
     clock = run_context.clock
     started = clock.monotonic()
     answer = await ask(trial, run_context, trial.case.input, work=work)
@@ -141,7 +141,7 @@ async def reshaped(trial: Trial, context: AssertionContext) -> AssertionContext 
 
 
 def is_empty(answer: TargetResponse, trial: Trial, work: TrialWork | None = None) -> bool:
-    """Whether an answer is none, though its target must give one. A call of a tool at its end is one without a text.
+    """Whether a required answer is missing. A tool call at its end counts as an answer without text.
 
     An agent that was ended by a limit, and is graded all the same, need not have answered.
     """
@@ -153,7 +153,7 @@ def is_empty(answer: TargetResponse, trial: Trial, work: TrialWork | None = None
 
 
 def no_answer(answer: TargetResponse) -> Failure:
-    """Why an empty answer is none."""
+    """The failure for an empty answer."""
     return _ONLY_THOUGHTS if answer.thoughts else _EMPTY
 
 
@@ -193,7 +193,7 @@ async def ask(
     turn: int | None = None,
     work: TrialWork | None = None,
 ) -> TargetResponse | Failure:
-    """The target's answer to the messages, or why there is none.
+    """The target's answer to the messages, or a Failure.
 
     A stored answer keeps its thoughts, so that it can be graded again with another `thoughts` of the target.
 
@@ -371,7 +371,7 @@ class TrialServices(Struct, frozen=True):
         """The judge of that name, or the trial's own; the command line's wins over both.
 
         Raises:
-            LookupError: there is none, which loading should have found.
+            LookupError: none is set, which loading should have reported.
         """
         spec = self.trial.judge_called(name)
         if spec is None:
@@ -382,7 +382,7 @@ class TrialServices(Struct, frozen=True):
         """The embedder of that name, or the first of the trial's target and its judge that embeds.
 
         Raises:
-            LookupError: there is none, which loading should have found.
+            LookupError: none is set, which loading should have reported.
         """
         trial = self.trial
         candidates = (trial.suite.judges.get(name),) if name else (trial.target, trial.judge)

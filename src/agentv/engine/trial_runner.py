@@ -97,7 +97,7 @@ class TrialRunner:
         return self._limits.setdefault(trial.target.name, asyncio.Semaphore(at_once))
 
     def _counted(self, trial: Trial, result: TrialResult) -> TrialResult | None:
-        """The result as it counts: a call that could not be made is none; None where the trial was broken off.
+        """The result as it counts, or None if the trial was broken off or its call could not be made.
 
         An agent that was interrupted leaves a row for its trace, and its trial runs again when the run is resumed.
         """

@@ -42,7 +42,7 @@ class Workers:
         queue.noticed = self._take_skipped
 
     async def work(self) -> None:
-        """Do the work of one worker, until there is none left or the run has stopped."""
+        """Run trials until the queue is empty or the run has stopped."""
         queue, state = self._queue, self._state
         results_in_batch = 0
         following: Trial | None = None
@@ -63,7 +63,7 @@ class Workers:
                     await asyncio.sleep(0)
         finally:
             if state.stopped is not None or sys.exception() is not None:
-                queue.close()  # whoever waits for what this worker did not finish waits in vain
+                queue.close()  # waiters would otherwise block for ever
         self._take_skipped()
 
     def _take_in(self, results: Iterable[TrialResult]) -> Trial | None:

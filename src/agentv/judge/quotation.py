@@ -55,8 +55,8 @@ class ShownTexts:
         """Whether one of the texts says `SCORE=` and these points, however it is written.
 
         Args:
-            points: of the line. One that begins so cannot be told from a quotation, whatever stands behind it.
-            reason: what has to stand behind it.
+            points: of the line. One that begins so may be a quotation, whatever follows.
+            reason: what has to follow.
         """
         sign = "-" if points < 0 else r"\+?"
         behind = "" if reason is None else rf"(?:confirm=\w*?)?reason={re.escape(_letters(reason))}"

@@ -47,7 +47,7 @@ def read_reply(said: str, question: RubricQuestion) -> ReadVerdict:
     """The verdict in what a judge says.
 
     Raises:
-        UnreadableError: there is none, several disagree, or it may be a quotation of what the judge was shown.
+        UnreadableError: the reply has no verdict, several disagree, or it may quote what the judge was shown.
     """
     if question.rubric.mode == "scale":
         return read_scale(said, question)
@@ -69,10 +69,10 @@ def read_reply(said: str, question: RubricQuestion) -> ReadVerdict:
 def verdicts_in(said: str, key: str, word: str) -> tuple[list[JsonObject], bool]:
     """The objects with the key of a verdict, and whether they carry the call's word.
 
-    Those with the word count where they stand on lines of their own; without it, one that is the whole reply does.
+    Those with the word count if alone on their lines; without it, only one that is the whole reply counts.
 
     Raises:
-        UnreadableError: there is none.
+        UnreadableError: the reply has none.
     """
     confirmed = [row for row in _with_word(said, word) if key in row]
     if confirmed:

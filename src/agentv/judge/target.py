@@ -52,7 +52,7 @@ class TargetJudge:
     Args:
         target: asked as a system under test would be; it stays its maker's to close.
         name: the judge's name, for messages.
-        timeout_s: seconds that one call may take, told to the target; whoever awaits the judge sets the real limit.
+        timeout_s: seconds that one call may take, passed to the target; the caller of the judge enforces the limit.
         env: the environment that processes of the target get, complete.
         model: its provider and model, for labels.
     """
@@ -121,7 +121,7 @@ class TargetJudge:
         return self._unreadable(reply, problem, usage)
 
     async def assess(self, rubric: Rubric, context: AssertionContext) -> Verdict | Failure:
-        """The verdict on the context's answer, the median one of all votes; a JudgeFailure where there is none.
+        """The verdict on the context's answer, the median of all votes, or a JudgeFailure.
 
         Its code is that of the target's failure behind `judge-`, `unreadable-verdict` when the second reply cannot be
         read either, or says what is wrong with the rubric's own prompt. A scale's verdict that cannot be read is one

@@ -109,7 +109,7 @@ def _idn_hostname(text: str) -> bool:
 
 
 def _ipv6(text: str) -> bool:
-    return "%" not in text and _succeeds(IPv6Address, text)  # a zone is none of the address
+    return "%" not in text and _succeeds(IPv6Address, text)  # a zone is not part of the address
 
 
 def _regex(text: str) -> bool:

@@ -183,7 +183,7 @@ def _spans(text: str, at: int) -> Iterator[Span]:
 
 
 def _read_from(text: str, start: int) -> int | None:
-    """Where the value that begins with a bracket ends; None where it is none."""
+    """The end of the value that begins with a bracket, or None if it is not JSON."""
     try:
         return _DECODER.raw_decode(text, start)[1]
     except (ValueError, RecursionError):

@@ -92,7 +92,7 @@ class _OpenLog:
 
 @contextmanager
 def _opened(path: Path, system: Appending) -> Iterator[_OpenLog]:
-    """The log, locked where that can be had; made where there is none.
+    """The log, created if missing, and locked if the file system allows it.
 
     Raises:
         StoreError: something that is no file stands there.

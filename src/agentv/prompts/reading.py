@@ -53,7 +53,7 @@ def log_path(directory: str) -> Path:
 
 
 def read_log(directory: str) -> Log:
-    """The log of a prompt; an empty one where there is none.
+    """The log of a prompt; an empty one if the file is missing.
 
     Raises:
         StoreError: it cannot be read.
@@ -71,7 +71,7 @@ def read_log(directory: str) -> Log:
 
 
 def last_exam_row(directory: str) -> ExamRow | None:
-    """The most recent row by its time, of those at the end of the log; None where there is none.
+    """The most recent row by its time, of those at the end of the log, or None.
 
     What is no row is passed over. A row that a merge has put further up than some fifty others is not seen.
     Its `line` is 0 where the log is too long to be counted.

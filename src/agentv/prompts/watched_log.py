@@ -110,7 +110,7 @@ def _is_of(line: bytes, run_id: str) -> bool:
 
 
 def _bytes(path: Path) -> bytes | None:
-    """What a file holds; None where there is none, or something that is no file."""
+    """The content of a file, or None if the path is not a file."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:

@@ -73,14 +73,17 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         runs.end()
         output = getattr(session.config, "workeroutput", None)
         if output is not None:
-            output["agentv"] = runs.told()
+            output["agentv"] = runs.notes()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Path of the results, and notes that a passed test does not show."""
     runs = config.stash.get(RUNS, None)
     elsewhere = config.pluginmanager.get_plugin("agentv-elsewhere")
-    lines = [*(runs.told() if runs is not None else ()), *(elsewhere.told if isinstance(elsewhere, _Elsewhere) else ())]
+    lines = [
+        *(runs.notes() if runs is not None else ()),
+        *(elsewhere.notes if isinstance(elsewhere, _Elsewhere) else ()),
+    ]
     left = config.stash.get(LEFT, [])
     if left:
         files = "1 eval file" if len(left) == 1 else f"{len(left)} eval files"
@@ -96,15 +99,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 class _Elsewhere:
-    """What the processes of pytest-xdist tell of their runs."""
+    """Notes of the processes of pytest-xdist on their runs."""
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.notes: list[str] = []
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: object) -> None:
         """A process has ended."""
-        self.told.extend(getattr(node, "workeroutput", {}).get("agentv", ()))
+        self.notes.extend(getattr(node, "workeroutput", {}).get("agentv", ()))
 
 
 @pytest.fixture

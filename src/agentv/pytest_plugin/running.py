@@ -95,7 +95,7 @@ class Runs:
             loop.call_soon_threadsafe(task.cancel)
             thread.join(GRACE_S)
 
-    def told(self) -> list[str]:
+    def notes(self) -> list[str]:
         """Path of the results, and their cost."""
         outcome = self._outcome
         if outcome is None:
@@ -128,7 +128,7 @@ class Runs:
         loop.call_soon_threadsafe(demand.ask, to_run)
 
     def _needed(self, trial: Trial, seen: set[tuple[int, str]]) -> Iterator[Trial]:
-        """The trial, after those that it hangs on, and among those that it is compared with."""
+        """The trial, after its dependencies, and with the trials that it is compared with."""
         spot = id(trial.suite), trial.case.id
         if spot in seen:
             return

@@ -94,7 +94,7 @@ class _Mock:
         return asyncio.sleep(self._delay_s, found) if self._delay_s else found
 
     def _in_turn(self, case: str, turn: int, other: TargetResponse | Failure | None) -> TargetResponse | Failure | None:
-        """What a list says to a turn; what holds for every turn where there is none."""
+        """The listed answer to a turn, or `other` without a list."""
         listed = self._by_turn.get(case if case in self._answers else DEFAULT)
         if listed is None:
             return other

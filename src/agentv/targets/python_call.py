@@ -58,7 +58,7 @@ def _planned(function: Callable[..., Any]) -> CallPlan:
 
 @lru_cache(maxsize=1024)
 def _taken_by_provider(function: Callable[..., Any]) -> int:
-    """How many arguments a function of promptfoo's interface takes by position; 0 where it is none.
+    """Number of positional arguments that a function of promptfoo's interface takes; 0 for other functions.
 
     It is one if it is called `call_api`, or takes `options` and `context` after another parameter.
     """

@@ -365,7 +365,7 @@ def _repeats(tree: TemplateNode) -> bool:
 
 
 def _tree(source: str, language: Language = JINJA) -> TemplateNode:
-    """What a template says. Text from files may not reach for other files, so there are none that it could include."""
+    """The syntax tree of a template. Text from files cannot include other files."""
     from jinja2 import nodes
 
     if language.nunjucks:

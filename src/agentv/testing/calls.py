@@ -44,7 +44,7 @@ class ModelCall:
         """Whether the call requests a stream of events."""
         if self.protocol == "gemini":
             return self.path.endswith(":streamGenerateContent")
-        # Ollama's own API streams unless told otherwise.
+        # Ollama's own API streams by default.
         return bool(self.body.get("stream", "/api/" in self.path and self.operation != "embed"))
 
     @property

@@ -42,7 +42,7 @@ class TokenBucket:
         now = self._clock()
         self._tokens = min(self._limit, self._tokens + (now - self._at) * self._rate)
         self._at = now
-        allowed = self._tokens >= 1 - 1e-9  # a caller that waited just as long as it was told is let in
+        allowed = self._tokens >= 1 - 1e-9  # a caller that waited exactly as long as requested is let in
         if allowed:
             self._tokens = max(0.0, self._tokens - 1)
         return Left(

@@ -68,5 +68,5 @@ def route_of(path: str) -> Route | None:
 
 
 def provider_of(path: str) -> ModelApi:
-    """Provider of a path; OpenAI if it is none's."""
+    """Provider of a path; OpenAI for unknown paths."""
     return _PROVIDERS.get(path.split("/")[1], OPENAI)

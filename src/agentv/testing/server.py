@@ -385,7 +385,7 @@ _COUNTS: tuple[tuple[re.Pattern[str], Callable[[int], JsonObject]], ...] = (
 
 
 def count_of(path: str, body: JsonObject) -> JsonObject | None:
-    """The reply to a POST that counts tokens; None where the path is none of those.
+    """The reply to a POST that counts tokens; None for other paths.
 
     Args:
         path: of the URL.

@@ -79,7 +79,7 @@ class Truncated:
 
 @dataclass(frozen=True, slots=True)
 class MalformedJson:
-    """Status 200 and the right content type, but the body is no JSON. In a stream: its second event is none."""
+    """Status 200 and the right content type, but the body is not JSON. In a stream: its second event is not."""
 
     answer: Answer = Answer("this is not JSON")
 

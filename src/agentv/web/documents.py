@@ -36,14 +36,14 @@ def document(static: str, entry: str, token: str = "") -> str:
 
 def page(static: str, title: str, body: str, scripts: str = "", token: str = "") -> str:
     """A document with its body. `scripts` are elements of its head; see `document` for the others."""
-    told = f'<meta name="agentv-token" content="{escape(token)}">\n' if token else ""
+    meta_token = f'<meta name="agentv-token" content="{escape(token)}">\n' if token else ""
     return f"""\
 <!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 {META}
-{told}<title>{escape(title)}</title>
+{meta_token}<title>{escape(title)}</title>
 <link rel="icon" href="{ICON}">
 <link rel="stylesheet" href="{escape(static)}/style.css">
 {scripts}</head>

@@ -54,7 +54,7 @@ class Endpoint:
         answer: the type of the answer.
         handler: called in a thread.
         query: the type of the parameters.
-        body: the type of the body; None: there is none.
+        body: the type of the body; None without a body.
         state: what the answer depends on, as a text for its ETag; None: its ETag is made from the answer.
         kept: the answer takes long to make, so that it is kept as long as its state stays.
         needs: the permission without which it is refused: an option of `agentv view`, or a scope on a server.

@@ -74,14 +74,14 @@ def _operation(endpoint: Described, known: dict[str, Any]) -> dict[str, Any]:
 
 
 def _streamed(stream: Stream, known: dict[str, Any]) -> dict[str, Any]:
-    told = "; ".join(
+    events = "; ".join(
         f"`{name}`: JSON of {known[str(data)]['$ref'].rpartition('/')[2]}" for name, data in stream.events.items()
     )
     content = {"text/event-stream": {"schema": {"type": "string"}}}
     return {
         "summary": stream.summary,
         "parameters": _parameters(stream.path, stream.query),
-        "responses": {"200": {"description": f"Server-sent events. {told}.", "content": content}, **_problems(known)},
+        "responses": {"200": {"description": f"Server-sent events. {events}.", "content": content}, **_problems(known)},
     }
 
 

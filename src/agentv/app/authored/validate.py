@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from agentv.app.registries import registries
+from agentv.authoring.dialects.dialect import Dialect
 from agentv.authoring.fields.request import Registries
 from agentv.authoring.loading.check import FileCheck, check_file, unused_in
 from agentv.authoring.loading.load import LoadRequest, eval_files
@@ -17,13 +18,14 @@ from agentv.user_code.load_limit import within_limits
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One requested file and its diagnostics, sorted by position.
+    """One requested file and its diagnostics, sorted by position; `note` says which tool's file it is, if another's.
 
     Mistakes in a shared file, such as a template, are reported with the first file that uses it.
     """
 
     path: str
     diagnostics: tuple[Diagnostic, ...]
+    note: str | None = None
 
 
 class Validation:
@@ -58,7 +60,7 @@ class Validation:
             failed = failed or any(one.severity == "error" for one in checked.diagnostics)
             fresh = [one for one in checked.diagnostics if (one.code, one.span, one.message) not in reported]
             reported.update((one.code, one.span, one.message) for one in fresh)
-            yield Checked(path, tuple(fresh))
+            yield Checked(path, tuple(fresh), checked.dialect and Dialect.note(path, checked.dialect))
         if known.warnings:
             yield Checked("", known.warnings)
         if not failed:  # a file that is wrong may not have come to its includes

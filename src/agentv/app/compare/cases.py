@@ -19,7 +19,7 @@ T = TypeVar("T")
 STATUSES: tuple[Status, ...] = get_args(Status)
 STATUS_NUMBERS = {status: number for number, status in enumerate(STATUSES)}
 NONE = float("nan")
-"""In a column of scores: there is none."""
+"""A missing score in a column of scores."""
 
 
 class CaseScope(NamedTuple):

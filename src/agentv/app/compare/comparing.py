@@ -117,7 +117,7 @@ def compare_each(base: str, candidates: Sequence[str], question: ComparisonSetti
         question: without `by`.
 
     Returns:
-        Of each candidate its comparison, or why there is none.
+        The comparison of each candidate, or why it cannot be compared.
 
     Raises:
         StoreError: a run cannot be read.

@@ -85,7 +85,7 @@ class _Gathered:
             yield place, self.common.ids.values[identity >> _PLACE_BITS], self._outcome(case, trials)
 
     def _trials(self) -> tuple[array[int], array[int]]:
-        """Of each case its first trial; of each trial the next one of its case, 0: there is none."""
+        """The first trial of each case, and for each trial the next one of its case (0 after the last)."""
         first, last = array("I"), array("I")
         following = array("I", bytes(4 * len(self._case_of)))
         for trial, case in enumerate(self._case_of):
@@ -135,6 +135,6 @@ def _cluster(row: Row, key: str | None) -> str | None:
 
 
 def _value(row: Row, name: str) -> str | None:
-    """A value of the metadata as text that tells it from others; None where there is none."""
+    """A value of the metadata as unambiguous text, or None if the row lacks it."""
     value = row.metadata.get(name)
     return None if value is None else json.dumps(value, sort_keys=True)

@@ -79,7 +79,7 @@ class AnswerSources:
             StoreError: the system refuses.
         """
         if self.cassette is None or self.records:
-            return ()  # it is written again, of what this run was told
+            return ()  # this run writes it as a whole
         note = self.cassette.restored(keeps=self.adds)
         return (note,) if note else ()
 

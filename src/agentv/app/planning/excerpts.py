@@ -15,7 +15,7 @@ _NAME = lazy_pattern(r"\s*(?:export\s+)?[A-Z_][A-Z0-9_.-]*\s*=")
 
 
 def source_of(path: str) -> str | None:
-    """The text of an authored file, for an excerpt; None where it is none. Of a `.env` only names are shown."""
+    """The text of an authored file for an excerpt, or None for any other file. Values in a `.env` are left out."""
     if not Path(path).is_file() or path.endswith(TABLES) or _lies_elsewhere(path):
         return None
     try:

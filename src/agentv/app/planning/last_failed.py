@@ -42,8 +42,8 @@ class LastFailed:
     """The planned trials that did not pass when they last ran, or did not run.
 
     Attributes:
-        trials: None: there are none.
-        run_id: of the newest run that was read; None: there is none of these suites.
+        trials: None if every trial passed.
+        run_id: of the newest run that was read; None if these suites have no earlier run.
         notes: what people should know, such as cases that are left out because they have no earlier outcome.
     """
 
@@ -210,7 +210,7 @@ class _Outcomes:
         since = {key: self.ages.get(key, -1) for key in found}
         for suite in plan.suites:
             if suite.links:
-                keys = [_key(suite, *planned) for planned in plan.planned(suite)]
+                keys = [_key(*planned) for planned in Plan((suite,), plan.settings).planned_cases()]
                 while self._add_dependents(suite, keys, since):
                     pass
         return set(since)

@@ -17,10 +17,10 @@ from agentv.user_code.plugins import BadPluginError
 
 
 def check(kind: str, value: object) -> None:
-    """Refuse what is no plugin of its kind.
+    """Refuse an object that is not a plugin of its kind.
 
     Raises:
-        BadPluginError: it is none; says why, and in which line it is defined.
+        BadPluginError: names the reason and the line of the definition.
     """
     for why in _CHECKS[kind](value):
         _refuse(value, why)
@@ -84,7 +84,7 @@ def _declared(value: object, base: type[Declared]) -> Iterator[str]:
     if short == Declared.short and "short" not in _own_names(value) and short not in names:
         yield "has no option 'value' for the short form: name another one with short: ClassVar[str | None] = …, or None"
     elif short is not None and (not isinstance(short, str) or short.rstrip("_") not in names):
-        yield f"says short = {short!r}, which is none of its options"
+        yield f"says short = {short!r}, which is not one of its options"
 
 
 def _own_names(cls: type) -> set[str]:

@@ -160,7 +160,7 @@ def plan(request: PlanRequest) -> PlannedComparison:
 
 
 def _clusters(request: PlanRequest, pilot: Pilot | None) -> tuple[int, float]:
-    """Cases of one cluster, and how alike they are: as told, as the run has them, or each alone."""
+    """Cases per cluster and their correlation: as requested, else as in the run, else one case per cluster."""
     size = request.cluster_size
     if size is None:
         size = 1 if pilot is None else round(pilot.cases / pilot.clusters)

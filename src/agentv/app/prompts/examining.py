@@ -86,7 +86,7 @@ class Examiner:
         if suite is None or suite.exam is None:
             return {}
         latest = next((row for row in reversed(rows) if is_whole(row)), None)
-        # an exam that names no model sat on one of the command line
+        # an exam that names no model ran on one of the command line
         of_row = prompt.targets.digests(prompt.directory, latest.files) if latest is not None else {}
         return {**of_row, **digests(suite.exam.texts)}
 
@@ -118,7 +118,7 @@ class Examiner:
             yield from strange_files(prompt.directory, suite.exam.texts)
 
     def _text(self, prompt: LibraryPrompt) -> Iterator[Diagnostic]:
-        """What is wrong with the text of a prompt; where there is an exam, reading that has told it."""
+        """Problems with the text of a prompt without an exam; reading an exam reports them already."""
         from agentv.authoring.prompt_library.library import library_reading
 
         reading = library_reading(prompt.directory, self._library.env)

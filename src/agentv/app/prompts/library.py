@@ -62,7 +62,7 @@ class Library:
 
     @property
     def place(self) -> str | None:
-        """Its directory, absolute; None: there is none.
+        """Its absolute directory, or None if the project has no library.
 
         Raises:
             LoadError: the project's config is wrong.
@@ -87,7 +87,7 @@ class Library:
 
         Raises:
             LoadError: the project's config is wrong.
-            UsageError: there is none of a name.
+            UsageError: a name matches no prompt.
         """
         found = {one.directory: one for one in map(self.one, dict.fromkeys(names))}
         return list(found.values())
@@ -97,7 +97,7 @@ class Library:
 
         Raises:
             LoadError: the project's config is wrong.
-            UsageError: there is none, or several have the id.
+            UsageError: no prompt or several prompts have the id.
         """
         if os.sep in name or name in (os.curdir, os.pardir):
             return self.read(self._directory(name))

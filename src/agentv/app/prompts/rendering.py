@@ -37,7 +37,7 @@ def exam_suite(prompt: LibraryPrompt, examiner: Examiner) -> Suite:
 
     Raises:
         LoadError: it is wrong.
-        UsageError: there is none.
+        UsageError: the prompt has no exam.
     """
     exam = exam_of(prompt.directory)
     if exam is None:

@@ -1,4 +1,4 @@
-"""Runs are named and deleted: by whom, and what a name may be."""
+"""Naming and deleting runs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class RunEditor(Protocol):
         """Give a run a name.
 
         Raises:
-            NoSuchRunError: there is none.
+            NoSuchRunError: no run has this id.
             UsageError: it cannot have the name, or not now.
         """
         ...
@@ -45,7 +45,7 @@ class RunEditor(Protocol):
         """Delete a run.
 
         Raises:
-            NoSuchRunError: there is none.
+            NoSuchRunError: no run has this id.
             UsageError: it is being written.
         """
         ...

@@ -18,7 +18,7 @@ def find_run(named: str, root: Path, out: str | None = None, *, action: str = "r
     """The directory of a run: an id, a directory, or `last`.
 
     Raises:
-        UsageError: there is none, or its `run.json` was removed; such a run can still be deleted.
+        UsageError: no such run, or its `run.json` was removed; such a run can still be deleted.
     """
     results = results_directory(root)
     if named == "last":

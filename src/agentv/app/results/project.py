@@ -64,7 +64,7 @@ class Project:
         """The directory of a run, found by listing: nothing that a request says becomes part of a path.
 
         Raises:
-            NoSuchRunError: there is none.
+            NoSuchRunError: no run has this id.
         """
         found = self.runs().get(run_id)
         if found is None or not found.is_dir():

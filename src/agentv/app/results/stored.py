@@ -88,7 +88,7 @@ def open_run(named: str, *, action: str, partial: bool = False) -> StoredRun:
         partial: include a run that is still being written.
 
     Raises:
-        UsageError: there is none, or it is still being written.
+        UsageError: no such run, or it is still being written.
         StoreError: its files cannot be read, or a row or `summary.json` was changed.
     """
     path = find_run(named, place_holding(RESULTS), action=action).absolute()

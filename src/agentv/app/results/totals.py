@@ -105,8 +105,8 @@ def rows_of(path: Path) -> int:
 
 def _completed(found: Summary, written: Summary) -> Summary:
     """The totals of rows, with what only `summary.json` contains."""
-    told = {name: getattr(written, name) for name in _NOT_IN_ROWS}
-    whole = replace(found, **told, partial=written.partial or found.partial)
+    kept = {name: getattr(written, name) for name in _NOT_IN_ROWS}
+    whole = replace(found, **kept, partial=written.partial or found.partial)
     return whole if written.cut is None else whole.cut_short(written.cut)
 
 

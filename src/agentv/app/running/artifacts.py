@@ -35,7 +35,7 @@ class Artifacts:
         self._directory = directory
 
     def store(self, result: TrialResult) -> TrialResult:
-        """The result with the places of its artifacts, which are written; itself where there are none.
+        """Write the artifacts of a result; the result with their places.
 
         Raises:
             StoreError: the system refuses.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from agentv.app.running.exam_eligibility import REUSED, asked, why_partial
 from agentv.authoring.source.files import is_directory, repository_root, upwards
+from agentv.engine.plan import Plan
 from agentv.errors import StoreError
 from agentv.model.run.trial import Status, Trial
 from agentv.model.suite.exam import Exam, ExamRow
@@ -19,12 +20,11 @@ from agentv.model.values.formatting import timestamp
 
 if TYPE_CHECKING:
     from agentv.app.planning.preparation import Prepared
-    from agentv.engine.plan import Plan
     from agentv.model.run.row import Row
     from agentv.prompts.watched_log import WatchedLog
 
 Append = Callable[[Exam, ExamRow], tuple[str, ...]]
-"""Keeps the texts that sat and appends a row to the log of their prompt; what people should know of it.
+"""Stores the prompt texts that were evaluated and appends a row to the prompt's log; returns notes for people.
 
 Raises:
     StoreError: the system refuses.
@@ -149,7 +149,8 @@ def exam_attempts(
 
 def _trials(suite: Suite, plan: Plan) -> Iterator[list[Trial]]:
     """The trials of each case on each target, in the exam's order."""
-    return (list(plan.samples(suite, *planned)) for planned in plan.planned(suite))
+    own = Plan((suite,), plan.settings)
+    return (list(own.samples(suite, case, target)) for _, case, target, _ in own.planned_cases())
 
 
 def _rows_of(cases: Iterable[Sequence[Trial]], rows: Mapping[str, Row]) -> Iterator[Row]:

@@ -42,7 +42,7 @@ class _WithSchema(DeclaredAssertion):
             from agentv.matching.json_schema import schema_from
 
             schema = schema_from(self.value.value, self.value.base, self.value.files)
-            # the options are frozen, and this is none of them but what follows from one
+            # the options are frozen; this is computed from one of them
             object.__setattr__(self, "_schema", schema)
         return schema
 

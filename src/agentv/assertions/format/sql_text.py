@@ -55,7 +55,7 @@ def dialects() -> tuple[str, ...]:
 
 
 def dialect_of(name: str) -> str | None:
-    """The parser's name of a dialect, however it is spelled; None: there is none."""
+    """The parser's name of a dialect, however it is spelled; None if the parser lacks it."""
     bare = name.strip().lower().replace(" ", "").replace("-", "").replace("_", "")
     known = DIALECTS.get(bare, bare)
     return known if known in dialects() else None

@@ -175,5 +175,5 @@ def _prompt(row: object) -> str:
     if system is not None and not isinstance(system, str):
         raise _ProxyRefusedError(400, "systemPrompt must be a string")
     prompt = f"{system}\n\n{question}" if system else question
-    prompt.encode()  # half a character is none
+    prompt.encode()  # raises for a lone surrogate
     return prompt

@@ -36,7 +36,7 @@ class CodeWriter:
     code: PromptCode
 
     async def write(self, values: Mapping[str, Json], context: AssertionContext) -> Made:
-        """The prompt; what the code raises, returns or prints that is none is a Failure."""
+        """The prompt, or a Failure if the code raises, or returns or prints something else."""
         if self.code.function is not None:
             return await _called(self.code.function, values, self.code.config, context)
         payload = payload_of(values, context, self.code.config)

@@ -73,7 +73,7 @@ class _OfContext(Proportion):
         return self.context is None and self.context_transform is None and not context_texts(variables.get("context"))
 
     async def _retrieved(self, context: AssertionContext) -> tuple[str, ...] | Grade:
-        """The pieces of the context; an errored grade if there are none."""
+        """The pieces of the context, or an errored grade."""
         found: Sequence[str] | Failure = self._own
         if self.context_transform is not None:
             whole = (

@@ -1,7 +1,7 @@
 """The `triggering` assertion: would a query load a prompt? The judge answers YES or NO (SPEC section 11).
 
-An answer is read strictly: the word has to stand on a line of its own. What says both words, or neither, or only
-mentions one, is unreadable, and fails whatever was expected.
+An answer is read strictly: the word must be alone on a line. An answer with both words or neither, or that only
+mentions one, is unreadable and fails, whatever was expected.
 """
 
 from __future__ import annotations

@@ -237,7 +237,7 @@ class Equals(DeclaredAssertion):
 
 @dataclass(frozen=True, slots=True)
 class Regex(DeclaredAssertion):
-    """A regular expression matches anywhere in the answer. Python's syntax unless told otherwise; at most 2 s."""
+    """A regular expression matches anywhere in the answer. Python's syntax by default; at most 2 s."""
 
     value: Annotated[FileText, Doc("the pattern")]
     flags: Annotated[Text, Doc("letters: i ignore case, m ^ and $ at lines, s dot matches newlines, x verbose")] = ""

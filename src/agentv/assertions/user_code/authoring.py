@@ -85,7 +85,7 @@ def _run_pending() -> None:
         return
     text = sys.stdin.buffer.read()
     if not text.strip() and hasattr(_pending[0], MARK):
-        return  # a block of the author's own has read it, or there is none to grade
+        return  # the author's own code has read it, or nothing was sent
     try:
         verdict = json.dumps(_verdict(_pending, text), indent=2, ensure_ascii=False)
         sys.stdout.flush()

@@ -29,7 +29,7 @@ async def grade_in_worker(
         read: converts the return value to a grade.
 
     Returns:
-        The grade; errored with `assertion-raised`, `cannot-load` or `user-code-died` where there is none.
+        The grade; errored with `assertion-raised`, `cannot-load` or `user-code-died` if the code returns none.
     """
     payload = {**call.payload, "context": wire_of_context(context, config)}
     env = dict(context.env) or None

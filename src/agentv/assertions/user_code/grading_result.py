@@ -67,7 +67,7 @@ def at_threshold(grade: Grade, answer: object, threshold: float | None, subject:
 
 
 def _promptfoo_verdict(text: str) -> object:
-    """The verdict that a text stands for, as promptfoo reads what Python printed; else the text, which is none."""
+    """The verdict in a text, as promptfoo reads what Python printed; else the text itself."""
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     try:

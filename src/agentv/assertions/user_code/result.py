@@ -21,7 +21,7 @@ PASS_MARK = 0.5
 BAD_RESULT = "bad-result"
 
 LIKE_PASS = ("ok", "success", "correct", "valid")
-"""Fields that look like a verdict and are none."""
+"""Fields that look like a verdict but are not read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,8 +33,8 @@ def read_output(ended: Finished) -> Grade:
     """The grade that a script gives: its JSON object, else its exit status.
 
     A script that breaks gives no verdict, whatever it printed before: the grade is errored with `script-failed`. So
-    is one with `bad-result` whose output begins like a JSON object and is none, says one key twice, or is another JSON
-    value: nobody can tell whether `[]` or `42` beside exit 0 means a pass.
+    is one with `bad-result` whose output begins like a JSON object but is invalid, has a key twice, or is another JSON
+    value: whether `[]` or `42` beside exit 0 means a pass is unknown.
     """
     try:
         return _grade(ended)
@@ -101,7 +101,7 @@ _VERDICT_KEYS = frozenset({"score", "pass", "passed", "verdict", "assertions", "
 
 
 class _Found(NamedTuple):
-    """The object that an output ends with, and why it is no verdict, if it is none."""
+    """The object at the end of an output, or why it is not a verdict."""
 
     object: Mapping[str, Json] | None
     problem: str | None = None

@@ -6,6 +6,7 @@ dialect of samples has cases without assertions, so its files are only converted
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -25,6 +26,11 @@ class Dialect(ABC):  # the two kinds below have methods to implement
     """
 
     title: str
+
+    @staticmethod
+    def note(path: str, title: str) -> str:
+        """`promptfooconfig.yaml is read as a promptfoo configuration`."""
+        return f"{os.path.relpath(path)} is read as {title}"
 
     def refuse(self, path: Path) -> None:  # noqa: B027  # most tools have no such files
         """Refuse a file of the tool that is recognized and cannot be read.

@@ -12,7 +12,7 @@ from agentv.registry.types import Provider
 from agentv.templating import RenderError, undeclared
 
 UNTRUSTED: Final = "untrusted-data"
-ALLOW_DATA: Final = "if you trust this data, write 'run: {trust_data: true}' in the eval file, or use --trust-data"
+ALLOW_DATA: Final = "if you trust this data, use --trust-data, or in an eval file 'run: {trust_data: true}'"
 
 TARGETS = frozenset({"judge", "embedder"})
 """Options of assertions that name a target."""

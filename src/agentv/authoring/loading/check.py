@@ -26,10 +26,17 @@ _OF_PROMPTS = frozenset({META, *INPUT_FILES})
 
 
 class FileCheck(Struct, frozen=True):
-    """Diagnostics of a file, sorted by position, and the absolute paths of all files that were read for it."""
+    """What a check of a file found.
+
+    Attributes:
+        diagnostics: sorted by position.
+        read: the absolute paths of all files that were read for it.
+        dialect: what the file is, such as `a promptfoo configuration`, if it is another tool's.
+    """
 
     diagnostics: tuple[Diagnostic, ...]
     read: frozenset[str]
+    dialect: str | None = None
 
 
 def unused_in(paths: Iterable[str], read: Collection[str]) -> Iterator[Diagnostic]:
@@ -75,7 +82,7 @@ def check_file(path: str, request: LoadRequest, registries: Registries) -> FileC
         reader.check_template()
     else:
         reader.read()
-    return FileCheck(reader.diagnostics, frozenset(reader.files))
+    return FileCheck(reader.diagnostics, frozenset(reader.files), reader.dialect)
 
 
 def is_of_project(file: Path) -> bool:

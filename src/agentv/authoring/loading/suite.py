@@ -54,6 +54,7 @@ class SuiteReader:
         self._reading = self._context.reading
         self._builder: SuiteBuilder | None = None
         self._shared = False
+        self.dialect: str | None = None  # its title, if the file is another tool's
         self._not_missing: frozenset[str] = frozenset()  # misspelt, or in a broken sidecar
 
     def read(self) -> Suite | None:
@@ -158,6 +159,7 @@ class SuiteReader:
             return None
         found = dialect(str(claims[0].name))
         assert isinstance(found, DocumentDialect)  # noqa: S101  # no other claims a document
+        self.dialect = None if claims[0].name in OWN else found.title
         if _has_its_own_cases(context, f"this file is {found.title}"):
             return None
         if isinstance(root, MapNode):
@@ -170,7 +172,7 @@ class SuiteReader:
         self._reading = replace(self._reading, places=places).rendering(holds_placeholder(made.root))
         self._not_missing |= made.not_missing
         suite = self._suite(made.root)
-        return suite and replace(suite, dialect=None if claims[0].name in OWN else found.title)
+        return suite and replace(suite, dialect=self.dialect)
 
     def _suite_of(self, root: Node) -> Suite | None:
         """The suite of a file that is no exam."""

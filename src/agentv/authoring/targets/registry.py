@@ -356,8 +356,9 @@ def _report_unknown(
         hint = f"for the model, write the provider in front: {provider}:{written}"
     if bare is not None:
         hint = f"as a provider, it needs a setting: write '{bare.name}:…'" if bare.settings.short else None
-    elif hint is None and named:
-        notes.append(f"there are {', '.join(named)}")
+    elif hint is None:
+        notes += [f"there are {', '.join(named)}"] if named else []
+        hint = "write provider:model, such as openai:gpt-5-mini; 'agentv targets' lists what you can use"
     if written == DEFAULT:
         hint = None
         notes += [] if registry.entries else PASTE.splitlines()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from agentv.cli.options.expected import Choice
 from agentv.errors import ExitStatus
 
 SHELLS = ("bash", "fish", "zsh")
@@ -12,7 +13,7 @@ VARIABLE = "_AGENTV_COMPLETE"
 
 
 @click.command("completion", epilog="Example: agentv completion bash > agentv.bash")
-@click.argument("shell", type=click.Choice(SHELLS))
+@click.argument("shell", type=Choice(SHELLS))
 def command(shell: str) -> int:
     """Print the script that completes commands and options in a shell.
 

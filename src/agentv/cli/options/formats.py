@@ -10,6 +10,7 @@ import click
 
 from agentv.cli.actions_log import print_commands
 from agentv.cli.lazy import section
+from agentv.cli.options.expected import Choice
 from agentv.cli.printing import print_diagnostics
 from agentv.errors import Diagnostic, ExitStatus, UsageError
 
@@ -32,7 +33,7 @@ def format_options(json_help: str, title: str = "") -> Callable[[_Command], _Com
 
     def add(command: _Command) -> _Command:
         meaning = "Output format. All formats but text go to stdout."
-        chosen = option("--format", "format_name", type=click.Choice(FORMATS), help=meaning)
+        chosen = option("--format", "format_name", type=Choice(FORMATS), help=meaning)
         return chosen(option("--json", "as_json", is_flag=True, help=json_help)(command))
 
     return add

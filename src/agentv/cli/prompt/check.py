@@ -6,14 +6,13 @@ from typing import Any
 
 import click
 
+from agentv.cli.options.expected import Choice
 from agentv.cli.options.formats import chosen_format, format_options
 from agentv.model.suite.exam import PromptStatus
 
 
 @click.command("check", epilog="Example: agentv prompt check --require ready --format github")
-@click.option(
-    "--require", type=click.Choice(("tested", "ready")), help="Require every prompt to have at least this status."
-)
+@click.option("--require", type=Choice(("tested", "ready")), help="Require every prompt to have at least this status.")
 @format_options("Print findings to stdout as JSON. Same as --format json.")
 def command(*, require: PromptStatus | None, **formats: Any) -> int:
     """Check the whole library in CI: fail if doctor has findings or a status lacks its evidence.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import click
 
+from agentv.cli.options.expected import Choice
 from agentv.errors import ExitStatus
 from agentv.model.suite.exam import PromptStatus
 
 
 @click.command("demote", epilog="Example: agentv prompt demote diff-surgeon --to draft")
 @click.argument("names", nargs=-1, required=True, metavar="ID...")
-@click.option("--to", type=click.Choice(("draft", "tested")), help="Target status (default: the previous one).")
+@click.option("--to", type=Choice(("draft", "tested")), help="Target status (default: the previous one).")
 @click.option("--dry-run", is_flag=True, help="Report what would happen without writing anything.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON to stdout.")
 def command(names: tuple[str, ...], *, to: PromptStatus | None, dry_run: bool, as_json: bool) -> int:

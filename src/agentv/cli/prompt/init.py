@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from agentv.app.prompts.making import PromptFormat
+from agentv.cli.options.expected import Choice
 from agentv.errors import ExitStatus
 
 
@@ -15,15 +16,15 @@ from agentv.errors import ExitStatus
 @click.option(
     "--format",
     "form",
-    type=click.Choice(("xml", "md", "txt")),
+    type=Choice(("xml", "md", "txt")),
     default="xml",
     help="Format of the prompt file (default xml).",
 )
 def command(name: str, form: PromptFormat) -> int:
     """Create a prompt with its description, an exam, and the inputs of a first case.
 
-    Writes to `prompts_dir` of .agentv/config.yaml, or else to the closest directory `prompts`; creates one in the root
-    of the repository if there is none. Never changes existing files.
+    Writes to `prompts_dir` of .agentv/config.yaml, or else to the closest directory `prompts`. If neither exists,
+    creates `prompts` in the root of the repository. Never changes existing files.
     """
     from agentv.app.prompts.library import Library
     from agentv.app.prompts.making import make_prompt

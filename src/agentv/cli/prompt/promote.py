@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import click
 
+from agentv.cli.options.expected import Choice
 from agentv.errors import ExitStatus
 from agentv.model.suite.exam import PromptStatus
 
 
 @click.command("promote", epilog="Example: agentv prompt promote diff-surgeon --to ready")
 @click.argument("names", nargs=-1, required=True, metavar="ID...")
-@click.option("--to", type=click.Choice(("tested", "ready")), help="Target status (default: the next one).")
+@click.option("--to", type=Choice(("tested", "ready")), help="Target status (default: the next one).")
 @click.option("--dry-run", is_flag=True, help="Report what would happen without writing anything.")
 @click.option("--explain", is_flag=True, help="List what the evidence covers: in the latest exam, and now.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON to stdout.")

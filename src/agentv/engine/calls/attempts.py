@@ -57,7 +57,7 @@ class RetriedCall(Struct, Generic[A]):
         ask: makes one attempt.
         timeout_s: that one may take.
         waiter: the call as the gate sees it.
-        reservation: as the budget sees it; None: there is none, or the call costs nothing.
+        reservation: as the budget sees it; None without a budget, or if the call costs nothing.
         attempts: those that failed and were followed by another.
     """
 

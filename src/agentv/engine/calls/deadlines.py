@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 async def in_time(given: Awaitable[T], limit: Deadline, *, code: str, what: str, missing: str) -> T | Failure:
-    """The value of an awaitable, or why there is none: it raised, was late, or cancelled itself.
+    """The value of an awaitable, or a Failure if it raised, was late, or cancelled itself.
 
     A value that arrives after the limit does not count: code that blocks our loop, as functions that are passed to
     `evaluate_async` can, is not stopped in time, and must not count as fast.

@@ -81,7 +81,7 @@ class RecordedCall:
         self._began = 0.0
 
     async def found(self) -> TargetResponse | Failure | None:
-        """The recorded answer, or why there is none; None: make the call, and `record` its answer."""
+        """The recorded answer, or a Failure; None if the call must be made and its answer passed to `record`."""
         call = self._call
         recorded = self._store.stored_answer(call)
         if recorded is not None and not isinstance(recorded, TargetResponse):

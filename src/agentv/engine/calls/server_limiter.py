@@ -74,7 +74,7 @@ class ServerLimiter:
         return self._admit(waiter, now)
 
     async def enter(self, waiter: Waiter) -> Permit | Failure:
-        """Wait for a permit, or until it is certain that there is none in time."""
+        """Wait for a permit; fail as soon as none can come in time."""
         return await self._queue.wait(waiter, waiter.place)
 
     def leave(self, permit: Permit, given: object = None, waiter: Waiter | None = None) -> None:
@@ -104,7 +104,7 @@ class ServerLimiter:
         self._queue.close(INTERRUPTED)
 
     def _decision(self, waiter: Waiter) -> Permit | Failure | Wait:
-        """A permit, or why there is none to be had in time, or how long the call has to wait."""
+        """A permit, or how long the call has to wait, or a Failure if that is too long."""
         now = _now()
         if self.pace.paused_until - now > waiter.patience_s:
             return self._no_room(now)

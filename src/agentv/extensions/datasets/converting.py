@@ -182,7 +182,7 @@ def _remove(path: Path) -> None:
 
 
 def _items(some: Iterable[MapNode]) -> str:
-    """Items of a list, as they stand under its key."""
+    """Items of a list as YAML below their key."""
     whole = yaml_text({"tests": ListNode(list(some), NOWHERE)})
     return whole.removeprefix("tests:\n")
 

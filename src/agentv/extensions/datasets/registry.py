@@ -24,7 +24,7 @@ MOST_FILES = 2_000
 """Files of one registry that are read."""
 
 LARGEST = 1_000_000
-"""Bytes of a registry file; a larger one is none."""
+"""Largest size of a registry file, in bytes."""
 
 _CLASS = re.compile(r"[\w.]+:\w+")
 _ABOVE = 5
@@ -41,8 +41,8 @@ class RegisteredEval(Struct, frozen=True):
         name: of the entry.
         path: of the registry file.
         kind: name of its class, without the module.
-        check: that does the same; None where there is none.
-        options: arguments because of which there is none.
+        check: the equivalent assertion, or None.
+        options: arguments that have no equivalent.
     """
 
     name: str

@@ -113,7 +113,7 @@ def mutate_run(run: StoredRun, operators: tuple[Operator, ...], settings: Mutati
 
 
 def chosen_operators(names: Sequence[str]) -> tuple[Operator, ...]:
-    """The operators with these names; all if there are none.
+    """The operators with these names; all without names.
 
     Raises:
         UsageError: there is no such operator.

@@ -41,7 +41,7 @@ def passing_trials(run: StoredRun, suite: str | None = None) -> Mapping[TrialNam
     """The trials that passed in a run, each with the absolute path of its workspace, if that is kept.
 
     Raises:
-        UsageError: there are none.
+        UsageError: no trial passed.
         StoreError: a row cannot be read.
     """
     results = (one for one in run.results() if suite is None or one.trial.suite.name == suite)

@@ -101,7 +101,7 @@ class Proposer:
         return combined((*graded.scores, *added), threshold).passed
 
     def _entry(self, text: str, suite: Suite) -> AssertionEntry | None:
-        """The assertion that a line is, read as from the eval file; None if it is none."""
+        """The assertion in a line, read as from the eval file, or None."""
         directory = str(Path(suite.path).parent)
         key = (text, directory)
         if key not in self._loaded:

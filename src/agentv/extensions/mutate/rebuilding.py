@@ -251,7 +251,7 @@ def _test_paths(root: str) -> Iterator[str]:
 
 
 def _kept_content(directory: str, path: str) -> bytes | None:
-    """The content of a file of a workspace that the run kept; None: there is none, or a link leads out of it."""
+    """The content of a file in a workspace that the run kept, or None if it is missing or a link leads out."""
     found = artifact(Path(directory), path)
     return found.read_bytes() if isinstance(found, Path) and found.is_file() else None
 

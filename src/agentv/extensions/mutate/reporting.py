@@ -84,8 +84,8 @@ class _Naming:
         parts = [one.target if self._targets else None, one.variant, one.prompt_id]
         if one.sample > 1:
             parts.append(f"sample {one.sample}")
-        told = ", ".join(part for part in parts if part)
-        return one_line(f"{suite}{one.case}{f' ({told})' if told else ''}")
+        named = ", ".join(part for part in parts if part)
+        return one_line(f"{suite}{one.case}{f' ({named})' if named else ''}")
 
 
 def _operators(found: MutationReport) -> Iterator[str]:

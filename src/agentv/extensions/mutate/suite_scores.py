@@ -63,7 +63,7 @@ def _latest(results: Path) -> Iterator[tuple[tuple[str, str], Path]]:
 
 
 def _score(suite: str, path: Path, deadline: float) -> SuiteScore:
-    """The score of a suite; why there is none."""
+    """The score of a suite, or why it cannot be computed."""
     slow = f"it takes too long here: run 'agentv mutate {path.name}'"
     try:
         run = open_run(str(path), action="mutate")

@@ -36,7 +36,7 @@ def lacking(files: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]
 
 
 def digest_of(path: str) -> str | None:
-    """The sha256 of a file; None where there is none that can be read."""
+    """The sha256 of a file, or None if it cannot be read."""
     try:
         if not Path(path).is_file():
             return None

@@ -61,7 +61,7 @@ class RayExecutor:
         return found[0] if isinstance(found, tuple) else self._errored(trial, found)
 
     async def answer(self, trial: Trial) -> AnsweredTrial | TrialResult:
-        """The answer to a trial; its errored result if there is none."""
+        """The answer to a trial, or its errored result."""
         found = await self._result_of_job(Job("answer", (trial,)))
         if isinstance(found, TrialAnswer):
             context = context_of(trial, found.answer, found.measured_ms, self._connections)

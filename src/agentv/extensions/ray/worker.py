@@ -225,7 +225,7 @@ class Worker:
         return found
 
     def _stopped_targets(self) -> list[StoppedTarget]:
-        """The targets that were found to be stopped, and of which nobody was told."""
+        """Targets that have stopped, and were not reported yet."""
         stops = self._connections.throttle.stops
         if not stops.any:
             return []

@@ -122,7 +122,7 @@ class WorkerPool:
             avoided: nodes whose workers are taken only where there are no others.
 
         Raises:
-            NoWorkersError: there is none any more, and none comes in their place.
+            NoWorkersError: all workers are lost and cannot be replaced.
         """
         while True:
             there = [worker for worker in self._workers if self._serves(worker)]

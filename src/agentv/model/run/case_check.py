@@ -39,9 +39,9 @@ class SuiteScore(Struct, frozen=True):
     """The mutation score of a suite by its latest run.
 
     Attributes:
-        score: share of the mutants that count that were noticed; None: there is none.
+        score: noticed mutants / counted mutants; None if no mutant counts.
         counted: mutants that count.
-        why: why there is no score; None: there is one.
+        why: why there is no score.
         notes: what was left out, and why.
     """
 

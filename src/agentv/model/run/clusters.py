@@ -23,7 +23,7 @@ class Clustered(Protocol):
     """The keys of a row that determine its cluster.
 
     Attributes:
-        cluster_key: the `cluster:` of its suite or of the command line; None if there is none.
+        cluster_key: the `cluster:` of its suite or of the command line; None if neither sets one.
         cluster: its case's value for that key.
     """
 

@@ -39,7 +39,7 @@ class AssertionContext:
 
     Attributes:
         input: the messages that were sent to the target.
-        output: the final answer as text; None if there is none.
+        output: the final answer as text, or None.
         messages: the transcript of the target; its last message is the answer.
         expected_output: the reference answer as messages; empty if the case has none.
         criteria: what a correct answer does.
@@ -115,7 +115,7 @@ class AssertionContext:
         """The value of a key, by promptfoo's name or by that of the wire object.
 
         Raises:
-            KeyError: there is none; its note has the nearest key.
+            KeyError: no such key; a note of the exception has the nearest one.
         """
         __tracebackhide__ = True
         if key not in self.keys_of_promptfoo:

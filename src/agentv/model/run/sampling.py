@@ -58,7 +58,7 @@ class EarlyStops(Struct, frozen=True):
     Attributes:
         alpha: the largest chance that one of them was decided wrongly; so of all `cases` a share of that at most is
             expected to be.
-        decided: cases whose samples told on which side of the threshold the pass rate lies, or that a gate failed.
+        decided: cases whose samples show on which side of the threshold the pass rate is, or that a gate failed.
         undecided: cases that had all their samples and are judged by the share that passed.
         samples: that were run, of these and of errored cases.
         spared: samples that were not needed.

@@ -69,7 +69,7 @@ class Summary(Struct, frozen=True):
             (`stats.stopped`). A case without a judged sample is not counted. None where none was judged.
         judged: how many samples that is the rate of; where samples could end early, how many cases.
         pass_rate_interval: its 95 % interval (`stats.design_effect`), by the clusters that `interval_clusters` counts;
-            None where none was judged, and where several samples are one cluster, of which nothing can be told.
+            None where none was judged, or where several samples are a single cluster.
         pass_rate_bounds: what the rate would be if all errored samples had failed, and if all had passed, over all
             cases with a judged or an errored sample.
         pass_rate_interval_of_all: the 95 % interval of the pass rate of all cases that `--sample` drew these from; None
@@ -89,14 +89,14 @@ class Summary(Struct, frozen=True):
         budget: what became of it; None: there was none.
         against: what the run shows against an earlier one, where it was to end when that is decided; None: it was not.
         cut: what ended the run by how its cases ended, before all of them ran; no interval of its rates holds then.
-        early_stops: how cases ended whose samples may end early; None: there are none.
+        early_stops: how cases ended whose samples may end early; None if no case has such samples.
         partial: which part of the suites ran; None: all of them.
         duration_ms: of all processes of the run together, without the time between them.
         processes: how many there were: 1, and one more each time that it was resumed.
-        unpriced_trials, judge_unpriced_trials: those whose calls told tokens and no price; no cost here counts them.
+        unpriced_trials, judge_unpriced_trials: trials whose calls reported tokens but no price; the costs exclude them.
         matrix: targets, prompts and variants side by side; None: there is one of each.
-        samples: what the cases with several samples came to, without those whose samples may end early; None where
-            there are none.
+        samples: totals of the cases with several samples, without those whose samples may end early; None if no case
+            has several.
         judges: names of the judges that graded.
         gates: what decided the run beside the verdicts of its cases, by the labels from before it began.
         corrected: what labels say of its rates, when it is shown; never stored. None: no judge graded.
@@ -142,11 +142,6 @@ class Summary(Struct, frozen=True):
     judges: tuple[str, ...] = ()
     gates: tuple[GateResult, ...] = ()
     corrected: CorrectedRates | None = None
-
-    @property
-    def is_empty_shard(self) -> bool:
-        """Whether there were more shards than selected cases, and this one has none."""
-        return self.partial is not None and not self.partial.trials
 
     def cut_short(self, cut: Cut) -> Summary:
         """The totals of a run that ended by how its cases ended: no ordinary interval holds for it."""

@@ -82,7 +82,7 @@ class Trial(Struct, frozen=True):
         return self.alpha is not None or self.cost_limit_usd is not None
 
     def judge_called(self, name: str | None) -> TargetSpec | None:
-        """The judge of that name, or the trial's own; the command line's wins over both. None: there is none."""
+        """The command line's judge, else the judge of that name, else the trial's own; None if no judge is set."""
         suite = self.suite
         named = suite.judges.get(name) if isinstance(name, str) and suite.forced_judge is None else None
         return named or self.judge

@@ -45,7 +45,7 @@ class StoredWork(Struct, frozen=True):
     Attributes:
         sandbox: what confined the agent; None: it had no workspace.
         agent_version: as the agent reports it.
-        trace_path, diff_path, native_path, workspace_path: relative to the directory of the run; None: there is none.
+        trace_path, diff_path, native_path, workspace_path: relative to the directory of the run; None if not stored.
         work_path, work_sha256: of what a later run needs to grade the work again, hashes of the others among it.
     """
 

@@ -37,11 +37,11 @@ REDACTED = "[redacted]"
 
 
 class Redactor:
-    """Takes the values of secrets out of text; free of cost where there are none.
+    """Removes the values of secrets from text; does nothing without secrets.
 
     Args:
-        secrets: the values. One that cannot be told from ordinary text is left alone (`secret_forms.is_searched`); the
-            others are found as a whole, in the forms of `secret_forms.forms_of`.
+        secrets: the values. One that looks like ordinary text is left alone (`secret_forms.is_searched`); the others
+            are found as a whole, in the forms of `secret_forms.forms_of`.
     """
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:

@@ -37,7 +37,7 @@ _PLACEHOLDERS = frozenset(
 
 
 def is_searched(value: str) -> bool:
-    """Whether a secret can be told from ordinary text: eight characters or more, and no plain word (`localhost`)."""
+    """Whether a secret is distinct from ordinary text: eight characters or more, and no plain word (`localhost`)."""
     text = value.strip()
     return (
         len(text) >= SHORTEST

@@ -93,7 +93,7 @@ class TargetsListing(Struct, frozen=True):
     """All of it.
 
     Attributes:
-        file: absolute path of the `targets.yaml` in force; None where there is none.
+        file: absolute path of the `targets.yaml` in force, or None.
         models: providers of models; `others` answer without a model API.
         sandboxes: what can confine agents on this machine, and how to get more; empty: nobody asked.
     """

@@ -15,7 +15,7 @@ STATUSES: tuple[PromptStatus, ...] = get_args(PromptStatus)
 """Statuses of a prompt, in order."""
 
 DESCRIPTION = "meta.yaml#description"
-"""What stands for the description among the files of an exam: the rest of `meta.yaml` is not part of what sat."""
+"""The key of the description among the files of an exam; the rest of `meta.yaml` is not evaluated."""
 
 TARGET = "targets.yaml#"
 """Stands before the name of a model or judge among the files of an exam: the record is what it was set to."""
@@ -42,8 +42,8 @@ class Exam(Struct, frozen=True):
         prompt: the prompt's id.
         directory: the prompt's, absolute: where its log is.
         texts: what the exam rests on: path from the prompt's directory, parts joined by `/` → the bytes, `normalised`.
-            The description stands under `DESCRIPTION`, in UTF-8; there is none where the prompt has none. The settings
-            of each model and judge stand under `TARGET` and its name, as JSON without secrets.
+            The description, if the prompt has one, is under `DESCRIPTION`, in UTF-8; the settings of each model and
+            judge are under `TARGET` and its name, as JSON without secrets.
         other_model: it runs on another model than the one that it specifies.
         queries: id of the case that asks about a query → whether the query should trigger the prompt.
     """
@@ -60,7 +60,7 @@ class PromptMeta(Struct, frozen=True):
 
     Attributes:
         id: its directory's name, unless the file says another.
-        path: of the file, absolute; None where there is none.
+        path: of the file, absolute; None if the prompt has no such file.
         others: every other key of the file.
         places: key → where it stands.
     """

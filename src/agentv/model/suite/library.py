@@ -58,7 +58,7 @@ class PromotionGate(Struct, frozen=True):
     """Whether a prompt may be promoted.
 
     Attributes:
-        to: the status that it would get; None: there is none above its own.
+        to: the status that it would get; None if it has the highest.
         reasons: what is in the way, each with the notes that belong to it; empty: the gate is open.
     """
 
@@ -121,7 +121,7 @@ class TextDifference(Struct, frozen=True):
 
 
 class PromptDiff(Struct, frozen=True):
-    """A prompt and the texts of its last exam attempt; `exam_row` is None if there is none to compare with."""
+    """A prompt and the texts of its last exam attempt; `exam_row` is None if no attempt can be compared with."""
 
     prompt: str
     exam_row: ExamRow | None
@@ -132,7 +132,7 @@ class Covered(Struct, frozen=True):
     """What evidence covers: path → sha256.
 
     Attributes:
-        ts: when the latest exam ran; None: there is none.
+        ts: when the latest exam ran; None if none ever ran.
         recorded: what it covered.
         now: what an exam would cover.
     """

@@ -205,7 +205,7 @@ class Case(Struct, frozen=True):
         id_suffix: the end of its id, such as `[locale=de]`, where it is one of the combinations of list values that
             one entry stands for.
         sha256: hash of all that was authored for this case, its assertions included.
-        cluster_key, cluster: the `cluster:` in force, and this case's value for it; None: there is none.
+        cluster_key, cluster: the `cluster:` in force, and this case's value for it; None if none is set.
         workspace: what its trials' agents work in; None: it has none.
         tools: scripted MCP servers, one instance of each for a trial.
         solution: what makes the case pass; it determines no outcome, and no key.
@@ -274,21 +274,21 @@ class Suite(Struct, frozen=True):
         default_judge: the project's, if nothing else sets one.
         judges: those that assertions name, and those that targets name, by their names; what embeds for them, too.
         secrets: values out of its targets, judges and environment that must never be written.
-        unsearched: names of keys and variables whose values cannot be told from ordinary text.
+        unsearched: names of keys and variables whose values look like ordinary text, and are not redacted.
         above: paths that were found in a directory above the file → what they mean.
         tally: (own repeat, whether it has a target of its own) → how many cases; None: count them.
         files: path → sha256 of every file that was read for this suite.
         links: the cases that depend on others, by id; empty for most suites, which then run in any order.
         compares: an assertion compares the answers that a case gets from its prompts and targets.
-        exam: what makes it the exam of a prompt; None: it is none.
+        exam: what makes it the exam of a prompt; None for other suites.
         root: the repository that it stands in, absolute.
-        graders: the files that its grades hang on, as they were when it was loaded; None: nobody looked.
+        graders: the files that its grades depend on, as they were when it was loaded; None: nobody looked.
         env: what `{{ env.NAME }}`, targets and scripts of this suite see over the process environment.
-        env_sha256: a hash of what its own `env:` block sets; empty where there is none.
+        env_sha256: a hash of what its own `env:` block sets; empty without one.
         own_env: the variables of its own `env:` block alone: what confined agents get.
         workspaces: what its cases ask of workspaces.
         variants: ways to equip the same agent; every case runs with each; empty: there is one, without a name.
-        judge_minimums: of whichever judges grade its cases; None: there are none.
+        judge_minimums: required of every judge that grades its cases; None if nothing is required.
         dialect: what its file is, such as "a promptfoo configuration"; None: an eval file.
     """
 

@@ -20,10 +20,10 @@ ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 
 
 def media_type_in(data: bytes) -> str | None:
-    """The media type of a picture by its first bytes, such as `image/png`; None where it is none of these four."""
+    """The media type of a picture by its first bytes, such as `image/png`; None if it is not of these four types."""
     return next((kind for beginning, kind in _BEGINNINGS if beginning.match(data)), None)
 
 
 def is_none(name: str, data: bytes) -> bool:
-    """Whether a file called a picture of one of the four kinds is none, by its first bytes. An empty file never is."""
+    """Whether a file is empty, or named like a picture of the four types without being one by its first bytes."""
     return not data or (name.lower().endswith(ENDINGS) and media_type_in(data) is None)

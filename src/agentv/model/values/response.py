@@ -1,4 +1,4 @@
-"""Response of a target: an answer, or the reason why there is none."""
+"""Response of a target: an answer, or the reason for a failure."""
 
 from __future__ import annotations
 

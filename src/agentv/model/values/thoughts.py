@@ -39,7 +39,7 @@ _PARTS = lazy_pattern(rf"{_TAG}|(?P<brace>\{{)|(?P<line>{_LINE})", re.IGNORECASE
 """Tags, and what may hold them as text: a JSON object, and a line of a verdict on a scale."""
 
 _QUOTES = frozenset({"``", '""', "''", "“”", "‘’"})
-"""What stands on both sides of a tag that is mentioned."""
+"""Pairs of quotes around a tag that is only mentioned."""
 
 MOST_BROKEN = 200
 """Braces that begin no JSON object and are looked into; a reply with more of them quotes code."""

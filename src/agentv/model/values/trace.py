@@ -99,7 +99,7 @@ class UsageStep(Struct, frozen=True):
 
 
 class PermissionStep(Struct, frozen=True):
-    """A permission that the agent asked for, and what it was told."""
+    """A permission that the agent asked for, and the decision."""
 
     tool: str
     allowed: bool

@@ -113,10 +113,10 @@ def _undecided(one: Judgement, found: Comparison) -> str:
     fewest = fewest_moved(found.question.alpha)
     if one.clusters < fewest:
         return f"Too few cases to tell: {one.clusters} of at least {fewest}."
-    told = f" About {one.needed:,} {_unit(one, found)}s would tell." if one.needed is not None else ""
+    needed = f" About {one.needed:,} {_unit(one, found)}s would tell." if one.needed is not None else ""
     if one.score.delta == 0:
-        return f"No difference seen.{told}"
-    return f"{'Probably' if one.score.p >= _LIKELY_CHANCE else 'This may be'} noise.{told}"
+        return f"No difference seen.{needed}"
+    return f"{'Probably' if one.score.p >= _LIKELY_CHANCE else 'This may be'} noise.{needed}"
 
 
 _LIKELY_CHANCE = 0.2

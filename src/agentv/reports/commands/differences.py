@@ -57,7 +57,7 @@ def _lines(one: TextDifference, found: PromptDiff) -> Iterator[str]:
 
 
 def _text(data: bytes) -> str | None:
-    """The text of bytes; None where they are none."""
+    """The bytes as text, or None for binary content."""
     try:
         text = data.decode()
     except UnicodeDecodeError:

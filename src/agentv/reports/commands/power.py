@@ -283,7 +283,7 @@ _ADVICE: dict[Advice, str] = {
 
 def _without_noise(noise: Noise) -> str:
     cases = plural(noise.counts[0], "case")
-    return f"Every score was the same: {cases} showed no noise, which does not mean that there is none."
+    return f"Every score was the same: {cases} showed no noise, but others may."
 
 
 def _mean(pilot: PilotShown) -> str:

@@ -165,7 +165,7 @@ def _tokens(usage: TokenUsage) -> str:
 
 
 def _titled(title: str, lines: Iterator[str] | Sequence[str]) -> Iterator[str]:
-    """Lines below their title, two columns further in; nothing where there are none."""
+    """A title and its indented lines; nothing without lines."""
     first = True
     for line in lines:
         if first and title:

@@ -79,7 +79,7 @@ def said(found: Diagnostic) -> str:
 
 
 def count_of(found: Iterable[Diagnostic]) -> str:
-    """Number of diagnostics by severity: `3 errors, 1 warning`; empty if there are none."""
+    """Number of diagnostics by severity: `3 errors, 1 warning`; empty without diagnostics."""
     severities = [one.severity for one in found]
     numbers = [(severities.count(name), name) for name in ("error", "warning", "hint")]
     return ", ".join(plural(number, name) for number, name in numbers if number)

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from agentv.model.run.grade import Grade
 from agentv.model.run.labelled.labels import Ratings, answer_sha256
 from agentv.model.run.trial import TrialResult
+from agentv.model.run.work import StoredWork
 from agentv.model.values.message import prompt_text, reference_text
 from agentv.model.values.retrieved import context_json
 from agentv.model.values.usage import TokenUsage
@@ -98,7 +99,7 @@ def guarded(cell: Cell) -> Cell:
 
 
 def unguarded(text: str) -> str:
-    """The text that was guarded, as far as it can be told."""
+    """The text before `guarded`, if it can be restored."""
     inside = _GUARDED_INSIDE.sub(r"\1", text)
     return next((one for one in (inside.removeprefix("'"), inside) if guarded(one) == text), text)
 
@@ -164,10 +165,7 @@ def _filled(value: dict[str, Json] | list[Json]) -> str:
     return _json(value) if value else ""
 
 
-def _of_work(name: str) -> Callable[[TrialResult, str], Cell]:
-    """The column of a fact of an agent's work."""
-    return lambda result, _: getattr(result.stored, name, None)
-
+_NOT_STORED = StoredWork()
 
 COLUMNS: Mapping[str, Callable[[TrialResult, str], Cell]] = {
     "test_id": lambda result, _: result.trial.case.id,
@@ -198,7 +196,10 @@ COLUMNS: Mapping[str, Callable[[TrialResult, str], Cell]] = {
     "metadata": lambda result, _: _json(result.metadata) if result.metadata else "",
     "timestamp": lambda result, _: result.timestamp,
     "variant": lambda result, _: result.trial.variant_name,
-    **{name: _of_work(name) for name in ("sandbox", "agent_version", "trace_path", "diff_path")},
+    "sandbox": lambda result, _: (result.stored or _NOT_STORED).sandbox,
+    "agent_version": lambda result, _: (result.stored or _NOT_STORED).agent_version,
+    "trace_path": lambda result, _: (result.stored or _NOT_STORED).trace_path,
+    "diff_path": lambda result, _: (result.stored or _NOT_STORED).diff_path,
     "finish_reason": lambda result, _: result.finish_reason,
     "note": lambda result, _: cut_words(result),
     "passes": lambda result, _: _filled(passes_of(result)),

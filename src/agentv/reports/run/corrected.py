@@ -32,7 +32,7 @@ def rate_words(found: CorrectedRate) -> str:
 
 
 def corrected_lines(found: CorrectedRates) -> Iterator[str]:
-    """The corrected rate of the run; where there is none, why, and those of single assertions."""
+    """The corrected rate of the run, or why it cannot be computed and the rates of single assertions."""
     if found.run is not None:
         yield f"pass rate {corrected_words(found.run)}"
         return

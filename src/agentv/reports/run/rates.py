@@ -93,7 +93,7 @@ def certainty(summary: Summary, quoted: Callable[[str], str] = _quoted) -> str:
 
 
 def interval_words(interval: Interval | None, clusters: str | None = None) -> str:
-    """`95% CI 35.0% to 91.0%, 10 conversations`; that there is none where all are one cluster."""
+    """`95% CI 35.0% to 91.0%, 10 conversations`, or `no interval …` if all are one cluster."""
     counted = "" if clusters is None else f", {clusters}"
     if interval is None:
         return f"no confidence interval: {clusters or '1 cluster'} only"
@@ -141,7 +141,7 @@ def case_rule_words(rule: CaseRule) -> str:
 
 
 def mean_words(summary: Summary) -> str:
-    """`mean score 0.83 (95% CI 0.78 to 0.87)`; empty where there is none."""
+    """`mean score 0.83 (95% CI 0.78 to 0.87)`, or an empty text."""
     if summary.mean_score is None:
         return ""
     sure = (

@@ -55,8 +55,9 @@ def _lines(summary: Summary, noted: int, results: str, width: int) -> Iterator[s
         from agentv.reports.run.matrix import matrix_lines  # most runs have one target and one prompt
 
         yield from matrix_lines(summary, width)
+    cost = _cost(summary)
     took = duration(summary.duration_ms) if summary.duration_ms else ""  # nobody timed a run that was killed
-    yield ", ".join(one for one in (_cost(summary), took) if one)
+    yield f"{cost}, {took}" if cost and took else cost or (took and f"took {took}")
     yield _tokens(summary)
     yield f"results: {one_line(results)}"
     yield from map(gate_line, summary.gates)
@@ -66,8 +67,6 @@ def _lines(summary: Summary, noted: int, results: str, width: int) -> Iterator[s
 
 def partial_words(partial: PartialRun) -> str:
     """`--last-failed selected 12 of 100 cases (20 of 200 trials); the rest did not run`."""
-    if not partial.trials:
-        return "this shard is empty: there are more shards than selected cases"
     line = f"{' '.join(f'--{one_line(name)}' for name in partial.why)} selected {partial.badge}"
     if partial.cases < partial.of and (partial.trials, partial.of_trials) != (partial.cases, partial.of):
         line += f" ({partial.trials:,} of {plural(partial.of_trials, 'trial', ',')})"

@@ -19,7 +19,7 @@ class MeanInterval:
     """A mean with its interval.
 
     Attributes:
-        low, high: −inf and inf of one cluster only, of which nothing can be told; JSON has no word for them.
+        low, high: −inf and inf for a single cluster, which has no interval; JSON cannot represent them.
         clusters: how many there were.
     """
 

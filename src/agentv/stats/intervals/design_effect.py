@@ -54,7 +54,7 @@ class Estimate:
 
     Attributes:
         mean: over all observations.
-        interval: (low, high); None where there is one cluster of several observations, of which nothing can be told.
+        interval: (low, high); None for a single cluster of several observations.
         observations, clusters: how many there are.
         effective: of a rate, the number of independent trials that would tell as much; 0 without an interval.
     """
@@ -76,7 +76,7 @@ def estimated_rate(sums: Sums, level: float = USUAL, samples: float = 1.0) -> Es
         samples: of an observation, the harmonic mean: so many independent samples would the mean of the shares be of.
 
     Raises:
-        ValueError: there are none.
+        ValueError: no observations.
     """
     found = _Observed(sums)
     mean, clusters, count = found.mean, found.clusters, found.observations * samples
@@ -100,7 +100,7 @@ def estimated_mean(sums: Sums, level: float = USUAL) -> Estimate:
         level: the confidence, inside 0..1.
 
     Raises:
-        ValueError: there are none.
+        ValueError: no observations.
     """
     found = _Observed(sums)
     kinds = found.kinds

@@ -24,7 +24,7 @@ def t_quantile(freedom: float, level: float = USUAL) -> float:
     scipy: `t.ppf((1 + level) / 2, df)`.
 
     Args:
-        freedom: degrees of freedom, above 0; not only whole ones, since Satterthwaite's are none.
+        freedom: degrees of freedom, above 0; Satterthwaite's are fractional.
         level: the confidence, inside 0..1.
 
     Raises:

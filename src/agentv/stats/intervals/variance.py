@@ -63,7 +63,7 @@ def split(votes: Iterable[tuple[Hashable, Hashable, float]]) -> Noise:
         votes: the case, the answer (its sample number), and the score that one vote gave.
 
     Raises:
-        ValueError: there are none.
+        ValueError: no votes.
     """
     answers: dict[Hashable, dict[Hashable, list[float]]] = {}
     for case, answer, score in votes:

@@ -63,7 +63,7 @@ class CacheStats:
     Attributes:
         answers: by the name of whoever gave them.
         size: of the file, in bytes.
-        first, last: when the oldest and the newest answer came, ISO 8601 in UTC; None where there is none.
+        first, last: when the oldest and the newest answer came, ISO 8601 in UTC; None for an empty cache.
     """
 
     answers: dict[str, int]
@@ -73,7 +73,7 @@ class CacheStats:
 
 
 class AnswerCache:
-    """A shelf that outlives its run. A context manager.
+    """Stored answers that later runs use too. A context manager.
 
     Args:
         path: of the file, which is made where it is missing.
@@ -84,7 +84,7 @@ class AnswerCache:
         notes: what people should know of it, such as that it was damaged.
 
     Raises:
-        StoreError: the file cannot be opened, is none of ours, or a newer agentv wrote it; so for `stats` and `clear`.
+        StoreError: the file cannot be opened, is not a cache, or a newer agentv wrote it; so for `stats` and `clear`.
     """
 
     def __init__(self, path: Path, redactor: Redactor, clock: Clock, *, repairs: bool = False) -> None:

@@ -76,7 +76,7 @@ class Cassette:
         """The cassette in a file.
 
         Raises:
-            StoreError: there is none, it is no cassette, a call stands in it twice, or a newer agentv wrote it.
+            StoreError: no such file, not a cassette, a call is in it twice, or a newer agentv wrote it.
         """
         check_exists(path)
         made = cls(path, redactor)
@@ -169,7 +169,7 @@ class Cassette:
         self.added += 1
 
     def recorded_trial(self, call: Call) -> RecordedTrial | Failure:
-        """The recording of a trial; why there is none."""
+        """The recording of a trial, or why the cassette has no usable one."""
         found = self._trials.get(call.key)
         if found is not None:
             return found

@@ -47,10 +47,10 @@ def holds_code(path: Path) -> bool:
 
 
 def check_exists(path: Path) -> None:
-    """Refuse a path where there is no file.
+    """Check that a cassette exists.
 
     Raises:
-        StoreError: there is none.
+        StoreError: the path is not a file.
     """
     if not path.is_file():
         raise StoreError(f"no cassette at {path}; `agentv eval --record {path}` writes one")

@@ -94,6 +94,6 @@ def call_in(line: bytes) -> tuple[Recorded, TargetResponse]:
     """The call that a line records, and its answer.
 
     Raises:
-        ValueError, LookupError, TypeError: it is none; the text names the place in the line.
+        ValueError, LookupError, TypeError: the line is malformed; the text names the place in it.
     """
     return _decode(line), answer_in(msgspec.json.decode(line)["answer"])

@@ -8,7 +8,7 @@ from agentv.model.values.response import Failure
 
 
 def artifact(directory: Path, named: str) -> Path | Failure:
-    """The path of a file of a run; why it is none: it would be outside the run's directory, also by links.
+    """The path of a file of a run, or a failure if it is outside the run's directory, also by links.
 
     Args:
         directory: of the run.

@@ -81,7 +81,7 @@ def read_document(path: Path) -> dict[str, Json]:
     """`run.json` or `summary.json`.
 
     Raises:
-        StoreError: there is none, or it is no JSON object.
+        StoreError: the file is missing, or is not a JSON object.
     """
     try:
         content = path.read_bytes()

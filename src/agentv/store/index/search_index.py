@@ -92,7 +92,7 @@ class RowIndex:
 
     @classmethod
     def of(cls, run: Path, *, summing: Summing | None = None, keep: bool = True) -> RowIndex:
-        """The index of a run, built where there is none that is current.
+        """The index of a run, built unless a current one exists.
 
         Args:
             run: the run's directory.
@@ -241,7 +241,7 @@ def _file_stamp(path: Path) -> str:
 
 
 def _opened(path: Path, stamp: str) -> RowIndex | None:
-    """The index in a file; None where there is none, it is none of ours, or of other rows than there are now."""
+    """The index in a file, or None if the file is missing, not an index, or was built from other rows."""
     if not path.is_file():
         return None
     with suppress(sqlite3.Error):

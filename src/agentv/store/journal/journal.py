@@ -54,7 +54,7 @@ class Journal:
         before_ms: how long the processes before this one took.
 
     Raises:
-        StoreError: a file cannot be opened, or is none of ours; so for every method, when the system refuses.
+        StoreError: a file cannot be opened, or is not a journal; so for every method, when the system refuses.
     """
 
     def __init__(

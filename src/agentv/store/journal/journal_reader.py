@@ -94,7 +94,7 @@ class _RowChecksums:
             self._offsets.append(offset)
 
     def find(self, row: bytes) -> int | None:
-        """The offset of the checksum of a row, in bytes; None if there is none. The row has no line end."""
+        """The offset of the checksum of a row, in bytes, or None. The row has no line end."""
         number = self._numbers.find(hash((key_of_row(row), crc32(row))))
         return None if number is None else self._offsets[number]
 
@@ -106,7 +106,7 @@ class JournalReader:
         run: the directory of the run.
         run_id: of the run, by its directory's name.
         judged: hash of a case → what the answers of judges for it took, discarded ones among them.
-        damaged: lines whose checksum is wrong, or that are none of a journal: they hold no answer.
+        damaged: lines whose checksum is wrong, or that do not belong in a journal: they hold no answer.
         redacted: the keys of calls whose answers held a secret: what is left of them is not given.
 
     Args:
@@ -167,7 +167,7 @@ class JournalReader:
             self._answers.add(facts.key, case, line, offset)
 
     def answer(self, key: str) -> TargetResponse | None:
-        """The answer under a key; None if there is none, or if a secret was taken out of it.
+        """The answer under a key, or None if it is missing or a secret was removed from it.
 
         So too if its line was changed since the journal was read, as by what runs now.
         """
@@ -200,11 +200,11 @@ class JournalReader:
         return self._rows.find(row) is not None
 
     def checksum_position(self, row: bytes) -> int | None:
-        """The offset of the checksum of a row, in bytes; None if there is none. The row has no line end."""
+        """The offset of the checksum of a row, in bytes, or None. The row has no line end."""
         return self._rows.find(row)
 
     def answer_position(self, key: str) -> int | None:
-        """The offset of the answer under a key, in bytes; None if there is none to be used."""
+        """The offset of the usable answer under a key, in bytes, or None."""
         found = self._answers.find(key)
         return None if found is None else found[0]
 

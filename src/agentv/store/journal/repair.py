@@ -19,10 +19,10 @@ _NAMED = 5
 
 
 def cut_torn_lines(run: Path) -> Iterator[str]:
-    """Cut off lines that were not written to their end; what was cut, one sentence each.
+    """Remove incomplete last lines; one sentence for each removed line.
 
     Raises:
-        StoreError: the journal is none of ours, or the system refuses.
+        StoreError: the file is not a journal, or the system refuses.
     """
     for name, is_whole in ((JOURNAL, _is_journal_line), (INDEX, _is_json), (HISTORY, _is_json)):
         cut = cut_torn_end(run / name, is_whole)

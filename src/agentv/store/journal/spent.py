@@ -30,8 +30,8 @@ class JournalSpending:
 
     Attributes:
         total: all together.
-        largest: name of a target → the most that one answer of it took, as far as any of them told; without a name
-            those whose line tells none.
+        largest: name of a target → the most that one of its answers took, of those that report it; lines without a
+            target are under an empty name.
     """
 
     total: Amount

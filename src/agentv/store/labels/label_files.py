@@ -181,7 +181,7 @@ def label_in(line: bytes) -> Label:
     """The label of a line.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the line is not a label.
     """
     return _label(_decode(line))
 

@@ -6,10 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from msgspec.structs import asdict
-
 from agentv.model.run.row import ErrorRow, FailureRow, Row, ScoreRow, TurnRow
 from agentv.model.run.trial import Score, TrialResult
+from agentv.model.run.work import StoredWork
 from agentv.model.suite.suite import Case
 from agentv.model.values.message import Message, reference_text
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
@@ -18,6 +17,8 @@ from agentv.model.values.values import EMPTY, JsonObject
 
 LONGEST_VARIABLE = 2000
 """Characters of a variable that a row holds."""
+
+_NOT_STORED = StoredWork()
 
 
 class RelativePaths(dict[str, str]):
@@ -38,6 +39,7 @@ def row_of(result: TrialResult, places: RelativePaths) -> Row:
     case = trial.case
     suite = trial.suite
     several = trial.repeat > 1
+    stored = result.stored or _NOT_STORED
     return Row(
         test_id=case.id,
         suite=suite.name,
@@ -78,11 +80,18 @@ def row_of(result: TrialResult, places: RelativePaths) -> Row:
         cluster=case.cluster,
         variant=None if trial.variant is None else trial.variant.name,
         position=case.position,
+        sandbox=stored.sandbox or None,
+        agent_version=stored.agent_version or None,
+        trace_path=stored.trace_path or None,
+        diff_path=stored.diff_path or None,
+        native_path=stored.native_path or None,
+        workspace_path=stored.workspace_path or None,
+        work_path=stored.work_path or None,
+        work_sha256=stored.work_sha256 or None,
         notes=result.notes,
         context=context_json(result.context) or (),
         response_metadata=result.response_metadata or EMPTY,
         thoughts=result.thoughts or "",
-        **(asdict(result.stored) if result.stored is not None else {}),
     )
 
 

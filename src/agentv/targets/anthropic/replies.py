@@ -19,7 +19,7 @@ from agentv.targets.model_api.prices import cost_of
 def response_of(
     reply: Json, model: str, limits: RateLimits | None = None, prices: str = "anthropic"
 ) -> TargetResponse | Failure:
-    """The answer in a `message`; a Failure where it is none (`bad-answer`), or the provider gave no text (`refused`).
+    """The answer in a `message`; a Failure if it is malformed (`bad-answer`) or the provider gave no text (`refused`).
 
     `output` is the text, without thoughts. Calls of tools stand in `messages`. `prices`: as `cost_of` takes a provider.
     """

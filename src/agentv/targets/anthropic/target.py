@@ -307,7 +307,7 @@ _LISTED = ("anyOf", "allOf")
 
 
 def accepted(schema: JsonObject) -> JsonObject:
-    """The schema with what the API refuses told in its description, where the model may still read it.
+    """The schema with the keywords that the API refuses moved to descriptions, which the model reads.
 
     A list of types becomes `anyOf`, and `oneOf` too.
     """

@@ -44,7 +44,7 @@ _SECONDS = re.compile(r"([\d.]{1,12})s")
 def response_of(
     reply: Json, model: str, limits: RateLimits | None = None, prices: str = "google"
 ) -> TargetResponse | Failure:
-    """The answer in a `GenerateContentResponse`; a Failure where it is none (`bad-answer`) or was blocked (`refused`).
+    """The answer in a `GenerateContentResponse`; a Failure if it is malformed (`bad-answer`) or blocked (`refused`).
 
     `output` is the text, without thoughts. Calls of tools stand in `messages`. `prices`: as `cost_of` takes a provider.
     """

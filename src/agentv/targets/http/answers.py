@@ -83,7 +83,7 @@ def parsed(text: str) -> Json:
 def is_answer(value: Json) -> bool:
     """Whether a JSON value is an answer object, rather than an answer that happens to be JSON.
 
-    By its keys alone: one whose `output` is of the wrong type is a mistake to be told, not a text to be graded.
+    Only its keys decide: an `output` of the wrong type is a mistake to report, not a text to grade.
     """
     return isinstance(value, Mapping) and ("output" in value or "text" in value)
 

@@ -54,7 +54,7 @@ async def bounded(chunks: AsyncIterable[bytes], packed: str) -> AsyncIterator[by
 
     Args:
         chunks: as they come over the network.
-        packed: what the header `Content-Encoding` says; empty where there is none.
+        packed: the header `Content-Encoding`, or an empty text.
 
     Raises:
         TooLargeError: `Size` refuses it.

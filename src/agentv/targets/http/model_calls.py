@@ -31,7 +31,7 @@ def place_of(url: str) -> str:
 
 
 def host_of(url: str) -> str:
-    """The host of a URL; empty where there is none."""
+    """The host of a URL, or an empty text."""
     try:
         return urlsplit(url).hostname or ""
     except ValueError:
@@ -49,9 +49,7 @@ def url_issues(url: str | None, option: str = "base_url") -> Iterator[Issue]:
     """What is wrong with the address of an API, where one is given."""
     try:
         parts = urlsplit("http://host" if url is None else url)
-        sound = (
-            parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-        )  # one that is none raises
+        sound = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0  # an invalid port raises
     except ValueError:
         sound = False
     if not sound:

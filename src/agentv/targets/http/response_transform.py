@@ -42,7 +42,7 @@ class ResponseTransform:
             request: what was asked.
             reply: what came back.
             text: of the reply.
-            value: the reply's JSON; its text where it is none.
+            value: the reply's JSON, or its text if it is not JSON.
         """
         response: Json = {"status": reply.status, "headers": dict(reply.headers), "data": value}
         context = {**context_of(request), "response": response}

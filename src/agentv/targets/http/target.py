@@ -65,7 +65,7 @@ class Http(ProviderSettings):
     ] = None
 
     def validate(self) -> Iterable[Issue]:
-        """A URL that is none, a path that is none, templates that cannot be read."""
+        """Invalid URLs, paths and templates."""
         if not _is_url(self.url):
             yield Issue(("url",), "'url' must start with http:// or https:// and contain a host")
         elif names_user(self.url) and any(name.strip().lower() == "authorization" for name in self.headers):

@@ -110,7 +110,7 @@ class ModelClient:
         return self._client
 
     def _headers(self) -> dict[str, Any]:
-        """The target's own. Without a key the SDK wants to be told that none is meant to be sent."""
+        """The target's own headers; without a key, the marker that makes the SDK send none."""
         if self.dialect.api_key or any(name.lower() == "authorization" for name in self.headers):
             return dict(self.headers)
         from openai import omit

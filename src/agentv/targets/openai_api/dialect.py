@@ -60,7 +60,7 @@ class Dialect:
 
     @property
     def keyless(self) -> bool:
-        """Whether a key is needed and there is none."""
+        """Whether a required key is missing."""
         return self.needs_key and not self.api_key
 
 

@@ -24,7 +24,7 @@ class OpenAIProvider(OpenAISettings):
     """Base of the providers that speak OpenAI's API."""
 
     def validate(self) -> Iterable[Issue]:
-        """A URL that is none; what the API has no word for."""
+        """Invalid URLs, and settings that the API lacks."""
         yield from key_issues(self.api_key)
         yield from url_issues(self.dialect().base_url if self.base_url is not None else None)
         if self.api_key and self.base_url is not None and names_user(self.base_url) and self.dialect().name != "azure":

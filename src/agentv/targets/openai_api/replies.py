@@ -29,7 +29,7 @@ def bad_answer(message: str) -> CallFailure:
 
 
 def filtered() -> CallFailure:
-    """The content filter stopped the answer; half of one, which it let through, is none to grade."""
+    """The failure if the content filter stopped the answer, of which a part may have arrived."""
     return CallFailure("refused", "the provider's content filter refused this")
 
 

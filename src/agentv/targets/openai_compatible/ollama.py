@@ -70,7 +70,7 @@ def address_of(address: str | None) -> str:
     try:
         port = parts.port or {"https": 443}.get(parts.scheme, 80 if address and "://" in address else PORT)
     except ValueError:
-        return text  # refused as a URL that is none
+        return text  # refused later as an invalid URL
     host = parts.hostname or "localhost"
     host = HOST if host == "0.0.0.0" else f"[{host}]" if ":" in host else host  # noqa: S104  # nothing is bound to it
     path = parts.path.removesuffix("/v1")  # where it speaks OpenAI's protocol, whether it is said or not

@@ -373,7 +373,7 @@ class _Places:
         self._keys[slot], self._values[slot] = key, value
 
     def find(self, key: int) -> int | None:
-        """Where the row of a key begins, in bytes; None where there is none."""
+        """The offset of the row of a key, in bytes, or None."""
         slot = self._slot(key)
         if self._keys[slot] == 0:
             return None

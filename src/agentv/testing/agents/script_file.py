@@ -38,7 +38,7 @@ def script_from_json(value: Any) -> AgentScript:
     """The script in plain data.
 
     Raises:
-        ValueError: it is none; the text says where.
+        ValueError: it is malformed; the text says where.
     """
     if not isinstance(value, Mapping):
         return AgentScript(_steps(value, "the script"))

@@ -27,7 +27,7 @@ class ForeignError(Exception):
 
 
 OURS = (ForeignError, SignalError)
-"""What passes a guard: a failure that was told already, and a signal, which no code of users has raised."""
+"""Exceptions that pass a guard: failures that are reported already, and signals, which user code does not raise."""
 
 
 @contextmanager

@@ -30,7 +30,7 @@ class WorkerError(msgspec.Struct):
 
 
 class WorkerReply(msgspec.Struct):
-    """What came back for one request: a result, or why there is none. A ping gets neither."""
+    """The reply to a request: a result or an error. The reply to a ping has neither."""
 
     id: int = 0
     result: dict[str, Any] | None = None
@@ -132,7 +132,7 @@ class WorkerProcess:
         self._watchdog.on_data()
 
     def on_line(self, line: bytes) -> None:
-        """Read a reply; what is none is the work of a file, and ends the process."""
+        """Read a reply; any other line was printed by a file, and ends the process."""
         reply = _decode(line)
         if reply is None:
             self.kill()

@@ -179,7 +179,7 @@ class _Remote:
         return found
 
     def _expanded(self, short: str) -> str | Unavailable:
-        """The whole name of a commit; Unavailable without a message where there is none."""
+        """The whole hash of a commit; Unavailable without a message if it does not exist."""
         with self._shelf.locked(), self._shelf.workshop() as room:
             git = (f"--git-dir={self._repository(room, sha256=False)}",)
             every = [f"+refs/{kind}/*:refs/{kind}/*" for kind in ("heads", "tags")]

@@ -93,7 +93,7 @@ _BATCH, _BATCH_S = 100, 0.1
 def begin_series(function: Function, _payload: object) -> Any:
     """The number of the series that a function returns: a list, a generator, an async one.
 
-    What is none comes back as `{"lone": its type}`.
+    Any other value comes back as `{"lone": its type}`.
     """
     given = function()
     return _begun_later(given) if inspect.isawaitable(given) else _begun(given)

@@ -11,7 +11,7 @@ LENGTH = 4
 """Bytes of the length in front of each message, most significant first."""
 
 LONGEST = 1 << 30
-"""Bytes of the longest message. A longer one is none: user code has written into the socket."""
+"""Bytes of the longest message. A longer one means that user code has written into the socket."""
 
 CLOSED_STATUS = 117
 """Exit status of a worker that finds its socket closed by user code."""

@@ -66,7 +66,7 @@ class Workers:
     """Starts workers when they are first needed. Belongs to one event loop.
 
     Args:
-        on_loaded: is told of the files of modules that a worker of a role has loaded.
+        on_loaded: receives the files of modules that a worker of a role has loaded.
         debug: they are connected to the terminal, for `breakpoint()`, and no call is given up.
     """
 

@@ -153,7 +153,7 @@ def test_noise_that_is_not_known():
     assert lines[-2] == "r had a mean score of 0.500 (no confidence interval: 1 cluster only)"
     assert json.loads(power_json(once))["mean_score_interval"] is None
     assert lines[-1:] == [
-        "Every score was the same: 2 cases showed no noise, which does not mean that there is none.",
+        "Every score was the same: 2 cases showed no noise, but others may.",
     ]
 
 

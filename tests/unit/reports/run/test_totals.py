@@ -41,7 +41,7 @@ def test_totals_say_everything():
             "pass rate 96.9% of 98 judged (95% CI 91.4% to 99.0%; 95.0% if all 2 errored had failed),"
             " mean score 0.94 (95% CI 0.90 to 0.97)"
         ),
-        "3.2 s",
+        "took 3.2 s",
         "results: out/run",
     ]
 

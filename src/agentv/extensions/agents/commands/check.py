@@ -8,6 +8,7 @@ import click
 
 from agentv.app.settings import EvalSettings
 from agentv.cli.completion.values import files
+from agentv.cli.options.expected import Choice
 from agentv.cli.printing import print_diagnostics
 
 
@@ -19,9 +20,7 @@ from agentv.cli.printing import print_diagnostics
 @click.option("--variant", "variants", multiple=True, metavar="NAME", help="Check only this variant. Repeatable.")
 @click.option("--judge", metavar="TARGET", help="Model that grades rubrics.")
 @click.option("-j", "--workers", type=click.IntRange(1), metavar="N", help="Number of trials to run concurrently.")
-@click.option(
-    "--sandbox", type=click.Choice(("none", "bwrap", "docker")), help="What confines agents to their workspaces."
-)
+@click.option("--sandbox", type=Choice(("none", "bwrap", "docker")), help="What confines agents to their workspaces.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON to stdout.")
 def command(paths: tuple[str, ...], *, oracle: bool, as_json: bool, **options: Any) -> int:
     """Check that cases fail an agent that does nothing, and that they are graded the same twice.

@@ -8,6 +8,7 @@ import click
 
 from agentv.app.settings import EvalSettings
 from agentv.cli.completion.values import files
+from agentv.cli.options.expected import Choice
 from agentv.cli.options.formats import chosen_format, format_options
 from agentv.cli.running.progress import ProgressOptions, follow
 
@@ -20,9 +21,7 @@ from agentv.cli.running.progress import ProgressOptions, follow
 @click.option("--trace", metavar="FILE", help="Trace of the work.")
 @click.option("--judge", metavar="TARGET", help="Model that grades rubrics.")
 @click.option("-o", "--out", metavar="DIR", help="Results directory.")
-@click.option(
-    "--sandbox", type=click.Choice(("none", "bwrap", "docker")), help="What confines commands to the workspace."
-)
+@click.option("--sandbox", type=Choice(("none", "bwrap", "docker")), help="What confines commands to the workspace.")
 @format_options("Print the results to stdout as one JSON object. Same as --format json.")
 def command(path: str, test_id: str, prepared: str, response: str | None, trace: str | None, **options: Any) -> int:
     """Grade work that a person or another program did in a prepared directory.

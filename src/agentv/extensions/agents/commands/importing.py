@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from agentv.cli.options.expected import Choice
 from agentv.errors import ExitStatus, UsageError
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ FORMATS = ("acp", "otlp", "atif", *PROGRAMS)
 
 
 @click.command("import", epilog="Example: agentv import claude --session latest --test-id refund -o recorded.jsonl")
-@click.argument("form", type=click.Choice(FORMATS), metavar="FORMAT")
+@click.argument("form", type=Choice(FORMATS), metavar="FORMAT")
 @click.argument("files", nargs=-1, metavar="FILE…")
 @click.option("--test-id", metavar="ID", help="Case that the session is of. Default: named by its file or its id.")
 @click.option("--session", "--session-id", metavar="ID", help="Session of the program, or 'latest'.")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import click
-
 from agentv.cli.lazy import Option
+from agentv.cli.options.expected import Choice
 
 VARIANT = Option(
     ["--variant", "variants"],
@@ -15,13 +14,13 @@ VARIANT = Option(
 )
 SANDBOX = Option(
     ["--sandbox"],
-    type=click.Choice(("none", "bwrap", "docker")),
+    type=Choice(("none", "bwrap", "docker")),
     help="What confines agents to their workspaces.",
     section="Agents",
 )
 KEEP_WORKSPACES = Option(
     ["--keep-workspaces"],
-    type=click.Choice(("none", "failed", "all")),
+    type=Choice(("none", "failed", "all")),
     help="Workspaces to keep (default: failed).",
     section="Agents",
 )

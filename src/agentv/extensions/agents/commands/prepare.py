@@ -6,6 +6,7 @@ import click
 
 from agentv.app.settings import EvalSettings
 from agentv.cli.completion.values import files
+from agentv.cli.options.expected import Choice
 from agentv.cli.printing import print_diagnostics
 from agentv.errors import ExitStatus
 from agentv.reports.text.escaping import one_line
@@ -17,7 +18,7 @@ from agentv.reports.text.escaping import one_line
 @click.option("--out", required=True, metavar="DIR", help="Directory to make.")
 @click.option("--variant", metavar="NAME", help="Variant to prepare.")
 @click.option(
-    "--sandbox", type=click.Choice(("none", "bwrap", "docker")), help="What confines setup and hooks to the workspace."
+    "--sandbox", type=Choice(("none", "bwrap", "docker")), help="What confines setup and hooks to the workspace."
 )
 def command(*, path: str, test_id: str, out: str, variant: str | None, sandbox: str | None) -> int:
     """Prepare a case for a person or another program to work on: its prompt and its workspace.

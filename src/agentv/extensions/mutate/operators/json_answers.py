@@ -84,7 +84,7 @@ def retype_fields(answer: Answer) -> Iterator[Mutant]:
 
 
 def _document(output: str) -> _Document | None:
-    """The object or list that an answer is, alone or in one fence; None if it is none."""
+    """The object or list that is the whole answer, alone or in one fence, or None."""
     fenced = _fenced(output)
     before, text, after = fenced or ("", output, "")
     if not text.lstrip().startswith(("{", "[")):

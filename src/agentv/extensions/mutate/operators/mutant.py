@@ -34,7 +34,7 @@ class Answer:
         others: answers to other cases of the suite.
         named: what its checks name.
         phrases: texts that they name as a whole.
-        work: what an agent left in its workspace; None: there is none.
+        work: what an agent left in its workspace; None without a workspace.
     """
 
     case: str

@@ -17,6 +17,7 @@ from agentv.user_code.functions.guard import ForeignError
 from agentv.user_code.workers.blocking import ADAPTERS, call_blocking
 
 _BAD = "bad-generator"
+_AGAIN = "convert again when the code changes"
 
 
 def names_code(text: str) -> bool:
@@ -48,10 +49,12 @@ def returned_tests(node: Node, source: Source) -> Node | None:
     place, given = str(source.directory / path), [] if config is None else [plain(config)]
     call = _in_python if PurePosixPath(path).suffix in PYTHON else _in_javascript
     try:
-        return node_of(as_authored(call(place, function, given, source), path, _BAD), said.at)
+        found = node_of(as_authored(call(place, function, given, source), path, _BAD), said.at)
     except ForeignError as error:
         source.report.error(error.failure.code, said, error.failure.message)
         return None
+    source.note(node, f"the tests that '{said.text}' returned are written into the eval file", _AGAIN)
+    return found
 
 
 def computed_variable(key: str, said: Scalar, given: Mapping[str, Any], source: Source) -> Node | None:

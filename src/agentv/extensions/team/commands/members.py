@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from agentv.cli.lazy import Commands
+from agentv.cli.options.expected import Choice
 from agentv.errors import ExitStatus, UsageError
 
 _ISSUER = "Treat PERSON as the subject that this OpenID provider gives, not as an email address."
@@ -24,7 +25,7 @@ def member() -> None:
 @click.option(
     "--scope",
     "scopes",
-    type=click.Choice(("read", "label", "push", "admin")),
+    type=Choice(("read", "label", "push", "admin")),
     multiple=True,
     default=("read",),
     show_default=True,

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from agentv.cli.lazy import Commands
+from agentv.cli.options.expected import Choice
 from agentv.errors import ExitStatus, UsageError
 from agentv.extensions.team.commands.members import member
 
@@ -152,7 +153,7 @@ def token() -> None:
 @click.option(
     "--scope",
     "scopes",
-    type=click.Choice(("read", "push", "label", "admin")),
+    type=Choice(("read", "push", "label", "admin")),
     multiple=True,
     default=("push",),
     show_default=True,

@@ -41,8 +41,8 @@ class CorrectedRates(Struct, frozen=True):
     """What labels say of the pass rates of a run. Computed for each view, since labels are given after a run.
 
     Attributes:
-        run: of judged samples, by their verdicts; None: there is none.
-        reason: why there is none; None where no answer is labelled, too.
+        run: of judged samples, by their verdicts; None if it cannot be computed.
+        reason: why it cannot be computed; also None if no answer is labelled.
         assertions: of each assertion that a judge grades.
         unchecked: names of judges without any label that counts.
         outdated: those among them with labels for another model, prompt or rubric.
@@ -59,7 +59,7 @@ class CorrectedComparison(Struct, frozen=True):
     """Corrected rates of two runs, each of all its graded samples, and their difference.
 
     Attributes:
-        base, candidate: the rate, or why there is none.
+        base, candidate: the rate, or why it cannot be computed.
         difference: candidate − base; None where one has none.
         interval: its 95 % interval. Two runs with the same answers are compared draw by draw; else it is as if the
             errors of the two were independent, which makes it too wide if anything.

@@ -122,7 +122,7 @@ class ReadLabels(Struct, frozen=True):
     """The labels of a run's suites, as they were at one moment.
 
     Attributes:
-        sha256: of their files; empty: there are none.
+        sha256: of their files; empty without labels.
         problem: why they cannot be read.
     """
 

@@ -739,7 +739,7 @@ def test_tests_that_a_function_returns_are_written(name: str, tmp_path: Path) ->
     (tmp_path / "made.cjs").write_text(f"module.exports = async ({{ words }}) => {code};\n")
     text = f"prompts: ['{{{{ a }}}}']\n{HEAD}tests: [{{path: 'file://{name}', config: {{words: [x, y]}}}}]\n"
     document, told = converted(text, tmp_path)
-    assert told == []
+    assert told == [f"the tests that 'file://{name}' returned are written into the eval file"]
     assert [one["vars"] for one in document["tests"]] == [{"a": "x"}, {"a": "y"}]
     assert document["tests"][0]["assert"] == [{"type": "equals", "value": "x"}]
 

@@ -1,0 +1,53 @@
+"""What the value of an option must be, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+from click.types import FloatParamType, IntParamType, IntRange
+
+
+class Choice(click.Choice[str]):
+    """One of several names. What is refused is shown with the names and the nearest of them."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The name.
+
+        Raises:
+            BadParameter: the value is not one of the names.
+        """
+        if value in self.choices:
+            return str(value)
+        from agentv.authoring.source.nearest import did_you_mean  # most command lines are right
+
+        hint = did_you_mean(str(value), self.choices)
+        if hint is None and isinstance(param, click.Option) and Path(str(value)).exists():  # it swallowed an argument
+            hint = f"write {max(param.opts, key=len)} {self.choices[0]} {value}"
+        message = f"must be {one_of(self.choices)}, found '{value}'"
+        raise click.BadParameter(f"{message}; {hint}" if hint else message, ctx, param)
+
+
+def one_of(names: Iterable[str]) -> str:
+    """`a, b or c`."""
+    *most, last = names
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def expected_value(kind: click.ParamType[Any]) -> str | None:
+    """`a whole number of 1 or more`, `failed or errored`; None if any text is allowed."""
+    if isinstance(kind, click.Choice):
+        return one_of(kind.choices)
+    if not isinstance(kind, IntParamType | FloatParamType):
+        return None
+    what = "a whole number" if isinstance(kind, IntParamType) else "a number"
+    if not isinstance(kind, IntRange | click.FloatRange):
+        return what
+    low, high = kind.min, kind.max
+    if low is None or high is None or kind.min_open or kind.max_open:
+        at_least = "" if low is None else f"above {low:g}" if kind.min_open else f"of {low:g} or more"
+        at_most = "" if high is None else f"below {high:g}" if kind.max_open else f"at most {high:g}"
+        return f"{what} {' and '.join(one for one in (at_least, at_most) if one)}".rstrip()
+    return f"{what} from {low:g} to {high:,}"
