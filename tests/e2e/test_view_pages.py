@@ -61,6 +61,8 @@ tests:
 VARIABLES = f"""
 name: variables
 target: python:agent.py:old
+prompts:
+  - {{id: ask, prompt: "Ask about {{{{ place }}}}: {{{{ input }}}}"}}
 tests:
   - {{id: rome, vars: {{input: "{"long " * 1000}end", place: Rome}}, input: bike, assert: [contains: 14 days]}}
   - {{id: oslo, vars: {{input: short, place: Oslo}}, input: lamp, assert: [contains: 14 days]}}
@@ -251,6 +253,9 @@ def test_enter_filters_by_a_variable_whose_whole_text_a_dialog_shows(variables, 
     tab.click(".grow .gcell:nth-child(2)")
     tab.wait_for_selector("dialog.gfull[open] pre")
     assert tab.inner_text("dialog.gfull pre").endswith("… (5,003 characters)"), "as its row has it"
+    tab.keyboard.press("Escape")
+    tab.click("button.gprompt")
+    assert tab.inner_text("dialog.gfull[open]") == "ask · prompt\nClose\nAsk about {{ place }}: {{ input }}"
     tab.keyboard.press("Escape")
     tab.focus(".gbar > .chips button:last-child")
     tab.keyboard.press(" ")

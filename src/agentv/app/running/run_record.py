@@ -18,9 +18,12 @@ from agentv.app.settings import EvalSettings, resumed_settings
 from agentv.model.run.summary import PartialRun
 from agentv.model.suite.suite import Suite
 from agentv.model.suite.workspace import Variant
-from agentv.model.values.formatting import timestamp
+from agentv.model.values.formatting import cut, timestamp
 from agentv.model.values.values import Json, JsonObject
 from agentv.version import __version__
+
+LONGEST_PROMPT = 20_000
+"""Characters of a prompt that are recorded; its length stands after those of a longer one."""
 
 
 def record_of(prepared: Prepared, run_id: str, before: PreviousRun, seed: int | None = None) -> dict[str, Json]:
@@ -167,7 +170,10 @@ def _suite_record(suite: Suite, root: str) -> dict[str, Json]:
         "metadata": dict(suite.metadata),
         "tags": list(suite.tags),
         "targets": [{"name": target.name, **target.public} for target in suite.targets],
-        "prompts": [{"id": identity, "label": label} for identity, label in suite.prompts.items()],
+        "prompts": [
+            {"id": identity, "label": label, "text": cut(suite.prompt_texts.get(identity, ""), LONGEST_PROMPT)}
+            for identity, label in suite.prompts.items()
+        ],
         **({"variants": [_variant_record(one) for one in suite.variants]} if suite.variants else {}),
         "judge": suite.judge.name if suite.judge else None,
         "default_judge": suite.default_judge.name if suite.default_judge else None,

@@ -36,6 +36,7 @@ from agentv.authoring.source.nodes import (
     is_empty,
     kind_of,
     node_of,
+    plain,
     span_of,
 )
 from agentv.authoring.source.report import Report
@@ -89,6 +90,20 @@ class SuitePrompt(Struct, frozen=True):
     shows_input: bool = False
     function: PromptFunction | None = None
     sections: tuple[Section, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """What it says, with its placeholders: of several messages each below its role, of a function its name."""
+        said = plain(self.node)
+        if self.sections:
+            said = [{"role": section.role, "content": section.text.text} for section in self.sections]
+        messages = said if isinstance(said, list) else [said]
+        return "\n\n".join(one if isinstance(one, str) else _message_text(**one) for one in messages)
+
+
+def _message_text(role: object = "", content: object = "", **others: object) -> str:
+    parts = (content, *others.values())
+    return "\n".join([f"{role}:", *(one if isinstance(one, str) else json.dumps(one) for one in parts if one)])
 
 
 def read_prompts(node: Node | None, reading: Reading) -> tuple[SuitePrompt, ...]:

@@ -107,6 +107,7 @@ class HeaderReader(Struct, frozen=True):
             description=authored.description,
             targets=asked,
             prompts={prompt.id: prompt.label for prompt in defaults.prompts},
+            prompt_texts={prompt.id: prompt.text for prompt in defaults.prompts},
             judge=targets.judge(judge, reading),
             judge_minimums=minimums,
             forced_judge=targets.forced_judge(reading),

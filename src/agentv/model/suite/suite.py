@@ -269,6 +269,7 @@ class Suite(Struct, frozen=True):
         targets: the systems under test, after flags and defaults.
         generators: functions of the user's that were called to know the cases, as `file.py:name`.
         prompts: id → label, of the prompts that every case runs with; empty where cases give their input.
+        prompt_texts: id → what the prompt says, with its placeholders.
         judge: the suite's own judge.
         forced_judge: the one of the command line, which overrides all others.
         default_judge: the project's, if nothing else sets one.
@@ -299,6 +300,7 @@ class Suite(Struct, frozen=True):
     targets: tuple[TargetSpec, ...] = ()
     generators: tuple[str, ...] = ()
     prompts: Mapping[str, str | None] = field(default_factory=dict)
+    prompt_texts: Mapping[str, str] = field(default_factory=dict)
     judge: TargetSpec | None = None
     forced_judge: TargetSpec | None = None
     default_judge: TargetSpec | None = None

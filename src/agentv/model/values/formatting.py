@@ -58,6 +58,11 @@ def timestamp(moment: datetime, precision: Literal["milliseconds", "seconds"] = 
     return moment.astimezone(UTC).isoformat(timespec=precision).replace("+00:00", "Z")
 
 
+def cut(text: str, longest: int) -> str:
+    """The text; of a longer one its first `longest` characters, and how many it has."""
+    return text if len(text) <= longest else f"{text[:longest]}{ELLIPSIS} ({len(text):,} characters)"
+
+
 def shorten(text: str, longest: int) -> str:
     """The text, at most `longest` characters long; `…` stands for the rest of a longer one."""
     return text if len(text) <= longest else text[: longest - 1] + ELLIPSIS

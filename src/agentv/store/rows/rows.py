@@ -10,6 +10,7 @@ from agentv.model.run.row import ErrorRow, FailureRow, Row, ScoreRow, TurnRow
 from agentv.model.run.trial import Score, TrialResult
 from agentv.model.run.work import StoredWork
 from agentv.model.suite.suite import Case
+from agentv.model.values.formatting import cut
 from agentv.model.values.message import Message, reference_text
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.retrieved import context_json
@@ -163,8 +164,7 @@ def _shown_vars(values: JsonObject) -> dict[str, Any]:
     shown: dict[str, Any] = {}
     for name, value in values.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-        long = len(text) > LONGEST_VARIABLE
-        shown[name] = f"{text[:LONGEST_VARIABLE]}… ({len(text):,} characters)" if long else value
+        shown[name] = cut(text, LONGEST_VARIABLE) if len(text) > LONGEST_VARIABLE else value
     return shown
 
 

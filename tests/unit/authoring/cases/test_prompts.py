@@ -9,6 +9,7 @@ import pytest
 from agentv.model.values.message import prompt_text
 from doubles.loading import found_in, outcome, repository, suite_of
 
+CHAT = "system:\nBe brief.\n\nuser:\nSay {{ text }}"
 CASES = "tests:\n  - {id: a, vars: {text: x}, assert: [{contains: x}]}\n"
 
 
@@ -34,6 +35,27 @@ def asked(folder, prompts: str, files=None, cases=CASES) -> list[tuple[str, str]
 def test_what_is_text_and_what_is_a_place(tmp_path, prompts, found):
     files = {"a.txt": "A {{ text }}\n", "sub/b.md": "B {{ text }}", "sub/c.md": "\n\nC {{ text }}\n\n"}
     assert asked(tmp_path, prompts, files) == found
+
+
+@pytest.mark.parametrize(
+    ("prompt", "text"),
+    [
+        ("'Say {{ text }}'", "Say {{ text }}"),
+        ("a.txt", "A {{ text }}"),
+        ("[{role: system, content: Be brief.}, {role: user, content: 'Say {{ text }}'}]", CHAT),
+        ("chat.json", CHAT),
+        ("{file: sections.md, sections: true}", CHAT),
+        ("[{role: user, content: [{type: text, value: hi}]}]", 'user:\n[{"type": "text", "value": "hi"}]'),
+    ],
+)
+def test_the_text_of_a_prompt_has_its_placeholders(tmp_path, prompt, text):
+    files = {
+        "a.txt": "A {{ text }}\n",
+        "chat.json": '[{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Say {{ text }}"}]',
+        "sections.md": "<system>Be brief.</system>\n<user>Say {{ text }}</user>\n",
+    }
+    suite = suite_of(tmp_path, f"target: echo\nprompts: [{prompt}]\n{CASES}", files)
+    assert list(suite.prompt_texts.values()) == [text]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from agentv.model.run.labelled.corrected import CorrectedRates
 from agentv.model.run.matrix import RunMatrix
 from agentv.model.run.summary import Summary
 from agentv.model.run.trial import TrialResult
-from agentv.model.values.values import Json, JsonObject
+from agentv.model.values.values import Json, JsonObject, objects_in
 from agentv.reports.run.corrected import corrected_lines, gate_line, unchecked_words
 from agentv.reports.run.matrix import matrix_data
 
@@ -69,12 +69,12 @@ class HtmlReport:
 
     def facts(self) -> dict[str, Json]:
         """Facts about the run for the page."""
-        suites, summary = self.record.get("suites"), self.summary
+        summary = self.summary
         return {
             **{key: self.record[key] for key in TOLD if key in self.record},
             "run_id": self.run_id,
             "settings": _chosen(self.record.get("settings"), SETTINGS),
-            "suites": [_chosen(suite, ("name", "path")) for suite in suites] if isinstance(suites, list) else [],
+            "suites": [_chosen(one, ("name", "path", "prompts")) for one in objects_in(self.record.get("suites"))],
             "summary": {key: value for key, value in summary.items() if key != "matrix"} if summary else None,
             "matrix": matrix_data(self.matrix, summary) if self.matrix is not None and summary else None,
             **({"labels": [{"text": text, "warns": warns} for text, warns in self.labels]} if self.labels else {}),

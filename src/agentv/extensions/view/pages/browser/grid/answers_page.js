@@ -301,7 +301,7 @@ export class AnswersPage {
       element(
         "span",
         { class: "gname" },
-        column.prompt === null ? null : element("span", { class: "gprompt" }, inline(column.prompt)),
+        column.prompt === null ? null : this.promptName(column.prompt),
         element("span", {}, inline([column.target, column.variant].filter(Boolean).join(" · "))),
       ),
       of
@@ -316,6 +316,36 @@ export class AnswersPage {
     ];
   }
 
+  /** The name of a prompt; a button that shows what the prompt says, where the run has that. @param {string} id */
+  promptName(id) {
+    const texts = this.state.run.facts.suites.flatMap((/** @type {any} */ { name, prompts }) =>
+      (prompts ?? []).filter((one) => one.id === id && one.text).map(({ text }) => ({ suite: name, text })),
+    );
+    if (!texts.length) return element("span", { class: "gprompt" }, inline(id));
+    const several = new Set(texts.map(({ text }) => text)).size > 1;
+    const open = () =>
+      this.openDialog(
+        [inline(id), " · prompt"],
+        (several ? texts : texts.slice(0, 1)).flatMap(({ suite, text }) => [
+          several ? element("h3", {}, inline(suite)) : null,
+          longText(text),
+        ]),
+      );
+    return button(inline(id), open, { class: "gprompt", title: "Show the prompt" });
+  }
+
+  /** @returns {HTMLElement} what the dialog holds below its title */
+  openDialog(title, content = []) {
+    const close = button("Close", () => this.dialog.close(), { class: "quiet" });
+    const body = element("div", { class: "gbody" }, content);
+    this.dialog.replaceChildren(
+      element("div", { class: "gtop" }, element("h2", { id: "gfull-title" }, title), close),
+      body,
+    );
+    if (!this.dialog.open) this.dialog.showModal();
+    return body;
+  }
+
   /**
    * All of a text: of an answer with its verdict, or of a variable.
    *
@@ -324,18 +354,8 @@ export class AnswersPage {
    * @param {string | null} name
    */
   async openText(row, cell, name) {
-    const close = button("Close", () => this.dialog.close(), { class: "quiet" });
     const column = cell && this.results.head.columns[cell.column];
-    const title = element(
-      "h2",
-      { id: "gfull-title" },
-      inline(row.id),
-      " · ",
-      inline(column ? columnWords(column) : name),
-    );
-    const body = element("div", { class: "gbody" });
-    this.dialog.replaceChildren(element("div", { class: "gtop" }, title, close), body);
-    if (!this.dialog.open) this.dialog.showModal();
+    const body = this.openDialog([inline(row.id), " · ", inline(column ? columnWords(column) : name)]);
     try {
       const told = await this.state.source.whole({ run_id: this.state.source.id, ...asTrial(cell ?? row.cells[0]) });
       if (!cell) {
