@@ -364,6 +364,10 @@ def test_chips_count_rows_that_the_search_finds_and_tiles_lead_to_as_many_cases_
     tab.fill(".filters .search", "bike")
     tab.wait_for_function("() => document.querySelectorAll('.side .row .id').length === 2")
     assert [one.strip() for one in chips.all_inner_texts()] == ["1 row passed", "1 row failed"]
+    tab.wait_for_selector(".tile.failed strong:text-is('1')")
+    assert tab.locator(".tile strong").all_inner_texts() == ["0", "1", "0"], "the worst of its two rows"
+    tab.click("text=Count all cases")
+    tab.wait_for_selector(".tile.failed strong:text-is('2')")
     tab = opened("#/run/both/")
     tab.wait_for_selector(".tile.failed")
     assert re.sub(r"\s+", " ", tab.inner_text(".tile.failed").strip()) == "2 cases failed"

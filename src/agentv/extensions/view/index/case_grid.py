@@ -16,11 +16,14 @@ from agentv.app.compare.matching import places_in_common
 from agentv.extensions.view.index.case_choice import CODES, CaseChoice
 from agentv.extensions.view.index.case_chooser import CaseChooser
 from agentv.extensions.view.index.case_columns import CaseColumns, either
-from agentv.extensions.view.index.case_totals import WORST
 from agentv.model.run.cases import disagree
 from agentv.model.run.comparison import CaseKey
+from agentv.model.run.trial import Status
 
 GridFilter = Literal["", "different", "changed", "rated"]
+
+WORST: tuple[Status, ...] = ("errored", "failed", "skipped", "shown", "passed")
+"""What a case came to is the first of these that one of its cells is."""
 
 _BIT = {status: 1 << code for status, code in CODES.items()}
 _FLAKY, _CHANGED = 1 << len(CODES), 2 << len(CODES)

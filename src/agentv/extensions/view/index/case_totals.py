@@ -13,16 +13,11 @@ from agentv.extensions.view.index.case_choice import CODES, CaseChoice
 from agentv.extensions.view.index.case_chooser import CaseChooser
 from agentv.extensions.view.index.case_columns import CaseColumns
 from agentv.extensions.view.index.case_entries import CaseGroup
-from agentv.model.run.trial import Status
 from agentv.store.totals.tally import STATUSES
 
 COLUMNS = 10
 """Columns of the distribution of scores."""
 
-WORST: tuple[Status, ...] = ("errored", "failed", "skipped", "shown", "passed")
-"""What a case came to is the first of these that one of its results is."""
-
-_RANKS = bytes(WORST.index(status) for status in STATUSES).ljust(256, b"\xff")
 _PASSED, _FAILED, _ERRORED = (CODES[status] for status in ("passed", "failed", "errored"))
 _CHOSEN = " WHERE number IN (SELECT value FROM json_each(?))"
 
@@ -58,13 +53,6 @@ class CaseTotals:
         chosen = self._chooser.chosen(choice.with_any_status())
         ended = bytes(compress(self._columns.status, chosen))
         return [ended.count(code) for code in range(len(STATUSES))]
-
-    def worst_by_status(self) -> list[int]:
-        """How many cases ended how, each once with the worst of its results."""
-        worst = bytearray([len(WORST)]) * (self._columns.distinct + 1)
-        for same, rank in zip(self._columns.same, self._columns.status.tobytes().translate(_RANKS), strict=True):
-            worst[same] = min(worst[same], rank)
-        return [worst.count(WORST.index(status), 1) for status in STATUSES]
 
     def flaky(self) -> int:
         """How many cases have samples that disagree."""

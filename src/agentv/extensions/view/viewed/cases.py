@@ -149,6 +149,7 @@ class CasePage(Struct, frozen=True, rename={"start": "from"}):
         start: position of the first one.
         total: how many are chosen.
         counts: how many of them ended how, whatever statuses are chosen.
+        worst: the same of the cases that they are, each once with the worst of its results.
         distinct: how many cases they are, whatever they run with.
         flaky: how many cases of the run have samples that disagree.
         rate: of the chosen cases; null where they are chosen by how they ended, or too many depend on each other.
@@ -160,6 +161,7 @@ class CasePage(Struct, frozen=True, rename={"start": "from"}):
     start: int
     total: int
     counts: StatusCounts
+    worst: StatusCounts
     distinct: int
     flaky: int
     rate: Rate | None
@@ -185,9 +187,10 @@ def page_of_cases(run: GrowingRun, query: CaseQuery) -> CasePage:
 
 
 class _Shown(NamedTuple):
-    """Counts of the chosen cases, how many distinct ones they are, how many are flaky, and their rate."""
+    """What a page of cases says of all chosen ones."""
 
     counts: StatusCounts
+    worst: StatusCounts
     distinct: int
     flaky: int
     rate: Rate | None
@@ -200,9 +203,12 @@ def _shown(run: GrowingRun, choice: CaseChoice, total: int) -> _Shown:
         kept = kept_facts(index) if every else None
         if kept is not None:
             facts = kept.with_cut(cut)
-            return _Shown(StatusCounts.of(index.counts), facts.distinct, facts.flaky, facts.rate)
+            worst = StatusCounts.of(facts.worst)
+            return _Shown(StatusCounts.of(index.counts), worst, facts.distinct, facts.flaky, facts.rate)
         totals, rate = index.totals, rate_of_cases(index, choice, total, cut)
-        return _Shown(StatusCounts.of(totals.by_status(choice)), totals.distinct(choice), totals.flaky(), rate)
+        worst = StatusCounts.of(index.grid.counts(index.grid.outcomes(choice)).by_status)
+        counts = StatusCounts.of(totals.by_status(choice))
+        return _Shown(counts, worst, totals.distinct(choice), totals.flaky(), rate)
 
     return run.remember(("shown", choice, cut), counted)
 

@@ -57,9 +57,9 @@ _decode = msgspec.json.Decoder(IndexFacts).decode
 
 
 def _computed(index: CaseIndex) -> IndexFacts:
-    totals, every = index.totals, CaseChoice()
+    totals, grid, every = index.totals, index.grid, CaseChoice()
     return IndexFacts(
-        totals.worst_by_status(),
+        grid.counts(grid.outcomes(every)).by_status,
         totals.distinct(every),
         totals.flaky(),
         totals.scores(),

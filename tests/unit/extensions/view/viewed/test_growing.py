@@ -391,7 +391,7 @@ def test_scores_that_are_no_rates_have_the_rate_of_the_summary(path):
     with run.index() as index:
         rate = rate_of_cases(index, CaseChoice(), 20, None)
         (graded,) = assertion_rates(index, None)
-        distinct = index.totals.worst_by_status()
+        distinct = index.grid.counts(index.grid.outcomes(CaseChoice())).by_status
     assert rate is not None
     assert (rate.rate, rate.interval, rate.judged) == (
         pytest.approx(summary.pass_rate),

@@ -14,6 +14,7 @@ const AGAIN_MS = 400; // while the server still reads the run
  * @property {number | null} distinct
  * @property {any} rate
  * @property {import("./types.d.ts").Counts} [counts]
+ * @property {import("./types.d.ts").Counts} [worst]
  * @property {boolean} ready
  */
 
@@ -32,6 +33,7 @@ export class ApiResults {
     this.cases = null;
     this.rate = null;
     this.counts = null;
+    this.worst = null;
     this.searching = true;
     this.problem = null;
     /** @type {Map<number, Case[]>} */
@@ -120,6 +122,7 @@ export class ApiResults {
     this.cases = found.distinct;
     this.rate = found.rate;
     this.counts = found.counts ?? null;
+    this.worst = found.worst ?? null;
     this.searching = !found.ready;
     if (!found.ready) this.later = setTimeout(() => this.refresh(), AGAIN_MS);
     this.under.delete(page);

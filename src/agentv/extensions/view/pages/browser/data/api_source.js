@@ -98,6 +98,7 @@ export class ApiSource {
         distinct: found.distinct ?? null,
         rate: found.rate ?? null,
         counts: found.counts,
+        worst: found.worst,
         ready: (found.indexed ?? 1) >= 1,
       };
     }, changed);

@@ -2,7 +2,7 @@
 
 /** @import { Case, Choice, Results, Source } from "./types.d.ts" */
 
-import { countsOf, distinctCases } from "./cases.js";
+import { countsOf, countsOfCases, distinctCases } from "./cases.js";
 import { matchRuns } from "./changes.js";
 import { chosenCases, statusTest } from "./choice.js";
 import { FileGrid } from "./file_grid.js";
@@ -93,6 +93,7 @@ class FileResults {
   set(any) {
     const found = any.filter(this.takes);
     this.counts = countsOf(any);
+    this.worst = countsOfCases(any);
     this.found = found;
     this.places = new Map(found.map((one, place) => [one.route, place]));
     this.total = found.length;

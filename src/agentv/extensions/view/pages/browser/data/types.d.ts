@@ -156,6 +156,8 @@ export interface Results {
   rate: Rate | null;
   /** How many rows ended how, whatever statuses are chosen; null: unknown. */
   counts: Counts | null;
+  /** The same of cases, each once with the worst of its rows. */
+  worst: Counts | null;
   searching: boolean;
   problem: Error | null;
   at(place: number): Case | undefined;

@@ -45,6 +45,8 @@ export class RunPage {
     this.runAgain = null;
     /** @type {(() => Node | null) | null} what runs the failed cases again, where that is allowed */
     this.runFailed = null;
+    /** @type {(() => void) | null} */
+    this.refillTiles = null; // shows on the overview what the search finds
     this.moved = null; // called where the address leads elsewhere
     /** @type {AnswersPage | null} */
     this.answersPage = null;
@@ -241,6 +243,7 @@ export class RunPage {
     this.results = results;
     this.list.show(results, this.place());
     this.filters.tell(results);
+    this.refillTiles?.();
   }
 
   found(results) {
@@ -249,6 +252,7 @@ export class RunPage {
     if (this.route !== null && this.place() >= 0 && this.list.selected !== this.place()) this.list.select(this.place());
     this.filters.tell(results);
     this.refillSteps?.();
+    this.refillTiles?.();
   }
 
   /** Show what is known of the run by now. */

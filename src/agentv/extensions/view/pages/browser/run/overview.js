@@ -1,7 +1,7 @@
 // The first page: what the run came to, how sure that is, what needs a look, and where it is good or bad.
 
 import { severalRows } from "../data/cases.js";
-import { cleared } from "../data/choice.js";
+import { cleared, isChosen } from "../data/choice.js";
 import { count, moment, percent } from "../data/numbers.js";
 import { certainty, countedWords, ifFailed, isShare } from "../data/rates.js";
 import { STATUS_WORDS, STATUSES } from "../data/statuses.js";
@@ -62,9 +62,51 @@ function replacedWords({ rows, time, by }) {
   return `${count(rows, "row")} of this run ${rows === 1 ? "was" : "were"} replaced on the server, last by ${by} on ${moment(time)}. The earlier rows are kept.`;
 }
 
-// Where the cases of a tile are: rows of the grid where a case ran with several targets or prompts, as they count there.
-function tileAddress(state, status) {
-  return severalRows(state.run) ? state.answers({ ...cleared(state.choice), status }) : state.chosen({ status });
+// Cases by their worst result, of those that the search and the filters find; and where they are: in the grid where a
+// case ran with several targets or prompts, as they count there.
+function tiles(state) {
+  const { run } = state;
+  const several = severalRows(run);
+  const box = element("div", {});
+  const tile = (status, number, choice) =>
+    element(
+      "li",
+      {},
+      element(
+        "a",
+        {
+          class: `tile ${status}`,
+          href: state.withChoice(`${state.root}/${several ? "answers" : "cases"}`, { ...choice, status }),
+        },
+        element("strong", {}, number),
+        statusIcon(status),
+        several ? `cases ${STATUS_WORDS[status]}` : STATUS_WORDS[status],
+      ),
+    );
+  state.refillTiles = () => {
+    const choice = { ...state.choice, status: "", show: "", where: "" };
+    const some = isChosen(choice);
+    const counts = some ? (state.results?.worst ?? null) : run.counts.cases;
+    const shown = STATUSES.filter((status) => counts?.[status] || (status !== "skipped" && status !== "shown"));
+    box.replaceChildren(
+      element(
+        "ul",
+        { class: "tiles" },
+        shown.map((status) => tile(status, counts?.[status].toLocaleString("en") ?? "…", choice)),
+      ),
+      some
+        ? element(
+            "p",
+            { class: "note counted", role: "status" },
+            "Only cases that match the search and the filters. ",
+            element("a", { href: state.withChoice(`${state.root}/`, cleared(state.choice)) }, "Count all cases"),
+          )
+        : "",
+      element("p", { class: "seeall" }, element("a", { href: state.answers() }, "See every answer")),
+    );
+  };
+  state.refillTiles();
+  return box;
 }
 
 // The first heading of a page is its title; where a comparison has that, the run's own totals come under it.
@@ -98,24 +140,7 @@ function verdict(state) {
           ),
         )
       : element("p", { class: "note" }, "Nothing was graded, so there is no rate."),
-    element(
-      "ul",
-      { class: "tiles" },
-      STATUSES.filter((status) => counts[status] || (status !== "skipped" && status !== "shown")).map((status) =>
-        element(
-          "li",
-          {},
-          element(
-            "a",
-            { class: `tile ${status}`, href: tileAddress(state, status) },
-            element("strong", {}, counts[status].toLocaleString("en")),
-            statusIcon(status),
-            severalRows(run) ? `cases ${STATUS_WORDS[status]}` : STATUS_WORDS[status],
-          ),
-        ),
-      ),
-    ),
-    element("p", { class: "seeall" }, element("a", { href: state.answers() }, "See every answer")),
+    tiles(state),
     run.facts.labels
       ? element(
           "div",
