@@ -68,6 +68,10 @@ RETURNS = "RETURNS"
 """As above: a kind of object that a function of a `python` target may return → a function of the object and the last
 message that it was given, which returns its answer, a `Failure`, or None for another kind."""
 
+RECORDINGS = "RECORDINGS"
+"""As above: a value of `trace` of a `python` target → what makes a context manager, in which a call in a worker is
+recorded; its method `trace` returns the `Trace`, and `problems` the Issues of a machine that lacks what it needs."""
+
 TRACE_FORMATS = "TRACE_FORMATS"
 """As above: a value of `agentv results export --format` → a function of a stored run and paths, which writes the files
 and yields what it did, a line each."""

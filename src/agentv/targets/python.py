@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar
 
@@ -14,12 +14,14 @@ from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.values import EMPTY, Json
 from agentv.ports import CodeCall, Executor, Raised, Target, TargetRequest
-from agentv.registry.fields import Doc, FunctionRef
+from agentv.registry.extensions import known as known_names
+from agentv.registry.extensions import lacking, loaded, registered
+from agentv.registry.fields import Doc, FunctionRef, Issue, Text
 from agentv.registry.types import ProviderSettings
 from agentv.targets.http.answers import error_in, from_object, from_text, parsed
 from agentv.targets.promptfoo.calls import context_of, options_of, prompt_of
 from agentv.targets.promptfoo.responses import from_provider
-from agentv.targets.python_call import Kind, answer_in, called, from_wire
+from agentv.targets.python_call import Kind, answer_in, called, from_wire, with_trace
 from agentv.user_code.functions.guard import ForeignError, foreign_code
 
 _WANTED = "text, a mapping with 'output', a TargetResponse, or what an agent framework returns"
@@ -39,6 +41,22 @@ class Python(ProviderSettings):
         Mapping[str, Json],
         Doc("passed to the function as `config`, and as `options['config']` to promptfoo's call_api"),
     ] = field(default=EMPTY)
+
+    trace: Annotated[
+        Text | None,
+        Doc("`otel`: the spans that its framework records by OpenTelemetry in a call are the trace of the trial"),
+    ] = None
+
+    def validate(self) -> Iterable[Issue]:
+        """Reports a recording that nobody offers, or whose library is missing."""
+        if self.trace is None:
+            return
+        if self.trace not in registered("RECORDINGS"):
+            needs = lacking("RECORDINGS", self.trace)
+            known = ", ".join(f"'{name}'" for name in known_names("RECORDINGS"))
+            yield Issue(("trace",), f"'trace' {needs}" if needs else f"'trace' must be {known}, found '{self.trace}'")
+        else:
+            yield from loaded("RECORDINGS", self.trace).problems()
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
         """A target that calls the function in a worker."""
@@ -62,6 +80,7 @@ class _InWorker:
     def __init__(self, settings: Python, spec: TargetSpec, executor: Executor) -> None:
         self._function = settings.function
         self._config = settings.config
+        self._trace = settings.trace
         self._name = spec.name
         self._processes = spec.workers or 1
         self._executor = executor
@@ -71,7 +90,7 @@ class _InWorker:
         call = CodeCall(
             "tested",
             "agentv.targets.python_call:answer",
-            _payload(request, self._name, self._config),
+            {**_payload(request, self._name, self._config), "trace": self._trace, "name": ref.name},
             code="target-raised",
             what=ref.name,
             function=ref.name,
@@ -152,6 +171,9 @@ def _read(name: str, kind: Kind, value: Any) -> TargetResponse | Failure:
     """The answer in what a function returned."""
     if kind == "response":
         return from_wire(value)
+    if kind == "recorded":
+        (inner, said), trace = value
+        return with_trace(_read(name, inner, said), trace)
     if kind == "provider":
         return from_provider(value)
     if isinstance(value, str):

@@ -7,15 +7,18 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import lru_cache
 from typing import Any, Literal
 
+from msgspec.structs import replace
+
 from agentv.model.run.trace_summary import usage_json
 from agentv.model.values import trace_document
 from agentv.model.values.message import messages_from_json
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.retrieved import context_json, read_context
+from agentv.model.values.trace import MessageStep, Trace
 from agentv.model.values.usage import TokenUsage
 from agentv.registry.extensions import loaded, registered
 from agentv.user_code.functions.functions import CallPlan, plan_call
-from agentv.user_code.functions.guard import ForeignError
+from agentv.user_code.functions.guard import ForeignError, foreign_code
 
 OFFERED = ("prompt", "messages", "vars", "metadata", "case_id", "workspace_path", "config")
 """What a function may ask for by the name of a parameter."""
@@ -23,17 +26,45 @@ OFFERED = ("prompt", "messages", "vars", "metadata", "case_id", "workspace_path"
 PROVIDER = ("provider_prompt", "options", "context")
 """What promptfoo's `call_api` gets, by position."""
 
-Kind = Literal["plain", "provider", "response"]
+Kind = Literal["plain", "provider", "response", "recorded"]
 
 
 def answer(function: Callable[..., Any], payload: Mapping[str, Any]) -> Any:
     """In a worker: what the function returns as `(kind, plain value)`, or an awaitable of it."""
+    if payload["trace"]:
+        return _recorded(function, payload, loaded("RECORDINGS", payload["trace"])())
     kind, value = called(function, payload)
     return _awaited(kind, value, payload) if inspect.isawaitable(value) else _wire(kind, value, payload)
 
 
 async def _awaited(kind: Kind, value: Awaitable[Any], payload: Mapping[str, Any]) -> tuple[Kind, Any]:
     return _wire(kind, await value, payload)
+
+
+def _recorded(function: Callable[..., Any], payload: Mapping[str, Any], recording: Any) -> Any:
+    """The same beside the trace of the call, which a function that raises has as well."""
+    try:
+        with foreign_code("target-raised", payload["name"]), recording:
+            kind, value = called(function, payload)
+    except ForeignError as error:
+        return _failed(error.failure, recording)
+    if inspect.isawaitable(value):
+        return _recorded_later(kind, value, payload, recording)
+    return "recorded", (_wire(kind, value, payload), trace_document.document(recording.trace()))
+
+
+async def _recorded_later(kind: Kind, value: Awaitable[Any], payload: Mapping[str, Any], recording: Any) -> Any:
+    try:
+        with foreign_code("target-raised", payload["name"]), recording:
+            found = await value
+    except ForeignError as error:
+        return _failed(error.failure, recording)
+    return "recorded", (_wire(kind, found, payload), trace_document.document(recording.trace()))
+
+
+def _failed(failure: Failure, recording: Any) -> tuple[Kind, Any]:
+    found = CallFailure(failure.code, failure.message, response=TargetResponse(None, trace=recording.trace()))
+    return "response", _response_wire(found)
 
 
 def called(function: Callable[..., Any], payload: Mapping[str, Any]) -> tuple[Kind, Any]:
@@ -92,23 +123,45 @@ def _wire(kind: Kind, value: Any, payload: Mapping[str, Any]) -> tuple[Kind, Any
     found = answer_in(kind, value, payload)
     if found is None:
         return kind, value
-    failure = None
-    if isinstance(found, Failure):
-        failure, found = found, found.response if isinstance(found, CallFailure) else None
-        if found is None:
-            raise ForeignError(failure)
-    return "response", {
-        "output": found.output,
-        "messages": [message.as_json() for message in found.messages],
-        "token_usage": usage_json(found.token_usage),
-        "cost_usd": found.cost_usd,
-        "duration_ms": found.duration_ms,
-        "finish_reason": found.finish_reason,
-        "metadata": found.metadata,
-        "context": context_json(found.context),
-        "trace": None if found.trace is None else trace_document.document(found.trace),
-        "failure": None if failure is None else (failure.code, failure.message),
+    if isinstance(found, Failure) and not (isinstance(found, CallFailure) and found.response is not None):
+        raise ForeignError(found)
+    return "response", _response_wire(found)
+
+
+def _response_wire(found: TargetResponse | Failure) -> dict[str, Any]:
+    failure = (found.code, found.message) if isinstance(found, Failure) else None
+    answer = found.response if isinstance(found, CallFailure) else found
+    assert isinstance(answer, TargetResponse)  # noqa: S101  # others are not sent
+    return {
+        "output": answer.output,
+        "messages": [message.as_json() for message in answer.messages],
+        "token_usage": usage_json(answer.token_usage),
+        "cost_usd": answer.cost_usd,
+        "duration_ms": answer.duration_ms,
+        "finish_reason": answer.finish_reason,
+        "metadata": answer.metadata,
+        "context": context_json(answer.context),
+        "trace": None if answer.trace is None else trace_document.document(answer.trace),
+        "failure": failure,
     }
+
+
+def with_trace(answer: TargetResponse | Failure, data: bytes) -> TargetResponse | Failure:
+    """An answer with the trace of its call. A run that ended in an error counts for nothing, whatever it returned."""
+    trace = trace_document.parse(data)
+    if isinstance(trace, Failure):
+        return trace
+    if isinstance(answer, Failure):
+        return CallFailure(answer.code, answer.message, response=TargetResponse(None, trace=trace))
+    if trace.error:
+        return CallFailure("target-error", trace.unanswered, response=TargetResponse(None, trace=trace))
+    if answer.trace is not None and _has_messages(answer.trace) and not _has_messages(trace):
+        return answer  # the spans name calls and tokens at most: the framework records no content
+    return replace(answer, trace=trace)
+
+
+def _has_messages(trace: Trace) -> bool:
+    return any(isinstance(step, MessageStep) for step in trace.steps)
 
 
 def from_wire(row: Mapping[str, Any]) -> TargetResponse | Failure:

@@ -73,6 +73,8 @@ PORTS = {
 
 RETURNS = {"frameworks": "agentv.extensions.agents.frameworks.returns:answer_in"}
 
+RECORDINGS = {"otel": "agentv.extensions.agents.frameworks.spans:SpanRecording"}
+
 TRACE_FORMATS = {
     "otlp": "agentv.extensions.agents.stored_traces.exporting:export_otlp",
     "atif": "agentv.extensions.agents.stored_traces.exporting:export_atif",

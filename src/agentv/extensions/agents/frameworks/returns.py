@@ -18,7 +18,7 @@ from agentv.extensions.agents.traces.values import first, items, mapping, number
 from agentv.model.values.json_text import compact, parse
 from agentv.model.values.json_text import plain as bounded
 from agentv.model.values.response import STRUCTURED, CallFailure, Failure, TargetResponse
-from agentv.model.values.trace import MessageStep, ToolCallStep, Trace, UsageStep
+from agentv.model.values.trace import MessageStep, Step, ToolCallStep, Trace, UsageStep
 from agentv.user_code.functions.guard import attempt
 from agentv.user_code.workers.plain import plain
 
@@ -70,10 +70,10 @@ def _answer(run: _Run) -> TargetResponse | Failure:
     trace = trace_of_messages([bounded(row, cut=True) for row in run.messages], "returned") if run.messages else Trace()
     if isinstance(trace, Failure):
         return trace
-    steps = [_priced(step, run.model) if isinstance(step, UsageStep) else step for step in trace.steps]
+    steps = trace.steps
     if run.usage is not None:
-        steps.append(_priced(UsageStep(None, tokens_of(run.usage), number(mapping(run.usage).get("cost"))), run.model))
-    trace = replace(trace, steps=tuple(steps), agent=run.agent)
+        steps = (*steps, UsageStep(None, tokens_of(run.usage), number(mapping(run.usage).get("cost"))))
+    trace = replace(trace, steps=priced(steps, run.model), agent=run.agent)
     output, metadata = run.output, {}
     if output is not None and not isinstance(output, str):
         output, metadata = compact(bounded(plain(output))), {STRUCTURED: True}
@@ -83,8 +83,17 @@ def _answer(run: _Run) -> TargetResponse | Failure:
     return answer
 
 
+def priced(steps: Iterable[Step], model: str = "") -> tuple[Step, ...]:
+    """The steps with the price of each model call by the price list, where the framework gives none.
+
+    Args:
+        steps: of a trace.
+        model: of the calls that do not name theirs.
+    """
+    return tuple(_priced(step, model) if isinstance(step, UsageStep) else step for step in steps)
+
+
 def _priced(step: UsageStep, model: str) -> UsageStep:
-    """The model call with the model's name, and the price of it by the price list where the framework gives none."""
     from agentv.targets.model_api.prices import cost_of
 
     model = step.model or model

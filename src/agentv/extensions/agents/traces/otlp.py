@@ -356,7 +356,7 @@ class _Reader:
     def _tool_call(self, span: OtelSpan) -> None:
         about, identity = span.attributes, _call_id(span)
         native, arguments = string(about.get("gen_ai.tool.name")), _arguments(span)
-        asked = self._wanted.get(identity) if identity != span.id else self._take_asked(native, arguments)
+        asked = self._wanted.get(identity) or self._take_asked(native, arguments, exactly=identity != span.id)
         if asked is not None and (identity == span.id or not arguments or arguments.keys() == {"input"}):
             arguments = asked.arguments
         name, native = names_of_call(native, arguments)
@@ -381,12 +381,20 @@ class _Reader:
             )
         )
 
-    def _take_asked(self, name: str, arguments: JsonObject) -> SpokenCall | None:
-        """The call of a model that a span without its id executed: of that name, with the same arguments if any is."""
-        named = self._asked.get(name)
-        if not named:
+    def _take_asked(self, name: str, arguments: JsonObject, *, exactly: bool) -> SpokenCall | None:
+        """The call of a model that a span without its id executed: of that name, with the same arguments if any is.
+
+        Args:
+            name: of the tool.
+            arguments: as the span has them.
+            exactly: they have to be the same: the span has an id, though another than the model's (Google's ADK).
+        """
+        named = self._asked.get(name) or []
+        found = next(
+            (one for one in named if one[1].arguments == arguments), None if exactly or not named else named[0]
+        )
+        if found is None:
             return None
-        found = next((one for one in named if one[1].arguments == arguments), named[0])
         named.remove(found)
         self._steps[found[0]] = None
         return found[1]

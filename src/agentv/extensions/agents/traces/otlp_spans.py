@@ -111,14 +111,20 @@ def _in_document(document: Any, where: str, problems: Problems) -> Iterator[Otel
         scopes = first(resource, "scopeSpans", "scope_spans", "instrumentationLibrarySpans")
         for scope in map(mapping, items(scopes)):
             for row in items(scope.get("spans")):
-                span = _span(mapping(row), about)
+                span = span_of(mapping(row), about)
                 if span is None:
                     problems.note(f"{where}: a span has no 'spanId'")
                 else:
                     yield span
 
 
-def _span(row: JsonObject, resource: JsonObject) -> OtelSpan | None:
+def span_of(row: JsonObject, resource: JsonObject) -> OtelSpan | None:
+    """The span in a row of OTLP's JSON; None if it has no id.
+
+    Args:
+        row: whose attributes may also be a mapping.
+        resource: the attributes of what recorded it.
+    """
     identity = string(first(row, "spanId", "span_id")).lower()
     if not identity:
         return None
@@ -129,7 +135,8 @@ def _span(row: JsonObject, resource: JsonObject) -> OtelSpan | None:
         SpanEvent(string(event.get("name")), _attributes(event.get("attributes")))
         for event in map(mapping, items(row.get("events")))
     )
-    said = string(status.get("message")) or _exception(events) or string(attributes.get("error.type"))
+    words = string(status.get("message")).partition("Traceback (most recent call last)")[0].strip()
+    said = words or _exception(events) or string(attributes.get("error.type"))
     return OtelSpan(
         trace_id=string(first(row, "traceId", "trace_id")).lower(),
         id=identity,
