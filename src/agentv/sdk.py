@@ -16,7 +16,7 @@ from agentv.app.running.evaluate import StopRequests
 from agentv.app.running.evaluate import evaluate_async as run_async
 from agentv.app.running.in_thread import is_loop_running, run_in_thread
 from agentv.app.running.outcome import Outcome
-from agentv.app.settings import EvalSettings
+from agentv.app.settings import EvalSettings, declared_settings
 from agentv.app.wiring import callable_target
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import Diagnostic, ExitStatus, UsageError
@@ -192,9 +192,9 @@ def evaluate(
             processes of their own.
         judge: model that grades rubrics; overrides the source.
         progress: in a notebook, show a line of progress below the cell.
-        options: the flags of `agentv eval`: workers, repeat, until, alpha, cluster, threshold, timeout_s,
-            max_errors, budget_usd, budget_tokens, filter, tags, exclude_tags, sample, seed, limit, variables, env_file,
-            out, exports, resume, executor, strict.
+        options: the flags of `agentv eval`, with underscores: `--max-errors 3` is max_errors=3, and a switch is True.
+            Repeatable ones take a list: filter, tags, exclude_tags, prompts, exports (`--out FILE`); variables
+            (`--var`) takes a mapping. `--timeout` is timeout_s.
 
     Returns:
         The results; a failed or errored case raises no exception.
@@ -325,7 +325,7 @@ def _settings(source: Source, target: Given, judge: Given, options: Mapping[str,
         judge=judge if isinstance(judge, str) else None,
         given_target=None if isinstance(target, str) else target,
         given_judge=None if isinstance(judge, str) else judge,
-        **options,
+        **{name: declared_settings()[name].given(value) for name, value in options.items()},
     )
 
 

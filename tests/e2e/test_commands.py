@@ -171,6 +171,11 @@ def test_a_person_sees_the_cases_that_did_not_pass(project):
     assert "owned" not in written.split("\x1b]0;")[-1][:5]
     assert "\x1b]0;owned" not in written
     assert "Traceback" not in shown
+    assert shown.count("read the answers in a browser: agentv view\n") == 1
+    _, screen, _ = in_a_terminal(project, "eval", "a.eval.yaml", "--out", "a run")
+    assert "read the answers in a browser: agentv view 'a run'" in screen
+    for words in ((), ("--quiet",), ("--json",)):
+        assert "agentv view" not in project.run("eval", "a.eval.yaml", *words).stderr
 
 
 def test_version_and_help(project):

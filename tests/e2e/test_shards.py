@@ -64,6 +64,19 @@ def test_merged_shards_are_the_whole_run(suite):
     assert suite.run("compare", "merged", "whole").status == 0
 
 
+def test_more_shards_than_cases_pass_and_are_merged(suite):
+    """A shard without cases is a finished run with every report; a selection without cases stays an error."""
+    options = ("--filter", "c[45]", "-o", "a.html", "-o", "a.xml", "-o", "a.md", "-o", "a.csv")
+    names = shards(suite, 3, *options)
+    empty = suite.run("eval", "evals", "--shard", "3/3", "--out", "again", "--filter", "c[45]")
+    assert (empty.status, "this shard is empty: there are more shards than selected cases" in empty.stderr) == (0, True)
+    assert suite.run("results", "report", "shard3", "--html", "b.html", "--junit", "b.xml").status == 0
+    merged = suite.run("results", "merge", *names, "--out", "merged")
+    assert (merged.status, "--filter selected 2 of 7 cases (4 of 14 trials)" in merged.stdout) == (0, True), merged
+    refused = suite.run("eval", "evals", "--shard", "3/3", "--filter", "d*")
+    assert (refused.status, "--filter 'd*' matches no case" in refused.stderr) == (2, True), refused.stderr
+
+
 def test_a_part_of_the_shards_is_merged_on_request_and_a_resume_runs_the_rest(suite):
     first, second, _ = shards(suite, 3)
     refused = suite.run("results", "merge", first, second, "--out", "merged")

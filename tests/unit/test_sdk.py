@@ -371,6 +371,19 @@ def test_prompts_and_expanding_lists_of_a_suite_made_in_python(tmp_path):
     assert [result.trial.case.prompt_id for result in found.results] == ["prompt-1", "chat"]
 
 
+def test_flags_that_select_cases_are_keywords():
+    prompts = [{"id": "brief", "prompt": "{{ q }}"}, {"id": "long", "prompt": "Please, {{ q }}"}]
+    tests = [Case(id=f"c{at}", vars={"q": "x"}, assertions=[{"contains": "x"}]) for at in range(5)]
+    suite = Suite(name="s", tests=tests, prompts=prompts, target="echo")
+    found = evaluate(suite, prompts="brief", shuffle=True, seed=2, shard="1/2", filter=["c*"])
+    ran = sorted((one.trial.case.id, one.trial.case.prompt_id) for one in found.results)
+    assert (ran, found.passed) == ([("c0", "brief"), ("c2", "brief"), ("c4", "brief")], True)
+    with pytest.raises(UsageError, match="filter has no pattern"):
+        evaluate(suite, filter=[])
+    empty = evaluate(suite, shard="6/6")
+    assert (empty.results, empty.status) == ((), ExitStatus.PASSED)
+
+
 def test_cases_of_one_cluster_are_counted_as_such():
     cases = [
         Case(id=f"c{number}", input="hello", assertions=[{"contains": "hello"}], vars={"customer": number % 3})

@@ -23,7 +23,6 @@ from agentv.registry.settings import (
     EARLIER,
     MOST_USED,
     STATISTICS,
-    Bounds,
     Flag,
     Resumed,
     RunKeys,
@@ -177,12 +176,12 @@ class Selection:
         return not set(self.exclude_tags) & set(case.tags)
 
     def check(self) -> None:
-        """Refuse empty tags, and a seed that is not a number."""
+        """Refuse empty tags and patterns, and shards that would draw other cases each."""
+        if self.filter is not None and not self.filters:
+            raise UsageError("filter has no pattern, so it selects no case", "give a pattern, or omit filter")
         for flag, tags in {"--tag": self.tags, "--exclude-tag": self.exclude_tags}.items():
             if not all(tag.strip() for tag in tags):
                 raise UsageError(f"{flag} has an empty tag", "give a tag, or omit the flag")
-        if self.seed is not None and not isinstance(self.seed, int):
-            raise UsageError(f"seed must be a whole number, found {self.seed!r}")
         if self.shard is not None and self.sample is not None and self.seed is None:
             what = "--shard with --sample requires --seed, so that all shards draw the same cases"
             raise UsageError(what, "add --seed S")
@@ -231,7 +230,7 @@ class Sampling:
     )
     threshold: Annotated[
         float | None,
-        Bounds(least=0, most=1),
+        Between(0, 1),
         Resumed(),
         Flag("--threshold", "Minimum score for every case to pass.", "X"),
     ] = None
@@ -242,7 +241,7 @@ class Sampling:
     ] = None
     alpha: Annotated[
         float | None,
-        Bounds(above=0, most=0.5),
+        Between(0.0001, 0.5),
         Resumed(),
         Flag("--alpha", "Error rate for --until decided (default 0.05).", "X"),
     ] = None
@@ -253,15 +252,13 @@ class Sampling:
     ] = None
     margin: Annotated[
         float | None,
-        Bounds(above=0, below=1),
+        Between(0.0001, 0.9999),
         Resumed(),
         Flag("--margin", "Largest loss of the pass rate that --against ignores.", "D"),
     ] = None
 
     def check(self) -> None:
-        """Refuse an end of the samples that is not known, and a comparison that does not end."""
-        if self.until not in (None, "decided"):
-            raise UsageError(f"until must be 'decided', found {self.until!r}")
+        """Refuse a comparison that does not end."""
         if self.against is None and self.margin is not None:
             raise UsageError("--margin requires --against and --until decided", "add --against RUN --until decided")
         if self.against is not None and self.until is None:
@@ -410,8 +407,8 @@ class EvalSettings(Execution, Allowances, RunKeys, Reuse, Sampling, Inputs, Sele
         self._check_against()
 
     def _check_last_failed(self) -> None:
-        """Refuse options that choose cases in another way, or another run."""
-        for name in ("resume", "rerun", "sample", "against") if self.last_failed else ():
+        """Refuse options that choose cases in another way, or another run: machines of a CI matrix have other ones."""
+        for name in ("resume", "rerun", "sample", "against", "shard") if self.last_failed else ():
             if getattr(self, name) is not None:
                 raise UsageError(f"--last-failed conflicts with --{name}", "use one of them")
 
@@ -422,11 +419,11 @@ class EvalSettings(Execution, Allowances, RunKeys, Reuse, Sampling, Inputs, Sele
         if self.rerun == "failed":
             what = "--rerun=failed runs only failed cases again, but --against draws cases at random"
             raise UsageError(what, "start a new run")
-        if self.regrade is not None or self.limit is not None:
-            flag = "--regrade" if self.regrade is not None else "--limit"
-            hint = "use --sample N" if self.limit is not None else "compare the runs with agentv compare"
-            what = f"{flag} conflicts with --against, which draws cases at random and requires new answers"
-            raise UsageError(what, hint)
+        for name in ("regrade", "limit", "shard"):
+            if getattr(self, name) is not None:
+                hint = "use --sample N" if name == "limit" else "compare the runs with agentv compare"
+                what = f"--{name} conflicts with --against, which draws cases at random and requires new answers"
+                raise UsageError(what, hint)
 
 
 @cache

@@ -19,7 +19,7 @@ from agentv.cli.running.progress import ProgressOptions, follow
 from agentv.errors import UsageError
 from agentv.model.values.values import Json
 from agentv.registry.fields import Between
-from agentv.registry.settings import SECTIONS, Bounds, Flag, Setting
+from agentv.registry.settings import SECTIONS, Flag, Setting
 
 
 class Finite(click.FloatRange):
@@ -61,19 +61,17 @@ def _option(parameter: str, setting: Setting, flag: Flag) -> click.Option:
 
 def _type_of(setting: Setting, flag: Flag) -> click.ParamType[Any] | None:
     """What converts the value; None: a text is taken as it is."""
-    between, bounds = setting.marked(Between), setting.marked(Bounds)
+    between = setting.marked(Between) or Between()
     if flag.table is not None:
         return Registered(flag.table, [setting.default])
     if flag.file:
         return click.Path(exists=True, dir_okay=False)
     if get_origin(setting.kind) is Literal:
         return Choice(get_args(setting.kind))
-    if bounds is not None:
-        low, high = (bounds.above, bounds.most) if bounds.least is None else (bounds.least, bounds.most)
-        high, open_high = (bounds.below, True) if bounds.below is not None else (high, False)
-        return Finite(low, high, min_open=bounds.above is not None, max_open=open_high)
+    if setting.kind is float:
+        return Finite(between.low, between.high)
     if setting.kind is int:
-        return click.INT if between is None or between.low is None else click.IntRange(int(between.low))
+        return click.INT if between.low is None else click.IntRange(int(between.low))
     return None
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agentv.engine.draws import Groups
 from agentv.model.run.sampling import DEFAULT_ALPHA
 from agentv.model.run.trial import Trial
 from agentv.model.suite.suite import DEFAULT_THRESHOLD, DEFAULT_TIMEOUT_S, Case, Suite, TargetSpec, Until
@@ -20,7 +21,6 @@ from agentv.model.suite.workspace import Variant
 if TYPE_CHECKING:
     from agentv.engine.failed_trials import FailedTrials
     from agentv.engine.sample import DrawnCases
-    from agentv.engine.shard import Shard
 
 
 AGENT_TIMEOUT_S = 1_800.0
@@ -34,6 +34,20 @@ def everyone(_case: Case) -> bool:
     return True
 
 
+class Shard(Struct, frozen=True):
+    """One of several parts of the selected cases: every N-th one, starting with the I-th.
+
+    Attributes:
+        index: from 1.
+        of: number of shards.
+        starts: number of the first selected case of each suite, counted over all suites of the plan.
+    """
+
+    index: int
+    of: int
+    starts: tuple[int, ...]
+
+
 class PlanSettings(Struct, frozen=True):
     """Options of the command line that override every file. None: the files decide.
 
@@ -44,7 +58,7 @@ class PlanSettings(Struct, frozen=True):
         sample: the drawn cases; None: all selected ones.
         prompts: ids or labels of the prompts to run, without cases that have none; empty: all.
         variants: names of the variants to run, of suites that have variants; empty: all.
-        shard: run only this part of the selected cases; None: all of them.
+        shard: run only this part of the selected cases (`Plan.sharded` makes it); None: all of them.
         shuffle: seed of a random order of the trials; None: the order of the files.
         failed: the trials to run, with what they depend on; None: all that are selected otherwise.
     """
@@ -81,11 +95,11 @@ class Plan(Struct, frozen=True):
         if suite.compares:
             yield from self._compared(suite)
         else:
-            yield from (self.samples(suite, *planned) for planned in self._planned(suite))
+            yield from (self.samples(suite, *planned) for planned in self.planned(suite))
 
     def _compared(self, suite: Suite) -> Iterator[list[Trial]]:
         """The trials of each case of a suite whose cases compare answers: compared trials are adjacent."""
-        for _, rivals in groupby(self._planned(suite), key=lambda planned: planned[0].id):
+        for _, rivals in groupby(self.planned(suite), key=lambda planned: planned[0].id):
             samples = [list(self.samples(suite, *planned)) for planned in rivals]
             trials: list[Trial] = []
             for group in zip(*samples, strict=True):
@@ -99,10 +113,22 @@ class Plan(Struct, frozen=True):
         everything = replace(self.settings, chosen=everyone, limit=None, sample=None, failed=None)
         return Plan(self.suites, replace(everything, prompts=(), variants=(), shard=None))
 
+    def sharded(self, index: int, of: int) -> Plan:
+        """The I-th of N equal parts of the selected cases; those that depend on each other are in one part."""
+        starts = [0]
+        for suite in self.suites:
+            starts.append(max((number + 1 for number, _ in self._numbered(suite, starts[-1])), default=starts[-1]))
+        return Plan(self.suites, replace(self.settings, shard=Shard(index, of, tuple(starts))))
+
+    @property
+    def unsharded(self) -> Plan:
+        """The plan of all shards together."""
+        return Plan(self.suites, replace(self.settings, shard=None))
+
     def planned_cases(self) -> Iterator[tuple[Suite, Case, TargetSpec, Variant | None]]:
         """Every case with every target that it runs on, and with every variant."""
         for suite in self.suites:
-            yield from ((suite, *planned) for planned in self._planned(suite))
+            yield from ((suite, *planned) for planned in self.planned(suite))
 
     def variants(self, suite: Suite) -> tuple[Variant | None, ...]:
         """The variants of a suite that take part; None alone where it has none."""
@@ -116,8 +142,8 @@ class Plan(Struct, frozen=True):
         chosen = self.settings.prompts
         return tuple(one for one, label in suite.prompts.items() if not chosen or one in chosen or label in chosen)
 
-    def _planned(self, suite: Suite) -> Iterator[PlannedCase]:
-        """One target after the other; where answers are compared, one case after the other."""
+    def planned(self, suite: Suite) -> Iterator[PlannedCase]:
+        """The cases of one suite: one target after the other; where answers are compared, one case after the other."""
         targets, variants, failed = suite.targets or (None,), self.variants(suite), self.settings.failed
         places = [(place, target, variant) for place, target in enumerate(targets) for variant in variants]
         if suite.compares:
@@ -220,12 +246,33 @@ class Plan(Struct, frozen=True):
                 yield from (case.id for case in self._cases(suite) if case.id not in chosen)
 
     def _chosen(self, suite: Suite) -> Iterator[Case]:
+        """The selected cases, of a shard only its own."""
+        shard = self.settings.shard
+        if shard is None:
+            return self._selected(suite)
+        start = next(start for one, start in zip(self.suites, shard.starts, strict=False) if one is suite)
+        return (case for number, case in self._numbered(suite, start) if number % shard.of == shard.index - 1)
+
+    def _numbered(self, suite: Suite, start: int) -> Iterator[tuple[int, Case]]:
+        """The selected cases of a suite, each with its number; cases that depend on each other have the same one."""
+        groups = Groups()
+        for name, link in suite.links.items():
+            groups.join(name, link.needs)
+        numbers: dict[object, int] = {}
+        number, before = start - 1, None
+        for case in self._selected(suite):
+            if suite.links:
+                number = numbers.setdefault(groups.of(case.id), start + len(numbers))
+            else:
+                number += case.id != before
+                before = case.id
+            yield number, case
+
+    def _selected(self, suite: Suite) -> Iterator[Case]:
         """The trials of one case with several prompts are adjacent."""
         limit, sample, failed = self.settings.limit, self.settings.sample, self.settings.failed
         taken = 0
         before: str | None = None
-        shard = self.settings.shard
-        in_shard = None if shard is None else shard.takes(suite, self.suites.index(suite))
         for case in self._entries(suite):
             again = case.id == before
             if limit is not None and taken >= limit and not again:
@@ -235,8 +282,7 @@ class Plan(Struct, frozen=True):
             if self.settings.chosen(case) and (sample is None or sample.takes(suite, case)):
                 taken += not again
                 before = case.id
-                if in_shard is None or in_shard(case):
-                    yield case
+                yield case
 
     def _entries(self, suite: Suite) -> Iterator[Case]:
         """The cases of a suite with the prompts that take part."""

@@ -7,7 +7,8 @@ the `run:` block of files those of `RunKeys`.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import NoneType, UnionType
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin
@@ -60,37 +61,6 @@ class Variable(Struct, frozen=True):
     name: str
 
 
-class Bounds(Struct, frozen=True):
-    """Bounds of a number from a command line or from Python; `above` and `below` are exclusive.
-
-    Attributes:
-        of: what the number counts, for messages: `seconds`.
-    """
-
-    least: float | None = None
-    most: float | None = None
-    above: float | None = None
-    below: float | None = None
-    of: str | None = None
-
-    @property
-    def wanted(self) -> str:
-        """The numbers within the bounds, in words."""
-        if self.least is not None and self.most is not None:
-            return f"between {self.least:g} and {self.most:g}"
-        upper = f" and at most {self.most:g}" if self.most is not None else ""
-        upper = f" and below {self.below:g}" if self.below is not None else upper
-        return f"{f'a number of {self.of} ' if self.of else ''}above {self.above:g}{upper}"
-
-    def contain(self, number: float) -> bool:
-        """Whether a number is within the bounds, and finite."""
-        above = -math.inf if self.above is None else self.above
-        below = math.inf if self.below is None else self.below
-        least = -math.inf if self.least is None else self.least
-        most = math.inf if self.most is None else self.most
-        return above < number < below and least <= number <= most
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunKeys(Declared):
     """Settings that the `run:` block of files gives too. None: the files decide."""
@@ -110,14 +80,12 @@ class RunKeys(Declared):
     ] = None
     timeout_s: Annotated[
         Seconds | None,
-        Bounds(above=0, of="seconds"),
         Doc("time limit for one attempt, in seconds"),
         Flag("--timeout", "Time limit for one attempt, in seconds.", "S"),
     ] = None
     budget_usd: Annotated[
         float | None,
         Between(0.0001),
-        Bounds(above=0, of="US dollars"),
         Doc("maximum cost of a run in US dollars: targets, judges and embeddings"),
         Resumed(),
         Flag("--budget-usd", "Stop before spending more than this.", "USD"),
@@ -165,21 +133,20 @@ class Setting:
     markers: tuple[object, ...]
 
     @property
+    def kinds(self) -> tuple[Any, ...]:
+        """The types that it may have, without None."""
+        return get_args(self.kind) if get_origin(self.kind) in (Union, UnionType) else (self.kind,)
+
+    @property
     def several(self) -> bool:
         """Whether several values can be given."""
-        kinds = get_args(self.kind) if get_origin(self.kind) in (Union, UnionType) else (self.kind,)
-        return any(get_origin(one) in (tuple, Mapping) for one in kinds)
+        return any(get_origin(one) in (tuple, Mapping) for one in self.kinds)
 
     def read(self, recorded: object) -> Any:
         """The value of a setting as `run.json` has it; None if it has none of this type."""
         if isinstance(recorded, list):
             return tuple(map(str, recorded)) if self.several else None
-        kinds = get_args(self.kind) if get_origin(self.kind) in (Union, UnionType) else (self.kind,)
-        numbers = (int, float) if float in kinds else (int,) if int in kinds else ()
-        if isinstance(recorded, bool):
-            return recorded if bool in kinds else None
-        is_text = str in kinds or any(get_origin(one) is Literal for one in kinds)
-        return recorded if isinstance(recorded, (*numbers, *((str,) if is_text else ()))) else None
+        return recorded if any(_is_one(recorded, kind) for kind in self.kinds) else None
 
     def marked(self, marker: type[T]) -> T | None:
         """The marker of this class; None if the field has none."""
@@ -192,19 +159,63 @@ class Setting:
         spelled = flag.spelled.split() if flag is not None else []
         return next((one.partition("/")[0] for one in spelled if one.startswith("--")), "")
 
+    def given(self, value: Any) -> Any:
+        """A value from Python as the settings have it: a path as text, a text or a list of texts as a tuple."""
+        if isinstance(value, os.PathLike):
+            value = os.fspath(value)
+        if isinstance(value, str) and not any(_is_one(value, kind) for kind in self.kinds):
+            value = [value]
+        is_list = self.several and isinstance(value, list | tuple | set)
+        return tuple(os.fspath(one) if isinstance(one, os.PathLike) else one for one in value) if is_list else value
+
     def check(self, name: str, value: Any) -> None:
-        """Refuse a number out of the bounds. The command line does so itself; a call of the SDK comes here first.
+        """Refuse a value of another type or out of the bounds. The command line does so itself; the SDK comes here.
 
         Raises:
             UsageError: the message names the setting.
         """
-        between, bounds = self.marked(Between), self.marked(Bounds)
-        if value is None or self.kind not in (int, float):
+        if self.marked(Flag) is None or (value is None and self.optional):
             return
-        if self.kind is int and between is not None and (not isinstance(value, int) or value < (between.low or 0)):
-            raise UsageError(f"{name} must be a whole number of at least {between.low:g}, found {value!r}")
-        if bounds is not None and not bounds.contain(value):
-            raise UsageError(f"{name} must be {bounds.wanted}, found {value!r}")
+        between = self.marked(Between) or Between()
+        inside = not isinstance(value, int | float) or (
+            (between.low is None or value >= between.low)
+            and (between.high is None or value <= between.high)
+            and math.isfinite(value)
+        )
+        if not inside or not any(_is_one(value, kind) for kind in self.kinds):
+            wanted = " or ".join(_WORDS[get_origin(kind) or kind](kind, between) for kind in self.kinds)
+            raise UsageError(f"{name} must be {wanted}, found {value!r}")
+
+
+def _is_one(value: object, kind: Any) -> bool:
+    """Whether a value is of the type of a setting."""
+    origin = get_origin(kind)
+    if origin is Literal:
+        return value in get_args(kind)
+    if origin is tuple:
+        return isinstance(value, tuple) and all(isinstance(one, str) for one in value)
+    if kind in (int, float) and isinstance(value, bool):
+        return False
+    return isinstance(value, int | float) if kind is float else isinstance(value, origin or kind)
+
+
+def _bounded(what: str, between: Between) -> str:
+    if between.low is None:
+        return what
+    within = f"of at least {between.low:g}" if between.high is None else f"from {between.low:g} to {between.high:g}"
+    return f"{what} {within}"
+
+
+_WORDS: Mapping[Any, Callable[[Any, Between], str]] = {
+    int: lambda _, between: _bounded("a whole number", between),
+    float: lambda _, between: _bounded("a number", between),
+    bool: lambda *_: "True or False",
+    str: lambda *_: "a text",
+    tuple: lambda *_: "a list of texts",
+    Mapping: lambda *_: "a mapping",
+    Literal: lambda kind, _: " or ".join(map(repr, get_args(kind))),
+}
+"""A type of settings and the bounds of a number, in words."""
 
 
 def setting_of(annotation: Any, default: Any, section: str) -> Setting:

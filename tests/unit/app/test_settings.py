@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import math
+import re
+from pathlib import Path
 
 import pytest
 
@@ -39,16 +41,30 @@ def test_the_environment_gives_what_no_flag_gives():
     [
         ({"workers": 0}, "workers must be a whole number of at least 1, found 0"),
         ({"limit": 1.5}, "limit must be a whole number of at least 1, found 1.5"),
-        ({"threshold": 1.5}, "threshold must be between 0 and 1, found 1.5"),
-        ({"timeout_s": 0}, "timeout_s must be a number of seconds above 0, found 0"),
-        ({"timeout_s": math.inf}, "timeout_s must be a number of seconds above 0, found inf"),
-        ({"budget_usd": math.nan}, "budget_usd must be a number of US dollars above 0, found nan"),
-        ({"alpha": 0.6, "until": "decided"}, "alpha must be above 0 and at most 0.5, found 0.6"),
-        ({"margin": 1, "until": "decided", "against": "last"}, "margin must be above 0 and below 1, found 1"),
+        ({"limit": True}, "limit must be a whole number of at least 1, found True"),
+        ({"threshold": 1.5}, "threshold must be a number from 0 to 1, found 1.5"),
+        ({"threshold": "0.5"}, "threshold must be a number from 0 to 1, found '0.5'"),
+        ({"timeout_s": 0}, "timeout_s must be a number of at least 0.001, found 0"),
+        ({"timeout_s": math.inf}, "timeout_s must be a number of at least 0.001, found inf"),
+        ({"budget_usd": math.nan}, "budget_usd must be a number of at least 0.0001, found nan"),
+        ({"alpha": 0.6, "until": "decided"}, "alpha must be a number from 0.0001 to 0.5, found 0.6"),
+        (
+            {"margin": 1, "until": "decided", "against": "last"},
+            "margin must be a number from 0.0001 to 0.9999, found 1",
+        ),
+        ({"filter": ()}, "filter has no pattern, so it selects no case"),
+        ({"filter": 3}, "filter must be a text or a list of texts, found 3"),
+        ({"tags": None}, "tags must be a list of texts, found None"),
+        ({"tags": ("a", 1)}, "tags must be a list of texts, found ('a', 1)"),
+        ({"variables": "a=b"}, "variables must be a mapping, found 'a=b'"),
+        ({"shuffle": "yes"}, "shuffle must be True or False, found 'yes'"),
+        ({"rerun": "passed"}, "rerun must be 'failed' or 'errored', found 'passed'"),
         ({"margin": 0.1}, "--margin requires --against and --until decided"),
         ({"until": "later"}, "until must be 'decided', found 'later'"),
         ({"seed": 1}, "--seed requires --sample or --shuffle"),
         ({"shard": "1/2", "sample": 2}, "--shard with --sample requires --seed"),
+        ({"shard": "1/2", "last_failed": True}, "--last-failed conflicts with --shard"),
+        ({"shard": "1/2", "against": "last", "until": "decided"}, "--shard conflicts with --against"),
         ({"shuffle": True, "against": "last", "until": "decided"}, "--shuffle conflicts with --against"),
         ({"seed": "x", "sample": 1}, "seed must be a whole number, found 'x'"),
         ({"tags": ("",)}, "--tag has an empty tag"),
@@ -64,10 +80,27 @@ def test_the_environment_gives_what_no_flag_gives():
     ],
 )
 def test_what_no_run_can_have_is_refused(given, message):
-    with pytest.raises(UsageError, match=message.replace(".", r"\.")):
+    with pytest.raises(UsageError, match=re.escape(message)):
         EvalSettings(**given).check()
 
 
 def test_the_bounds_themselves_are_within():
     EvalSettings(threshold=0.0, alpha=0.5, until="decided", workers=1, budget_usd=0.01, timeout_s=0.001).check()
     EvalSettings(threshold=1.0, sample=2, seed=-1, against="last", margin=0.05, until="decided").check()
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "taken"),
+    [
+        ("tags", "a", ("a",)),
+        ("tags", ["a", "b"], ("a", "b")),
+        ("filter", "a*", "a*"),
+        ("filter", ["a", "b"], ("a", "b")),
+        ("exports", [Path("a.csv")], ("a.csv",)),
+        ("out", Path("run"), "run"),
+        ("variables", {"a": 1}, {"a": 1}),
+        ("workers", 3, 3),
+    ],
+)
+def test_python_gives_lists_and_paths_too(name, given, taken):
+    assert SETTINGS[name].given(given) == taken

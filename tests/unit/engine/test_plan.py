@@ -4,7 +4,6 @@ import pytest
 from msgspec.structs import replace
 
 from agentv.engine.plan import Plan, PlanSettings, judge_of, trial_key
-from agentv.engine.shard import Shard
 from agentv.model.suite.conversation import Link
 from agentv.model.suite.suite import Case, RunSettings, Suite, TargetSpec
 from agentv.model.values.message import Message
@@ -201,22 +200,27 @@ def test_a_prompt_is_chosen_by_its_id_or_label_and_cases_without_prompts_do_not_
     assert (plan.counts(), plan.whole.counts()) == ((2, 2), (3, 5))
 
 
-@pytest.mark.parametrize("limit", [None, 7])
-@pytest.mark.parametrize("of", [1, 2, 3, 5])
-def test_shards_are_disjoint_and_together_whole_and_keep_dependent_cases_together(of, limit):
+@pytest.mark.parametrize(
+    "settings", [{}, {"limit": 7}, {"chosen": lambda case: case.id in {"c0", "c2", "c4", "c8", "d1", "d5"}}]
+)
+@pytest.mark.parametrize("of", [1, 2, 3, 5, 30])
+def test_shards_are_even_parts_of_the_selected_cases_and_keep_dependent_cases_together(of, settings):
     links = {"c3": Link(depends_on=("c0",)), "c4": Link(depends_on=("c3",))}
     suites = [
-        suite(*prompted(*(f"c{at}" for at in range(9))), prompts=PROMPTS, links=links),
         suite(*(case(f"d{at}") for at in range(8)), name="other"),
+        suite(*prompted(*(f"c{at}" for at in range(9))), prompts=PROMPTS, links=links),
     ]
-    shards = [
-        {trial.key for trial in Plan(suites, PlanSettings(shard=Shard(at, of), limit=limit))} for at in range(1, of + 1)
-    ]
-    assert sum(map(len, shards)) == len(set().union(*shards))
-    assert set().union(*shards) == {trial.key for trial in Plan(suites, PlanSettings(limit=limit))}
-    for at in range(1, of + 1):
-        ids = {trial.case.id for trial in Plan(suites, PlanSettings(shard=Shard(at, of), limit=limit))}
-        assert len(ids & {"c0", "c3", "c4"}) in (0, 3)
+    whole = Plan(suites, PlanSettings(**settings))
+    shards = [whole.sharded(at, of) for at in range(1, of + 1)]
+    keys = [{trial.key for trial in shard} for shard in shards]
+    assert (sum(map(len, keys)), set().union(*keys)) == (sum(1 for _ in whole), {trial.key for trial in whole})
+    ids = [{trial.case.id for trial in shard} for shard in shards]
+    assert all(len(one & {"c0", "c3", "c4"}) in (0, 3) for one in ids)
+    sizes = [len(one - {"c3", "c4"}) for one in ids]  # which count as one case with c0
+    assert max(sizes) - min(sizes) <= 1
+    for shard in shards:  # one suite of a plan has the cases that it has in the plan
+        planned = [case.id for suite in suites for case, _, _ in shard.planned(suite)]
+        assert planned == [case.id for _, case, _, _ in shard.planned_cases()]
 
 
 def test_a_shuffled_order_depends_on_its_seed_and_keeps_samples_together():

@@ -210,7 +210,7 @@ class _Outcomes:
         since = {key: self.ages.get(key, -1) for key in found}
         for suite in plan.suites:
             if suite.links:
-                keys = [_key(*planned) for planned in Plan((suite,), plan.settings).planned_cases()]
+                keys = [_key(suite, *planned) for planned in plan.planned(suite)]
                 while self._add_dependents(suite, keys, since):
                     pass
         return set(since)

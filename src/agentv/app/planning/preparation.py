@@ -84,11 +84,10 @@ def prepare(settings: EvalSettings) -> Prepared:
 
         settings = resolved(settings, results_of(suites))
     settings = seeded(settings)
-    plan = _plan(settings, suites)
     found: tuple[str, ...] = ()
     if settings.last_failed:
-        settings, found = _last_failed(settings, suites, plan)
-        plan = _plan(settings, suites)
+        settings, found = _last_failed(settings, suites)
+    plan = _plan(settings, suites)
     check_early_ends(settings, plan)
     notes = (
         *found,
@@ -118,13 +117,14 @@ def _plan(settings: EvalSettings, suites: tuple[Suite, ...]) -> Plan:
     plan = Plan(suites, _plan_settings(settings, suites))
     if not plan.counts()[1]:
         raise _nothing_chosen(settings, suites)
-    return plan
+    return plan if settings.shard is None else plan.sharded(*shard_of(settings.shard))
 
 
-def _last_failed(settings: EvalSettings, suites: tuple[Suite, ...], plan: Plan) -> tuple[EvalSettings, tuple[str, ...]]:
+def _last_failed(settings: EvalSettings, suites: tuple[Suite, ...]) -> tuple[EvalSettings, tuple[str, ...]]:
     """The settings with the cases that did not pass when they last ran, and what people should know of them."""
     from agentv.app.planning.last_failed import last_failed
 
+    plan = _plan(settings, suites)
     found = last_failed(plan, results_of(suites), root_of(suites), settings.tests_from)
     if found.trials is None:
         why = "there is no earlier run of these suites" if found.run_id is None else "no case failed in the last run"
@@ -157,7 +157,10 @@ def _resumed(settings: EvalSettings, suites: tuple[Suite, ...], diagnostics: tup
     begun = resume.chosen_again(settings, recorded) if flags and recorded else None
     plan = _plan(begun or settings, suites)
     check_early_ends(settings, plan)
-    chosen = None if begun is None else resume.chosen_of(_plan(settings, suites), plan, run.name, flags)
+    chosen = None
+    if begun is not None:
+        shard = None if settings.shard == begun.shard else settings.shard  # which the run has been cut by
+        chosen = resume.chosen_of(_plan(replace(settings, shard=shard), suites), plan, run.name, flags)
     settings = begun or settings
     notes = (*added, *_notes(plan), *_of_suites(settings, suites))
     draws = _draws(settings, plan)
@@ -186,7 +189,7 @@ def _notes(plan: Plan) -> Iterator[str]:
         named = ", ".join(added[:ADDED_SHOWN]) + (", …" if len(added) > ADDED_SHOWN else "")
         yield f"{plural(len(added), 'case')} added as dependencies: {named}"
     for suite in plan.suites:
-        if suite.exam is not None and next(Plan((suite,), plan.settings).planned_cases(), None) is None:
+        if suite.exam is not None and next(plan.planned(suite), None) is None:
             yield f"no case of the exam of {Path(suite.exam.directory).name} is selected; it does not run"
 
 
@@ -280,7 +283,6 @@ def _plan_settings(settings: EvalSettings, suites: tuple[Suite, ...]) -> PlanSet
         sample=sample_of(settings, suites, chosen, root=root_of(suites)),
         prompts=settings.prompts,
         variants=settings.variants,
-        shard=shard_of(settings.shard) if settings.shard is not None else None,
         shuffle=settings.seed if settings.shuffle else None,
         failed=settings.failed,
     )
@@ -300,7 +302,6 @@ def _nothing_chosen(settings: EvalSettings, suites: tuple[Suite, ...]) -> UsageE
         f"--sample {settings.sample}" if settings.sample is not None else "",
         f"--limit {settings.limit}" if settings.limit is not None else "",
         f"--prompt {', '.join(settings.prompts)}" if settings.prompts else "",
-        f"--shard {settings.shard}" if settings.shard is not None else "",
         f"--variant {', '.join(settings.variants)}" if settings.variants else "",
     ]
     selection = " ".join(one for one in chosen_by if one) or "these files"

@@ -167,17 +167,27 @@ def chosen_again(settings: EvalSettings, recorded: JsonObject) -> EvalSettings |
 def chosen_of(narrow: Plan, whole: Plan, run: str, flags: str) -> frozenset[str]:
     """The keys of the trials that a command chooses among those of the run that it resumes.
 
+    Args:
+        narrow: what the command selects; without `--shard`, of all shards, as when a run of one shard began.
+        whole: of the run.
+        run: its id.
+        flags: of the command.
+
     Raises:
-        UsageError: it chooses others too, whose rows the run's totals would then be of.
+        UsageError: it chooses others too, whose rows the run's totals would then be of; or none of a run of one shard.
     """
-    chosen = frozenset(trial.key for trial in narrow)
-    beside = len(chosen - {trial.key for trial in whole})
+    chosen, of_run = frozenset(trial.key for trial in narrow), {trial.key for trial in whole}
+    beside = len(chosen - {trial.key for trial in (whole if narrow.settings.shard else whole.unsharded)})
     if beside:
         what = (
             f"{flags} selects {plural(beside, 'trial')} that {'is' if beside == 1 else 'are'} not part of the run {run}"
         )
         raise UsageError(what, "a run keeps its cases: select among those, or start a new run")
-    return chosen
+    if not chosen & of_run:
+        raise UsageError(
+            f"{flags} selects no trial of the run {run}, which is one shard", "resume the shard that has it"
+        )
+    return chosen & of_run
 
 
 def flags_of(settings: EvalSettings) -> str:

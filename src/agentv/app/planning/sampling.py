@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from agentv.app.settings import EvalSettings
 from agentv.engine.sample import DrawnCases, draw
-from agentv.engine.shard import Shard
 from agentv.errors import UsageError
 from agentv.model.suite.suite import Case, Suite
 
@@ -43,8 +42,8 @@ def seeded(settings: EvalSettings) -> EvalSettings:
     return replace(settings, seed=int.from_bytes(os.urandom(4)))
 
 
-def shard_of(text: str) -> Shard:
-    """The shard `I/N`.
+def shard_of(text: str) -> tuple[int, int]:
+    """The numbers of the shard `I/N`.
 
     Raises:
         UsageError: the text does not have this form.
@@ -52,7 +51,7 @@ def shard_of(text: str) -> Shard:
     index, slash, of = text.partition("/")
     if not slash or not (index.isdecimal() and of.isdecimal()) or not 1 <= int(index) <= int(of):
         raise UsageError(f"--shard takes I/N, with I from 1 to N, found '{text}'", "for example: --shard 1/4")
-    return Shard(int(index), int(of))
+    return int(index), int(of)
 
 
 def check_prompts(settings: EvalSettings, suites: tuple[Suite, ...]) -> None:

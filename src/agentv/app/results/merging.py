@@ -43,8 +43,10 @@ from agentv.store.rows.reading import is_torn, key_in
 _NAMED = 5
 """Files and trials that a message names."""
 
-_OF_A_SHARD = frozenset({"paths", "workers", "shard"})
-"""Settings in which the shards of one run may differ."""
+_OF_A_SHARD = frozenset(
+    {"paths", "workers", "executor", "shard", "timeout_s", "budget_usd", "budget_tokens", "rerun", "cache"}
+)
+"""Settings in which the shards of one run may differ: one may have been resumed with others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ class _Shard:
     record: dict[str, Any]
 
     @classmethod
-    def of(cls, path: Path) -> _Shard:
+    def read(cls, path: Path) -> _Shard:
         """The run in a directory.
 
         Raises:
@@ -69,6 +71,11 @@ class _Shard:
     def shard(self) -> str | None:
         found = self.record["settings"].get("shard")
         return found if isinstance(found, str) else None
+
+    @property
+    def of(self) -> int:
+        """The number of shards."""
+        return shard_of(self.shard or "")[1]
 
     @property
     def settings(self) -> dict[str, Json]:
@@ -105,7 +112,7 @@ def merge_runs(named: Sequence[str], out: str | None = None, *, partial: bool = 
     """
     root = place_holding(RESULTS)
     paths = dict.fromkeys(find_run(name, root, action="merge").absolute() for name in named)
-    shards = [_Shard.of(path) for path in paths]
+    shards = [_Shard.read(path) for path in paths]
     problems = [*_not_shards(shards)] or [*_differences(shards), *_duplicates(shards)]
     if problems:
         raise UsageError("cannot merge: " + "; ".join(problems))
@@ -140,7 +147,7 @@ def _differences(shards: Sequence[_Shard]) -> Iterator[str]:
         ours, theirs, runs = first.settings, one.settings, f"the runs {first.path.name} and {one.path.name}"
         names = [name for name in {**ours, **theirs} if ours.get(name) != theirs.get(name)]
         parts = [f"{name} ({_shown(ours.get(name))}, {_shown(theirs.get(name))})" for name in names]
-        if shard_of(first.shard or "").of != shard_of(one.shard or "").of:
+        if first.of != one.of:
             parts.append(f"shard ({first.shard}, {one.shard})")
         if parts:
             yield f"{runs} have other settings: {', '.join(parts)}"
@@ -186,8 +193,7 @@ def _duplicates(shards: Sequence[_Shard]) -> Iterator[str]:
 
 
 def _incomplete(shards: Sequence[_Shard]) -> Iterator[str]:
-    of = shard_of(shards[0].shard or "").of
-    there = {one.shard for one in shards}
+    there, of = {one.shard for one in shards}, shards[0].of
     if missing := [name for number in range(1, of + 1) if (name := f"{number}/{of}") not in there]:
         yield f"{'shard' if len(missing) == 1 else 'shards'} {', '.join(missing)} missing"
     for one in shards:
@@ -212,6 +218,9 @@ def _record(shards: Sequence[_Shard], run_id: str, root: str) -> dict[str, Json]
     records = [one.record for one in shards]
     planned = {name: sum(one["planned"][name] for one in records) for name in ("cases", "trials")}
     settings = {name: value for name, value in records[0]["settings"].items() if name != "shard"}
+    reruns = [one["settings"].get("rerun") for one in records]
+    settings["rerun"] = next((one for one in ("failed", "errored") if one in reruns), None)
+    settings["cache"] = any(one["settings"].get("cache") for one in records)
     versions: dict[str, set[str]] = {}
     for one in records:
         for name, found in (one.get("agent_versions") or {}).items():
@@ -237,7 +246,7 @@ def _partial(shards: Sequence[_Shard], planned: dict[str, int]) -> PartialRun | 
     parts = [part for one in shards if (part := partial_in(one.record)) is not None]
     if not parts or planned["trials"] == parts[0].of_trials:
         return None
-    together = len(shards) == shard_of(shards[0].shard or "").of
+    together = len(shards) == shards[0].of
     why = tuple(name for name in parts[0].why if name != "shard" or not together)
     return PartialRun(planned["cases"], parts[0].of, why, planned["trials"], parts[0].of_trials)
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from agentv.app.running.exam_eligibility import REUSED, asked, why_partial
 from agentv.authoring.source.files import is_directory, repository_root, upwards
-from agentv.engine.plan import Plan
 from agentv.errors import StoreError
 from agentv.model.run.trial import Status, Trial
 from agentv.model.suite.exam import Exam, ExamRow
@@ -20,6 +19,7 @@ from agentv.model.values.formatting import timestamp
 
 if TYPE_CHECKING:
     from agentv.app.planning.preparation import Prepared
+    from agentv.engine.plan import Plan
     from agentv.model.run.row import Row
     from agentv.prompts.watched_log import WatchedLog
 
@@ -149,8 +149,7 @@ def exam_attempts(
 
 def _trials(suite: Suite, plan: Plan) -> Iterator[list[Trial]]:
     """The trials of each case on each target, in the exam's order."""
-    own = Plan((suite,), plan.settings)
-    return (list(own.samples(suite, case, target)) for _, case, target, _ in own.planned_cases())
+    return (list(plan.samples(suite, *planned)) for planned in plan.planned(suite))
 
 
 def _rows_of(cases: Iterable[Sequence[Trial]], rows: Mapping[str, Row]) -> Iterator[Row]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agentv.app.planning.sampling import shard_of
 from agentv.model.run.trial import Status, Trial
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.exam import DESCRIPTION, TARGET, Exam, normalised
@@ -21,6 +22,7 @@ _REPLAYED = "answers from a cassette (--replay)"
 _REGRADED = "answers of another run (--regrade)"
 _RERUN = "failed cases ran again (--rerun=failed)"
 _LAST_FAILED = "only cases that had not passed ran (--last-failed)"
+_SHARD = "one shard of the cases ran (--shard)"
 _WATCHED = "cases ran again while files were edited (--watch)"
 _CACHED = "answers may come from the cache (--no-cache calls the target again)"
 
@@ -46,6 +48,8 @@ def why_of_run(settings: EvalSettings, before: Mapping[str, Json], *, interrupte
         yield _RERUN
     if settings.failed is not None or before.get("last_failed") is not None:
         yield _LAST_FAILED
+    if settings.shard is not None and shard_of(settings.shard)[1] > 1:
+        yield _SHARD
     if settings.watched is not None or before.get("watched") is not None:
         yield _WATCHED
     if cached or before.get("cache"):

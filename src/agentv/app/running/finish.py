@@ -143,7 +143,7 @@ def _labels_changed(started: StartedRun) -> bool:
 def _with_gates(started: StartedRun, summary: Summary) -> Summary:
     """The totals with what the gates of the suites come to, by the labels from before the run."""
     run = started.open
-    if not any(map(has_gate, run.prepared.suites)):
+    if summary.is_empty_shard or not any(map(has_gate, run.prepared.suites)):
         return summary
     changed = run.previous.processes > 0 and run.previous.labels_sha256 != run.labels.sha256
     return labelled_runs().with_gates(summary, _stored(started), run.prepared.suites, changed=changed)

@@ -64,7 +64,8 @@ class Outcome:
         A skipped case adds nothing to the status of its dependency, which failed or errored. Cases
         that were not drawn are no success, however well the others did. An exam whose row could not be appended leaves
         no evidence, which is no success; nor are results that something else wrote to. Cases that are only shown are
-        none either, unless that is allowed. Where the corrected pass rate decides, failed cases are no failure.
+        none either, unless that is allowed. Where the corrected pass rate decides, failed cases are no failure. A shard
+        without cases passes: the other shards run what was selected.
         """
         cases = self.summary.cases
         if self.interrupted:
@@ -78,6 +79,8 @@ class Outcome:
             return ExitStatus.ERRORED
         if not all(gate.passed for gate in self.summary.gates):
             return ExitStatus.FAILED
+        if self.summary.is_empty_shard:
+            return ExitStatus.PASSED
         good = cases.passed + (cases.shown if self.allow_unchecked else 0)
         lacking = cases.total != good + self._failed_within_gates or not good
         return ExitStatus.FAILED if worse or lacking else ExitStatus.PASSED

@@ -42,7 +42,7 @@ def command(run: str, against: str | None, *, partial: bool, **files: str | None
     if against is not None and ".html" not in wanted:
         raise UsageError("--against requires --html", "add --html FILE, or use `agentv compare`")
     found = open_run(run, action="report", partial=partial)
-    if next(found.results(), None) is None:
+    if next(found.results(), None) is None and not Exported(found).totals().is_empty_shard:
         raise UsageError(f"nothing to report: no trial of the run {found.run_id} has finished")
     earlier = open_run(against, action="compare with", partial=partial) if against is not None else None
     exported = Exported(found, against=earlier)

@@ -39,7 +39,8 @@ from agentv.model.run.events import (
 )
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.formatting import plural
-from agentv.registry.extensions import BESIDE_RUNS, PORTS, loaded
+from agentv.registry.extensions import BESIDE_RUNS, COMMANDS, PORTS, loaded, registered
+from agentv.reports.run.failure_lines import run_word
 from agentv.reports.run.plain import progress_line, render_plain
 from agentv.reports.run.totals import totals
 from agentv.reports.run.view import RunView, WorkingAgents
@@ -139,7 +140,18 @@ def _followed(prepared: Prepared, options: ProgressOptions, opened: Opened) -> i
     elif outcome.budget is not None and outcome.budget.used_up:
         other = "budget in tokens" if outcome.uncounted else "larger budget"
         click.echo(f"finished trials are saved. Resume with a {other}:\n  {resuming(outcome, sys.argv)}", err=True)
+    elif for_people() and not quiet and view.done and prepared.settings.watched is None:
+        _name_view(outcome, here)
     return outcome.status
+
+
+def _name_view(outcome: Outcome, here: str) -> None:
+    """Say how to read the answers in a browser, if the extension that shows them is here."""
+    if "view" in registered(COMMANDS):
+        results = shown_from(str(outcome.directory), here)
+        run = run_word(outcome.summary, results)
+        named = "" if run == outcome.run_id else f" {run}"
+        click.echo(f"read the answers in a browser: agentv view{named}", err=True)
 
 
 def _rerun_options(outcome: Outcome, prepared: Prepared, here: str) -> RerunOptions | None:

@@ -33,10 +33,10 @@ def _report(exported: Exported) -> HtmlReport:
     Raises:
         UsageError: nothing is in it.
     """
-    run = exported.run
-    if next(exported.results(), None) is None:
+    run, totals = exported.run, exported.totals()
+    if next(exported.results(), None) is None and not totals.is_empty_shard:
         raise UsageError(f"nothing to report: the run {run.run_id} has no such trial")
-    report = HtmlReport.of(run.run_id, run.record, exported.totals(), exported.results(), run.root)
+    report = HtmlReport.of(run.run_id, run.record, totals, exported.results(), run.root)
     directory = str(run.path.absolute())
     return replace(report, work_of=partial(shown_work, run.path), here=_working_directory(), directory=directory)
 

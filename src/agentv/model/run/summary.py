@@ -143,6 +143,11 @@ class Summary(Struct, frozen=True):
     gates: tuple[GateResult, ...] = ()
     corrected: CorrectedRates | None = None
 
+    @property
+    def is_empty_shard(self) -> bool:
+        """Whether there were more shards than selected cases, and this one has none."""
+        return self.partial is not None and not self.partial.trials
+
     def cut_short(self, cut: Cut) -> Summary:
         """The totals of a run that ended by how its cases ended: no ordinary interval holds for it."""
         groups = {name: {key: group.cut_short() for key, group in getattr(self, name).items()} for name in _GROUPED}

@@ -10,7 +10,7 @@ from agentv.model.run.compared.side_by_side import CaseAnswers, Place, SideBySid
 from agentv.model.run.trial import Status, TrialResult
 from agentv.model.values.values import Json
 from agentv.reports.commands.columns import GAP, Cell, fitted, paint
-from agentv.reports.commands.side_by_side import STYLES, worst
+from agentv.reports.commands.side_by_side import STYLES
 from agentv.reports.commands.stored_run import ShowOptions
 from agentv.reports.run.matrix import column_label
 from agentv.reports.text.escaping import cells, isolated, one_line
@@ -75,18 +75,19 @@ def _line(heads: Sequence[str], answers: Sequence[Cell], width: int, options: Sh
 
 
 def _cell(samples: Sequence[TrialResult]) -> Cell:
-    """`✓ 1.00  30 days`; of several samples the verdict, `✗ 2/3 0.67`, with the worst answer; of an error its code."""
+    """`✓ 1.00  30 days`; of several samples the case's verdict, the mean score and an answer; of an error its code."""
     if not samples:
         return "did not run", "dim"
-    one = worst(samples)
-    verdict = verdict_over([sample_of(sample) for sample in samples], rule_of(one.trial))
+    verdict = verdict_over([sample_of(one) for one in samples], rule_of(samples[0].trial))
+    one = next((one for one in samples if one.status == verdict), samples[0])
+    scores = [sample.score for sample in samples if sample.score is not None]
     words = [_MARKS[verdict]]
     if len(samples) > 1:
         words.append(f"{sum(sample.status == 'passed' for sample in samples)}/{len(samples)}")
     if one.error is not None:
         words.append(one_line(one.error.code))
-    elif one.score is not None:
-        words.append(f"{one.score:.2f}")
+    elif scores:
+        words.append(f"{sum(scores) / len(scores):.2f}")
     said = one.output or (one.error.message if one.error is not None else "")
     return f"{' '.join(words)}  {one_line(' '.join(said[:1000].split()))}".rstrip(), STYLES[verdict]
 

@@ -11,7 +11,6 @@ from types import MappingProxyType
 from agentv.model.run.grade import Grade
 from agentv.model.run.labelled.labels import Ratings, answer_sha256
 from agentv.model.run.trial import TrialResult
-from agentv.model.run.work import StoredWork
 from agentv.model.values.message import prompt_text, reference_text
 from agentv.model.values.retrieved import context_json
 from agentv.model.values.usage import TokenUsage
@@ -165,7 +164,10 @@ def _filled(value: dict[str, Json] | list[Json]) -> str:
     return _json(value) if value else ""
 
 
-_NOT_STORED = StoredWork()
+def _of_work(name: str) -> Callable[[TrialResult, str], Cell]:
+    """The column of a fact of an agent's work."""
+    return lambda result, _: getattr(result.stored, name, None)
+
 
 COLUMNS: Mapping[str, Callable[[TrialResult, str], Cell]] = {
     "test_id": lambda result, _: result.trial.case.id,
@@ -196,10 +198,7 @@ COLUMNS: Mapping[str, Callable[[TrialResult, str], Cell]] = {
     "metadata": lambda result, _: _json(result.metadata) if result.metadata else "",
     "timestamp": lambda result, _: result.timestamp,
     "variant": lambda result, _: result.trial.variant_name,
-    "sandbox": lambda result, _: (result.stored or _NOT_STORED).sandbox,
-    "agent_version": lambda result, _: (result.stored or _NOT_STORED).agent_version,
-    "trace_path": lambda result, _: (result.stored or _NOT_STORED).trace_path,
-    "diff_path": lambda result, _: (result.stored or _NOT_STORED).diff_path,
+    **{name: _of_work(name) for name in ("sandbox", "agent_version", "trace_path", "diff_path")},
     "finish_reason": lambda result, _: result.finish_reason,
     "note": lambda result, _: cut_words(result),
     "passes": lambda result, _: _filled(passes_of(result)),

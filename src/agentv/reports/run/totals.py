@@ -67,6 +67,8 @@ def _lines(summary: Summary, noted: int, results: str, width: int) -> Iterator[s
 
 def partial_words(partial: PartialRun) -> str:
     """`--last-failed selected 12 of 100 cases (20 of 200 trials); the rest did not run`."""
+    if not partial.trials:
+        return "this shard is empty: there are more shards than selected cases"
     line = f"{' '.join(f'--{one_line(name)}' for name in partial.why)} selected {partial.badge}"
     if partial.cases < partial.of and (partial.trials, partial.of_trials) != (partial.cases, partial.of):
         line += f" ({partial.trials:,} of {plural(partial.of_trials, 'trial', ',')})"

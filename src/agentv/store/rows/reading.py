@@ -103,7 +103,7 @@ def read_lines_as(read: Callable[[bytes], T], path: Path, without: Container[int
             continue
         try:
             found = read(line)
-        except (ValueError, TypeError) as error:
+        except ValueError as error:
             if is_torn(line):
                 return
             raise not_a_row(path, number, error) from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import attrgetter
 from pathlib import Path
 
 from agentv.errors import StoreError
@@ -64,11 +65,7 @@ def result_in(line: bytes, root: str) -> TrialResult:
         ValueError: it is not a row; the message says why.
         StoreError: a newer agentv wrote it.
     """
-    row = row_in(line)
-    try:
-        return _result(row, root)
-    except TypeError as error:
-        raise ValueError(str(error)) from error
+    return _result(row_in(line), root)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,22 +168,13 @@ def _trial(row: Row, root: str) -> Trial:
     )
 
 
+_work_of = attrgetter(*StoredWork.__struct_fields__)
+
+
 def _stored(row: Row) -> StoredWork | None:
     """The work of the agent of a row; None if the row has none."""
-    found = StoredWork(
-        row.sandbox,
-        row.agent_version,
-        row.trace_path,
-        row.diff_path,
-        row.native_path,
-        row.workspace_path,
-        row.work_path,
-        row.work_sha256,
-    )
-    return None if found == _NO_WORK else found
-
-
-_NO_WORK = StoredWork()
+    found = _work_of(row)
+    return StoredWork(*found) if any(found) else None
 
 
 def _reference(text: str | None) -> tuple[Message, ...]:

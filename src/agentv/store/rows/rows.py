@@ -6,9 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import asdict
+
 from agentv.model.run.row import ErrorRow, FailureRow, Row, ScoreRow, TurnRow
 from agentv.model.run.trial import Score, TrialResult
-from agentv.model.run.work import StoredWork
 from agentv.model.suite.suite import Case
 from agentv.model.values.formatting import cut
 from agentv.model.values.message import Message, reference_text
@@ -18,8 +19,6 @@ from agentv.model.values.values import EMPTY, JsonObject
 
 LONGEST_VARIABLE = 2000
 """Characters of a variable that a row holds."""
-
-_NOT_STORED = StoredWork()
 
 
 class RelativePaths(dict[str, str]):
@@ -40,7 +39,6 @@ def row_of(result: TrialResult, places: RelativePaths) -> Row:
     case = trial.case
     suite = trial.suite
     several = trial.repeat > 1
-    stored = result.stored or _NOT_STORED
     return Row(
         test_id=case.id,
         suite=suite.name,
@@ -81,18 +79,11 @@ def row_of(result: TrialResult, places: RelativePaths) -> Row:
         cluster=case.cluster,
         variant=None if trial.variant is None else trial.variant.name,
         position=case.position,
-        sandbox=stored.sandbox or None,
-        agent_version=stored.agent_version or None,
-        trace_path=stored.trace_path or None,
-        diff_path=stored.diff_path or None,
-        native_path=stored.native_path or None,
-        workspace_path=stored.workspace_path or None,
-        work_path=stored.work_path or None,
-        work_sha256=stored.work_sha256 or None,
         notes=result.notes,
         context=context_json(result.context) or (),
         response_metadata=result.response_metadata or EMPTY,
         thoughts=result.thoughts or "",
+        **(asdict(result.stored) if result.stored is not None else {}),
     )
 
 

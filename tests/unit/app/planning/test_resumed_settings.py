@@ -21,11 +21,12 @@ from agentv.app.planning.resume import (
     recorded_settings,
 )
 from agentv.app.settings import EvalSettings
+from agentv.engine.plan import Plan, PlanSettings
 from agentv.errors import UsageError
-from agentv.model.suite.suite import Suite
+from agentv.model.suite.suite import Case, Suite, TargetSpec
+from agentv.model.values.message import Message
 from agentv.store.journal.answers import row_checksum_line
 from doubles.stored_runs import write_summary
-from doubles.trials import trial
 
 BLANK = EvalSettings(process_env={})
 RECORDED = {
@@ -130,13 +131,39 @@ def test_the_flags_that_choose_cases_are_named():
     assert flags_of(replace(BLANK, filter="a*")) == "--filter a*"
 
 
+ALL = Suite(
+    "s",
+    tuple(Case(one, (Message("user", one),), (), sha256=one) for one in "abcd"),
+    targets=(TargetSpec("m", "mock", None),),
+)
+
+
+def planned(*ids: str, shard: tuple[int, int] | None = None) -> Plan:
+    """The plan of a command that selects these cases."""
+    plan = Plan([ALL], PlanSettings(chosen=lambda case: case.id in ids))
+    return plan if shard is None else plan.sharded(*shard)
+
+
 def test_a_part_of_a_run_is_chosen_among_its_own_trials():
-    a, b, c, d = (trial(key=key) for key in "abcd")
-    assert chosen_of([a, b], [a, b, c], "r", "--filter x") == {"a", "b"}
+    a, b, *_ = (trial.key for trial in planned(*"abcd"))
+    assert chosen_of(planned(*"ab"), planned(*"abc"), "r", "--filter x") == {a, b}
     with pytest.raises(UsageError, match=r"^--filter x selects 1 trial that is not part of the run r$"):
-        chosen_of([a, d], [a, b, c], "r", "--filter x")
+        chosen_of(planned(*"ad"), planned(*"abc"), "r", "--filter x")
     with pytest.raises(UsageError, match=r"^--filter x selects 2 trials that are not part of the run r$"):
-        chosen_of([a, c, d], [a, b], "r", "--filter x")
+        chosen_of(planned(*"acd"), planned(*"ab"), "r", "--filter x")
+
+
+def test_a_part_of_a_shard_is_chosen_among_its_own_trials_and_not_cut_again():
+    first, second = planned(*"abc", shard=(1, 2)), planned(*"abc", shard=(2, 2))
+    _, b, c = (trial.key for trial in planned(*"abc"))
+    assert chosen_of(planned(*"bc"), first, "r", "--filter x") == {c}
+    assert chosen_of(planned(*"bc"), second, "r", "--filter x") == {b}
+    with pytest.raises(UsageError, match=r"^--filter x selects no trial of the run r, which is one shard$"):
+        chosen_of(planned("b"), first, "r", "--filter x")
+    with pytest.raises(UsageError, match=r"^--filter x selects 1 trial that is not part of the run r$"):
+        chosen_of(planned(*"ad"), first, "r", "--filter x")
+    with pytest.raises(UsageError, match=r"^--shard 2/2 selects 1 trial that is not part of the run r$"):
+        chosen_of(second, first, "r", "--shard 2/2")
 
 
 def begun_with(*suites: tuple[str, str], paths: Any = None, **record: Any) -> Path:

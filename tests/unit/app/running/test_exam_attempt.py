@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from msgspec import structs
@@ -104,6 +105,7 @@ def test_an_interrupted_run_is_partial_even_where_all_that_ran_passed(prepared):
     [
         {"filter": "a"},
         {"limit": 1},
+        {"shard": "1/2"},
         {"repeat": 1},
         {"threshold": 0.0},
         {"variables": {"name": "Ann"}},
@@ -204,3 +206,14 @@ def test_an_exam_of_which_nothing_is_selected_is_no_attempt_and_a_note_says_so(p
     assert (one.exam_row.all_passed, one.exam.directory) == (True, str(tmp_path / "prompts/other"))
     assert "no case of the exam of greeter is selected; it does not run" in run.notes
     assert not any("exam of other" in note for note in run.notes)
+
+
+def test_a_shard_of_several_exams_grades_the_cases_that_it_ran(prepared, tmp_path):
+    other = {"prompts/other/prompt.md": "Greet", "prompts/other/eval.yml": EXAM.replace("name: a", "name: z")}
+    repository(tmp_path, {**other, "prompts/other/meta.yaml": "description: greets\n"})
+    found = []
+    for shard in ("1/3", "2/3", "3/3"):
+        run = prepared(shard=shard)
+        one = exam_attempts(run, rows(run, *["passed"] * run.counts[1]), run_id="r", now=NOW)
+        found.append([(Path(each.exam.directory).name, *each.verdicts, each.exam_row.passed) for each in one])
+    assert found == [[("greeter", "a", 1), ("other", "b", 1)], [("greeter", "b", 1)], [("other", "z", 1)]]

@@ -61,9 +61,26 @@ def test_errors_samples_and_what_did_not_run():
     )
     answers = {("gpt", "p", None): (failed,), ("claude", "p", None): samples, ("gpt", "q", None): answered()}
     _, line = grid(answers, 140, prompts=("p", "q"))
-    assert words(line)[1:] == ["! timeout", "no answer after 3 s", "✗ 2/3 0.00", "answer 2", "✓ 1.00", "yes"]
+    assert words(line)[1:] == ["! timeout", "no answer after 3 s", "✗ 2/3 0.67", "answer 2", "✓ 1.00", "yes"]
     two = grid(answers | {("claude", "q", None): ()}, 140, prompts=("p", "q"))
     assert words(two[1])[-1] == "did not run"
+
+
+@pytest.mark.parametrize(
+    ("rule", "statuses", "shown"),
+    [
+        ({"aggregate": "pass_any"}, "failed failed passed", ["✓ 1/3 0.33", "answer 3"]),
+        ({"aggregate": "majority"}, "passed failed passed", ["✓ 2/3 0.67", "answer 1"]),
+        ({}, "passed passed", ["– 2/2 1.00", "answer 1"]),
+        ({}, "passed errored passed", ["! 2/3 timeout", "answer 2"]),
+    ],
+)
+def test_a_cell_has_the_verdict_of_the_case_and_its_mean_score(rule, statuses, shown):
+    samples = tuple(
+        finished(status, trial=trial("late", sample=at, repeat=3, **rule), output=f"answer {at}")
+        for at, status in enumerate(statuses.split(), 1)
+    )
+    assert words(grid({("gpt", None, None): samples}, targets=("gpt",))[1])[1:] == shown
 
 
 def test_only_the_verdict_is_painted_and_arabic_reorders_nothing_beside_it():
