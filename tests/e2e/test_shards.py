@@ -89,6 +89,46 @@ def test_a_part_of_the_shards_is_merged_on_request_and_a_resume_runs_the_rest(su
     assert (len(keys(suite, "merged")), document(suite, "merged/run.json")["partial"]) == (14, None)
 
 
+FLAKY = """
+import pathlib
+
+def answer(prompt):
+    return "no" if prompt == "x3" and pathlib.Path("down").exists() else "hello"
+"""
+LINKED = """
+target: python:agent.py:answer
+assert: [{contains: hello}]
+tests:
+  - {id: c0, input: x0}
+  - {id: c1, input: x1, depends_on: c3}
+  - {id: c2, input: x2}
+  - {id: c3, input: x3}
+"""
+
+
+def test_shards_that_were_rerun_and_resumed_are_merged(project):
+    """A case that is held back because its dependency failed ends a shard; a rerun of it is no other run."""
+    for name, text in {"evals/s.eval.yaml": LINKED, "evals/agent.py": FLAKY, "down": ""}.items():
+        project.write(name, text)
+    names = ["shard1", "shard2"]
+    ended = [
+        project.run("eval", "evals", "-q", "--shard", f"{at}/2", "--out", name, "--shuffle", "--seed", f"{at}").status
+        for at, name in enumerate(names, 1)
+    ]
+    assert ended == [0, 1]
+    merged = project.run("results", "merge", *names, "--out", "before")
+    assert "finished" in merged.stdout, merged
+    assert "4 cases: 2 passed, 1 failed, 0 errored, 1 not run" in merged.stdout
+    (project.path / "down").unlink()
+    rerun = ("eval", "evals", "-q", "--resume", "shard2", "--rerun", "failed", "--timeout", "9", "--budget-usd", "1")
+    assert project.run(*rerun).status == 0
+    merged = project.run("results", "merge", *names, "--out", "after")
+    assert "4 cases: 4 passed" in merged.stdout, merged
+    assert document(project, "after/run.json")["settings"]["rerun"] == "failed"
+    refused = project.run("eval", "evals", "--resume", "shard1", "--filter", "c3")
+    assert "--filter c3 selects no trial of the run shard1, which is one shard" in refused.stderr
+
+
 @pytest.mark.parametrize(
     ("options", "edit", "why"),
     [

@@ -89,7 +89,7 @@ def _listed(path: Path, interrupted: Callable[[Path], int], rows: Callable[[Path
     done = rows_of(path) if summary.trials.skipped else summary.trials.total
     done -= interrupted(path) if summary.trials.errored else 0
     spared = summary.early_stops.spared if summary.early_stops is not None else 0
-    whole = planned is not None and done >= planned - spared
+    whole = planned is not None and done >= planned - spared - summary.held_back
     timing = summary.duration_ms if timed else None
     state: RunState = "finished" if whole else "interrupted"
     if whole:  # only a part of its suites, on a part of their targets, may have been selected

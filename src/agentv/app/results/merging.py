@@ -151,7 +151,7 @@ def _differences(shards: Sequence[_Shard]) -> Iterator[str]:
             parts.append(f"shard ({first.shard}, {one.shard})")
         if parts:
             yield f"{runs} have other settings: {', '.join(parts)}"
-        if files := list(_other_files(first.record["suites"], one.record["suites"])):
+        if files := list(dict.fromkeys(_other_files(first.record["suites"], one.record["suites"]))):
             more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
             yield f"{runs} are of other files: {', '.join(files[:_NAMED])}{more}"
 
@@ -257,6 +257,7 @@ def _summary(shards: Sequence[_Shard], path: Path, record: dict[str, Json]) -> d
         compared_totals_of(path, record),
         duration_ms=sum(one.duration_ms for one in summaries),
         processes=sum(one.processes for one in summaries),
+        held_back=sum(one.held_back for one in summaries),
         judges=tuple(dict.fromkeys(name for one in summaries for name in one.judges)),
     )
     return found.as_json()

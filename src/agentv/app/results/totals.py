@@ -25,7 +25,7 @@ from agentv.store.totals.summary import summarize, summary_in
 _LARGE = 8_000_000
 """Bytes of rows that are not read at every look: their totals are kept in their index."""
 
-_NOT_IN_ROWS = ("duration_ms", "processes", "budget", "against", "judges", "gates")
+_NOT_IN_ROWS = ("duration_ms", "processes", "budget", "against", "held_back", "judges", "gates")
 """Values that cannot be computed from rows."""
 
 _SPENT = ("cost_usd", "token_usage", "unpriced_trials", "judge_cost_usd", "judge_token_usage", "judge_unpriced_trials")

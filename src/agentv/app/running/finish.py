@@ -69,7 +69,6 @@ def finish(started: StartedRun, driven: DrivenRun) -> Outcome:
         shown,
         finished.interrupted,
         notes=notes,
-        held_back=run.totals.held_back,
         fail_fast=run.prepared.settings.fail_fast,
         allow_unchecked=run.prepared.settings.allow_unchecked,
         problem="; ".join((*((cassette,) if failed else ()), *exports.problems)) or None,
@@ -106,7 +105,12 @@ def _summary(started: StartedRun, driven: DrivenRun, budget: BudgetUse | None) -
         processes=run.previous.processes + 1,
     )
     summary = structs.replace(summary, budget=budget) if budget is not None else summary
-    summary = structs.replace(summary, partial=partial_of(run.prepared), judges=tuple(run.totals.judges))
+    summary = structs.replace(
+        summary,
+        partial=partial_of(run.prepared),
+        held_back=run.totals.held_back,
+        judges=tuple(run.totals.judges),
+    )
     draws = run.prepared.draws
     if draws is not None:
         from agentv.app.against.drawing import comparison_of

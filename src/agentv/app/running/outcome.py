@@ -29,7 +29,6 @@ class Outcome:
         directory: of the results.
         interrupted: Ctrl-C or a signal ended it early.
         notes: notes about the directory, such as a torn line that was removed.
-        held_back: trials that did not run because a dependency did not pass.
         fail_fast: the run was to stop at the first trial that does not pass, so cases that did not run are expected.
         allow_unchecked: cases that check nothing do not change the exit status.
         problem: a failed side task, such as a cassette or an export that is not written.
@@ -46,7 +45,6 @@ class Outcome:
     summary: Summary
     interrupted: bool
     notes: tuple[str, ...] = ()
-    held_back: int = 0
     fail_fast: bool = False
     allow_unchecked: bool = False
     problem: str | None = None
@@ -72,7 +70,7 @@ class Outcome:
             return ExitStatus.INTERRUPTED
         worse = self.summary.against is not None and self.summary.against.verdict == "worse"
         unexplained = (
-            self.summary.trials.skipped > self.held_back and not (self.fail_fast and cases.failed) and not worse
+            self.summary.trials.skipped > self.summary.held_back and not (self.fail_fast and cases.failed) and not worse
         )
         unrecorded = self.problem or any(one.error is not None for one in self.exam_attempts)
         if cases.errored or unexplained or unrecorded or self.touched:

@@ -97,6 +97,7 @@ class Summary(Struct, frozen=True):
         matrix: targets, prompts and variants side by side; None: there is one of each.
         samples: totals of the cases with several samples, without those whose samples may end early; None if no case
             has several.
+        held_back: trials that did not run because a dependency did not pass.
         judges: names of the judges that graded.
         gates: what decided the run beside the verdicts of its cases, by the labels from before it began.
         corrected: what labels say of its rates, when it is shown; never stored. None: no judge graded.
@@ -139,6 +140,7 @@ class Summary(Struct, frozen=True):
     cut: Cut | None = None
     matrix: RunMatrix | None = None
     partial: PartialRun | None = None
+    held_back: int = 0
     judges: tuple[str, ...] = ()
     gates: tuple[GateResult, ...] = ()
     corrected: CorrectedRates | None = None
@@ -163,7 +165,7 @@ class Summary(Struct, frozen=True):
     def as_json(self) -> dict[str, Json]:
         """The object of `summary.json`, always with its keys in the same order; some only where they are known."""
         found = to_builtins(self)
-        for name in ("judges", "gates", "by_variant"):
+        for name in ("held_back", "judges", "gates", "by_variant"):
             if not found[name]:
                 del found[name]
         for name in (
