@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
+from agentv.extensions.agents.gateway.ports import SeenCall
 from agentv.model.suite.gateway import GatewayAccess
 from agentv.model.values.trace import UsageStep
 from agentv.model.values.usage import TokenUsage
@@ -26,6 +27,9 @@ class GivenSession:
 
     def usages(self):
         return self.steps
+
+    def seen(self):
+        return tuple(SeenCall("chat", b"", b"", step) for step in self.steps)
 
     def notes(self):
         return ("noted",)

@@ -153,6 +153,7 @@ class ForwardedCall:
             with limit.held(_now) if limit is not None else nullcontext():
                 found = self._counted(reader, reply)
                 self.kept.keep(reply.status, reply.headers.get("Content-Type", ""), data)
+                self.session.keep_reply(self.call, data)
                 self.reply = await self._send(
                     reply.status,
                     redacted(data, self.session.upstream),
@@ -165,13 +166,12 @@ class ForwardedCall:
 
     async def _streamed(self, reply: ClientResponse, first: bytes, reader: ReplyReader) -> TargetResponse | Failure:
         stream, whole = StreamReader(reader, hides_usage=self.body.hides_usage), bytearray()
-        redaction, keeps = StreamRedaction(self.session.upstream), self.kept.exchanges is not None
+        redaction = StreamRedaction(self.session.upstream)
         answer = await self._begin(reply.status, returned_headers(reply.headers, self.session.upstream))
         chunk = first
         try:
             while chunk:
-                if keeps:
-                    whole += chunk
+                whole += chunk
                 shown = redaction.feed(stream.feed(chunk))
                 if shown:
                     await answer.write(shown)
@@ -185,6 +185,7 @@ class ForwardedCall:
             found = self._counted(reader, reply)
             whole_type, is_whole = reply.headers.get("Content-Type", ""), not isinstance(found, Failure)
             self.kept.keep(reply.status, whole_type, bytes(whole), complete=is_whole)
+            self.session.keep_reply(self.call, bytes(whole))
         if not isinstance(found, Failure):
             await answer.write_eof()
         return found
@@ -229,6 +230,7 @@ class ForwardedCall:
         elif recorded.complete:
             reader.read_whole(recorded.body)
         found = self._counted(reader, None) if recorded.status < 300 else None
+        session.keep_reply(call, recorded.body if recorded.status < 300 else b"")
         if found is None:
             call.failure = CallFailure("http-status", f"HTTP {recorded.status} (recorded)", status=recorded.status)
         elif not recorded.complete:

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from agentv.extensions.agents.gateway.routes import Api
 from agentv.model.run.budget import Ceiling
 from agentv.model.suite.gateway import GatewayAccess, ModelProtocol, ModelUpstream
 from agentv.model.suite.suite import TargetSpec
@@ -80,6 +81,21 @@ class ModelCallLimits(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class SeenCall:
+    """One model call as it passed the gateway.
+
+    Attributes:
+        request, reply: the bodies; empty beyond what is kept of a trial. A streamed reply is its events.
+        step: what it used. Its time counts from when the trial's session was opened.
+    """
+
+    api: Api
+    request: bytes
+    reply: bytes
+    step: UsageStep
+
+
 class GatewaySession(Protocol):
     """The gateway as one trial uses it."""
 
@@ -100,6 +116,10 @@ class GatewaySession(Protocol):
 
     def usages(self) -> tuple[UsageStep, ...]:
         """The model calls so far, in order, with `evidence` gateway."""
+        ...
+
+    def seen(self) -> tuple[SeenCall, ...]:
+        """The model calls so far with their bodies, in order."""
         ...
 
     def notes(self) -> tuple[str, ...]:

@@ -148,7 +148,7 @@ class GatewayServer:
             body = read_body(data, route)
         except RefusedBodyError as error:
             return _refusal(request.path, 400, f"not forwarded: {error}")
-        call = session.begin(body)
+        call = session.begin(body, route.api)
         return await ForwardedCall(session, self._client, request, route, body, call).answered()
 
     async def _other(self, request: Request, route: Route, session: TrialSession, data: bytes) -> StreamResponse:

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from agentv.extensions.agents.gateway.bodies import CallBody
-from agentv.extensions.agents.gateway.ports import GatewayTrial, ModelApis, ModelCalls
+from agentv.extensions.agents.gateway.ports import GatewayTrial, ModelApis, ModelCalls, SeenCall
+from agentv.extensions.agents.gateway.routes import Api
 from agentv.model.suite.gateway import GatewayAccess, ModelUpstream
 from agentv.model.values.response import CallFailure, Failure
 from agentv.model.values.trace import UsageStep
@@ -24,6 +25,9 @@ BROKEN_OFF = "connection"
 
 ENDED_BEFORE = "cancelled"
 """Code of a call that had not ended when its trial did."""
+
+MOST_KEPT = 64_000_000
+"""Bytes of bodies that are kept of a trial, for the trace of an agent that reports none."""
 
 _REFUSED_KEY = frozenset({401, 402, 403})
 
@@ -40,6 +44,8 @@ class CountedCall:
         offers_tools: it is of the agent's own work: calls beside it, such as for a title, offer the model no tools.
         finish: why the model ended, in the words of its API; empty: the API does not say.
         surcharged: it was billed beside its tokens at the list price, too: its cost is higher than `cost_usd`.
+        api: how its bodies are read.
+        request, reply: the bodies, as far as they are kept.
     """
 
     number: int
@@ -54,6 +60,9 @@ class CountedCall:
     offers_tools: bool = False
     finish: str = ""
     surcharged: bool = False
+    api: Api = "chat"
+    request: bytes = b""
+    reply: bytes = b""
 
     def break_off(self, why: str, code: str = BROKEN_OFF) -> None:
         """The call was given up by whoever made it."""
@@ -99,6 +108,7 @@ class TrialSession:
     _refusal: Failure | None = None
     _refused: asyncio.Event = field(default_factory=asyncio.Event)
     _began: float = field(init=False)
+    _room: int = MOST_KEPT
     faults: FaultPlan = field(init=False)
 
     def __post_init__(self) -> None:
@@ -107,12 +117,21 @@ class TrialSession:
         key = trial.key or f"{trial.case_id}\0{trial.target}\0{trial.variant}\0{trial.sample}"
         self.faults = FaultPlan(self.upstream.faults, key)
 
-    def begin(self, body: CallBody) -> CountedCall:
+    def begin(self, body: CallBody, api: Api) -> CountedCall:
         """A call begins."""
         tools = bool(body.values.get("tools"))
-        call = CountedCall(len(self.calls) + 1, body.model, self._now_ms(), offers_tools=tools)
+        call = CountedCall(len(self.calls) + 1, body.model, self._now_ms(), offers_tools=tools, api=api)
+        call.request = self._kept(body.data)
         self.calls.append(call)
         return call
+
+    def keep_reply(self, call: CountedCall, data: bytes) -> None:
+        """Keep the body of a good reply."""
+        call.reply = self._kept(data)
+
+    def _kept(self, data: bytes) -> bytes:
+        self._room -= len(data)
+        return data if self._room >= 0 else b""
 
     def end(self, call: CountedCall) -> None:
         """A call has ended; a second time nothing happens."""
@@ -167,6 +186,10 @@ class TrialSession:
     def usages(self) -> tuple[UsageStep, ...]:
         """The model calls so far."""
         return tuple(call.step() for call in self.calls)
+
+    def seen(self) -> tuple[SeenCall, ...]:
+        """The model calls so far with their bodies."""
+        return tuple(SeenCall(call.api, call.request, call.reply, call.step()) for call in self.calls)
 
     def notes(self) -> tuple[str, ...]:
         """What is noteworthy of the calls."""

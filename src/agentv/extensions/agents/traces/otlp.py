@@ -343,6 +343,8 @@ class _Reader:
             if call.id and call.id in self._called:
                 self._wanted[call.id] = call  # its own span says more
                 continue
+            if call.id and call.id in self._places:
+                continue
             self._places[call.id] = len(self._steps)
             self._asked.setdefault(call.name, []).append((len(self._steps), call))
             self._steps.append(step_of(call, at, parent))

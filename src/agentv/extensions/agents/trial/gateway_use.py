@@ -123,14 +123,16 @@ class GatewayUse(Struct):
         cost = response.cost_usd if response.cost_usd is not None or trace is None else trace.cost_usd
         self.reported.append((tokens, cost))
         steps = self._new_steps()
-        if trace is not None:
+        if trace is None and not response.messages:
+            trace = self._conversation(len(steps), response.output)
+        elif trace is None:
+            self._untraced += steps
+        else:
             said: dict[str, Json] = {} if tokens is None else {**_as_json(tokens)}
             if cost is not None:
                 said["cost_usd"] = cost
             metadata = {**trace.metadata, REPORTED: said} if said else trace.metadata
             trace = structs.replace(trace, steps=_merged(trace.steps, steps), metadata=metadata)
-        else:
-            self._untraced += steps
         used, paid = totals_of(steps)
         earlier = response.earlier or self.replays
         return structs.replace(response, trace=trace, token_usage=used, cost_usd=paid, metered=True, earlier=earlier)
@@ -142,9 +144,19 @@ class GatewayUse(Struct):
         offset_ms = (self._asked_s - self.opened_s) * 1000
         return tuple(structs.replace(one, started_ms=max(0.0, (one.started_ms or 0.0) - offset_ms)) for one in new)
 
+    def _conversation(self, calls: int, answer: str | None) -> Trace | None:
+        """What the latest calls show that an agent did which reports nothing itself; None: it made none."""
+        from agentv.extensions.agents.frameworks.model_calls import trace_of_calls
+
+        asked_ms = (self._asked_s - self.opened_s) * 1000
+        return trace_of_calls(self.session.seen(), calls, asked_ms, answer) if calls else None
+
     def completed(self, trace: Trace | None) -> Trace | None:
-        """The trace with the calls that no answer's trace has; one of them alone where there is no other."""
-        steps = (*self._untraced, *self._new_steps())
+        """The trace with the calls that no answer's trace has; what they show where there is no other."""
+        new = self._new_steps()
+        if trace is None and not self._untraced:
+            return self._conversation(len(new), None)
+        steps = (*self._untraced, *new)
         self._untraced.clear()
         if not steps:
             return trace

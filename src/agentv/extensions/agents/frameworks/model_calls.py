@@ -1,0 +1,148 @@
+"""The trace of an agent that reports none, out of the model calls that passed the gateway.
+
+Each request of an agent repeats its conversation: what tools it called, and what they gave. A call of the model is read
+as a span of OpenTelemetry's would be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
+from typing import Any
+
+from msgspec.structs import replace
+
+from agentv.extensions.agents.gateway.events import EventSplitter, data_of
+from agentv.extensions.agents.gateway.ports import SeenCall
+from agentv.extensions.agents.traces.messages import as_json, messages_in
+from agentv.extensions.agents.traces.otlp import traces_of
+from agentv.extensions.agents.traces.otlp_spans import OtelSpan
+from agentv.extensions.agents.traces.values import items, mapping, string
+from agentv.model.values.json_text import parse
+from agentv.model.values.trace import MessageStep, ToolCallStep, Trace, UsageStep
+from agentv.model.values.values import JsonObject
+
+_TRACE = "gateway"
+
+
+def trace_of_calls(calls: Sequence[SeenCall], new: int, began_ms: float, answer: str | None = None) -> Trace:
+    """The trace of the latest calls of a trial.
+
+    Args:
+        calls: of the trial so far.
+        new: how many of them are of this turn. What the model was given before is in the traces of earlier ones.
+        began_ms: when the agent was asked, in the time of the calls.
+        answer: the agent's last word, where no call shows it.
+    """
+    rows = [_given(call) for call in calls]
+    known = len(rows[-new - 1]) if len(rows) > new else 0
+    begin = OtelSpan(_TRACE, "start", "", "", {}, (), began_ms, None, "", {})
+    spans = [begin]
+    for place in range(len(calls) - new, len(calls)):
+        call = calls[place]
+        body = mapping(_parsed(call.request))
+        system = body.get("system", body.get("instructions", body.get("systemInstruction")))
+        about = {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.system_instructions": None if known else system,
+            "gen_ai.input.messages": rows[place][known:],
+            "gen_ai.output.messages": _said(call, rows[place], rows[place + 1 :]),
+        }
+        ended = None if call.step.duration_ms is None else (call.step.started_ms or 0.0) + call.step.duration_ms
+        spans.append(OtelSpan(_TRACE, str(place), "start", "chat", about, (), call.step.started_ms, ended, "", {}))
+    [trace] = traces_of(spans)
+    counted = iter(calls[len(calls) - new :])
+    steps = [_of_gateway(step, counted) for step in trace.steps]
+    last = next((one for one in reversed(steps) if isinstance(one, MessageStep | ToolCallStep)), None)
+    if answer and not (isinstance(last, MessageStep) and last.role == "assistant"):
+        steps.append(MessageStep("assistant", answer))
+    return Trace(tuple(steps), source="gateway", duration_ms=trace.duration_ms)
+
+
+def _of_gateway(step: Any, calls: Iterator[SeenCall]) -> Any:
+    if isinstance(step, UsageStep):  # one a call, in their order
+        return replace(next(calls).step, started_ms=step.started_ms)
+    return replace(step, evidence="gateway") if isinstance(step, ToolCallStep) else step
+
+
+def _given(call: SeenCall) -> list[Any]:
+    """The messages of a request, as its API has them."""
+    body = mapping(_parsed(call.request) if call.api != "embeddings" else None)
+    value = body.get("messages", body.get("contents", body.get("input", body.get("prompt"))))
+    return [{"role": "user", "content": value}] if isinstance(value, str) else [*items(value)]
+
+
+def _said(call: SeenCall, given: Sequence[Any], later: Sequence[Sequence[Any]]) -> list[Any]:
+    """What the model answered: by its reply, else as the next request of the same conversation repeats it."""
+    replied = [*_replied(call)]
+    if replied or call.step.error is not None:
+        return replied
+    found = next((rows for rows in later if len(rows) > len(given) and _same(rows[: len(given)], given)), [])
+    return list(takewhile(_is_said, found[len(given) :]))
+
+
+def _same(rows: Sequence[Any], others: Sequence[Any]) -> bool:
+    """Whether messages are the same, apart from marks such as those for caches."""
+    read = [[(one.role, one.text) for one in messages_in(list(side), "user")] for side in (rows, others)]
+    return read[0] == read[1]
+
+
+def _is_said(row: Any) -> bool:
+    return all(one.role == "assistant" for one in messages_in([row]))
+
+
+def _replied(call: SeenCall) -> Iterator[Any]:
+    """The messages of a reply."""
+    whole = _parsed(call.reply)
+    replies = [mapping(one) for one in (whole if isinstance(whole, list) else [whole])]
+    if whole is None:
+        splitter = EventSplitter()
+        events = [*splitter.feed(call.reply), splitter.rest()]
+        replies = [mapping(as_json(data_of(event).decode(errors="replace"))) for event in events if event.strip()]
+        ended = [mapping(one.get("response")) for one in replies if string(one.get("type")).startswith("response.")]
+        if call.api in {"chat", "messages"}:
+            yield from _joined(replies)
+            return
+        replies = ended[-1:] if call.api == "responses" else replies
+    for reply in replies:
+        choice = mapping(next(iter(items(reply.get("choices"))), None))
+        candidate = mapping(next(iter(items(reply.get("candidates"))), None))
+        if call.api == "responses":
+            yield from items(reply.get("output"))
+        elif call.api == "messages" and reply.get("content"):
+            yield {"role": "assistant", "content": reply["content"]}
+        elif choice.get("message") or candidate.get("content"):
+            yield choice.get("message") or candidate["content"]
+
+
+def _joined(events: Sequence[JsonObject]) -> Iterator[Any]:
+    """The message that the events of a stream make: of chat completions, or of Anthropic's messages."""
+    text: list[str] = []
+    calls: dict[Any, dict[str, str]] = {}
+    for event in events:
+        block, delta = mapping(event.get("content_block")), mapping(event.get("delta"))
+        if block.get("type") == "tool_use":
+            calls[event.get("index")] = {
+                "id": string(block.get("id")),
+                "name": string(block.get("name")),
+                "arguments": "",
+            }
+        text.append(string(delta.get("text")))
+        if isinstance(delta.get("partial_json"), str) and event.get("index") in calls:
+            calls[event.get("index")]["arguments"] += string(delta["partial_json"])
+        choice = mapping(mapping(next(iter(items(event.get("choices"))), None)).get("delta"))
+        text.append(string(choice.get("content")))
+        for part in map(mapping, items(choice.get("tool_calls"))):
+            call = calls.setdefault(part.get("index"), {"id": "", "name": "", "arguments": ""})
+            call["id"] = call["id"] or string(part.get("id"))
+            for key in ("name", "arguments"):
+                call[key] += string(mapping(part.get("function")).get(key))
+    if any(text) or calls:
+        yield {"role": "assistant", "content": "".join(text), "tool_calls": [*calls.values()]}
+
+
+def _parsed(data: bytes) -> Any:
+    try:
+        return parse(data)
+    except ValueError:
+        return None
