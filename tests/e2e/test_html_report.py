@@ -10,9 +10,9 @@ import pytest
 from msgspec.structs import replace
 
 from agentv.extensions.view.pages import HtmlReport, render
-from agentv.extensions.view.pages.comparison import ShownComparison, ShownDifference
 from agentv.extensions.view.pages.page import joined
 from agentv.extensions.view.pages.work import ShownDiff, ShownWork
+from agentv.extensions.view.shown_comparison import ShownComparison, ShownDifference
 from agentv.model.run.grade import Check
 from agentv.model.run.group_totals import Counts, GroupTotals
 from agentv.model.values.message import Message

@@ -1,13 +1,48 @@
-"""The comparison of two stored runs as an HTML report shows it."""
+"""The comparison of two runs as pages show it: the verdict and its basis, in the words of `agentv compare`."""
 
 from __future__ import annotations
+
+from msgspec import Struct
 
 from agentv.app.compare.comparing import CompareRequest, compare
 from agentv.app.results.stored import StoredRun
 from agentv.errors import UsageError
-from agentv.extensions.view.pages.comparison import ShownComparison, ShownDifference
 from agentv.model.run.comparison import Comparison, ComparisonSettings
 from agentv.reports.commands.comparison import basis_lines, headline, left_out_lines, percentage, verdict_line, warnings
+
+
+class ShownDifference(Struct, frozen=True):
+    """The difference that the verdict is about, candidate less base, -1..1.
+
+    Attributes:
+        measure: such as `pass rate`.
+        interval: None with too few cases.
+        level: confidence of the interval, as text.
+    """
+
+    measure: str
+    delta: float
+    interval: tuple[float, float] | None
+    level: str
+
+
+class ShownComparison(Struct, frozen=True):
+    """What a comparison came to.
+
+    Attributes:
+        verdict: one word or two, such as `better` or `inconclusive`; empty if the runs cannot be compared.
+        finding: the verdict in one sentence with its certainty, or why there is none.
+        basis: lines about the numbers that it is based on.
+        notes: lines about warnings, and about cases that are not counted.
+        sentence: what to do, for a reader in a hurry; empty if nothing was compared.
+    """
+
+    verdict: str
+    finding: str
+    difference: ShownDifference | None = None
+    basis: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    sentence: str = ""
 
 
 def shown_comparison(base: StoredRun, candidate: StoredRun) -> ShownComparison:
@@ -25,18 +60,14 @@ def shown_comparison(base: StoredRun, candidate: StoredRun) -> ShownComparison:
 def shown_of(found: Comparison) -> ShownComparison:
     """A comparison as a page shows it."""
     verdict, colon, finding = verdict_line(found, needed=False).partition(": ")
+    shown = None if found.whole is None or found.same else found.whole.deciding
     return ShownComparison(
         verdict=verdict if found.whole is not None or found.same else "",
         finding=finding if colon else verdict,
-        difference=None if found.same else _difference(found),
+        difference=None
+        if shown is None
+        else ShownDifference(shown.measure, shown.delta, shown.interval, percentage(shown.level)),
         basis=tuple(basis_lines(found)),
         notes=(*warnings(found), *left_out_lines(found)),
         sentence=headline(found),
     )
-
-
-def _difference(found: Comparison) -> ShownDifference | None:
-    if found.whole is None:
-        return None
-    shown = found.whole.deciding
-    return ShownDifference(shown.measure, shown.delta, shown.interval, percentage(shown.level))

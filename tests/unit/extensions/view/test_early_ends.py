@@ -1,4 +1,4 @@
-from agentv.extensions.view.early_ends import early_facts
+from agentv.extensions.view.pages.entries import early_facts
 from agentv.model.run.cases import Sample
 from agentv.stats.samples.deciding import Rule, stopped_by
 from agentv.stats.samples.stopped import unbiased_rate

@@ -34,21 +34,21 @@ def test_it_says_what_compare_says(shown):
     for line in (f"worse: {found.finding}", *found.basis, *found.notes):
         assert line in printed.splitlines()
     assert "1 case only in the candidate: refunds: new" in found.notes
-    difference = found.as_json()["difference"]
-    assert (difference["measure"], round(difference["delta"], 2)) == ("mean score", -0.65)
-    low, high = difference["interval"]
-    assert low < difference["delta"] < high < 0
+    difference = found.difference
+    assert (difference.measure, round(difference.delta, 2)) == ("mean score", -0.65)
+    low, high = difference.interval
+    assert low < difference.delta < high < 0
 
 
 def test_runs_that_cannot_be_compared_have_no_verdict(shown):
     found = shown(scoring(GOOD), scoring({"x": 1.0}, suite="orders"))
     assert (found.verdict, found.finding) == ("", "a and b have no case in common")
-    assert found.as_json()["difference"] is None
+    assert found.difference is None
 
 
 def test_of_runs_whose_cases_all_errored_there_is_neither_a_verdict_nor_a_difference(shown):
     found = shown(scoring(GOOD), [finished("errored", trial=one.trial) for one in scoring(GOOD)])
-    assert (found.verdict, found.as_json()["difference"]) == ("", None)
+    assert (found.verdict, found.difference) == ("", None)
     assert found.finding
 
 
@@ -56,7 +56,7 @@ def test_a_run_and_itself_have_no_difference(tmp_path, monkeypatch):
     (tmp_path / ".agentv").mkdir()
     monkeypatch.chdir(tmp_path)
     run = open_run(write_run(tmp_path / "a", scoring(GOOD), {}), action="compare")
-    assert shown_comparison(run, run).as_json()["difference"] is None
+    assert shown_comparison(run, run).difference is None
 
 
 def test_a_run_that_is_being_written_is_compared_as_far_as_it_is(shown, tmp_path):

@@ -5,6 +5,7 @@ It grows with the run: `append` takes what was appended to `index.jsonl`. Of sev
 
 from __future__ import annotations
 
+import re
 import shutil
 import sqlite3
 from array import array
@@ -27,8 +28,6 @@ from agentv.extensions.view.index.case_ids import CaseIds
 from agentv.extensions.view.index.case_schema import SCHEMA, SET_VERSION, SETTINGS, UNSAFE_WRITES, VERSION
 from agentv.extensions.view.index.case_totals import CaseTotals
 from agentv.extensions.view.index.case_writer import CaseWriter
-from agentv.extensions.view.index.natural import natural_key
-from agentv.extensions.view.index.sealing import is_sealed, seal
 from agentv.model.values.hashes import text_hash
 from agentv.store.rows.ordering import FileOrder
 from agentv.store.totals.tally import STATUSES
@@ -36,6 +35,10 @@ from agentv.store.totals.tally import STATUSES
 _GRADED = frozenset({"passed", "shown"})
 _PAGE = 500
 """Cases that are read with one question."""
+
+_DIGITS = re.compile(r"\d+")
+_COUNTER = slice(24, 28)
+"""Where SQLite counts the changes of a file, in its header."""
 
 _numbers = msgspec.json.Decoder(list[int])
 _groups = msgspec.json.Decoder(CaseGroup)
@@ -74,7 +77,7 @@ class CaseIndex:
         self._columns = columns or CaseColumns.of(database, self.read.next_trial, writable=writable)
         self._ids = CaseIds(database)
         self._writer = CaseWriter(database, self._columns, self._ids)
-        database.create_function("natural_key", 1, natural_key, deterministic=True)
+        database.create_function("natural_key", 1, _natural_key, deterministic=True)
         database.create_function("suite_name", 1, lambda number: self._writer.group(number).suite, deterministic=True)
         database.create_function("suite_rank", 1, self._suite_rank, deterministic=True)
         database.create_function("column_rank", 1, self._column_rank, deterministic=True)
@@ -165,7 +168,7 @@ class CaseIndex:
     def seal(self) -> None:
         """Write everything, and note that the file is finished."""
         self.commit()
-        seal(self._database, self._path)
+        self._database.execute(f"PRAGMA application_id = {_changes(self._path) + 1}")  # this change included
 
     def copied(self, path: Path) -> CaseIndex:
         """A copy in a new file, to continue in. The file of this one may have been removed: a resume does so."""
@@ -322,7 +325,23 @@ def _checked(path: Path, *, writable: bool) -> sqlite3.Connection | None:
     )
     with suppress(sqlite3.Error, TypeError, OSError):
         known = database.execute("PRAGMA user_version").fetchone() == (VERSION,)
-        if known and (writable or is_sealed(database, path)):
+        sealed: tuple[int] = database.execute("PRAGMA application_id").fetchone()
+        if known and (writable or sealed[0] == _changes(path)):
             return database
     database.close()
     return None
+
+
+def _changes(path: Path) -> int:
+    with path.open("rb") as file:
+        return int.from_bytes(file.read(_COUNTER.stop)[_COUNTER], "big") & 0x7FFFFFFF
+
+
+def _natural_key(name: str) -> str:
+    """A text that sorts as people sort a name: `case-9` before `case-10`, whatever the case of its letters."""
+    return _DIGITS.sub(_as_number, name.casefold())
+
+
+def _as_number(found: re.Match[str]) -> str:
+    digits = found[0].lstrip("0") or "0"
+    return f"{len(digits):04d}{digits}"

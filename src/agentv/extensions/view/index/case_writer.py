@@ -7,12 +7,12 @@ from collections.abc import Iterable
 
 import msgspec
 
-from agentv.extensions.view.early_ends import early_facts
 from agentv.extensions.view.index.case_choice import CODES
 from agentv.extensions.view.index.case_columns import CaseColumns
 from agentv.extensions.view.index.case_entries import CaseGroup, IndexedTrial, route_of
 from agentv.extensions.view.index.case_ids import CaseIds
 from agentv.extensions.view.index.interned import InternedAssertions, InternedTexts
+from agentv.extensions.view.pages.entries import early_facts
 from agentv.model.run.cases import RequiredGrade, Sample
 from agentv.model.values.hashes import text_hash
 from agentv.stats.samples.deciding import verdict_over

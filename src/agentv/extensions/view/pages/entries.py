@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agentv.extensions.view.early_ends import early_facts
 from agentv.model.run.cases import Sample, sample_of
 from agentv.model.run.clusters import TrialCluster, cluster_of, key_of_cluster
 from agentv.model.run.trial import Score, Status, Trial, TrialResult
@@ -14,7 +13,7 @@ from agentv.model.values.values import JsonObject, objects_in
 from agentv.reports.run.formatting import check
 from agentv.reports.run.trial_view import cut_words, trial_view
 from agentv.reports.text.escaping import one_line
-from agentv.stats.samples.deciding import Rule, rule_of, verdict_over
+from agentv.stats.samples.deciding import Rule, rule_of, stopped_by, verdict_over
 
 TEASER = 140
 """Characters that the list shows of what a trial came to."""
@@ -184,3 +183,20 @@ def state(score: Score) -> int:
     if score.grade.error is not None:
         return ERRORED
     return PASSED if score.grade.passed else FAILED
+
+
+def early_facts(samples: Sequence[Sample], rule: Rule) -> dict[str, Any] | None:
+    """How the samples of a case ended, and what its pass rate is without the bias of that.
+
+    No bounds and no rate where some are to come. None: of a case whose samples do not end early.
+    """
+    if rule.alpha is None:
+        return None
+    stopped = stopped_by(samples, rule)
+    if stopped is None:
+        return {"alpha": rule.alpha, "why": None, "bounds": None, "rate": None}
+    from agentv.stats.samples.stopped import unbiased_rate  # few runs end samples early
+
+    rate = unbiased_rate(stopped, threshold=rule.threshold, alpha=rule.alpha, repeat=rule.repeat)
+    bounds = [stopped.low, stopped.high] if stopped.samples else None
+    return {"alpha": rule.alpha, "why": stopped.why, "bounds": bounds, "rate": rate}

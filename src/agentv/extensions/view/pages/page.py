@@ -15,8 +15,10 @@ from hashlib import sha256
 from html import escape
 from pathlib import Path
 from posixpath import dirname, normpath
+from typing import TYPE_CHECKING
 
-from agentv.extensions.view.pages.comparison import ShownComparison
+from msgspec import to_builtins
+
 from agentv.extensions.view.pages.entries import Entries
 from agentv.extensions.view.pages.failures import failures_json
 from agentv.extensions.view.pages.report import HtmlReport
@@ -26,6 +28,9 @@ from agentv.reports.run.failures import FailureGroups
 from agentv.reports.text.embedded import data_element, to_json
 from agentv.reports.text.escaping import one_line
 from agentv.web.documents import META
+
+if TYPE_CHECKING:
+    from agentv.extensions.view.shown_comparison import ShownComparison
 
 CHUNK = 100
 """Trials whose data stand in one element: what is read together when one of them is opened."""
@@ -59,7 +64,7 @@ def render(
     runs = [report] if against is None else [report, against]
     yield data_element("runs", 0, [to_json([run.facts() for run in runs])])
     if comparison is not None:
-        yield data_element("comparison", 0, [to_json(comparison.as_json())])
+        yield data_element("comparison", 0, [to_json(to_builtins(comparison))])
     for number, run in enumerate(runs):
         yield from _data(run, number)
     yield f"<script>{_library()}</script>\n<script>{_script()}</script>\n</body>\n</html>\n"

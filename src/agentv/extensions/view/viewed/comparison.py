@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any
 
 from msgspec import Struct
 
 from agentv.app.compare.comparing import compare_each
 from agentv.errors import UsageError
 from agentv.extensions.view.index.case_index import CaseIndex
-from agentv.extensions.view.pages.comparison import ShownComparison
-from agentv.extensions.view.shown_comparison import shown_of
+from agentv.extensions.view.shown_comparison import ShownComparison, shown_of
 from agentv.extensions.view.viewed.cases import ViewedCase
 from agentv.extensions.view.viewed.growing import GrowingRun
 from agentv.model.run.comparison import CaseKey, CasePair, Comparison, ComparisonSettings
@@ -66,7 +64,7 @@ class ViewedComparison(Struct, frozen=True):
 
     base: ComparedRun
     candidate: ComparedRun
-    comparison: dict[str, Any]
+    comparison: ShownComparison
     counts: dict[str, int]
     moved: list[ChangedCase]
     gone: list[CaseName]
@@ -97,7 +95,7 @@ def refused_comparison(runs: tuple[str, str], error: UsageError) -> ViewedCompar
     """Two runs that cannot be compared, and why."""
     refused = ShownComparison("", without_directories(str(error)))
     base_run, candidate_run = map(ComparedRun, runs)
-    return ViewedComparison(base_run, candidate_run, dict(refused.as_json()), dict.fromkeys(CHANGES, 0), [], [])
+    return ViewedComparison(base_run, candidate_run, refused, dict.fromkeys(CHANGES, 0), [], [])
 
 
 def told_comparison(
@@ -106,7 +104,7 @@ def told_comparison(
     """A comparison with the cases of it that are shown."""
     gone = [_name(key) for key in islice(found.left_out.only_base, MOST_MOVED)]
     before_run, after_run = ComparedRun(runs[0], found.base.targets), ComparedRun(runs[1], found.candidate.targets)
-    return ViewedComparison(before_run, after_run, dict(shown_of(found).as_json()), counts, moved, gone)
+    return ViewedComparison(before_run, after_run, shown_of(found), counts, moved, gone)
 
 
 def _moves(found: Comparison) -> tuple[dict[str, int], Sequence[CasePair], Sequence[CasePair]]:
