@@ -14,9 +14,8 @@ import msgspec
 from agentv.extensions.view.index.case_choice import CODES, CaseChoice, names_of
 from agentv.extensions.view.index.case_columns import CaseColumns, both, either, fetched
 from agentv.extensions.view.index.case_entries import CaseGroup
-from agentv.extensions.view.index.case_ids import CaseIds
 from agentv.extensions.view.index.case_order import CaseOrders
-from agentv.extensions.view.index.case_texts import CaseTexts
+from agentv.extensions.view.index.case_search import CaseIds, CaseTexts
 
 _TERMS = re.compile(r'"([^"]+)"|(\S+)')
 _WORDS = re.compile("[^\\W_\u19b0-\u19c0\u19c8\u19c9\u1cf2\u1cf3]+")

@@ -24,8 +24,8 @@ from agentv.extensions.view.index.case_chooser import CaseChooser, IndexTables
 from agentv.extensions.view.index.case_columns import CaseColumns
 from agentv.extensions.view.index.case_entries import CaseEntry, CaseGroup, CaseTrial, IndexedTrial, route_of
 from agentv.extensions.view.index.case_grid import CaseGrid
-from agentv.extensions.view.index.case_ids import CaseIds
 from agentv.extensions.view.index.case_schema import SCHEMA, SET_VERSION, SETTINGS, UNSAFE_WRITES, VERSION
+from agentv.extensions.view.index.case_search import CaseIds
 from agentv.extensions.view.index.case_totals import CaseTotals
 from agentv.extensions.view.index.case_writer import CaseWriter
 from agentv.model.values.hashes import text_hash

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-VERSION = 6
+VERSION = 7
 
 SCHEMA = """
 CREATE TABLE read (            -- one row: how far index.jsonl is read

@@ -10,7 +10,7 @@ import msgspec
 from agentv.extensions.view.index.case_choice import CODES
 from agentv.extensions.view.index.case_columns import CaseColumns
 from agentv.extensions.view.index.case_entries import CaseGroup, IndexedTrial, route_of
-from agentv.extensions.view.index.case_ids import CaseIds
+from agentv.extensions.view.index.case_search import CaseIds
 from agentv.extensions.view.index.interned import InternedAssertions, InternedTexts
 from agentv.extensions.view.pages.entries import early_facts
 from agentv.model.run.cases import RequiredGrade, Sample

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING
 from msgspec import to_builtins
 
 from agentv.extensions.view.pages.entries import Entries
-from agentv.extensions.view.pages.failures import failures_json
-from agentv.extensions.view.pages.report import HtmlReport
+from agentv.extensions.view.pages.report import HtmlReport, failures_json
 from agentv.extensions.view.pages.whole import whole
 from agentv.extensions.view.pages.work import work_json
 from agentv.reports.run.failures import FailureGroups

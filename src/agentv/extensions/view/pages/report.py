@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from agentv.extensions.view.pages.work import ShownWork
 from agentv.model.run.labelled.corrected import CorrectedRates
@@ -12,7 +13,9 @@ from agentv.model.run.summary import Summary
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.values import Json, JsonObject, objects_in
 from agentv.reports.run.corrected import corrected_lines, gate_line, unchecked_words
+from agentv.reports.run.failures import FailedTrial, FailureGroup, FailureGroups
 from agentv.reports.run.matrix import matrix_data
+from agentv.reports.run.rerun import RerunOptions, group_facts
 
 TOLD = ("run_id", "started", "agentv", "python", "platform", "git_commit", "planned", "replaced")
 """What the page shows of `run.json`, beside the settings that shaped the run."""
@@ -94,3 +97,36 @@ def _label_lines(summary: Summary) -> Iterator[tuple[str, bool]]:
 
 def _chosen(found: Json, keys: Sequence[str]) -> dict[str, Json]:
     return {key: found[key] for key in keys if key in found} if isinstance(found, dict) else {}
+
+
+def failures_json(failures: FailureGroups, report: HtmlReport) -> dict[str, Any]:
+    """The object of the element `failures`: `groups`, worst first, and `rerun`, the command for all of them.
+
+    Each group has `status`, `code`, `cause` (one line), `cases` and `trials` (numbers), `suites` and `targets` (names),
+    `members` (the first trials: `number` is the position of the trial in the list, from 0), `numbers` (those of all its
+    trials), and `rerun`: its `command`, and how many of the group's `cases` that runs; null where no command can.
+    """
+    return groups_json(failures.groups(), report)
+
+
+def groups_json(groups: Sequence[FailureGroup], report: HtmlReport) -> dict[str, Any]:
+    """As `failures_json`, of groups that were collected before."""
+    here = report.here or report.root
+    options = RerunOptions.of(report.record, here=here, root=report.root, directory=report.directory)
+    return {
+        "groups": [_group(one, options) for one in groups],
+        "rerun": options.rerun_all() if groups else None,
+    }
+
+
+def _group(group: FailureGroup, options: RerunOptions) -> dict[str, Any]:
+    return {
+        **group_facts(group, options.rerun(group)),
+        "members": [_member(one) for one in group.members],
+        "numbers": sorted(group.numbers),
+    }
+
+
+def _member(trial: FailedTrial) -> dict[str, Any]:
+    found = {**asdict(trial), "suite_path": None, "line": None}
+    return {name: value for name, value in found.items() if value is not None}

@@ -19,11 +19,9 @@ from agentv.errors import StoreError
 from agentv.extensions.view.index.case_choice import CaseChoice
 from agentv.extensions.view.index.case_entries import CaseEntry
 from agentv.extensions.view.index.case_index import CaseIndex
-from agentv.extensions.view.viewed.appended import FileState, fingerprint, state_of
-from agentv.extensions.view.viewed.batches import Collected, read_batch
+from agentv.extensions.view.viewed.appended import Collected, FileState, fingerprint, read_batch, state_of
 from agentv.extensions.view.viewed.index_facts import IndexFacts, index_facts
-from agentv.extensions.view.viewed.keeping import failures_name, finish, kept_index, put_beside_rows
-from agentv.extensions.view.viewed.saved_failures import read_groups
+from agentv.extensions.view.viewed.keeping import finish, kept_failures, kept_index, put_beside_rows
 from agentv.model.run.summary import Summary
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.values import JsonObject
@@ -212,8 +210,8 @@ class GrowingRun:
         """
         with self.index() as index:
             if self._collected.failures is None:
-                if (saved := index.saved(failures_name(index))) is not None:
-                    return read_groups(saved)
+                if (kept := kept_failures(index)) is not None:
+                    return kept
                 self._collected.failures = _failures_of(index, self._file, self.root)
             return self._collected.failures.groups()
 

@@ -6,14 +6,17 @@ import os
 import shutil
 import sqlite3
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+
+import msgspec
 
 from agentv.app.results.listing import interrupted_in
 from agentv.extensions.view.index.case_index import CaseIndex, kept_value
 from agentv.extensions.view.viewed.appended import FileState, state_of
 from agentv.extensions.view.viewed.index_facts import save_facts
-from agentv.extensions.view.viewed.saved_failures import written_groups
-from agentv.reports.run.failures import FailureGroups
+from agentv.reports.run.failures import FailureGroup, FailureGroups
+from agentv.reports.run.trial_view import TrialView
 from agentv.store.files.directory import INDEX, VIEWED
 from agentv.store.rows.ordering import FileOrder
 
@@ -65,7 +68,7 @@ def finish(index: CaseIndex, run: Path, state: FileState, problem: str, failures
         failures: by cause; None: not all rows are read yet.
     """
     if failures is not None:
-        index.save(failures_name(index), written_groups(failures.groups()))
+        index.save(_failures_name(index), msgspec.json.encode([_saved(one) for one in failures.groups()]))
         save_facts(index)
         index.save(_interrupted_name(state), str(interrupted_in(run)).encode())
         index.save_orders()
@@ -88,8 +91,22 @@ def put_beside_rows(index: Path, run: Path) -> bool:
     return True
 
 
-def failures_name(index: CaseIndex) -> str:
-    """The name under which an index keeps the failures by cause."""
+def kept_failures(index: CaseIndex) -> list[FailureGroup] | None:
+    """The failures by cause that an index keeps, without their examples; None: it keeps none of its rows yet."""
+    saved = index.saved(_failures_name(index))
+    return None if saved is None else _groups(saved)
+
+
+_groups = msgspec.json.Decoder(list[FailureGroup]).decode
+_NO_VIEW = TrialView("noted", "", "", "", ("", 0), 1, 1, "failed", None, 0.0, None, ())
+"""Stands for the view of a group's first trial, which no page shows."""
+
+
+def _saved(group: FailureGroup) -> FailureGroup:
+    return replace(group, example=_NO_VIEW, numbers=list(group.numbers))
+
+
+def _failures_name(index: CaseIndex) -> str:
     return f"failures {index.read.next_trial}"
 
 

@@ -11,8 +11,7 @@ from agentv.app.results.listing import listed_run
 from agentv.app.results.totals import compared_totals_of, totals_of
 from agentv.errors import StoreError
 from agentv.extensions.view.index.case_index import CaseIndex
-from agentv.extensions.view.pages.failures import groups_json
-from agentv.extensions.view.pages.report import HtmlReport
+from agentv.extensions.view.pages.report import HtmlReport, groups_json
 from agentv.extensions.view.viewed.cases import StatusCounts, cut_of
 from agentv.extensions.view.viewed.growing import GrowingRun
 from agentv.extensions.view.viewed.index_facts import IndexFacts

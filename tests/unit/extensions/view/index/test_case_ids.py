@@ -7,9 +7,9 @@ from contextlib import closing
 
 import pytest
 
-from agentv.extensions.view.index import case_ids
-from agentv.extensions.view.index.case_ids import CaseIds
+from agentv.extensions.view.index import case_search
 from agentv.extensions.view.index.case_schema import SCHEMA
+from agentv.extensions.view.index.case_search import CaseIds
 
 IDS = ["case-1", "CASE-12", "Größe", "two\nlines", "", "100 %", "case-1"]
 
@@ -29,7 +29,7 @@ def numbers(ids, text):
 
 @pytest.mark.parametrize("block", [1, 2, 3, 7, 8])
 def test_a_text_is_found_in_every_block_also_after_the_index_was_opened_again(database, monkeypatch, block):
-    monkeypatch.setattr(case_ids, "_BLOCK", block)
+    monkeypatch.setattr(case_search, "_BLOCK", block)
     ids = CaseIds(database)
     for at, one in enumerate(IDS):
         ids.add(one)

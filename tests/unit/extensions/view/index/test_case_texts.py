@@ -7,9 +7,9 @@ from contextlib import closing
 
 import pytest
 
-from agentv.extensions.view.index import case_texts
+from agentv.extensions.view.index import case_search
 from agentv.extensions.view.index.case_schema import SCHEMA
-from agentv.extensions.view.index.case_texts import CaseTexts
+from agentv.extensions.view.index.case_search import CaseTexts
 
 TEXTS = [
     "The lamp was not used",
@@ -38,8 +38,8 @@ def texts(request):
 @pytest.mark.parametrize("most", [0, 2, 64])
 @pytest.mark.parametrize("at_once", [1, 3, 1 << 16])
 def test_words_are_found_from_their_beginning_however_they_are_looked_up(texts, monkeypatch, most, at_once):
-    monkeypatch.setattr(case_texts, "_MOST_TERMS", most)
-    monkeypatch.setattr(case_texts, "_AT_ONCE", at_once)
+    monkeypatch.setattr(case_search, "_MOST_TERMS", most)
+    monkeypatch.setattr(case_search, "_AT_ONCE", at_once)
     expected = {
         ("lamp",): [1, 2, 4, 5, 7, 8],
         ("LAMP",): [1, 2, 4, 5, 7, 8],

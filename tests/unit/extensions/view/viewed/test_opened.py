@@ -22,7 +22,7 @@ def test_rows_that_a_moment_is_too_short_for_are_read_in_the_background(tmp_path
             (path / "index.jsonl").read_bytes().splitlines()[0].replace(b'"schema_version":1', b'"schema_version":9')
         )
         file.write(b"\n")
-    monkeypatch.setattr("agentv.extensions.view.viewed.batches._BATCH_S", 0)
+    monkeypatch.setattr("agentv.extensions.view.viewed.appended._BATCH_S", 0)
     monkeypatch.setattr(GrowingRun.catch_up, "__defaults__", (0,))
     monkeypatch.setattr(opened, "_PAUSE_S", 0)
     runs = OpenRuns(Project(tmp_path))

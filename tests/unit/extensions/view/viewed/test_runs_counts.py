@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agentv.errors import StoreError
-from agentv.extensions.view.viewed.row_counts import RowCounts
+from agentv.extensions.view.viewed.runs import RowCounts
 from doubles.read_files import bytes_read
 
 
