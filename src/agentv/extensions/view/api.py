@@ -14,10 +14,9 @@ from agentv.app.results.project import stamp_of
 from agentv.errors import UsageError
 from agentv.extensions.view.state import view_of
 from agentv.extensions.view.viewed.cases import CasePage, CaseQuery, ViewedCase, case_at, page_of_cases
-from agentv.extensions.view.viewed.comparison import ViewedComparison, viewed_comparison
+from agentv.extensions.view.viewed.comparison import MovedCases, ViewedComparison, moved_cases, viewed_comparison
 from agentv.extensions.view.viewed.grid import GridPage, GridQuery, page_of_grid
 from agentv.extensions.view.viewed.growing import GrowingRun
-from agentv.extensions.view.viewed.moved_cases import MovedCases, moved_cases
 from agentv.extensions.view.viewed.overview import RunOverview, overview
 from agentv.extensions.view.viewed.prompts import PromptList, WholePrompt, has_library, prompt_list, whole_prompt
 from agentv.extensions.view.viewed.rerun_check import check_rerun

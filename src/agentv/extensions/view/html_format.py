@@ -10,7 +10,7 @@ from pathlib import Path
 from agentv.app.export_formats import Exported
 from agentv.errors import UsageError
 from agentv.extensions.view.pages import HtmlReport, render
-from agentv.extensions.view.viewed.shown_work import shown_work
+from agentv.extensions.view.pages.work import shown_work
 
 
 def rendered(exported: Exported) -> Iterator[str]:

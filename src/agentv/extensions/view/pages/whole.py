@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from agentv.extensions.view.pages.entries import from_root, state
+from agentv.extensions.view.pages.work import tokens_json
 from agentv.model.run.grade import Check
 from agentv.model.run.trial import Score, TrialResult
 from agentv.model.values.message import Message
@@ -168,11 +169,8 @@ def _failure(failure: Failure | None) -> dict[str, Any] | None:
     return None if failure is None else {"code": failure.code, "message": _shortened(failure.message)}
 
 
-def _usage(usage: TokenUsage | None) -> dict[str, Any] | None:
-    if usage is None:
-        return None
-    counts = {"input": usage.input, "output": usage.output, "total": usage.total, "cached": usage.cached}
-    return _without_empty({**counts, "reasoning": usage.reasoning})
+def _usage(usage: TokenUsage | None) -> dict[str, int] | None:
+    return None if usage is None else tokens_json(usage)
 
 
 def _shortened(text: str | None) -> Any:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
+from agentv.errors import StoreError
 from agentv.model.run.trace_summary import Spent, summary_of_trace
+from agentv.model.run.trial import TrialResult
+from agentv.model.values.response import Failure
 from agentv.model.values.trace import MessageStep, PermissionStep, Step, ToolCallStep, Trace, UsageStep, depths_of
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json
+from agentv.store.files.artifact import artifact
 
 MOST_STEPS = 2000
 """Steps of one trace that a page holds."""
@@ -63,8 +69,7 @@ def work_json(work: ShownWork) -> dict[str, Any]:
     if work.trace is not None:
         told["trace"] = _trace(work.trace, work.trace_path)
     if work.diff is not None:
-        diff = work.diff
-        told["diff"] = {"text": diff.text, "lines": diff.lines, "total": diff.total, "path": diff.path}
+        told["diff"] = asdict(work.diff)
     return told
 
 
@@ -88,7 +93,7 @@ def _trace(trace: Trace, path: str) -> dict[str, Any]:
         "stop_reason": trace.stop_reason,
         "calls": summary.tool_calls,
         "errors": summary.error_count,
-        "tokens": None if usage is None else _tokens(usage),
+        "tokens": None if usage is None else tokens_json(usage),
         "cost_usd": summary.cost_usd,
         "duration_ms": summary.duration_ms,
         "steps": steps,
@@ -131,14 +136,15 @@ def _own(step: Step) -> dict[str, Any]:
         "kind": "model",
         "name": _cut(step.model or ""),
         "took": step.duration_ms,
-        "tokens": None if step.tokens is None else _tokens(step.tokens),
+        "tokens": None if step.tokens is None else tokens_json(step.tokens),
         "cost_usd": step.cost_usd,
         "failed": None if step.error is None else 1,
         "error": _cut(step.error or ""),
     }
 
 
-def _tokens(usage: TokenUsage) -> dict[str, int]:
+def tokens_json(usage: TokenUsage) -> dict[str, int]:
+    """Token counts as data of the page."""
     counts = {"input": usage.input, "output": usage.output, "total": usage.total}
     more = {"cached": usage.cached, "reasoning": usage.reasoning}
     return {name: value for name, value in {**counts, **more}.items() if value is not None}
@@ -155,3 +161,62 @@ def _cut(text: str) -> str:
     if len(text) <= LONGEST:
         return text
     return f"{text[:LONGEST]}\n[the first {LONGEST:,} of {len(text):,} characters]"
+
+
+MOST_LINES = 5000
+"""Lines of a diff that a page holds."""
+
+MOST_BYTES = 1_000_000
+"""Bytes of a diff that a page holds."""
+
+
+def shown_work(directory: Path, result: TrialResult) -> ShownWork | None:
+    """The work of a trial; None where its row names no artifact.
+
+    Args:
+        directory: of the run, which the paths in rows count from.
+        result: of the trial.
+    """
+    stored = result.stored
+    if stored is None or (stored.trace_path is None and stored.diff_path is None):
+        return None
+    from agentv.store.files.traces import read
+
+    work, problems = ShownWork(), []
+    if stored.trace_path is not None:
+        path = artifact(directory, stored.trace_path)
+        trace = read(path) if isinstance(path, Path) else path
+        if isinstance(trace, Failure):
+            problems.append(f"{stored.trace_path}: {trace.message}")
+        else:
+            work = ShownWork(trace, stored.trace_path)
+    diff: ShownDiff | None = None
+    if stored.diff_path is not None:
+        try:
+            diff = _diff(directory, stored.diff_path)
+        except (OSError, StoreError) as error:
+            problems.append(f"{stored.diff_path}: {error}")
+    return ShownWork(work.trace, work.trace_path, diff, "; ".join(problems))
+
+
+def _diff(directory: Path, named: str) -> ShownDiff:
+    """The first lines of a diff; a line that is too long ends it.
+
+    Raises:
+        OSError, StoreError: it cannot be read.
+    """
+    path = artifact(directory, named)
+    if isinstance(path, Failure):
+        raise StoreError(path.message)
+    kept: list[bytes] = []
+    size = 0
+    with path.open("rb") as file:
+        for line in islice(iter(lambda: file.readline(MOST_BYTES), b""), MOST_LINES):
+            size += len(line)
+            if size > MOST_BYTES:
+                break
+            kept.append(line)
+        file.seek(0)
+        total = sum(piece.count(b"\n") for piece in iter(lambda: file.read(1 << 20), b""))
+    text = b"".join(kept).decode("utf-8", "replace")
+    return ShownDiff(text, len(kept), max(total, len(kept)), named)

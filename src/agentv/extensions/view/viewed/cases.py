@@ -14,8 +14,7 @@ from agentv.extensions.view.index.case_choice import AnyStatus, CaseChoice, Case
 from agentv.extensions.view.index.case_entries import CaseEntry
 from agentv.extensions.view.index.case_index import CaseIndex
 from agentv.extensions.view.viewed.growing import GrowingRun
-from agentv.extensions.view.viewed.index_facts import kept_facts
-from agentv.extensions.view.viewed.rates import Rate, rate_of_cases
+from agentv.extensions.view.viewed.rates import Rate, kept_facts, rate_of_cases
 from agentv.model.run.trial import Status
 from agentv.store.journal.verification import stored_summary
 from agentv.store.totals.tally import STATUSES

@@ -20,8 +20,8 @@ from agentv.extensions.view.index.case_choice import CaseChoice
 from agentv.extensions.view.index.case_entries import CaseEntry
 from agentv.extensions.view.index.case_index import CaseIndex
 from agentv.extensions.view.viewed.appended import Collected, FileState, fingerprint, read_batch, state_of
-from agentv.extensions.view.viewed.index_facts import IndexFacts, index_facts
 from agentv.extensions.view.viewed.keeping import finish, kept_failures, kept_index, put_beside_rows
+from agentv.extensions.view.viewed.rates import IndexFacts, index_facts
 from agentv.model.run.summary import Summary
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.values import JsonObject

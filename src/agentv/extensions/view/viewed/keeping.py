@@ -14,7 +14,7 @@ import msgspec
 from agentv.app.results.listing import interrupted_in
 from agentv.extensions.view.index.case_index import CaseIndex, kept_value
 from agentv.extensions.view.viewed.appended import FileState, state_of
-from agentv.extensions.view.viewed.index_facts import save_facts
+from agentv.extensions.view.viewed.rates import save_facts
 from agentv.reports.run.failures import FailureGroup, FailureGroups
 from agentv.reports.run.trial_view import TrialView
 from agentv.store.files.directory import INDEX, VIEWED

@@ -14,9 +14,8 @@ from agentv.extensions.view.index.case_index import CaseIndex
 from agentv.extensions.view.pages.report import HtmlReport, groups_json
 from agentv.extensions.view.viewed.cases import StatusCounts, cut_of
 from agentv.extensions.view.viewed.growing import GrowingRun
-from agentv.extensions.view.viewed.index_facts import IndexFacts
 from agentv.extensions.view.viewed.keeping import interrupted_rows
-from agentv.extensions.view.viewed.rates import AssertionRate, Rate
+from agentv.extensions.view.viewed.rates import AssertionRate, IndexFacts, Rate
 from agentv.extensions.view.viewed.runs import ViewedState, name_of, state_in_views
 from agentv.model.run.runs import ListedRun
 from agentv.model.run.summary import Summary

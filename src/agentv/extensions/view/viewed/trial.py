@@ -7,10 +7,9 @@ from typing import Any
 
 from agentv.errors import UsageError
 from agentv.extensions.view.pages.whole import whole
-from agentv.extensions.view.pages.work import work_json
+from agentv.extensions.view.pages.work import shown_work, work_json
 from agentv.extensions.view.viewed.cases import NoSuchCaseError
 from agentv.extensions.view.viewed.growing import GrowingRun
-from agentv.extensions.view.viewed.shown_work import shown_work
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.values import JsonObject
 from agentv.reports.run.failures import FailedTrial
