@@ -93,8 +93,7 @@ class SequentialSampler:
     def _spend(self, result: TrialResult) -> None:
         if self._limited:
             case = _case(result.trial)
-            cost = (result.cost_usd or 0.0) + (result.judge_cost_usd or 0.0)
-            self._spent[case] = self._spent.get(case, 0.0) + cost
+            self._spent[case] = self._spent.get(case, 0.0) + (result.spent_usd or 0.0)
 
     def _too_much(self, trial: Trial) -> Failure | None:
         """Why a case gets no more samples: those that ran have cost what they may."""

@@ -101,8 +101,7 @@ class Runs:
         if outcome is None:
             return []
         summary = outcome.summary
-        costs = [cost for cost in (summary.cost_usd, summary.judge_cost_usd) if cost is not None]
-        spent = f", {money(sum(costs))}" if costs else ""
+        spent = f", {money(summary.spent_usd)}" if summary.spent_usd is not None else ""
         lines = [f"{plural(summary.cases.total, 'case')}{spent}: {shown_from(str(outcome.directory), str(Path.cwd()))}"]
         if self.noted:
             lines.append(f"{plural(self.noted, 'case')} passed with a failed check: -rP shows which")

@@ -18,7 +18,7 @@ from agentv.model.run.sequential import SequentialComparison
 from agentv.model.run.trial import SCHEMA_VERSION
 from agentv.model.suite.suite import Aggregate
 from agentv.model.values.formatting import plural
-from agentv.model.values.usage import TokenUsage
+from agentv.model.values.usage import TokenUsage, total_cost
 from agentv.model.values.values import Json
 
 Cut = Literal["fail-fast", "max-errors", "decided"]
@@ -149,6 +149,11 @@ class Summary(Struct, frozen=True):
     def is_empty_shard(self) -> bool:
         """Whether there were more shards than selected cases, and this one has none."""
         return self.partial is not None and not self.partial.trials
+
+    @property
+    def spent_usd(self) -> float | None:
+        """What all calls cost, those of judges too, US dollars; None if no price is known."""
+        return total_cost(self.cost_usd, self.judge_cost_usd)
 
     def cut_short(self, cut: Cut) -> Summary:
         """The totals of a run that ended by how its cases ended: no ordinary interval holds for it."""

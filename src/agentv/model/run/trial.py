@@ -15,7 +15,7 @@ from agentv.model.suite.workspace import Variant
 from agentv.model.values.message import Message
 from agentv.model.values.response import Attempt, Failure, TargetResponse
 from agentv.model.values.retrieved import RetrievedText
-from agentv.model.values.usage import TokenUsage
+from agentv.model.values.usage import TokenUsage, total_cost
 from agentv.model.values.values import EMPTY, JsonObject
 
 Status = Literal["passed", "failed", "errored", "skipped", "shown"]
@@ -146,3 +146,8 @@ class TrialResult(Struct, frozen=True):
     response_metadata: JsonObject = field(default=EMPTY)
     thoughts: str = ""
     finish_reason: str | None = None
+
+    @property
+    def spent_usd(self) -> float | None:
+        """What all its calls cost, those of its judges too, US dollars; None if no price is known."""
+        return total_cost(self.cost_usd, self.judge_cost_usd)

@@ -40,6 +40,12 @@ class TokenUsage(Struct, frozen=True):
         return cls(**counts)
 
 
+def total_cost(*costs: float | None) -> float | None:
+    """Return the sum of the known costs in US dollars; None if none is known."""
+    known = [cost for cost in costs if cost is not None]
+    return round(sum(known), 10) if known else None
+
+
 def _count(name: str, value: Json) -> int | None:
     if value is None:
         return None

@@ -122,21 +122,21 @@ def _wrongly(stops: EarlyStops) -> str:
 def _cost(summary: Summary) -> str:
     """Cost of targets and judges, a lower bound if a part has no price; empty if no call reported tokens or a cost."""
     unpriced = max(summary.unpriced_trials, summary.judge_unpriced_trials)
-    if summary.cost_usd is None and summary.judge_cost_usd is None:
+    if summary.spent_usd is None:
         return "cost unknown" if unpriced else ""
-    judges = summary.judge_cost_usd
     least = "at least " if unpriced else ""
-    cost = f"cost {least}{money((summary.cost_usd or 0.0) + (judges or 0.0))}"
-    of_judges = f" (including {money(judges)} for judges)" if judges else ""
-    return f"{cost}{of_judges}" + (f": prices are not known for {plural(unpriced, 'trial')}" if unpriced else "")
+    of_judges = f" (including {money(summary.judge_cost_usd)} for judges)" if summary.judge_cost_usd else ""
+    return f"cost {least}{money(summary.spent_usd)}{of_judges}" + (
+        f": prices are not known for {plural(unpriced, 'trial')}" if unpriced else ""
+    )
 
 
 def cost_of(summary: Summary) -> str:
     """Cost of targets and judges: `$0.0123`, `≥ $0.0123` if a part of it has no price; empty if unknown."""
-    if summary.cost_usd is None and summary.judge_cost_usd is None:
+    if summary.spent_usd is None:
         return ""
     least = "≥ " if summary.unpriced_trials or summary.judge_unpriced_trials else ""
-    return least + money((summary.cost_usd or 0.0) + (summary.judge_cost_usd or 0.0))
+    return least + money(summary.spent_usd)
 
 
 def _tokens(summary: Summary) -> str:

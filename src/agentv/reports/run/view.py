@@ -15,6 +15,7 @@ from agentv.model.run.events import AgentProgress, RunProgress
 from agentv.model.run.sequential import NOT_DRAWN
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.formatting import plural
+from agentv.model.values.usage import total_cost
 from agentv.reports.run.failures import FailureGroup, FailureGroups
 from agentv.reports.run.trial_view import (
     Kind,
@@ -152,8 +153,7 @@ class RunView:
             samples.add(result)
             if result.stopped is not None:
                 self.planned -= max(0, trial.repeat - len(samples.ended))
-        self._spend(result.cost_usd)
-        self._spend(result.judge_cost_usd)
+        self.cost_usd = total_cost(self.cost_usd, result.spent_usd)
         if result.status == "passed":
             self.passed += 1
             if needs_look(result):
@@ -246,7 +246,3 @@ class RunView:
                 return  # it is shown once, with the number of its trials
         if len(self._kept[kind]) < KEPT:
             self._kept[kind].append(trial_view(kind, result))
-
-    def _spend(self, cost_usd: float | None) -> None:
-        if cost_usd is not None:
-            self.cost_usd = (self.cost_usd or 0.0) + cost_usd

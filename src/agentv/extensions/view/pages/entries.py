@@ -101,7 +101,7 @@ class Entries:
             result.score,
             trial.threshold,
             round(result.duration_ms, 1),
-            spent(result),
+            result.spent_usd,
             [self.tags.of(tag) for tag in case.tags],
             [number for score in result.scores for number in (self._assertion(score), state(score))],
             teaser(result),
@@ -170,12 +170,6 @@ def _reasons(result: TrialResult) -> Iterator[str]:
     if cut is not None:
         yield cut
     yield (result.output or "")[: TEASER + 1].strip()
-
-
-def spent(result: TrialResult) -> float | None:
-    """What a trial cost in US dollars, with its judges."""
-    costs = [cost for cost in (result.cost_usd, result.judge_cost_usd) if cost is not None]
-    return round(sum(costs), 10) if costs else None
 
 
 def state(score: Score) -> int:

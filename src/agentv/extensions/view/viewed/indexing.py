@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agentv.extensions.view.index.case_entries import CaseGroup, IndexedTrial
-from agentv.extensions.view.pages.entries import spent, state, teaser
+from agentv.extensions.view.pages.entries import state, teaser
 from agentv.extensions.view.pages.whole import whole
 from agentv.model.run.cases import sample_of
 from agentv.model.run.clusters import TrialCluster, cluster_of, key_of_cluster
@@ -43,7 +43,7 @@ def indexed_trial(place: int, result: TrialResult) -> IndexedTrial:
         case.sha256[:12],
         sample_of(result),
         round(result.duration_ms, 1),
-        spent(result),
+        result.spent_usd,
         [(score.entry.shown_type, score.entry.name, state(score)) for score in result.scores],
         teaser(result),
         text_hash("\0".join(cluster_of(row))),
