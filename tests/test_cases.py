@@ -163,6 +163,8 @@ def facts(result: TrialResult) -> dict[str, Any]:
         "scored": [score.entry.name for score in result.scores],
         "asked": [{message.role: message.text} for message in result.input],
         "attempts": result.attempts,
+        "user_done": result.user_done,
+        "notes": list(result.notes),
         "passes": [score.grade.passed for score in result.scores],
         "scores": [round(score.grade.score, 4) for score in result.scores],
         "prompt": prompt_text(case.input),

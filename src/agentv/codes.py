@@ -223,8 +223,10 @@ RUNS: Mapping[str, str] = {
     "transform-failed": "The `transform` of an assertion could not be applied to the answer.",
     "unhealthy": "The `healthcheck` of a target failed, so the target was not called.",
     "unjudged-language": "The answer is in a language in which the assertion cannot tell a refusal.",
+    "unreadable-user-reply": "The reply of a simulated user is neither a message nor the end of the conversation.",
     "unreadable-verdict": "The judge's reply has no readable verdict, even after a second request.",
     "user-code-died": "The process that runs a Python function ended before the function returned.",
+    "user-ended-early": "A simulated user ended the conversation before it wrote a message, so nothing was tested.",
     "worker-lost": "The workers of a cluster that ran a trial died or became unreachable.",
     "worker-unfit": "A trial cannot run on another machine: it cannot be sent there, or something is missing there.",
     "workspace-failed": "A workspace could not be made, read, run in or kept.",
@@ -234,7 +236,7 @@ RUNS: Mapping[str, str] = {
 }
 """Why a trial, or one of its grades, is errored. `judge-X` says that the call of the judge failed with code X.
 
-`embedder-X` says the same of the call of the embedder.
+`embedder-X` and `user-X` say the same of the call of the embedder, and of the model that plays a user.
 """
 
 CODES: Mapping[str, str] = {**FILES, **RUNS}

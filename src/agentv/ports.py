@@ -142,6 +142,10 @@ class FailingTests:
     names: frozenset[str] = frozenset()
 
 
+USER = "user"
+"""In the `suite` of a request: its answer is what a simulated user says."""
+
+
 @dataclass(frozen=True, slots=True)
 class TargetRequest:
     """One call of a target.
@@ -154,7 +158,8 @@ class TargetRequest:
         expected_output: the reference answer as text, for recordings; never shown to the system under test.
         turn: which turn of its case this is, from 1; None for a case without `turns`.
         temperature: what a judge's rubric asks for; None: the target's own setting.
-        suite: whose case it is, with a hash of the environment that it sets: two suites may say the same of themselves.
+        suite: whose case it is, with a hash of the environment that it sets: two suites may say the same of themselves;
+            of a simulated user's call with `USER` and the target that it talks with.
         nonces: texts in the messages that are new for each call, such as a judge's markers.
         workspace_path: directory that an agent works in; None: the case has no workspace.
         sandbox: starts the programs of this call, confined to the workspace; None: they are started as they are.

@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from msgspec import Struct
+
 from agentv.model.run.trial import Trial, TrialResult
 from agentv.model.run.work import AgentWork
+from agentv.model.suite.conversation import UserDone
 from agentv.model.suite.tools import McpServer, ScriptedServer
 from agentv.model.suite.workspace import Network, SandboxName, Variant, WorkspaceSpec
 from agentv.model.values.activity import AgentActivity
 from agentv.model.values.changes import WorkspaceChanges
 from agentv.model.values.exchange import ModelReply, ModelRequest
+from agentv.model.values.message import Message
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.trace import ToolCallStep, Trace
+from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import JsonObject
 
 if TYPE_CHECKING:
@@ -215,6 +220,31 @@ class TrialWork(Protocol):
         ...
 
 
+class UserReply(Struct, frozen=True):
+    """What a simulated user says next, or how the conversation has ended; exactly one of the two."""
+
+    message: str = ""
+    done: UserDone | None = None
+
+
+class ConversationUser(Protocol):
+    """Who talks with the target in one trial of a case with `user`."""
+
+    @property
+    def cost_usd(self) -> float | None:
+        """What its messages cost so far, US dollars; None: unknown."""
+        ...
+
+    @property
+    def token_usage(self) -> TokenUsage | None:
+        """What its messages took so far; None: unknown."""
+        ...
+
+    async def reply(self, transcript: Sequence[Message]) -> UserReply | Failure:
+        """What it says after a transcript, the last message of which is the target's; why it says nothing."""
+        ...
+
+
 class TrialWorks(Protocol):
     """Gives the trials of a run what they have besides their calls."""
 
@@ -233,6 +263,10 @@ class TrialWorks(Protocol):
 
     def work(self, trial: Trial, workspace: Workspace | None) -> TrialWork:
         """The work of a trial that has this workspace, and whose target is not called."""
+        ...
+
+    def user(self, trial: Trial) -> ConversationUser:
+        """Who talks with the target in a trial of a case with `user`."""
         ...
 
     async def close(self) -> None:

@@ -6,7 +6,7 @@ unchanged: it is never rendered.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -30,34 +30,46 @@ from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check, Grade
 from agentv.model.run.trial import Score, Trial, TrialResult
 from agentv.model.run.verdict import combined, combined_parts
-from agentv.model.suite.conversation import Turn, answer_messages
+from agentv.model.suite.conversation import Turn, UserDone, answer_messages
 from agentv.model.values.message import Message
 from agentv.model.values.response import Attempt, Failure, TargetResponse
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import EMPTY as NO_METADATA
 from agentv.ports import TargetRequest
-from agentv.work_ports import TrialWork
+from agentv.work_ports import ConversationUser, TrialWork
 
 N = TypeVar("N", int, float)
+
+_ENDED_BY: dict[UserDone, str] = {
+    "max_turns": "the conversation reached the 'max_turns' of its user",
+    "repeated": "the user repeated its message three times, so the conversation was ended",
+    "gave_up": "the user gave up",
+}
+"""Notes on conversations that did not end with what the user wants."""
 
 _COUNTED = ("input", "output", "total", "cached", "reasoning")
 
 
 def is_conversation(trial: Trial) -> bool:
     """Whether a trial has several turns, or is part of a conversation of several cases."""
-    return bool(trial.case.turns) or trial.case.conversation_id is not None
+    return trial.case.has_turns or trial.case.conversation_id is not None
 
 
 async def run_conversation(trial: Trial, run_context: RunContext, work: TrialWork | None = None) -> TrialResult:
-    """The result of a trial with turns, or of one that continues another. Nothing is raised from here.
+    """The result of a trial with turns or a user, or of one that continues another. Nothing is raised from here.
 
     A turn without an answer ends the conversation: the trial is errored, and later turns are not sent. A turn whose
     assertions fail ends it only with `on_turn_failure: stop`: the assertions of later turns score 0. The case's own
     assertions grade the whole at the end. One workspace stays through all turns; only the case's own assertions see it.
     """
     conversation = _Conversation(trial, run_context, work)
-    for number, turn in enumerate(turns_of(trial), 1):
-        failure = None if conversation.skips(turn) else await conversation.take(turn, number)
+    number = 0
+    async for turn in conversation.turns():
+        number += 1
+        if isinstance(turn, Failure):
+            failure: Failure | None = turn
+        else:
+            failure = None if conversation.skips(turn) else await conversation.take(turn, number)
         if failure is not None:
             if work is not None:
                 await work.finish()
@@ -69,7 +81,10 @@ async def run_conversation(trial: Trial, run_context: RunContext, work: TrialWor
 
 
 def turns_of(trial: Trial) -> tuple[Turn, ...]:
-    """The questions of a trial: those of its case, or the one that its input is."""
+    """The questions of a trial that are known: those of its case, its user's first, or the one that its input is."""
+    user = trial.case.user
+    if user is not None:
+        return (Turn((Message("user", user.start),) if user.start else ()),)
     return trial.case.turns or (Turn(opening_of(trial)),)
 
 
@@ -84,12 +99,12 @@ def first_request(trial: Trial) -> TargetRequest:
     if not is_conversation(trial):
         return request_of(trial, trial.case.input)
     asked = trial.case.flow.shown(transcript_of(trial, ()), turns_of(trial)[0].input)
-    return request_of(trial, asked, 1 if trial.case.turns else None)
+    return request_of(trial, asked, 1 if trial.case.has_turns else None)
 
 
 def transcript_of(trial: Trial, answers: Iterable[TargetResponse]) -> tuple[Message, ...]:
     """The transcript of a trial and of the cases before it, given the answers to its turns."""
-    messages = [*trial.history, *(opening_of(trial) if trial.case.turns else ())]
+    messages = [*trial.history, *(opening_of(trial) if trial.case.has_turns else ())]
     for turn, answer in zip(turns_of(trial), answers, strict=False):
         messages += turn.input
         messages += answer_messages(answer, messages)
@@ -106,6 +121,8 @@ class _Conversation:
         parts: the grades of each turn, and of the case.
         retries: calls that gave no answer and were made again.
         calls: how often it was called beside these.
+        user: talks with the target, once it was asked for; None: the case has none.
+        done: how the conversation with it ended.
         failed: the turn after which no other is sent; None: none yet.
     """
 
@@ -118,6 +135,8 @@ class _Conversation:
     parts: list[tuple[Score, ...]] = field(default_factory=list)
     retries: list[Attempt] = field(default_factory=list)
     calls: int = 0
+    user: ConversationUser | None = None
+    done: UserDone | None = None
     failed: int | None = None
     _unanswered_ms: float = 0.0
 
@@ -126,7 +145,23 @@ class _Conversation:
 
     @property
     def _several(self) -> bool:
-        return bool(self.trial.case.turns)
+        return self.trial.case.has_turns
+
+    async def turns(self) -> AsyncIterator[Turn | Failure]:
+        """The questions: those of the case, or what its user says until it is done; a Failure if it cannot go on."""
+        if self.trial.case.user is None:
+            for turn in turns_of(self.trial):
+                yield turn
+            return
+        self.user = self.run_context.works.user(self.trial)
+        while self.done is None:
+            reply = await self.user.reply(self.transcript)
+            if isinstance(reply, Failure):
+                yield reply
+                return
+            self.done = reply.done
+            if reply.done is None:
+                yield Turn((Message("user", reply.message),))
 
     async def take(self, turn: Turn, number: int) -> Failure | None:
         """Send a turn, keep and grade the answer; a Failure if no answer came."""
@@ -236,9 +271,20 @@ class _Conversation:
             answer = structs.replace(answer, cost_usd=cost, token_usage=usage, earlier=not fresh)
         scores = tuple(score for part in self.parts for score in part)
         made = result_of(self.trial, self.run_context, took, answer, scores, error=error)
-        made = self._aggregated(made)
+        made = self._aggregated(made) if self.user is None else self._with_user(made, self.user)
         attempts, retries = self.calls + len(self.retries), tuple(self.retries)
         return structs.replace(made, input=self.sent, turns=tuple(self.answers), attempts=attempts, retries=retries)
+
+    def _with_user(self, made: TrialResult, user: ConversationUser) -> TrialResult:
+        """The result with how the conversation with a user ended, and what the user took."""
+        note = _ENDED_BY.get(self.done or "achieved")
+        return structs.replace(
+            made,
+            user_done=self.done,
+            user_cost_usd=user.cost_usd,
+            user_token_usage=user.token_usage,
+            notes=(*made.notes, note) if note is not None else made.notes,
+        )
 
     def _aggregated(self, made: TrialResult) -> TrialResult:
         """The result with the score that the case makes of those of its turns."""

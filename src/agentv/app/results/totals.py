@@ -28,7 +28,9 @@ _LARGE = 8_000_000
 _NOT_IN_ROWS = ("duration_ms", "processes", "budget", "against", "held_back", "judges", "gates")
 """Values that cannot be computed from rows."""
 
-_SPENT = ("cost_usd", "token_usage", "unpriced_trials", "judge_cost_usd", "judge_token_usage", "judge_unpriced_trials")
+_SPENT = tuple(
+    f"{whose}{what}" for whose in ("", "judge_", "user_") for what in ("cost_usd", "token_usage", "unpriced_trials")
+)
 """Values that include replaced rows, which are not pushed."""
 
 

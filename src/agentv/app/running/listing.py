@@ -15,6 +15,7 @@ from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.suite import Case, Suite, TargetSpec
 from agentv.model.suite.workspace import Variant
 from agentv.model.values.hashes import NumberedHashes, text_hash
+from agentv.model.values.usage import total_cost
 from agentv.registry.fields import DeclaredAssertion
 from agentv.store.files.directory import INDEX, results_directory
 from agentv.store.rows.reading import finished_keys, read_rows
@@ -155,7 +156,8 @@ def _means_of(index: Path) -> dict[tuple[str, str], float]:
     try:
         for row in islice(read_rows(index), ROWS):
             if row.cost_usd is not None:
-                spent[row.suite, row.target].append(row.cost_usd + (row.judge_cost_usd or 0.0))
+                cost = total_cost(row.cost_usd, row.judge_cost_usd, row.user_cost_usd)
+                spent[row.suite, row.target].append(cost or 0.0)
     except (StoreError, OSError):
         return {}  # an estimate is no reason to refuse; who opens that run says what is wrong with it
     return {key: sum(costs) / len(costs) for key, costs in spent.items()}

@@ -340,7 +340,7 @@ class Unpriced:
 
     def __init__(self) -> None:
         self._models: dict[str, None] = {}
-        self._trials = {"cost_usd": 0, "judge_cost_usd": 0}
+        self._trials = {"cost_usd": 0, "judge_cost_usd": 0, "user_cost_usd": 0}
 
     def add(self, result: TrialResult) -> None:
         """Add one finished trial."""
@@ -349,6 +349,8 @@ class Unpriced:
             self._count("cost_usd", result.trial.target)
         if result.judge_cost_usd is None and result.judge_token_usage is not None:
             self._count("judge_cost_usd", *_judges_of(result.trial))
+        if result.user_cost_usd is None and result.user_token_usage is not None and result.trial.user_model is not None:
+            self._count("user_cost_usd", result.trial.user_model)
 
     def _count(self, key: str, *specs: TargetSpec) -> None:
         self._trials[key] += 1

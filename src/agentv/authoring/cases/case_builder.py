@@ -36,7 +36,7 @@ from agentv.authoring.source.report import Report, Result
 from agentv.model.suite.assertion import DEFAULTS, AssertionEntry, AssertionSettings, Transform
 from agentv.model.suite.conversation import PLAIN, Aggregation, Dependency, Flow, Turn
 from agentv.model.suite.grader_files import GraderFiles
-from agentv.model.suite.suite import Case, TargetSpec
+from agentv.model.suite.suite import Case, SimulatedUser, TargetSpec
 from agentv.model.suite.workspace import NO_WORK_LIMITS, WorkLimits, WorkspaceSpec
 from agentv.model.values.message import Message
 from agentv.model.values.values import Json, JsonObject
@@ -141,7 +141,7 @@ class CaseBuilder:
         own = read_options(keys.options, "a case", reading)
         options = own.over(context.defaults.options)
         reading = reading.with_rubric(options.rubric)
-        turns = self._turns.read(case, reading) if case.has_turns else ()
+        turns = self._turns.read(case, reading) if case.scripted else ()
         entries = self._assertions.read(case, criteria.value, turns, reading, shared=not own.rubric)
         expected, registry = keys.expected_output, context.registry
         judge = keys.judge if keys.judge is not None else options.judge
@@ -197,6 +197,9 @@ class CaseBuilder:
         turns = parts.turns or ()
         facts: tuple[Any, ...]
         facts = (keys.id, messages, parts.reference, parts.criteria, parts.variables, metadata, threshold, repeat)
+        user = self._user(case, parts, reading)
+        if user is not None:
+            facts = (*facts, user.facts())
         if turns or keys.conversation_id is not None:
             facts = (*facts, keys.conversation_id, preamble, *turn_facts(turns))
         if flow != PLAIN:
@@ -250,8 +253,29 @@ class CaseBuilder:
             workspace=workspace,
             tools=tools,
             limits=limits,
+            user=user,
             solution=None if keys.solution is None or work is None else work.reader.solution(keys, reading),
         )
+
+    def _user(self, case: WrittenCase, parts: _Parts, reading: Reading) -> SimulatedUser | None:
+        """Who talks with the target of a case; None where nobody does."""
+        keys, defaults, work = case.keys, self._context.defaults, self._context.work
+        if keys.user is None or work is None:
+            return None
+        given = {"turns": keys.turns, "mode": keys.mode, "conversation_id": keys.conversation_id}
+        shared = {"prompt": defaults.prompt, "prompts": defaults.prompts or None}
+        beside = next((key for key, value in (given | shared).items() if value is not None), None)
+        if beside is not None:
+            owner = "the suite" if beside in shared else "it"
+            message = f"a case with 'user' asks its own questions, but {owner} has '{beside}' as well"
+            reading.report.error("bad-turn", keys.user, message, hint="keep one of them")
+            return None
+        user = work.reader.user(keys.user, reading, self._context.registry)
+        if user is not None and user.model is not None:
+            self._notes.users.setdefault(user.model.name, user.model)
+        elif user is not None and not user.function and parts.judge is None:
+            self._notes.judging.ask(span_of(keys.user.at))
+        return user
 
     def _workspace(self, keys: AuthoredCase, reading: Reading) -> WorkspaceSpec | None:
         """What the agent of a case works in; None where it has no workspace."""
@@ -318,10 +342,10 @@ def check_attachments(
 
 def check_abilities(case: Case, targets: tuple[TargetSpec, ...], node: Node, report: Report) -> None:
     """Report a case whose tools or turns a target cannot have: once for each target."""
-    for spec in targets if case.tools or case.turns else ():
+    for spec in targets if case.tools or case.has_turns else ():
         settings = spec.settings
         if isinstance(settings, ProviderSettings):
-            why = settings.refuses_case(tools=bool(case.tools), turns=bool(case.turns))
+            why = settings.refuses_case(tools=bool(case.tools), turns=case.has_turns)
             if why is not None:
                 report.error("bad-value", node, f"target '{spec.name}' {why}")
 

@@ -93,6 +93,7 @@ class CaseNotes(Struct):
         seen: there is a case, valid or not.
         invalid: ids of the invalid cases → their positions.
         lost: a case is invalid and its id cannot be read.
+        users: models that play simulated users, by name.
         sandboxes, existing: named by the workspaces of cases.
     """
 
@@ -104,6 +105,7 @@ class CaseNotes(Struct):
     seen: bool = False
     invalid: dict[str, list[Span]] = field(default_factory=dict)
     lost: bool = False
+    users: dict[str, TargetSpec] = field(default_factory=dict)
     sandboxes: set[tuple[tuple[SandboxName, ...], Network]] = field(default_factory=set)
     existing: set[str] = field(default_factory=set)
 

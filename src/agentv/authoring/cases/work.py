@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from agentv.authoring.fields.reading import Reading
     from agentv.authoring.fields.schema import AuthoredCase
     from agentv.authoring.source.report import Report
-    from agentv.model.suite.suite import Case, TargetSpec
+    from agentv.authoring.targets.registry import TargetRegistry
+    from agentv.model.suite.suite import Case, SimulatedUser, TargetSpec
     from agentv.model.suite.tools import ScriptedServer
     from agentv.model.suite.workspace import Solution, Variant, WorkspaceSpec
 
@@ -35,6 +36,10 @@ class WorkReader(Protocol):
 
     def tools(self, case: AuthoredCase, reading: Reading) -> tuple[ScriptedServer, ...]:
         """The scripted tools of a case."""
+        ...
+
+    def user(self, node: Node, reading: Reading, registry: TargetRegistry) -> SimulatedUser | None:
+        """The simulated user of a case; None: it is wrong, which is reported."""
         ...
 
     def solution(self, case: AuthoredCase, reading: Reading) -> Solution | None:

@@ -41,13 +41,19 @@ class WrittenCase(Struct, frozen=True):
 
     @property
     def has_turns(self) -> bool:
-        """Whether it has several turns, or the key for them."""
+        """Whether it has several turns, or a key for them."""
+        return self.scripted or self.keys.user is not None
+
+    @property
+    def scripted(self) -> bool:
+        """Whether its turns are written down, or the key for them."""
         return self.keys.turns is not None or self.keys.mode is not None
 
     def check_flow(self, report: Report) -> None:
         """Report keys about turns in a case that has none."""
         for key in ("aggregation", "on_turn_failure", "window_size"):
-            if getattr(self.keys, key) is not None and not self.has_turns and "turns" not in self.not_missing:
+            asked = self.has_turns if key == "window_size" else self.scripted
+            if getattr(self.keys, key) is not None and not asked and "turns" not in self.not_missing:
                 report.error("bad-value", self.translated.map.keys[key], f"'{key}' needs 'turns'")
 
 

@@ -277,6 +277,7 @@ class AuthoredCase(Declared):
         Unread, Doc("a patch, files or commands that make the case pass, for `agentv check --oracle`")
     ] = None
     tools: Annotated[Unread, Doc("scripted MCP tools for agents; overrides the suite's tool by tool")] = None
+    user: Annotated[Unread, Doc("a simulated user that talks with the target; text is its goal")] = None
     depends_on: Annotated[Unread, Doc("the id of a case that must pass first, or a list of ids")] = None
     on_dependency_failure: Annotated[
         Literal["skip", "fail", "run"] | None,

@@ -137,7 +137,7 @@ def _targets_file(words: Vocabulary) -> _Document:
     named: Schema = {"if": BY_ID, "then": needed([[key for key in spelled if key != "id"]]), "else": needed([spelled])}
     entry = {"allOf": [{"$ref": "#/$defs/inline-target"}, named]}
     listed: Schema = {"type": "array", "items": entry}
-    names = {"target": NAME, "provider": NAME, "judge": NAME, "grader": NAME}
+    names = dict.fromkeys(("target", "provider", "judge", "grader", "user"), NAME)
     defaults = {"type": "object", "properties": names, "additionalProperties": False}
     file: Schema = {
         "type": "object",

@@ -82,7 +82,7 @@ class SuiteBuilder:
         if not request.for_run or needed or suite.judge is not None:  # a judge that cannot be read might embed
             judging.need_embedder(suite, judges, reading, severity)
         judging.need_comparison_group(suite, reading, for_run=request.for_run, flagged=self._targets_win)
-        called = (*self._called_targets(), *judging.used(suite, judges))
+        called = (*self._called_targets(), *judging.used(suite, judges), *notes.users.values())
         if request.for_run and not request.asks_targets:
             self._warn_unset(suite.targets)
         report_missing(called, reading, asks=request.for_run and request.asks)

@@ -218,6 +218,7 @@ CASE = Spellings(
             "sandbox",
             "environment",
             "tools",
+            "user",
             "max_turns",
             "max_tool_calls",
             "on_limit",

@@ -35,7 +35,7 @@ from agentv.registry.types import Provider
 _FILES = ("targets.yaml", "targets.yml", "providers.yaml", "providers.yml")
 _LISTS = ("targets", "providers")
 _SCHEMA = frozenset({"$schema", "schema"})
-_ROLES = {"target": ("target", "provider"), "judge": ("judge", "grader")}
+_ROLES = {"target": ("target", "provider"), "judge": ("judge", "grader"), "user": ("user",)}
 """What a project sets a default for, and the keys that say it; the first is the canonical one."""
 
 
@@ -144,11 +144,12 @@ def _fill_defaults(registry: TargetRegistry, defaults: Node | None, reading: Rea
     known = [key for keys in _ROLES.values() for key in keys]
     for key, node in defaults.items.items():
         if key not in known:
-            reading.unknown_key(key, defaults, ("target", "judge"), "'defaults'")
+            reading.unknown_key(key, defaults, tuple(_ROLES), "'defaults'")
         elif not isinstance(node, Scalar) or not isinstance(node.value, str):
             reading.report.error("bad-value", node, f"'{key}' must be the name of a target, found {kind_of(node)}")
     registry.default_target = one_default("target", _texts(defaults, "target"), registry.default_target, reading)
     registry.default_judge = one_default("judge", _texts(defaults, "judge"), registry.default_judge, reading)
+    registry.default_user = one_default("user", _texts(defaults, "user"), registry.default_user, reading)
 
 
 def _texts(defaults: MapNode, role: str) -> list[Scalar]:

@@ -65,7 +65,7 @@ class TargetRegistry(Struct):
 
     Attributes:
         path: the `targets.yaml` in force, else the `providers.yaml`; None where there is none.
-        default_target, default_judge: names from its `defaults`.
+        default_target, default_judge, default_user: names from its `defaults`.
         retry: of the suite; what a target says of it wins.
         default_provider: of a name that means nothing else, which is the id of a model; None: there is none.
     """
@@ -74,6 +74,7 @@ class TargetRegistry(Struct):
     path: str | None = None
     default_target: Scalar | None = None
     default_judge: Scalar | None = None
+    default_user: Scalar | None = None
     retry: Retry = DEFAULT_RETRY
     default_provider: str | None = None
     _entries: dict[str, MapNode] = field(default_factory=dict)

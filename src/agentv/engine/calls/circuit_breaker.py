@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable, Iterator
 from typing import Final
 
@@ -80,12 +81,14 @@ def is_unaffordable(failure: Failure | None) -> bool:
 
 
 def _is(failure: Failure | None, code: str) -> bool:
-    return failure is not None and failure.code.removeprefix("judge-").removeprefix("embedder-") == code
+    return failure is not None and re.sub(r"^(judge|embedder|user)-", "", failure.code) == code
 
 
 def judges_of(trial: Trial) -> Iterator[TargetSpec]:
-    """The judges that a trial's assertions ask."""
+    """The judges that a trial's assertions ask, and the model that plays its user."""
     case = trial.case
+    if trial.user_model is not None:
+        yield trial.user_model
     for entry in _all((*case.assertions, *(one for turn in case.turns for one in turn.assertions))):
         if getattr(entry.assertion, "needs_judge", False):
             spec = trial.judge_called(getattr(entry.assertion, "judge", None))

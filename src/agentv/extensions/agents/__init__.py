@@ -58,6 +58,7 @@ CASE_KEYS = {
     "environment": "agentv.extensions.agents.authoring.json_schema:ENVIRONMENT",
     "tools": "agentv.extensions.agents.authoring.json_schema:TOOLS",
     "solution": "agentv.extensions.agents.authoring.json_schema:SOLUTION",
+    "user": "agentv.extensions.agents.authoring.json_schema:USER",
     "limits": "agentv.authoring.fields.schema:AuthoredLimits",
 }
 

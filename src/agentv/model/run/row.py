@@ -5,7 +5,8 @@ argument is the value for rows of older versions, which lack it. Other keys are 
 default. Totals are computed from rows alone, and so are views.
 
 `input` and `output` of a conversation are its transcript; `turns` are the answers to its calls. `metadata` is the
-case's, which a target cannot change; `response_metadata` is what a target reports beside its answer.
+case's, which a target cannot change; `response_metadata` is what a target reports beside its answer. `user_done` says
+how a conversation with a simulated user ended; that user's calls cost `user_cost_usd`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from agentv.model.run.cases import RequiredGrade
 from agentv.model.run.grade import TOLERANCE, AskedJudge, Check
 from agentv.model.run.sampling import SamplingStop
 from agentv.model.run.trial import SCHEMA_VERSION, Status
+from agentv.model.suite.conversation import UserDone
 from agentv.model.suite.suite import DEFAULT_THRESHOLD, Aggregate
 from agentv.model.suite.workspace import SandboxName
 from agentv.model.values.response import Attempt
@@ -140,6 +142,9 @@ class Row(Struct, gc=False, omit_defaults=True, kw_only=True):
     context: Sequence[Any] = ()
     response_metadata: Mapping[str, Any] = EMPTY
     thoughts: str = ""
+    user_done: UserDone | None = None
+    user_cost_usd: float | None = None
+    user_token_usage: TokenUsage | None = None
 
     @property
     def gates(self) -> tuple[RequiredGrade, ...]:

@@ -84,8 +84,9 @@ class Summary(Struct, frozen=True):
         mean_score: the mean over cases of the mean score of their judged samples; None where none was judged, and where
             samples of a case could end early. So it is in each group.
         mean_score_interval: its 95 % interval, by the same clusters.
-        cost_usd, judge_cost_usd: US dollars; None where no call said its price.
-        token_usage, judge_token_usage: of the targets, and apart from them of the judges.
+        cost_usd, judge_cost_usd, user_cost_usd: of targets, judges and simulated users, US dollars; None where no call
+            said its price.
+        token_usage, judge_token_usage, user_token_usage: of the same.
         budget: what became of it; None: there was none.
         against: what the run shows against an earlier one, where it was to end when that is decided; None: it was not.
         cut: what ended the run by how its cases ended, before all of them ran; no interval of its rates holds then.
@@ -93,7 +94,8 @@ class Summary(Struct, frozen=True):
         partial: which part of the suites ran; None: all of them.
         duration_ms: of all processes of the run together, without the time between them.
         processes: how many there were: 1, and one more each time that it was resumed.
-        unpriced_trials, judge_unpriced_trials: trials whose calls reported tokens but no price; the costs exclude them.
+        unpriced_trials, judge_unpriced_trials, user_unpriced_trials: trials whose calls reported tokens but no price;
+            the costs exclude them.
         matrix: targets, prompts and variants side by side; None: there is one of each.
         samples: totals of the cases with several samples, without those whose samples may end early; None if no case
             has several.
@@ -144,6 +146,9 @@ class Summary(Struct, frozen=True):
     judges: tuple[str, ...] = ()
     gates: tuple[GateResult, ...] = ()
     corrected: CorrectedRates | None = None
+    user_cost_usd: float | None = None
+    user_token_usage: TokenUsage | None = None
+    user_unpriced_trials: int = 0
 
     @property
     def is_empty_shard(self) -> bool:
@@ -152,8 +157,13 @@ class Summary(Struct, frozen=True):
 
     @property
     def spent_usd(self) -> float | None:
-        """What all calls cost, those of judges too, US dollars; None if no price is known."""
-        return total_cost(self.cost_usd, self.judge_cost_usd)
+        """What all calls cost, those of judges and users too, US dollars; None if no price is known."""
+        return total_cost(self.cost_usd, self.judge_cost_usd, self.user_cost_usd)
+
+    @property
+    def unpriced(self) -> int:
+        """How many trials have calls without a price, at least."""
+        return max(self.unpriced_trials, self.judge_unpriced_trials, self.user_unpriced_trials)
 
     def cut_short(self, cut: Cut) -> Summary:
         """The totals of a run that ended by how its cases ended: no ordinary interval holds for it."""
@@ -170,7 +180,7 @@ class Summary(Struct, frozen=True):
     def as_json(self) -> dict[str, Json]:
         """The object of `summary.json`, always with its keys in the same order; some only where they are known."""
         found = to_builtins(self)
-        for name in ("held_back", "judges", "gates", "by_variant"):
+        for name in ("held_back", "judges", "gates", "by_variant", "user_unpriced_trials"):
             if not found[name]:
                 del found[name]
         for name in (
@@ -183,6 +193,8 @@ class Summary(Struct, frozen=True):
             "matrix",
             "partial",
             "corrected",
+            "user_cost_usd",
+            "user_token_usage",
         ):
             if found[name] is None:
                 del found[name]

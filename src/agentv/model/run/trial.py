@@ -10,6 +10,7 @@ from agentv.model.run.grade import Grade
 from agentv.model.run.sampling import SamplingStop
 from agentv.model.run.work import AgentWork, StoredWork
 from agentv.model.suite.assertion import AssertionEntry
+from agentv.model.suite.conversation import UserDone
 from agentv.model.suite.suite import Aggregate, Case, Suite, TargetSpec
 from agentv.model.suite.workspace import Variant
 from agentv.model.values.message import Message
@@ -77,6 +78,12 @@ class Trial(Struct, frozen=True):
         return None if self.variant is None else self.variant.name
 
     @property
+    def user_model(self) -> TargetSpec | None:
+        """The model that its simulated user is played by; None: it has no user, or a function plays it."""
+        user = self.case.user
+        return None if user is None or user.function else user.model or self.judge
+
+    @property
     def in_turn(self) -> bool:
         """Whether it runs after the sample of its case before it, which decides whether it does."""
         return self.alpha is not None or self.cost_limit_usd is not None
@@ -113,6 +120,8 @@ class TrialResult(Struct, frozen=True):
         reused: the answers were there before: another run, a cassette or the cache gave them, or an older row of this
             run has them; nobody was paid.
         judge_cost_usd, judge_token_usage: what its judges took, apart from the target's `cost_usd` and `token_usage`.
+        user_done: how the conversation with a simulated user ended; None: it has none, or it is errored.
+        user_cost_usd, user_token_usage: what that user took.
         notes: what is noteworthy of its model calls, such as that the agent counts them differently.
         context, response_metadata: what the target's reply says besides its output.
         thoughts: the block that began the answer and was not graded.
@@ -146,8 +155,11 @@ class TrialResult(Struct, frozen=True):
     response_metadata: JsonObject = field(default=EMPTY)
     thoughts: str = ""
     finish_reason: str | None = None
+    user_done: UserDone | None = None
+    user_cost_usd: float | None = None
+    user_token_usage: TokenUsage | None = None
 
     @property
     def spent_usd(self) -> float | None:
-        """What all its calls cost, those of its judges too, US dollars; None if no price is known."""
-        return total_cost(self.cost_usd, self.judge_cost_usd)
+        """What all its calls cost, also those of judges and users, US dollars; None if no price is known."""
+        return total_cost(self.cost_usd, self.judge_cost_usd, self.user_cost_usd)

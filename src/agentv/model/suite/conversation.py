@@ -33,6 +33,8 @@ class Turn(Struct, frozen=True):
 Aggregation = Literal["mean", "min", "max"]
 OnTurnFailure = Literal["continue", "stop"]
 OnDependencyFailure = Literal["skip", "fail", "run"]
+UserDone = Literal["achieved", "gave_up", "max_turns", "repeated"]
+"""How a conversation with a simulated user ended: by its word, at its limit, or since it repeated itself."""
 
 
 class Flow(Struct, frozen=True):

@@ -185,6 +185,34 @@ class JudgeMinimums(Struct, frozen=True):
     tnr: float | None = None
 
 
+class SimulatedUser(Struct, frozen=True):
+    """Who talks with the target in a case, instead of questions that are written down.
+
+    Attributes:
+        goal, persona: what it wants, and how it behaves.
+        knows: facts that it gives when asked.
+        start: its first message; empty: it writes that one, too.
+        max_turns: how many messages it writes at most.
+        model: writes them; None: the judge in force, unless `function` is set.
+        function: `file.py:name` that writes them instead, absolute; empty: none.
+        sha256: of the function's code.
+    """
+
+    goal: str = ""
+    persona: str = ""
+    knows: JsonObject = field(default=EMPTY)
+    start: str = ""
+    max_turns: int = 10
+    model: TargetSpec | None = None
+    function: str = ""
+    sha256: str = ""
+
+    def facts(self) -> tuple[object, ...]:
+        """What determines its part of a conversation, beside the judge in force."""
+        model = self.model and (self.model.name, self.model.fingerprint)
+        return (self.goal, self.persona, self.knows, self.start, self.max_turns, model, self.function, self.sha256)
+
+
 class Case(Struct, frozen=True):
     """One test in a suite.
 
@@ -210,6 +238,7 @@ class Case(Struct, frozen=True):
         tools: scripted MCP servers, one instance of each for a trial.
         solution: what makes the case pass; it determines no outcome, and no key.
         limits: how much its agent may do.
+        user: talks with the target, after `input`; None: `input` or `turns` are the questions.
         position: its place in the suite, from 1, that it has with each prompt; 0: unknown. A plan sets it.
     """
 
@@ -246,7 +275,13 @@ class Case(Struct, frozen=True):
     tools: tuple[ScriptedServer, ...] = ()
     solution: Solution | None = None
     limits: WorkLimits = NO_WORK_LIMITS
+    user: SimulatedUser | None = None
     position: int = 0
+
+    @property
+    def has_turns(self) -> bool:
+        """Whether its target is asked several questions, after what `input` says."""
+        return bool(self.turns) or self.user is not None
 
 
 class Cases(Protocol):

@@ -11,14 +11,14 @@ from agentv.model.run.group_totals import Counts
 from agentv.model.run.runs import ListedRun
 from agentv.model.run.trial import Score, TrialResult
 from agentv.model.run.work import StoredWork
-from agentv.model.values.formatting import duration, money, plural
+from agentv.model.values.formatting import duration, plural
 from agentv.model.values.message import Message, ToolCall, reference_text
 from agentv.model.values.usage import TokenUsage
 from agentv.reports.commands.columns import paint
 from agentv.reports.commands.runs import what_of
 from agentv.reports.run.formatting import STATUS_WORDS
 from agentv.reports.run.totals import outcomes, totals
-from agentv.reports.run.trial_view import cut_words, needed
+from agentv.reports.run.trial_view import costs_of, cut_words, needed
 from agentv.reports.text.escaping import TAB, apart, one_line, safe
 from agentv.reports.text.paths import shown_from
 from agentv.reports.text.text_diff import compared
@@ -126,10 +126,7 @@ def _facts(result: TrialResult, options: ShowOptions) -> Iterator[str]:
     if trial.case.tags:
         yield f"tags {' '.join(one_line(tag, NAME) for tag in trial.case.tags)}"
     yield duration(result.duration_ms)
-    if result.cost_usd is not None:
-        yield money(result.cost_usd)
-    if result.judge_cost_usd is not None:
-        yield f"judges {money(result.judge_cost_usd)}"
+    yield from costs_of(result)
     if result.token_usage is not None:
         yield _tokens(result.token_usage)
     if result.attempts > 1:

@@ -193,6 +193,8 @@ COLUMNS: Mapping[str, Callable[[TrialResult, str], Cell]] = {
     "output_tokens": lambda result, _: _usage(result).output,
     "cost_usd": lambda result, _: result.cost_usd,
     "judge_cost_usd": lambda result, _: result.judge_cost_usd,
+    "user_cost_usd": lambda result, _: result.user_cost_usd,
+    "user_done": lambda result, _: result.user_done,
     "reused": lambda result, _: "true" if result.reused else "",
     "tags": lambda result, _: ", ".join(result.trial.case.tags),
     "metadata": lambda result, _: _json(result.metadata) if result.metadata else "",

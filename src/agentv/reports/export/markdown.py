@@ -165,11 +165,10 @@ def _count_left(page: _MarkdownPage, number: int, what: str) -> None:
 
 def _totals_sentence(summary: Summary) -> str:
     """The totals as a sentence."""
-    unpriced = summary.unpriced_trials or summary.judge_unpriced_trials
-    spent, cost = summary.spent_usd, "cost unknown" if unpriced else ""
+    spent, cost = summary.spent_usd, "cost unknown" if summary.unpriced else ""
     if spent is not None:
         shown = money(spent).replace("$", r"\$").replace("<", r"\<")
-        cost = f"cost {'at least ' if unpriced else ''}{shown}"
+        cost = f"cost {'at least ' if summary.unpriced else ''}{shown}"
     took = duration(summary.duration_ms) if summary.duration_ms else ""  # nobody timed a run that was killed
     ended = ", ".join(one for one in (cost, took) if one)
     if summary.pass_rate is None:

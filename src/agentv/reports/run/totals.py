@@ -120,13 +120,15 @@ def _wrongly(stops: EarlyStops) -> str:
 
 
 def _cost(summary: Summary) -> str:
-    """Cost of targets and judges, a lower bound if a part has no price; empty if no call reported tokens or a cost."""
-    unpriced = max(summary.unpriced_trials, summary.judge_unpriced_trials)
+    """Return what all calls cost, a lower bound if a part has no price; empty if no call reported tokens or a cost."""
+    unpriced = summary.unpriced
     if summary.spent_usd is None:
         return "cost unknown" if unpriced else ""
     least = "at least " if unpriced else ""
-    of_judges = f" (including {money(summary.judge_cost_usd)} for judges)" if summary.judge_cost_usd else ""
-    return f"cost {least}{money(summary.spent_usd)}{of_judges}" + (
+    others = {"judges": summary.judge_cost_usd, "simulated users": summary.user_cost_usd}
+    parts = " and ".join(f"{money(cost)} for {whose}" for whose, cost in others.items() if cost)
+    included = f" (including {parts})" if parts else ""
+    return f"cost {least}{money(summary.spent_usd)}{included}" + (
         f": prices are not known for {plural(unpriced, 'trial')}" if unpriced else ""
     )
 
@@ -135,7 +137,7 @@ def cost_of(summary: Summary) -> str:
     """Cost of targets and judges: `$0.0123`, `≥ $0.0123` if a part of it has no price; empty if unknown."""
     if summary.spent_usd is None:
         return ""
-    least = "≥ " if summary.unpriced_trials or summary.judge_unpriced_trials else ""
+    least = "≥ " if summary.unpriced else ""
     return least + money(summary.spent_usd)
 
 

@@ -13,6 +13,7 @@ from agentv.model.run.verdict import passes_gate
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.suite import Aggregate
 from agentv.model.values.finish_reasons import is_cut
+from agentv.model.values.formatting import money
 from agentv.model.values.response import Failure
 from agentv.model.values.span import Span
 from agentv.reports.text.escaping import apart
@@ -180,6 +181,17 @@ def low_finding(score: Score) -> Finding:
 def needed(grade: Grade) -> str | None:
     """`needs 0.50`, where a grade passes at some score."""
     return None if grade.needs is None else f"needs {apart(grade.score, grade.needs)[1]}"
+
+
+def costs_of(result: TrialResult) -> Iterator[str]:
+    """Return what a trial cost: its target, then its judges and its simulated user, each if it is known."""
+    for whose, cost in (
+        ("", result.cost_usd),
+        ("judges ", result.judge_cost_usd),
+        ("simulated user ", result.user_cost_usd),
+    ):
+        if cost is not None:
+            yield f"{whose}{money(cost)}"
 
 
 def cut_words(result: TrialResult) -> str | None:

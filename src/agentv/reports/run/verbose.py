@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agentv.model.run.trial import TrialResult
-from agentv.model.values.formatting import duration, money
+from agentv.model.values.formatting import duration
 from agentv.model.values.response import Attempt
 from agentv.reports.run.formatting import LONGEST, STATUS_WORDS, label, reason
 from agentv.reports.run.plain import finding_line
-from agentv.reports.run.trial_view import Kind, TrialView, trial_view
+from agentv.reports.run.trial_view import Kind, TrialView, costs_of, trial_view
 from agentv.reports.text.escaping import one_line
 
 _BRIEF_MS = 100
@@ -45,16 +45,9 @@ def _facts(result: TrialResult, trial: TrialView) -> Iterator[str]:
     if result.error is not None and trial.score is not None:
         yield f"score {trial.score:.2f}"
     yield _took(result.duration_ms)
-    yield from _costs(result)
+    yield from costs_of(result)
     if result.reused:
         yield "reused from an earlier run or a recording"
-
-
-def _costs(result: TrialResult) -> Iterator[str]:
-    if result.cost_usd is not None:
-        yield money(result.cost_usd)
-    if result.judge_cost_usd is not None:
-        yield f"judges {money(result.judge_cost_usd)}"
 
 
 def _retry(tried: int, attempt: Attempt) -> str:

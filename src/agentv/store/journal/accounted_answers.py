@@ -15,7 +15,7 @@ from contextlib import suppress
 
 from agentv.model.run.budget import Amount
 from agentv.model.run.row import Row
-from agentv.ports import Call
+from agentv.ports import USER, Call
 from agentv.store.journal.journal_reader import JournalReader, amount_of
 from agentv.store.rows.reading import row_in
 
@@ -89,4 +89,6 @@ def _trial_of(call: Call) -> tuple[str | int | None, ...]:
     request = call.request
     if request.nonces:  # only judges are asked with texts that are new for each call
         return (request.case_id,)
-    return (request.suite.partition("\0")[0], request.case_id, call.target, request.prompt_id, request.sample)
+    suite, *about = request.suite.split("\0")
+    target = about[-1] if about[:1] == [USER] else call.target
+    return (suite, request.case_id, target, request.prompt_id, request.sample)

@@ -114,6 +114,9 @@ def _result(row: Row, root: str) -> TrialResult:
         finish_reason=row.finish_reason,
         stopped=row.stopped,
         stored=_stored(row),
+        user_done=row.user_done,
+        user_cost_usd=row.user_cost_usd,
+        user_token_usage=row.user_token_usage,
     )
 
 

@@ -83,6 +83,9 @@ def row_of(result: TrialResult, places: RelativePaths) -> Row:
         context=context_json(result.context) or (),
         response_metadata=result.response_metadata or EMPTY,
         thoughts=result.thoughts or "",
+        user_done=result.user_done,
+        user_cost_usd=result.user_cost_usd,
+        user_token_usage=result.user_token_usage,
         **(asdict(result.stored) if result.stored is not None else {}),
     )
 

@@ -1,4 +1,4 @@
-"""What calls cost: of targets, and apart from them of judges, for each combination of target, prompt and variant."""
+"""What calls cost, of targets, judges and simulated users, for each combination of target, prompt and variant."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ class Spent:
     def __init__(self) -> None:
         self.targets = Spending()
         self.judges = Spending()
+        self.users = Spending()
         self.reused = 0
 
     def add(self, row: Row) -> None:
@@ -32,11 +33,13 @@ class Spent:
         else:
             self.targets.add(row.cost_usd, row.token_usage)
         self.judges.add(row.judge_cost_usd, row.judge_token_usage)
+        self.users.add(row.user_cost_usd, row.user_token_usage)
 
     def merge(self, other: Spent) -> None:
         """Take in other rows."""
         self.targets.merge(other.targets)
         self.judges.merge(other.judges)
+        self.users.merge(other.users)
         self.reused += other.reused
 
 

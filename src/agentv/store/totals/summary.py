@@ -130,6 +130,9 @@ def _summed(tally: Tally, spending: SpentByCell, planned: PlannedCounts, of: Map
         judge_cost_usd=spent.judges.cost_usd,
         token_usage=spent.targets.tokens,
         judge_token_usage=spent.judges.tokens,
+        user_cost_usd=spent.users.cost_usd,
+        user_token_usage=spent.users.tokens,
+        user_unpriced_trials=spent.users.unpriced,
         pass_rate_bounds=whole.pass_rate_bounds,
         pass_rate_interval_of_all=(
             all_cases.interval_of_all(planned.drawn_from) if planned.drawn_from and not tally.several else None

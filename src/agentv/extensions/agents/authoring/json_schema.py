@@ -12,6 +12,7 @@ from agentv.extensions.agents.authoring.schema import (
     AuthoredHooks,
     AuthoredSetup,
     AuthoredSolution,
+    AuthoredUser,
     AuthoredVariant,
     AuthoredWorkspace,
 )
@@ -37,6 +38,7 @@ SANDBOX: Schema = {"anyOf": [*_SANDBOX["anyOf"], {"type": "array", "items": _SAN
 ENVIRONMENT: Schema = {"anyOf": [NAME, {"$ref": "#/$defs/environment"}, _NOTHING]}
 TOOLS: Schema = {"anyOf": [{"type": "object", "additionalProperties": {"$ref": "#/$defs/tool-server"}}, _NOTHING]}
 SOLUTION: Schema = {"anyOf": [NAME, {"type": "array", "items": NAME}, {"$ref": "#/$defs/solution"}, _NOTHING]}
+USER: Schema = {"anyOf": [NAME, {"$ref": "#/$defs/user"}, _NOTHING]}
 VARIANTS: Schema = {"anyOf": [{"type": "array", "items": {"$ref": "#/$defs/variant"}}, _NOTHING]}
 EXTENSIONS: Schema = {
     "anyOf": [{"type": "array", "items": {"anyOf": [NAME, {"$ref": "#/$defs/agent-rules"}]}}, _NOTHING]
@@ -69,6 +71,7 @@ def workspace_defs() -> dict[str, Schema]:
             **_mapping(AuthoredEnvironment, {"setup": {"anyOf": [{"$ref": "#/$defs/environment-setup"}, _NOTHING]}}),
             "required": ["workdir"],
         },
+        "user": _mapping(AuthoredUser, {"model": {"$ref": "#/$defs/target"}}),
         "agent-rules": object_of(AuthoredAgentRules),
         "tool": object_of(AuthoredTool),
         "tools": {"type": "object", "additionalProperties": {"$ref": "#/$defs/tool"}, "minProperties": 1},

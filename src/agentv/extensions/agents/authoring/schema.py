@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from agentv.authoring.fields.schema import Unread
+from agentv.authoring.fields.schema import AtLeastOne, Unread
 from agentv.model.suite.workspace import DEFAULT_MAX_WORKSPACE_MB, Home, KeepWorkspaces, Network
-from agentv.model.values.values import Json
-from agentv.registry.fields import Alias, Between, Count, Declared, Doc, Nonempty, Seconds, Text, Texts
+from agentv.model.values.values import EMPTY, Json, JsonObject
+from agentv.registry.fields import (
+    Alias,
+    Between,
+    Count,
+    Declared,
+    Doc,
+    FunctionRef,
+    Issue,
+    Nonempty,
+    Seconds,
+    Text,
+    Texts,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +127,28 @@ class AuthoredSolution(Declared):
 
 
 @dataclass(frozen=True, slots=True)
+class AuthoredUser(Declared):
+    """The `user` of a case, as a mapping."""
+
+    goal: Annotated[Text, Doc("what the user wants")] = ""
+    persona: Annotated[Text, Doc("how the user behaves")] = ""
+    knows: Annotated[JsonObject, Doc("facts that the user gives when asked, name → value")] = field(default=EMPTY)
+    start: Annotated[Text, Doc("the first message; without it, the user writes that one too")] = ""
+    max_turns: Annotated[AtLeastOne, Doc("maximum number of messages of the user")] = 10
+    model: Annotated[Unread, Doc("what plays the user: a target by name, or `provider:model`; else the judge")] = None
+    function: Annotated[FunctionRef | None, Doc("`file.py:name` that returns the messages instead of a model")] = None
+
+    def validate(self) -> Iterable[Issue]:
+        """Reports a user without a goal, and one that is both a model and a function."""
+        if self.function is not None and self.model is not None:
+            yield Issue(("model",), "'function' writes the messages of this user, so 'model' has no effect; keep one")
+        if self.function is not None and self.function.path is None:
+            yield Issue(("function",), "the function of a user stands in a file: file.py:name")
+        if not self.goal.strip() and self.function is None:
+            yield Issue((), "'user' needs 'goal': what the user wants", code="missing-key")
+
+
+@dataclass(frozen=True, slots=True)
 class AuthoredVariant(Declared):
     """An entry of `variants`."""
 
@@ -183,6 +217,7 @@ __all__ = [
     "AuthoredRepository",
     "AuthoredRulePaths",
     "AuthoredSetup",
+    "AuthoredUser",
     "AuthoredVariant",
     "AuthoredWorkspace",
 ]

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 from agentv.authoring.cases.work import SuiteWork
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.schema import AuthoredCase
+from agentv.authoring.source.nodes import Node
 from agentv.authoring.source.report import Report
+from agentv.authoring.targets.registry import TargetRegistry
 from agentv.extensions.agents.authoring.keys import Overrides, WorkspaceKeys
-from agentv.model.suite.suite import Case, TargetSpec
+from agentv.model.suite.suite import Case, SimulatedUser, TargetSpec
 from agentv.model.suite.tools import ScriptedServer
 from agentv.model.suite.workspace import Solution, Variant, WorkspaceSpec
 
@@ -52,6 +54,12 @@ class SuiteReader:
     def tools(self, case: AuthoredCase, reading: Reading) -> tuple[ScriptedServer, ...]:
         """The scripted tools of a case."""
         return self._tools.of_case(case.tools, reading)
+
+    def user(self, node: Node, reading: Reading, registry: TargetRegistry) -> SimulatedUser | None:
+        """The simulated user of a case."""
+        from agentv.extensions.agents.authoring.user import read_user
+
+        return read_user(node, reading, registry)
 
     def solution(self, case: AuthoredCase, reading: Reading) -> Solution | None:
         """The solution of a case."""

@@ -13,7 +13,7 @@ from agentv.model.suite.gateway import ModelUpstream
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.response import Failure
 from agentv.ports import Workspace
-from agentv.work_ports import ScriptedTools, TrialWork, Workspaces
+from agentv.work_ports import ConversationUser, ScriptedTools, TrialWork, Workspaces
 
 if TYPE_CHECKING:
     from agentv.extensions.agents.gateway.ports import ModelCalls, ModelGateway
@@ -83,6 +83,12 @@ class RunWorks:
         from agentv.extensions.agents.trial.work import AgentTrial
 
         return AgentTrial(trial, self, workspace)
+
+    def user(self, trial: Trial) -> ConversationUser:
+        """Who talks with the target in a trial of a case with `user`."""
+        from agentv.extensions.agents.trial.simulated_user import TrialUser, user_target
+
+        return TrialUser(trial, user_target(trial, self._connections))
 
     async def close(self) -> None:
         """Stop listening, run the hooks after all trials, and remove what is left."""

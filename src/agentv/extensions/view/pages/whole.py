@@ -70,6 +70,8 @@ def _spending(result: TrialResult) -> dict[str, Any]:
         "judge_tokens": _usage(result.judge_token_usage),
         "cost_usd": result.cost_usd,
         "judge_cost_usd": result.judge_cost_usd,
+        "user_cost_usd": result.user_cost_usd,
+        "user_done": result.user_done,
         "reused": result.reused,
         "notes": [*result.notes, *([cut] if (cut := cut_words(result)) else [])],
         "finish_reason": result.finish_reason,
