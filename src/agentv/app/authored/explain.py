@@ -15,7 +15,11 @@ FOLDER = Path(__file__).parents[2] / "explanations"
 GROUPS: Mapping[str, Mapping[str, str]] = {"In files": FILES, "In a run": RUNS}
 """How codes are listed."""
 
-_CALLED: Mapping[str, str] = {"judge-": "the judge", "embedder-": "the target that computes embeddings"}
+_CALLED: Mapping[str, str] = {
+    "judge-": "the judge",
+    "embedder-": "the target that computes embeddings",
+    "user-": "the model that plays the user",
+}
 """What a code begins with that says so of another call than the target's → whose call it is."""
 
 _SECTIONS = re.compile(r"^## (Wrong|Fix)\n", re.MULTILINE)

@@ -32,6 +32,7 @@ _REQUESTS = 2
 """The request for a message, and one more where the reply cannot be read."""
 
 _ADAPTER = "agentv.user_code.workers.adapters:by_name"
+_RAISED = "target-raised"
 _FENCE = re.compile(r"```[\w-]*\s(.*)```", re.DOTALL)
 _ENDS = ("achieved", "gave_up")
 _SCHEMA: JsonObject = {
@@ -260,9 +261,9 @@ class _FunctionUser:
             "sample": request.sample,
         }
         payload = {"offered": offered, "single": "messages"}
-        call = CodeCall("world", _ADAPTER, payload, code="raised", what=what, function=name, file=file)
+        call = CodeCall("world", _ADAPTER, payload, code=_RAISED, what=what, function=name, file=file)
         limit = Deadline(CODE_TIMEOUT_S)
-        found = await in_time(self._executor.python(call), limit, code="raised", what=what, missing="message")
+        found = await in_time(self._executor.python(call), limit, code=_RAISED, what=what, missing="message")
         if isinstance(found, Failure):
             return found
         reply = {"message": found.value} if isinstance(found.value, str) else found.value

@@ -24,6 +24,7 @@ from agentv.model.run.group_totals import Interval
 from agentv.model.run.runs import LONGEST_NAME, ListedRun, RunState
 from agentv.model.run.summary import PartialRun
 from agentv.model.values.formatting import shorten
+from agentv.model.values.usage import total_cost
 from agentv.model.values.values import JsonObject
 from agentv.reports.text.paths import without_directories
 from agentv.store.files.directory import INDEX, RUN, is_being_written, read_document
@@ -309,7 +310,6 @@ def _of_listed(run_id: str, listed: ListedRun, name: str, started: str) -> Viewe
 def _with_totals(run: ViewedRun, summary: JsonObject) -> ViewedRun:
     """The run with the numbers of its summary."""
     totals: dict[str, Any] = dict(summary)
-    costs = [cost for cost in (totals.get("cost_usd"), totals.get("judge_cost_usd")) if cost is not None]
     cases = {key: number for key, number in totals["cases"].items() if key in StatusCounts.__struct_fields__}
     return msgspec.structs.replace(
         run,
@@ -317,7 +317,7 @@ def _with_totals(run: ViewedRun, summary: JsonObject) -> ViewedRun:
         total=totals["cases"].get("total", sum(cases.values())),
         pass_rate=totals.get("pass_rate"),
         pass_rate_interval=totals.get("pass_rate_interval"),
-        cost_usd=sum(costs) if costs else None,
+        cost_usd=total_cost(*(totals.get(f"{whose}cost_usd") for whose in ("", "judge_", "user_"))),
         tags=tuple(totals.get("by_tag") or ()),
     )
 

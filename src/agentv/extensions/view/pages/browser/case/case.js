@@ -273,6 +273,7 @@ function facts(trial, told) {
     ["Tokens of judges", tokens(told.judge_tokens)],
     ["Cost of the target", told.cost_usd === undefined ? null : money(told.cost_usd)],
     ["Cost of judges", told.judge_cost_usd === undefined ? null : money(told.judge_cost_usd)],
+    ["Cost of the simulated user", told.user_cost_usd === undefined ? null : money(told.user_cost_usd)],
     ["Answer", told.reused ? "reused from an earlier run or a recording, at no cost" : null],
     ["Notes", told.notes ? told.notes.join("; ") : null],
     ["Case hash", told.sha256],

@@ -8,12 +8,12 @@ export function about(run) {
   const { facts, summary } = run;
   const settings = facts.settings ?? {};
   const rows = Object.values(run.counts.rows).reduce((total, number) => total + number, 0);
-  const spent =
-    summary && (summary.cost_usd !== null || summary.judge_cost_usd !== null)
-      ? money((summary.cost_usd ?? 0) + (summary.judge_cost_usd ?? 0))
-      : "not known";
+  const costs = [summary?.cost_usd, summary?.judge_cost_usd, summary?.user_cost_usd].filter((cost) => cost != null);
+  const spent = costs.length ? money(costs.reduce((total, cost) => total + cost, 0)) : "not known";
   const judges = summary?.judge_cost_usd ? ` (including ${money(summary.judge_cost_usd)} for judges)` : "";
-  const unpriced = summary ? Math.max(summary.unpriced_trials ?? 0, summary.judge_unpriced_trials ?? 0) : 0;
+  const unpriced = summary
+    ? Math.max(summary.unpriced_trials ?? 0, summary.judge_unpriced_trials ?? 0, summary.user_unpriced_trials ?? 0)
+    : 0;
   const told = (usage) =>
     tokens(usage && Object.fromEntries(Object.entries(usage).filter(([, value]) => value !== null)));
   return section(

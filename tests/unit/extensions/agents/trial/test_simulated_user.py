@@ -1,0 +1,111 @@
+"""Simulated users whose model and target are reached by the provider's protocol; `tests/cases` has what they say."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from agentv.extensions.agents.trial.simulated_user import UnreadableReplyError, read_reply
+from agentv.sdk import evaluate
+from agentv.work_ports import UserReply
+from doubles.loading import repository
+from doubles.priced_server import PricedServer
+
+SUITE = """
+targets:
+  - {name: agent, provider: openai, model: agent, base_url: URL, api_key: k}
+tests:
+  - id: refund
+    user: {goal: get a refund, start: My money!, model: player}
+    assert: [{contains: refunded}]
+"""
+TARGETS = "targets: [{name: player, provider: openai, model: player, base_url: URL, api_key: k}]\n"
+
+
+class Shop:
+    """An agent and a user, and which of them was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def __call__(self, model: str, said: str) -> tuple[str, float]:
+        self.asked.append(model)
+        if model == "player":
+            place = said.count('{"message"') - 1  # the instructions show one
+            done = json.dumps({"done": "achieved"}) if "refunded" in said else json.dumps({"message": f"Please {place}"})
+            return done, 0.001
+        return ("I refunded it.", 0.5) if "Please 2" in said else ("Why?", 0.01)
+
+
+def run(folder, url, **settings):
+    repository(folder, {"a.eval.yaml": SUITE.replace("URL", url), ".agentv/targets.yaml": TARGETS.replace("URL", url)})
+    out = {} if "resume" in settings else {"out": folder / "out"}
+    return evaluate(folder / "a.eval.yaml", **out, **settings)
+
+
+def test_what_a_user_costs_stands_apart(tmp_path):
+    shop = Shop()
+    with PricedServer(reply=shop) as server:
+        found = run(tmp_path, server.openai)
+    (result,) = found.results
+    assert (result.status, result.user_done, len(result.turns)) == ("passed", "achieved", 3)
+    assert [one.text for one in result.input] == ["My money!", "Why?", "Please 1", "Why?", "Please 2"]
+    assert result.cost_usd == pytest.approx(0.52)
+    assert result.user_cost_usd == pytest.approx(0.003)
+    assert result.user_token_usage.total == 45
+    assert found.summary.user_cost_usd == pytest.approx(0.003)
+    assert found.summary.spent_usd == pytest.approx(0.523)
+
+
+def test_a_conversation_goes_on_where_it_broke_off(tmp_path):
+    shop, out = Shop(), tmp_path / "out"
+    with PricedServer(reply=shop) as server:
+        run(tmp_path, server.openai)
+        before = list(shop.asked)
+        journal = (out / "journal.jsonl").read_bytes().splitlines(keepends=True)
+        kept = [line for line in journal if b'"output"' in line][:3]
+        (out / "journal.jsonl").write_bytes(b"".join(journal[: journal.index(kept[-1]) + 1]))  # as a kill leaves it
+        (out / "index.jsonl").write_bytes(b"")
+        (out / "summary.json").unlink()
+        whole = run(tmp_path, server.openai, resume=out)
+    assert before == ["agent", "player", "agent", "player", "agent", "player"]
+    assert shop.asked[len(before) :] == ["player", "agent", "player"]
+    (result,) = whole.results
+    assert (result.status, result.user_done, len(result.turns)) == ("passed", "achieved", 3)
+    assert whole.summary.spent_usd == pytest.approx(0.523)
+
+
+def test_a_budget_that_is_spent_in_the_middle_stops_the_run(tmp_path):
+    with PricedServer(reply=Shop()) as server:
+        found = run(tmp_path, server.openai, budget_usd=0.005)
+    assert [one.status for one in found.results] in ([], ["errored"])
+    assert found.status.name != "PASSED"
+
+
+@pytest.mark.parametrize(
+    ("said", "reply"),
+    [
+        ('{"message": "a"}', UserReply("a")),
+        ('{"message": "a", "done": null}', UserReply("a")),
+        ('{"message": "thanks", "done": "achieved"}', UserReply(done="achieved")),
+        ('```json\n{"done": "gave_up"}\n```', UserReply(done="gave_up")),
+        ('<think>{"done": "gave_up"}</think>\n{"message": "a"}', UserReply("a")),
+        ("", "is empty"),
+        ("achieved", "is not a JSON object"),
+        ('"achieved"', "is not a JSON object"),
+        ('{"message": "a"} {"done": "achieved"}', "is not a JSON object"),
+        ('{"done": true}', "has 'done': true, which is neither 'achieved' nor 'gave_up'"),
+        ('{"done": "max_turns"}', "has 'done': \"max_turns\", which is neither 'achieved' nor 'gave_up'"),
+        ('{"message": " "}', "has no text under 'message'"),
+        ('{"say": "a"}', "has no 'message'"),
+        ("[" * 100_000, "is not a JSON object"),
+    ],
+)
+def test_a_reply_is_a_message_or_the_end(said, reply):
+    if isinstance(reply, UserReply):
+        assert read_reply(said) == reply
+        return
+    with pytest.raises(UnreadableReplyError) as raised:
+        read_reply(said)
+    assert str(raised.value) == reply
