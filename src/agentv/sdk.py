@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from agentv.app.planning.preparation import Prepared, prepare
-from agentv.app.running.cell_progress import CellProgress, cell_progress
 from agentv.app.running.evaluate import StopRequests
 from agentv.app.running.evaluate import evaluate_async as run_async
-from agentv.app.running.in_thread import is_loop_running, run_in_thread
+from agentv.app.running.notebook import CellProgress, cell_progress, is_loop_running, run_in_thread
 from agentv.app.running.outcome import Outcome
 from agentv.app.settings import EvalSettings, declared_settings
 from agentv.app.wiring import callable_target

@@ -10,11 +10,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from agentv.app.compare.cases import ChosenCases, Common, KeyedCases, shared_names
-from agentv.app.compare.gathering import cases_of
-from agentv.app.compare.judging import Part, cluster_of_pair
+from agentv.app.compare.gathering import cases_of, differences
+from agentv.app.compare.judging import Part, cluster_of_pair, same_rate
 from agentv.app.compare.matching import Matched, match
-from agentv.app.compare.records import differences
-from agentv.app.compare.settings import same_rate
 from agentv.app.results.listing import listed_run
 from agentv.app.results.pins import pinned_runs
 from agentv.app.results.place import RESULTS, place_holding, runs_in

@@ -45,7 +45,7 @@ def confusion_of(attempt: ExamAttempt) -> Confusion | None:
     """Confusion matrix of an exam's queries; None if it has none."""
     if not attempt.exam.queries:
         return None
-    from agentv.app.running.triggering import confusion
+    from agentv.app.prompts.reporting import confusion
 
     return confusion(attempt.suite, attempt.verdicts)
 

@@ -11,7 +11,7 @@ from typing import Literal, overload
 from msgspec.structs import replace
 
 from agentv.app.compare.cases import KeyedCases
-from agentv.app.compare.settings import Settings
+from agentv.app.compare.judging import Settings
 from agentv.model.run.comparison import CaseKey, CaseOutcome, CasePair, Change, Errored, LeftOut, Loss
 from agentv.model.run.matrix import Dimension
 

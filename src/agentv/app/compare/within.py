@@ -14,10 +14,9 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from agentv.app.compare.cases import CaseScope, ChosenCases, KeyedCases, shared_names
-from agentv.app.compare.gathering import cases_of
+from agentv.app.compare.gathering import cases_of, planned_names
 from agentv.app.compare.judging import Part, judge_parts
 from agentv.app.compare.matching import Matched, match, without
-from agentv.app.compare.records import planned_names
 from agentv.model.run.compared.verdicts import Measure
 from agentv.model.run.comparison import CaseKey, ComparisonSettings, Judgement, Loss, MeasureResult
 from agentv.model.run.matrix import DIMENSIONS, ComparedMeasure, Dimension, MatrixComparison, MatrixGroup, RunMatrix

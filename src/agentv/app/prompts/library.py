@@ -1,22 +1,30 @@
-"""The prompts of a library, and those that a command line names (SPEC section 11)."""
+"""The prompts of a library, and the prompts and exams that a command line names (SPEC section 11)."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from agentv.app.prompts.recorded_targets import RecordedTargets
+from agentv.authoring.prompt_library.files import exam_of
 from agentv.authoring.prompt_library.library import is_prompt_directory, library_of, library_reading, prompt_directories
 from agentv.authoring.prompt_library.meta import read_meta
 from agentv.authoring.source.files import exists, is_directory, is_file, shown
 from agentv.authoring.source.ignores import without_ignored
 from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic, LoadError, UsageError
-from agentv.model.suite.exam import PromptMeta
+from agentv.model.suite.exam import TARGET, PromptMeta
+from agentv.prompts.evidence import digests
+
+if TYPE_CHECKING:
+    from agentv.authoring.targets.registry import TargetRegistry
+    from agentv.registry.table import Registry
+    from agentv.registry.types import Provider
 
 _NO_LIBRARY = "no 'prompts' directory between here and the repository root"
 _HINT = "agentv prompt init NAME creates one; 'prompts_dir' in .agentv/config.yaml sets another directory"
@@ -159,3 +167,103 @@ def _unsilenced(found: tuple[Diagnostic, ...], meta: PromptMeta) -> tuple[Diagno
     if meta.path is None or not any(one.severity == "warning" for one in found):
         return found
     return without_ignored(found, {meta.path: Path(meta.path).read_bytes()}, reported=())
+
+
+class RecordedTargets:
+    """Reads the targets that evidence names; those of one directory above prompts are read once.
+
+    Args:
+        env: the environment of the process.
+    """
+
+    def __init__(self, env: Mapping[str, str]) -> None:
+        self._env = env
+        self._registries: dict[str, TargetRegistry] = {}
+
+    def digests(self, directory: str, recorded: Iterable[str]) -> dict[str, str]:
+        """The digests of today of the targets among what a row records.
+
+        What the files do not name, or what needs a variable that is not set here, is left out.
+
+        Args:
+            directory: the prompt's.
+            recorded: the names in `files` of the row.
+        """
+        wanted = [path for path in recorded if path.startswith(TARGET)]
+        return digests(self._records(directory, wanted)) if wanted else {}
+
+    def _records(self, directory: str, wanted: Iterable[str]) -> dict[str, bytes]:
+        from agentv.authoring.loading.exams import target_record
+        from agentv.authoring.source.report import Report
+
+        registry, found = self._registry(directory), {}
+        for path in wanted:
+            name, report = path.removeprefix(TARGET), Report()
+            spec = registry.read_alone(name, report) if name in registry.entries else None
+            if spec is not None and all(one.code != "unset-environment" for one in report.diagnostics):
+                found[path] = target_record(spec, directory)
+        return found
+
+    def _registry(self, directory: str) -> TargetRegistry:
+        from agentv.authoring.prompt_library.library import library_reading
+        from agentv.authoring.source.environment import dotenv_of, merged
+        from agentv.authoring.targets.catalog import open_registry
+
+        own = any(exists(os.path.join(directory, name)) for name in (".agentv", ".env"))  # noqa: PTH118  # for thousands of prompts
+        home = directory if own else os.path.dirname(directory)  # noqa: PTH120  # as above
+        if home not in self._registries:
+            reading = library_reading(home, self._env)
+            dotenv = dotenv_of(home, reading.places.root, reading.reader, reading.report)
+            reading = library_reading(home, merged(self._env, {}, dotenv))
+            self._registries[home] = open_registry(home, self._providers, reading)
+        return self._registries[home]
+
+    @cached_property
+    def _providers(self) -> Registry[Provider]:
+        from agentv.app.registries import registries  # only a library with evidence of targets pays for this
+
+        return registries().providers
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenExams:
+    """Paths of exams; `without` are the ids of prompts that have none."""
+
+    paths: tuple[str, ...]
+    without: tuple[str, ...] = ()
+
+
+def exams_of(names: Sequence[str], *, everything: bool) -> ChosenExams:
+    """The exams of the named prompts, or of all; a path to a file with another name is that exam.
+
+    Raises:
+        LoadError: the project's config is wrong.
+        UsageError: no prompt is named, a named prompt does not exist, or it has no exam.
+    """
+    if everything and names:
+        raise UsageError("--all and names conflict; use one of them")
+    if not everything and not names:
+        raise UsageError("no prompt given", "give prompts, or use --all")
+    library = Library.here()
+    if everything:
+        exams = {one.id: exam_of(one.directory) for one in library.all()}
+        return _some(tuple(path for path in exams.values() if path is not None), exams)
+    return ChosenExams(tuple(dict.fromkeys(_exam(name, library) for name in names)))
+
+
+def _exam(name: str, library: Library) -> str:
+    path = Path(library.working, name)
+    if path.is_file():
+        return str(path)
+    prompt = library.one(name)
+    exam = exam_of(prompt.directory)
+    if exam is None:
+        hint = f"create one with agentv prompt init {prompt.id}"
+        raise UsageError(f"'{prompt.id}' has no exam: there is no eval.yml in {shown(prompt.directory)}", hint)
+    return exam
+
+
+def _some(paths: tuple[str, ...], exams: dict[str, str | None]) -> ChosenExams:
+    if not paths:
+        raise UsageError("no prompt in the library has an exam")
+    return ChosenExams(paths, tuple(name for name, path in exams.items() if path is None))

@@ -8,8 +8,7 @@ from dataclasses import replace
 
 from msgspec import structs
 
-from agentv.app.compare.gathering import cases_of
-from agentv.app.compare.records import planned_names
+from agentv.app.compare.gathering import cases_of, planned_names
 from agentv.app.results.selecting import checked_index
 from agentv.app.results.stored import StoredRun
 from agentv.model.run.cases import disagree

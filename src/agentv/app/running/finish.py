@@ -13,8 +13,7 @@ from agentv.app.planning.preparation import caches, results_of, root_of
 from agentv.app.results.planned import planned_counts
 from agentv.app.running.budget import notes_on
 from agentv.app.running.drive import DrivenRun
-from agentv.app.running.exam_attempt import ExamAttempt, record_attempts, restored_logs
-from agentv.app.running.exam_eligibility import why_of_run
+from agentv.app.running.exam_attempt import ExamAttempt, record_attempts, restored_logs, why_of_run
 from agentv.app.running.outcome import Outcome, changed_exports, cut_by, journal_damage, superseded_rows
 from agentv.app.running.run_record import partial_of, with_agent_versions
 from agentv.app.running.start import StartedRun

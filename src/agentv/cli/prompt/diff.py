@@ -16,9 +16,9 @@ def command(name: str, *, as_json: bool) -> int:
     Examined texts are stored in .agentv/exams/, which is not shared. If an exam ran elsewhere, only the names of the
     changed files are known.
     """
-    from agentv.app.prompts.comparing import compare
     from agentv.app.prompts.examining import Examiner
     from agentv.app.prompts.library import Library
+    from agentv.app.prompts.showing import compare
     from agentv.cli.printing import width_and_color
     from agentv.reports.commands.differences import compared_with, differences_json, render_differences
     from agentv.reports.text.escaping import one_line

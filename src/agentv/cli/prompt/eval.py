@@ -22,7 +22,7 @@ def command(names: tuple[str, ...], *, everything: bool, **options: Any) -> int:
     Exit status: 0 all cases passed; 1 a case failed; 2 a file or the command is wrong and nothing ran; 3 a trial
     errored or did not run; 130 interrupted.
     """
-    from agentv.app.prompts.exam_paths import exams_of
+    from agentv.app.prompts.library import exams_of
     from agentv.cli.eval import run
     from agentv.reports.text.escaping import one_line
 

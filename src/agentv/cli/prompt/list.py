@@ -15,7 +15,7 @@ def command(*, as_json: bool) -> int:
     `(edited)` after a status means that the prompt has changed since it got that status.
     """
     from agentv.app.prompts.library import Library
-    from agentv.app.prompts.listing import listed_prompts
+    from agentv.app.prompts.showing import listed_prompts
     from agentv.cli.printing import width_and_color
     from agentv.reports.commands.prompts import list_json, render_list
 

@@ -20,7 +20,7 @@ def command(name: str, *, case_id: str | None, as_json: bool) -> int:
     """
     from agentv.app.prompts.examining import Examiner
     from agentv.app.prompts.library import Library
-    from agentv.app.prompts.rendering import render
+    from agentv.app.prompts.showing import render
     from agentv.model.values.message import prompt_text
     from agentv.reports.text.escaping import safe
 

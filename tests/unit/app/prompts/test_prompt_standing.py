@@ -6,12 +6,10 @@ import os
 
 import pytest
 
-from agentv.app.prompts.comparing import compare
 from agentv.app.prompts.examining import Examiner, below, findings
 from agentv.app.prompts.library import Library
-from agentv.app.prompts.listing import listed
 from agentv.app.prompts.promoting import demote, gate_of, promote
-from agentv.app.prompts.showing import shown_prompt
+from agentv.app.prompts.showing import compare, listed, shown_prompt
 from agentv.app.running.exam_attempt import texts_home
 from agentv.errors import UsageError
 from agentv.model.suite.exam import ExamRow

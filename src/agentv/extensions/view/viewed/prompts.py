@@ -15,8 +15,7 @@ from msgspec import Struct
 
 from agentv.app.prompts.examining import Examined, Examiner
 from agentv.app.prompts.library import Library, LibraryPrompt
-from agentv.app.prompts.listing import listed
-from agentv.app.prompts.showing import shown_prompt
+from agentv.app.prompts.showing import listed, shown_prompt
 from agentv.app.results.project import Project
 from agentv.app.running.exam_attempt import texts_home
 from agentv.errors import AgentvError

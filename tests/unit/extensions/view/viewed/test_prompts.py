@@ -8,8 +8,7 @@ import pytest
 
 from agentv.app.prompts.examining import Examiner
 from agentv.app.prompts.library import Library
-from agentv.app.prompts.listing import listed_prompts
-from agentv.app.prompts.showing import shown_prompt
+from agentv.app.prompts.showing import listed_prompts, shown_prompt
 from agentv.prompts.evidence import digests, prompt_sha256
 from agentv.reports.commands.prompts import list_json, prompt_json
 from doubles.stored_runs import scoring

@@ -1,6 +1,6 @@
 from msgspec.structs import replace
 
-from agentv.app.compare.settings import Settings, same_rate, same_rule
+from agentv.app.compare.judging import Settings, same_rate, same_rule
 from agentv.model.run.comparison import CaseKey, CaseOutcome, CasePair
 
 CASE = CaseOutcome("passed", 1.0, 1, 0.8, 1, 1, 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agentv.app.running.cell_progress import EVERY_S, CellProgress, cell_progress
+from agentv.app.running.notebook import EVERY_S, CellProgress, cell_progress
 from agentv.model.run.events import RunStarted, TrialFinished
 from doubles.trials import finished
 

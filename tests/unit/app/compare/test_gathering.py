@@ -1,4 +1,4 @@
-from agentv.app.compare.records import differences, planned_cases, planned_names
+from agentv.app.compare.gathering import differences, planned_cases, planned_names
 
 RECORD = {
     "agentv": "0.1.0",

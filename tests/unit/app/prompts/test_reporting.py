@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentv.app.running.triggering import confusion
+from agentv.app.prompts.reporting import confusion
 from agentv.model.suite.exam import Exam
 from agentv.model.suite.suite import Suite
 from agentv.reports.run.triggering import Confusion
