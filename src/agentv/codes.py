@@ -190,6 +190,7 @@ RUNS: Mapping[str, str] = {
     "no-kept-answer": "The run that `--regrade` names has no answer for this trial.",
     "no-output": "There is no answer to grade.",
     "no-output-file": "A command succeeded but did not write its `{OUTPUT_FILE}`.",
+    "no-receiver": "The receiver of a target's spans could not listen.",
     "no-recording": "A recording has no answer to this case.",
     "no-reference": "The case has no expected output for the assertion to compare with.",
     "no-response": "A `mock` target has no response for this case, and no default.",

@@ -8,7 +8,7 @@ from typing import Annotated, TypeAlias, get_args
 
 from agentv.model.suite.gateway import DROP, ModelProtocol, ModelUpstream
 from agentv.registry.extensions import HOW_TO_GET, PORTS, lacking
-from agentv.registry.fields import Doc, Fraction, Issue, Secret, Text
+from agentv.registry.fields import Between, Doc, Fraction, Issue, Secret, Text
 from agentv.registry.types import ProviderSettings
 
 PROTOCOLS: tuple[ModelProtocol, ...] = get_args(ModelProtocol)
@@ -22,6 +22,11 @@ UpstreamUrl: TypeAlias = Annotated[
 ]
 UpstreamKey: TypeAlias = Annotated[
     Text | None, Secret(), Doc("key of the model's API, for the gateway; default: by the variable of its provider")
+]
+
+Otel: TypeAlias = Annotated[
+    bool | Annotated[int, Between(1, 65535)],
+    Doc("receive the spans that it sends by OTLP over HTTP, which are its trace; a number: the port to listen at"),
 ]
 
 _STATUS = re.compile(r"[45]\d\d")

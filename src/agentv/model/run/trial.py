@@ -64,7 +64,13 @@ class Trial(Struct, frozen=True):
         """Whether an agent works on it, whose limits hold, or anything else that has a workspace, tools or a budget."""
         case, target = self.case, self.target
         has_agent = target.upstream is not None or getattr(target.settings, "is_agent", False)
-        return has_agent or case.workspace is not None or bool(case.tools) or self.budget_usd is not None
+        return (
+            has_agent
+            or bool(getattr(target.settings, "otel", False))
+            or case.workspace is not None
+            or bool(case.tools)
+            or self.budget_usd is not None
+        )
 
     @property
     def budget_usd(self) -> float | None:

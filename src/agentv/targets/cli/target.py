@@ -33,7 +33,7 @@ from agentv.registry.fields import (
     Text,
     Verbatim,
 )
-from agentv.registry.gateway_options import Faults, GatewaySettings, UpstreamKey, UpstreamUrl
+from agentv.registry.gateway_options import Faults, GatewaySettings, Otel, UpstreamKey, UpstreamUrl
 from agentv.targets.cli.confined import confined
 from agentv.targets.cli.placeholders import MCP_CONFIG, CommandPlan, command_issues, plan_command
 from agentv.targets.http.answers import LIMIT, TOO_LARGE, decoded, from_reply, parsed
@@ -79,6 +79,7 @@ class Cli(GatewaySettings):
     base_url: UpstreamUrl = None
     api_key: UpstreamKey = None
     faults: Faults = field(default_factory=dict)
+    otel: Otel = False
 
     def validate(self) -> Iterable[Issue]:
         """Reports placeholders that are misspelt or in harmful positions, and options of the gateway without it."""

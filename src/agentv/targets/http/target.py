@@ -19,6 +19,7 @@ from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.values import Json
 from agentv.ports import Executor, Target, TargetRequest
 from agentv.registry.fields import CallTimeTemplate, Doc, Issue, Nonempty, Text
+from agentv.registry.gateway_options import Otel
 from agentv.registry.types import Calls, ProviderSettings
 from agentv.targets.http.answers import decoded, from_reply, from_value, parsed
 from agentv.targets.http.connection import Connection, HttpReply
@@ -63,6 +64,8 @@ class Http(ProviderSettings):
         Transform | None,
         Doc("makes the answer of the response: $.path, an expression over `json` and `text`, javascript: …, or a file"),
     ] = None
+
+    otel: Otel = False
 
     def validate(self) -> Iterable[Issue]:
         """Invalid URLs, paths and templates."""
@@ -192,6 +195,8 @@ class _Http:
         try:
             scope = _scope(request, self._settings.language)
             headers, body = self._headers(scope), self._content(scope)
+            if self._settings.otel and "TRACEPARENT" in request.env:
+                headers["traceparent"] = request.env["TRACEPARENT"]
         except RenderError as error:
             return Failure(error.code, error.message)
         for name, value in headers.items():

@@ -139,6 +139,12 @@ def test_values_in_a_json_body_that_is_text_are_escaped(sent):
     assert sent(one, body="{{ prompt }}")["body"] == hostile
 
 
+def test_a_target_with_otel_is_called_within_the_trace_of_its_trial(sent):
+    parent = f"00-{'ab' * 16}-{'cd' * 8}-01"
+    assert sent(request(env={"TRACEPARENT": parent}), otel=True)["headers"]["traceparent"] == parent
+    assert "traceparent" not in sent(request(env={"TRACEPARENT": parent}))["headers"]
+
+
 def test_headers_are_templates_too(sent):
     headers = {"Authorization": "Bearer {{ env.KEY }}", "X-Case": "{{ case_id }}"}
     found = sent(request(env={"KEY": "k"}), headers=headers)["headers"]

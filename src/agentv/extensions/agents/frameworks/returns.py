@@ -43,14 +43,11 @@ def answer_in(value: Any, asked: str) -> TargetResponse | Failure | None:
         value: not text, and no answer in our own form.
         asked: the last message that the function was given: a state may hold those of earlier turns as well.
     """
-    found = attempt(lambda one: _read(one, asked), value, _UNREADABLE, "it")
-    if isinstance(found, Failure) and found.code == _UNREADABLE:
+    found = attempt(lambda one: _read(one, asked), value, "target-raised", "it")
+    if isinstance(found, Failure) and found.code == "target-raised":
         message = f"{_named(value)} cannot be read by this version of agentv: {found.message}"
         return Failure("bad-answer", message)
     return found
-
-
-_UNREADABLE = "unreadable"
 
 
 def _read(value: Any, asked: str) -> TargetResponse | Failure | None:

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 MOST_SPANS = 100_000
 """Spans of a call that are kept."""
 
-_CONTENT = {
+CONTENT = {
     "OTEL_SEMCONV_STABILITY_OPT_IN": "gen_ai_latest_experimental",
-    "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "SPAN_ONLY",
+    "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGECONTENT": "SPAN_ONLY",
 }
 """Variables without which instrumentations by OpenTelemetry's own conventions record no messages."""
 
@@ -134,7 +134,7 @@ def _collector() -> _Collector:
 
     with _lock:
         if not _registered:
-            for name, value in _CONTENT.items():
+            for name, value in CONTENT.items():
                 os.environ.setdefault(name, value)
             _instrument()
         provider: Any = trace.get_tracer_provider()

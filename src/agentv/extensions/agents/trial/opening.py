@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agentv.extensions.agents.frameworks.receiver import DEFAULT_PORT
 from agentv.extensions.agents.trial.gateway_use import open_use
 from agentv.extensions.agents.trial.recorded_trial import exchanges_of, placeholders_of
 from agentv.extensions.agents.trial.work import AgentTrial
@@ -39,7 +40,22 @@ async def open_work(trial: Trial, run_context: WorkContext) -> AgentTrial | Fail
             await work.discard()
             return servers
         work.servers = servers
-    return await _at_gateway(work, exchanges)
+    return await _receiving(await _at_gateway(work, exchanges))
+
+
+async def _receiving(work: AgentTrial | Failure) -> AgentTrial | Failure:
+    """The work with a receiver for the spans of its target, where the target asks for one."""
+    wanted = False if isinstance(work, Failure) else getattr(work.trial.target.settings, "otel", False)
+    if isinstance(work, Failure) or wanted is False:
+        return work
+    if wanted is True:  # a server sends to the usual port, unless its author chose another
+        wanted = 0 if getattr(work.trial.target.settings, "confined", False) else DEFAULT_PORT
+    opened = await work.run_context.receivers.open(wanted)
+    if isinstance(opened, Failure):
+        await work.discard()
+        return opened
+    work.spans = opened
+    return work
 
 
 def _uncounted(trial: Trial) -> Failure | None:

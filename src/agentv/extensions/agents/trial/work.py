@@ -37,6 +37,7 @@ from agentv.ports import SessionTarget, TargetRequest, Workspace
 from agentv.work_ports import ToolServers
 
 if TYPE_CHECKING:
+    from agentv.extensions.agents.frameworks.receiver import TrialSpans
     from agentv.extensions.agents.trial.gateway_use import GatewayUse
 
 SHOWN_PATHS = 20
@@ -57,6 +58,7 @@ class AgentTrial(Struct):
         changes: against the baseline, once the agent has ended.
         trace: of all its calls so far.
         gateway: where its agent calls its model; None: not through us.
+        spans: those that its target sends; None: it is not asked to.
         logs: what its program printed.
     """
 
@@ -67,6 +69,7 @@ class AgentTrial(Struct):
     changes: WorkspaceChanges | None = None
     trace: Trace | None = None
     gateway: GatewayUse | None = None
+    spans: TrialSpans | None = None
     logs: dict[str, bytes] = field(default_factory=dict)
     _asked: TargetRequest | None = None
     _was_called: bool = False
@@ -101,6 +104,8 @@ class AgentTrial(Struct):
             request = replace(request, workspace_path=self.workspace.path, sandbox=sandbox, env=given)
         if self.gateway is not None:
             request = self.gateway.request(request)
+        if self.spans is not None:
+            request = replace(request, env={**request.env, **self.spans.env()})
         self._asked = self._forwarding(request)
         return self._asked
 
@@ -120,6 +125,8 @@ class AgentTrial(Struct):
 
     def counted(self, given: Given) -> Given:
         """What a call gives, with what it took as the gateway counted it."""
+        if self.spans is not None:
+            given = self.spans.joined(given)
         return given if self.gateway is None else self.gateway.counted(given)
 
     def note(self, answer: TargetResponse | Failure) -> None:
@@ -293,6 +300,8 @@ class AgentTrial(Struct):
                 await self.gateway.session.close()
             if self.servers is not None:
                 await self.servers.close()
+            if self.spans is not None:
+                self.spans.close()
         finally:
             found = await self.workspace.close(keep=keep) if self.workspace is not None else None
         return found

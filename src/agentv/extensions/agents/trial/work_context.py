@@ -15,6 +15,7 @@ from agentv.ports import Clock, Target, Workspace
 from agentv.work_ports import ModelExchanges, ScriptedTools, Workspaces
 
 if TYPE_CHECKING:
+    from agentv.extensions.agents.frameworks.receiver import SpanReceivers
     from agentv.extensions.agents.gateway.ports import ModelGateway
 
 
@@ -49,6 +50,11 @@ class WorkContext(Protocol):
     @property
     def gateway(self) -> ModelGateway:
         """Between agents and their models; it listens from the first trial on that needs it."""
+        ...
+
+    @property
+    def receivers(self) -> SpanReceivers:
+        """Take the spans of targets; loaded when the first trial needs one."""
         ...
 
     def target(self, spec: TargetSpec) -> Target:

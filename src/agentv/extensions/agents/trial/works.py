@@ -16,6 +16,7 @@ from agentv.ports import Workspace
 from agentv.work_ports import ConversationUser, ScriptedTools, TrialWork, Workspaces
 
 if TYPE_CHECKING:
+    from agentv.extensions.agents.frameworks.receiver import SpanReceivers
     from agentv.extensions.agents.gateway.ports import ModelCalls, ModelGateway
 
 
@@ -68,6 +69,13 @@ class RunWorks:
         limits, spending = UpstreamLimits(self._connections.throttle), self._connections.answers.spending
         return LocalGateway(limits, KnownModelApis(), spending, self.clock.monotonic)
 
+    @cached_property
+    def receivers(self) -> SpanReceivers:
+        """Take the spans of targets."""
+        from agentv.extensions.agents.frameworks.receiver import SpanReceivers
+
+        return SpanReceivers()
+
     async def open(self, trial: Trial) -> TrialWork | Failure:
         """The workspace, the tools and the gateway of a trial; why they cannot be had."""
         from agentv.extensions.agents.trial.opening import open_work
@@ -94,5 +102,7 @@ class RunWorks:
         """Stop listening, run the hooks after all trials, and remove what is left."""
         if "gateway" in vars(self):
             await self.gateway.close()
+        if "receivers" in vars(self):
+            await self.receivers.close()
         if "workspaces" in vars(self):
             self.failures = await self.workspaces.close()

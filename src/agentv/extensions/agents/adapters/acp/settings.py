@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 from agentv.extensions.agents.adapters.settings import AgentSettings
 from agentv.registry.extras import missing_extra
 from agentv.registry.fields import Doc, Issue, Text
-from agentv.registry.gateway_options import UpstreamKey, UpstreamUrl
+from agentv.registry.gateway_options import Otel, UpstreamKey, UpstreamUrl
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,7 @@ class AcpSettings(AgentSettings):
 
     base_url: UpstreamUrl = None
     api_key: UpstreamKey = None
+    otel: Otel = False
 
     def validate(self) -> Iterable[Issue]:
         """The SDK is not installed; what is wrong with the settings of any agent."""

@@ -1,0 +1,218 @@
+"""Spans that programs and servers send by OTLP over HTTP (`otel: true`), received on a port of loopback.
+
+A program gets an address of its trial alone. A server sends to one address whatever the trial; the id of the trace in
+the `traceparent` that it was called with says whose its spans are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Awaitable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from agentv.extensions.agents.frameworks.returns import priced
+from agentv.extensions.agents.frameworks.spans import CONTENT, MOST_SPANS
+from agentv.extensions.agents.traces.otlp import traces_of
+from agentv.extensions.agents.traces.otlp_spans import OtelSpan, spans_of
+from agentv.extensions.agents.traces.values import Problems
+from agentv.model.values.response import CallFailure, Failure, TargetResponse
+from agentv.model.values.trace import Trace
+
+if TYPE_CHECKING:
+    from aiohttp.web import AppRunner, Request, Response
+
+LATE_S = 2.0
+"""Seconds for which spans are awaited once the target has answered."""
+
+_QUIET_S = 0.1
+"""Seconds without a span after which a trace whose spans are all there is complete."""
+
+_LARGEST = 64_000_000
+
+DEFAULT_PORT = 4318
+"""Where OTLP over HTTP goes by default, so that servers need no configuration."""
+
+
+@dataclass(slots=True)
+class TrialSpans:
+    """The spans of one trial.
+
+    Attributes:
+        url: where its program sends them.
+    """
+
+    receiver: SpanReceiver
+    url: str
+    token: str
+    trace_id: str = field(default_factory=lambda: secrets.token_hex(16))
+    parent: str = field(default_factory=lambda: secrets.token_hex(8))
+    spans: list[OtelSpan] = field(default_factory=list)
+    problems: Problems = field(default_factory=Problems)
+    arrived: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def env(self) -> dict[str, str]:
+        """The variables by which OpenTelemetry's SDKs find the receiver and the trace."""
+        return {
+            **CONTENT,
+            "TRACEPARENT": f"00-{self.trace_id}-{self.parent}-01",
+            "OTEL_EXPORTER_OTLP_ENDPOINT": self.url,
+            "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf",
+            "OTEL_TRACES_EXPORTER": "otlp",
+            "OTEL_BSP_SCHEDULE_DELAY": "100",
+        }
+
+    def add(self, spans: list[OtelSpan]) -> None:
+        """Take in spans that have arrived."""
+        room = MOST_SPANS - len(self.spans)
+        if len(spans) > room:
+            self.problems.note(f"spans beyond {MOST_SPANS:,} were left out")
+        self.spans += spans[:room]
+        self.arrived.set()
+
+    async def joined(
+        self, given: TargetResponse | Failure | Awaitable[TargetResponse | Failure]
+    ) -> TargetResponse | Failure:
+        """The answer with the trace that its spans give, once the late ones have arrived."""
+        answer = given if isinstance(given, TargetResponse | Failure) else await given
+        await self._late()
+        spans, self.spans = self.spans, []
+        found = traces_of((replace(one, trace_id=self.trace_id) for one in spans), str(self.problems))
+        if not found:
+            return answer
+        return _with_trace(answer, found[0])
+
+    async def _late(self) -> None:
+        """Wait until the spans are there, or it is too late for them."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + LATE_S
+        while (left := end - loop.time()) > 0:
+            self.arrived.clear()
+            try:
+                await asyncio.wait_for(self.arrived.wait(), min(left, _QUIET_S if self._is_whole() else left))
+            except TimeoutError:
+                if self._is_whole():
+                    return
+
+    def _is_whole(self) -> bool:
+        """Whether there are spans, and each is within one that is there or within none of ours."""
+        known = {span.id for span in self.spans} | {self.parent, ""}
+        return bool(self.spans) and all(span.parent in known for span in self.spans)
+
+    def close(self) -> None:
+        """Take no more spans."""
+        self.receiver.trials.pop(self.token, None)
+        self.receiver.trials.pop(self.trace_id, None)
+
+
+class SpanReceiver:
+    """Listens on one port of loopback.
+
+    Attributes:
+        trials: by their tokens, and by the ids of their traces.
+    """
+
+    def __init__(self) -> None:
+        self.trials: dict[str, TrialSpans] = {}
+        self.port = 0
+        self._runner: AppRunner | None = None
+
+    async def start(self, port: int) -> None:
+        """Listen; 0: on a free port.
+
+        Raises:
+            OSError: the port is taken.
+        """
+        from aiohttp.web import Application, AppRunner, TCPSite
+
+        app = Application(client_max_size=_LARGEST)
+        app.router.add_post("/{path:.*}", self._handle)
+        self._runner = AppRunner(app, access_log=None, shutdown_timeout=1.0)
+        await self._runner.setup()
+        await TCPSite(self._runner, "127.0.0.1", port).start()
+        self.port = self._runner.addresses[0][1]
+
+    def open(self) -> TrialSpans:
+        """Take the spans of a trial."""
+        token = secrets.token_urlsafe(16)
+        trial = TrialSpans(self, f"http://127.0.0.1:{self.port}/{token}", token)
+        self.trials[token] = self.trials[trial.trace_id] = trial
+        return trial
+
+    async def _handle(self, request: Request) -> Response:
+        from aiohttp.web import Response
+
+        kind = request.content_type
+        empty = Response(body=b"{}" if kind == "application/json" else b"", content_type=kind)
+        token, _, rest = request.path.strip("/").partition("/v1/")
+        if "traces" not in (rest, token.removeprefix("v1/")):
+            return empty  # logs and metrics, which nobody reads
+        data = await request.read()
+        trial, problems = self.trials.get(token), Problems()
+        found = spans_of(data, problems)
+        if isinstance(found, Failure):
+            if trial is not None:
+                trial.problems.note(found.message)
+            return Response(status=400, text=found.message)
+        groups: dict[str, list[OtelSpan]] = {}
+        for span in found:
+            groups.setdefault(token if trial is not None else span.trace_id, []).append(span)
+        for key, spans in groups.items():
+            if (owner := self.trials.get(key)) is not None:  # others are of no trial of this run, or too late
+                owner.add(spans)
+        return empty
+
+    async def stop(self) -> None:
+        """Stop listening."""
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+
+class SpanReceivers:
+    """The receivers of a run, by the port that targets ask for."""
+
+    def __init__(self) -> None:
+        self._receivers: dict[int, SpanReceiver] = {}
+        self._starting = asyncio.Lock()
+
+    async def open(self, port: int) -> TrialSpans | Failure:
+        """Take the spans of a trial; a Failure if the port is taken."""
+        async with self._starting:
+            receiver = self._receivers.get(port)
+            if receiver is None:
+                receiver = SpanReceiver()
+                try:
+                    await receiver.start(port)
+                except OSError as error:
+                    await receiver.stop()
+                    why = f"the receiver of spans cannot listen on port {port} of 127.0.0.1: {error.strerror or error}"
+                    return Failure("no-receiver", why)
+                self._receivers[port] = receiver
+        return receiver.open()
+
+    async def close(self) -> None:
+        """Stop listening."""
+        for receiver in self._receivers.values():
+            await receiver.stop()
+
+
+def _with_trace(answer: TargetResponse | Failure, trace: Trace) -> TargetResponse | Failure:
+    """An answer with the trace of its spans, joined with one that the target reports itself."""
+    trace = structs.replace(trace, steps=priced(trace.steps))
+    if isinstance(answer, TargetResponse):
+        own = answer.trace
+        if own is not None and own.steps:
+            steps = own.steps if own.usages else (*own.steps, *trace.usages)
+            return structs.replace(answer, trace=structs.replace(own, steps=steps))
+        if not trace.error:
+            return structs.replace(answer, trace=trace)
+        return CallFailure("target-error", trace.unanswered, response=TargetResponse(None, trace=trace))
+    if isinstance(answer, CallFailure):
+        known = answer.response or TargetResponse(None)
+        return (
+            answer if known.trace is not None else structs.replace(answer, response=structs.replace(known, trace=trace))
+        )
+    return CallFailure(answer.code, answer.message, answer.retryable, response=TargetResponse(None, trace=trace))
