@@ -73,12 +73,12 @@ def one_round(
         ("TPR", found.tpr, of_b[0]),
         ("TNR", found.tnr, of_b[1]),
         ("accuracy", found.accuracy, accuracies[1]),
-        ("difference", difference.estimate, accuracies[1] - accuracies[0]),
+        ("difference", difference, accuracies[1] - accuracies[0]),
     )
     return {
         **{name: one is None or one.low <= value <= one.high for name, one, value in values},
-        "not worse": difference.estimate.low > -MARGIN,
-        "reach": difference.estimate.reach,
+        "not worse": difference.low > -MARGIN,
+        "reach": difference.reach,
     }
 
 

@@ -54,7 +54,8 @@ def command(run: str, assertion: str | None, *, probe: str | None, as_json: bool
         return ExitStatus.PASSED
     from agentv.extensions.labels.commands.progress import VerdictProgress
     from agentv.extensions.labels.judges.probing import ProbeRequest, probe_judges
-    from agentv.extensions.labels.reports.judge_probe import judge_probing_json, render_judge_probing
+    from agentv.extensions.labels.reports.judge_compare import json_of
+    from agentv.extensions.labels.reports.judge_probe import render_judge_probing
     from agentv.user_code.functions.guard import apart_from_output
 
     names = tuple(name.strip() for name in probe.split(",") if name.strip())
@@ -62,5 +63,5 @@ def command(run: str, assertion: str | None, *, probe: str | None, as_json: bool
         raise UsageError("--probe has no name", "use --probe all")
     with VerdictProgress() as progress, apart_from_output():
         probed = probe_judges(ProbeRequest(run, names, assertion, **given), progress.report)
-    click.echo(judge_probing_json(probed) if as_json else render_judge_probing(probed))
+    click.echo(json_of(probed) if as_json else render_judge_probing(probed))
     return ExitStatus.PASSED if probed.is_complete else ExitStatus.WRONG

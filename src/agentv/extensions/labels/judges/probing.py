@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Literal
 
 from msgspec import structs
 
@@ -48,11 +49,13 @@ class Flips:
     """Changed verdicts among answers with the same verdict before.
 
     Attributes:
-        interval: of their share, 95%; None with too few answers.
+        share: of the answers; None without any.
+        interval: of the share, 95%; None with too few answers.
     """
 
-    answers: int
-    flipped: int
+    answers: int = 0
+    flipped: int = 0
+    share: float | None = None
     interval: tuple[float, float] | None = None
 
     @classmethod
@@ -62,15 +65,10 @@ class Flips:
         for flipped, cluster in outcomes:
             clusters.setdefault(cluster, []).append(flipped)
         if not clusters:
-            return cls(0, 0)
-        found = estimated_rate([ClusterSum(len(one), sum(one)) for one in clusters.values()])
-        flips = sum(map(sum, clusters.values()))
-        return cls(sum(map(len, clusters.values())), flips, found.interval)
-
-    @property
-    def share(self) -> float | None:
-        """Of the answers; None without any."""
-        return self.flipped / self.answers if self.answers else None
+            return cls()
+        answers, flips = (sum(map(count, clusters.values())) for count in (len, sum))
+        rate = estimated_rate([ClusterSum(len(one), sum(one)) for one in clusters.values()])
+        return cls(answers, flips, flips / answers, rate.interval)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +76,14 @@ class FlippedVerdict:
     """An answer whose verdict changed.
 
     Attributes:
-        output: the changed answer; None: it was the same.
+        changed_output: the changed answer; None: it was the same.
         reason: of the judge, for the second verdict.
     """
 
     case: str
     suite: str
-    passed_before: bool
-    output: str | None
+    before: Literal["pass", "fail"]
+    changed_output: str | None
     reason: str | None
 
 
@@ -94,18 +92,18 @@ class ProbeOutcome:
     """What one probe shows.
 
     Attributes:
-        to_pass: of answers that the judge failed before.
-        to_fail: of answers that it passed before.
-        unfit: answers that the probe does not fit.
+        fail_to_pass: of answers that the judge failed before.
+        pass_to_fail: of answers that it passed before.
+        does_not_fit: answers that the probe does not fit.
         errors: answers without a second verdict.
         error: why, for the first of them.
         flips: those from fail to pass first.
     """
 
     probe: str
-    to_pass: Flips
-    to_fail: Flips
-    unfit: int = 0
+    fail_to_pass: Flips
+    pass_to_fail: Flips
+    does_not_fit: int = 0
     errors: int = 0
     error: str | None = None
     flips: tuple[FlippedVerdict, ...] = ()
@@ -128,10 +126,10 @@ class ProbedJudge:
     model: str
     answers: int
     passed: int
+    errors: int
+    error: str | None
+    notes: tuple[str, ...]
     probes: tuple[ProbeOutcome, ...]
-    errors: int = 0
-    error: str | None = None
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,14 +139,21 @@ class JudgeProbing:
     Attributes:
         new_calls: calls that were made; the others were stored.
         spent_usd: what these cost; None if it is not known.
-        is_complete: whether every judge gave enough verdicts.
     """
 
     run: str
     new_calls: int
     spent_usd: float | None
     judges: tuple[ProbedJudge, ...]
-    is_complete: bool
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every judge gave enough verdicts."""
+        return all(
+            errors <= MOST_ERRORS * (judge.answers + judge.errors)
+            for judge in self.judges
+            for errors in (judge.errors, *(one.errors for one in judge.probes))
+        )
 
 
 _OPENING = "Thank you for your question. Here is my answer, which I have written as clearly as I can."
@@ -156,12 +161,12 @@ _CLOSING = (
     "I hope that this answer is helpful to you. If anything in it is unclear, please let me know. You are welcome to"
     " ask as many further questions as you like, at any time. Thank you again for getting in touch."
 )
-_CERTAIN = "I am absolutely certain of the following."
 _NO_DOUBT = "There is no doubt whatsoever about any of this."
-_MODEL = "GPT-5"
-
 _SENTENCE_END = lazy_pattern(r"(?<=[.!?])\s+(?=[A-Z\"'(\[])")
 _MARKDOWN = lazy_pattern(r"^\s*(?:[-*+]|\d+\.|#{1,6}|>|\|)\s|```", re.MULTILINE)
+
+AnswerChange = Callable[[str, str], str | None]
+"""The changed text, from the text and the judge's model; None: it does not fit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,28 +174,26 @@ class Probe:
     """One way to ask a judge about the same content.
 
     Attributes:
-        description: what is done, for `--help` and the documentation.
-        answer: the changed text, from the text and the judge's model; None: it does not fit.
+        answer: changes the answer.
         rubric: the changed rubric; None: it does not fit. Without either function the judge is asked the same again.
     """
 
     name: str
-    description: str
-    answer: Callable[[str, str], str | None] | None = None
+    answer: AnswerChange | None = None
     rubric: Callable[[Rubric], Rubric | None] | None = None
 
 
-def longer(output: str, _model: str) -> str | None:
-    """The answer between courtesies that say nothing."""
-    return _around(output, _OPENING, _CLOSING)
+def _around(before: str, after: str = "") -> AnswerChange:
+    """Texts around the answer; around JSON or a number they would change what the answer is."""
+
+    def change(output: str, model: str) -> str | None:
+        name = model.partition(":")[2] or model
+        return "\n\n".join(filter(None, (before.format(model=name), output, after))) if _is_prose(output) else None
+
+    return change
 
 
-def confident(output: str, _model: str) -> str | None:
-    """The answer, sure of itself."""
-    return _around(output, _CERTAIN, _NO_DOUBT)
-
-
-def markdown(output: str, _model: str) -> str | None:
+def _markdown(output: str, _model: str) -> str | None:
     """The sentences as a list under a heading. Text that has Markdown already is left alone."""
     if not _is_prose(output) or _MARKDOWN.search(output) is not None:
         return None
@@ -198,30 +201,11 @@ def markdown(output: str, _model: str) -> str | None:
     return "\n".join(("## Answer", "", *(f"- {one}" for one in sentences)))
 
 
-def other_model(output: str, _model: str) -> str | None:
-    """The answer, said to be by a well-known model."""
-    return _around(output, f"This answer was written by {_MODEL}.", "")
-
-
-def own_model(output: str, model: str) -> str | None:
-    """The answer, said to be by the judge's own model."""
-    name = model.partition(":")[2] or model
-    return _around(output, f"This answer was written by {name}.", "")
-
-
-def reversed_items(rubric: Rubric) -> Rubric | None:
-    """The items of a list in the opposite order."""
+def _reversed_items(rubric: Rubric) -> Rubric | None:
     return structs.replace(rubric, items=rubric.items[::-1]) if len(rubric.items) > 1 else None
 
 
-def _around(output: str, before: str, after: str) -> str | None:
-    if not _is_prose(output):
-        return None
-    return "\n\n".join(one for one in (before, output, after) if one)
-
-
 def _is_prose(output: str) -> bool:
-    """Whether text can be put around it: around JSON or a number it would change what the answer is."""
     text = output.strip()
     if not text or text.startswith(("```", "<")):
         return False
@@ -232,18 +216,21 @@ def _is_prose(output: str) -> bool:
     return False
 
 
-_MADE = (
-    Probe("repeat", "the same question asked again"),
-    Probe("order", "the items of the rubric in the opposite order", rubric=reversed_items),
-    Probe("longer", "courtesies around the answer", longer),
-    Probe("markdown", "the sentences as a Markdown list", markdown),
-    Probe("confident", "sentences that claim certainty", confident),
-    Probe("other-model", f"a sentence that names {_MODEL} as the author", other_model),
-    Probe("own-model", "a sentence that names the judge's own model as the author", own_model),
-)
-
-PROBES: Mapping[str, Probe] = {one.name: one for one in _MADE}
-
+PROBES: Mapping[str, Probe] = {
+    one.name: one
+    for one in (
+        Probe("repeat"),
+        Probe("order", rubric=_reversed_items),
+        Probe("longer", _around(_OPENING, _CLOSING)),
+        Probe("markdown", _markdown),
+        Probe(
+            "confident",
+            _around("I am absolutely certain of the following.", "There is no doubt whatsoever about any of this."),
+        ),
+        Probe("other-model", _around("This answer was written by GPT-5.")),
+        Probe("own-model", _around("This answer was written by {model}.")),
+    )
+}
 
 SAMPLE = 30
 ALL = "all"
@@ -379,14 +366,7 @@ async def _probed(
         sum(one.new_calls for one in probing.made),
         sum(one for one in costs if one is not None) if None not in costs else None,
         tuple(judges),
-        all(_is_complete(one) for one in judges),
     )
-
-
-def _is_complete(judge: ProbedJudge) -> bool:
-    """Whether few enough verdicts are missing."""
-    total = judge.answers + judge.errors
-    return judge.errors <= MOST_ERRORS * total and all(one.errors <= MOST_ERRORS * total for one in judge.probes)
 
 
 async def _judge(
@@ -418,10 +398,10 @@ async def _judge(
         specs[0].model,
         len(asked),
         sum(one.first.passed is True for one in asked),
-        tuple(outcomes),
         len(failures),
         redact(f"{failures[0].message} [{failures[0].code}]") if failures else None,
         stored.notes,
+        tuple(outcomes),
     )
 
 
@@ -455,7 +435,7 @@ async def _outcome(
         FlippedVerdict(
             one.graded.case,
             one.graded.suite,
-            one.first.passed is True,
+            "pass" if one.first.passed else "fail",
             redact(made.answer.output or "") if probe.answer is not None else None,
             None if second.reason is None else redact(second.reason),
         )
@@ -477,7 +457,7 @@ async def _outcome(
         len(asked) - len(fitting),
         len(failures),
         redact(f"{failures[0].message} [{failures[0].code}]") if failures else None,
-        tuple(sorted(flips, key=lambda one: one.passed_before)),
+        tuple(sorted(flips, key=lambda one: one.before)),
     )
 
 

@@ -14,12 +14,12 @@ from agentv.extensions.labels.judges.comparing import (
     AssertionComparison,
     ComparedJudge,
     JudgeComparison,
+    VoteCount,
     VotesOfJudge,
 )
 from agentv.extensions.labels.stats.paired_accuracy import AccuracyDifference
 from agentv.extensions.labels.stats.posterior import Estimated
 from agentv.model.values.formatting import duration, money, plural
-from agentv.model.values.values import Json
 from agentv.reports.text.escaping import cells, one_line, percent
 from agentv.reports.text.signs import signed
 
@@ -153,8 +153,7 @@ def _interval(found: Estimated | None) -> str:
 
 
 def _difference(found: AccuracyDifference) -> str:
-    one = found.estimate
-    return f"{_points(one.value)} points ({_points(one.low)} to {_points(one.high)})"
+    return f"{_points(found.value)} points ({_points(found.low)} to {_points(found.high)})"
 
 
 def _points(share: float) -> str:
@@ -169,76 +168,37 @@ def _cost(usd: float | None) -> str:
     return "not known" if usd is None else money(usd * 1000)
 
 
+def json_of(found: object) -> str:
+    """Results of a command as one JSON object, whose keys are the names of their fields; what is not known is null."""
+    return json.dumps(to_builtins(found), ensure_ascii=False, indent=2)
+
+
 def judge_comparison_json(found: JudgeComparison) -> str:
     """The same as one JSON object; what is not known is null."""
-    content: dict[str, Json] = {
-        "run": found.run,
-        "margin": found.margin,
-        "new_calls": found.new_calls,
-        "spent_usd": found.spent_usd,
-        "assertions": [_assertion_json(one) for one in found.assertions],
-    }
-    return json.dumps(content, ensure_ascii=False, indent=2)
+    return json_of({**to_builtins(found), "assertions": [_assertion_json(one) for one in found.assertions]})
 
 
-def _assertion_json(found: AssertionComparison) -> Json:
-    reference = None if found.reference is None else found.judges[found.reference]
+def _assertion_json(found: AssertionComparison) -> dict[str, object]:
     return {
         "assertion": found.assertion,
         "model_of_the_run": found.model,
         "answers": found.answers,
         "weighted": found.weighted,
-        "notes": list(found.notes),
+        "notes": found.notes,
         "judges": [_judge_json(one) for one in found.judges],
-        "best": None if reference is None else reference.name,
+        "best": None if found.reference is None else found.judges[found.reference].name,
         "cheapest_not_worse": None if found.cheapest is None else found.cheapest.name,
         "not_enough_evidence": [one.name for one in found.undecided],
-        "votes": [
-            {
-                "judge": one.judge,
-                "agreement": one.agreement,
-                "counts": [
-                    {
-                        "votes": row.votes,
-                        "accuracy": _estimated(row.accuracy.accuracy),
-                        "difference": _difference_json(row.difference),
-                        "cost_usd": row.cost_usd,
-                    }
-                    for row in one.counts
-                ],
-            }
-            for one in found.votes
-        ],
+        "votes": [{**to_builtins(one), "counts": [_count_json(row) for row in one.counts]} for one in found.votes],
     }
 
 
-def _judge_json(one: ComparedJudge) -> Json:
-    accuracy = one.accuracy
-    return {
-        "judge": one.name,
-        "model": one.model or None,
-        "votes": one.votes,
-        "errors": one.errors,
-        "error": one.error,
-        "confusion_matrix": None if one.matrix is None else dict(to_builtins(one.matrix)),
-        "accuracy": _estimated(accuracy.accuracy if accuracy else None),
-        "tpr": _estimated(accuracy.tpr if accuracy else None),
-        "tnr": _estimated(accuracy.tnr if accuracy else None),
-        "kappa": _estimated(accuracy.kappa if accuracy else None),
-        "cost_usd": one.cost_usd,
-        "latency_ms": one.latency_ms,
-        "difference": _difference_json(one.difference),
-        "verdict": one.verdict,
-    }
+def _count_json(row: VoteCount) -> dict[str, object]:
+    return {**to_builtins(row), "accuracy": row.accuracy.accuracy}
 
 
-def _difference_json(found: AccuracyDifference | None) -> Json:
-    if found is None:
-        return None
-    shown = _estimated(found.estimate)
-    assert isinstance(shown, dict)  # noqa: S101  # of an estimate it is one
-    return {**shown, "p_value": found.p_value, "only_this": found.only_this, "only_other": found.only_other}
-
-
-def _estimated(found: Estimated | None) -> Json:
-    return None if found is None else {"value": found.value, "interval": [found.low, found.high]}
+def _judge_json(one: ComparedJudge) -> dict[str, object]:
+    found = to_builtins(one)
+    accuracy = found.pop("accuracy") or dict.fromkeys(("accuracy", "tpr", "tnr", "kappa"))
+    named = {"judge": found.pop("name"), "model": found.pop("model") or None}
+    return {**named, "confusion_matrix": found.pop("matrix"), **accuracy, **found}

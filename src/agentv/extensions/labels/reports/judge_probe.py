@@ -1,8 +1,7 @@
-"""`agentv judge check --probe`, as text for people and as JSON for programs."""
+"""`agentv judge check --probe`, as text for people."""
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Iterator, Sequence
 
@@ -10,7 +9,6 @@ from agentv.extensions.labels.judges.comparing import MOST_ERRORS
 from agentv.extensions.labels.judges.probing import Flips, JudgeProbing, ProbedJudge, ProbeOutcome
 from agentv.extensions.labels.reports.judge_compare import calls_line, table
 from agentv.model.values.formatting import plural
-from agentv.model.values.values import Json
 from agentv.reports.text.escaping import one_line, percent
 
 SHOWN = 3
@@ -46,19 +44,18 @@ def _judge(found: ProbedJudge, run: str) -> Iterator[str]:
 
 def _row(found: ProbeOutcome) -> tuple[str, ...]:
     notes = []
-    if found.unfit:
-        notes.append(f"does not fit {plural(found.unfit, 'answer')}")
+    if found.does_not_fit:
+        notes.append(f"does not fit {plural(found.does_not_fit, 'answer')}")
     if found.errors:
         notes.append(f"no verdict on {plural(found.errors, 'answer')}")
-    return (found.probe, _share(found.to_pass), _share(found.to_fail), "; ".join(notes))
+    return (found.probe, _share(found.fail_to_pass), _share(found.pass_to_fail), "; ".join(notes))
 
 
 def _share(found: Flips) -> str:
-    share = found.share
-    if share is None:
+    if found.share is None:
         return "-"
     interval = "" if found.interval is None else f" ({percent(found.interval[0])} to {percent(found.interval[1])})"
-    return f"{found.flipped} of {found.answers}: {percent(share)}{interval}"
+    return f"{found.flipped} of {found.answers}: {percent(found.share)}{interval}"
 
 
 def _flips(probes: Sequence[ProbeOutcome], run: str) -> Iterator[str]:
@@ -68,60 +65,10 @@ def _flips(probes: Sequence[ProbeOutcome], run: str) -> Iterator[str]:
     yield "changed verdicts:"
     for one in probes:
         for flip in one.flips[:SHOWN]:
-            direction = "pass → fail" if flip.passed_before else "fail → pass"
+            direction = "pass → fail" if flip.before == "pass" else "fail → pass"
             show = one_line(shlex.join(["agentv", "results", "show", run, "--case", flip.case]))
             yield f"  {one.probe}, {direction}: {show}"
             if flip.reason:
                 yield f"    the judge then: {one_line(flip.reason, _LONGEST)}"
         if len(one.flips) > SHOWN:
             yield f"  {one.probe}: {len(one.flips) - SHOWN} more; --json lists all, with the changed answers"
-
-
-def judge_probing_json(found: JudgeProbing) -> str:
-    """The same as one JSON object, with the changed answers; what is not known is null."""
-    content: dict[str, Json] = {
-        "run": found.run,
-        "new_calls": found.new_calls,
-        "spent_usd": found.spent_usd,
-        "judges": [_judge_json(one) for one in found.judges],
-    }
-    return json.dumps(content, ensure_ascii=False, indent=2)
-
-
-def _judge_json(found: ProbedJudge) -> Json:
-    return {
-        "assertion": found.assertion,
-        "judge": found.judge,
-        "model": found.model,
-        "answers": found.answers,
-        "passed": found.passed,
-        "errors": found.errors,
-        "error": found.error,
-        "notes": list(found.notes),
-        "probes": [
-            {
-                "probe": one.probe,
-                "fail_to_pass": _flips_json(one.to_pass),
-                "pass_to_fail": _flips_json(one.to_fail),
-                "does_not_fit": one.unfit,
-                "errors": one.errors,
-                "error": one.error,
-                "flips": [
-                    {
-                        "case": flip.case,
-                        "suite": flip.suite,
-                        "before": "pass" if flip.passed_before else "fail",
-                        "changed_output": flip.output,
-                        "reason": flip.reason,
-                    }
-                    for flip in one.flips
-                ],
-            }
-            for one in found.probes
-        ],
-    }
-
-
-def _flips_json(found: Flips) -> Json:
-    interval: Json = None if found.interval is None else list(found.interval)
-    return {"answers": found.answers, "flipped": found.flipped, "share": found.share, "interval": interval}

@@ -131,8 +131,7 @@ def krippendorff_alpha(units: Iterable[LabelledUnit], seed: int = 0) -> Estimate
     drawn = np.empty(RESAMPLED)
     for start in range(0, RESAMPLED, 500):  # so that a hundred thousand labels fit into memory
         drawn[start : start + 500] = _alpha(chance.standard_gamma(shape, (500, len(shape))) @ sources)
-    found = estimated(drawn)
-    return Estimated(value, min(found.low, value), max(found.high, value))
+    return estimated(drawn).at(value)
 
 
 def _facts(passed: int, size: int) -> tuple[float, float, float]:

@@ -151,4 +151,4 @@ def _interval(mean: float, variance: float, freedom: float, labels: int, level: 
     inside = (mean * labels + 0.5) / (labels + 1)
     effective = inside * (1 - inside) / variance * (quantile(level) / t_quantile(freedom, level)) ** 2
     low, high = interval_at(mean, effective, level)
-    return Estimated(mean, low, high)
+    return Estimated(mean, (low, high))

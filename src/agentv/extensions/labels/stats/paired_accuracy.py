@@ -120,17 +120,15 @@ def _cells(
 
 
 @dataclass(frozen=True, slots=True)
-class AccuracyDifference:
-    """The accuracy of a judge less that of another, on the same answers.
+class AccuracyDifference(Estimated):
+    """The accuracy of a judge less that of another, on the same answers, with the interval of this comparison alone.
 
     Attributes:
-        estimate: with its interval, of this comparison alone.
         p_value: two-sided, that both are as accurate, corrected for the number of comparisons.
         only_this, only_other: answers on which only this judge, and only the other, says what people say.
         verdict: what is shown of this judge, at the margin, corrected likewise.
     """
 
-    estimate: Estimated
     p_value: float
     only_this: int
     only_other: int
@@ -170,9 +168,9 @@ def accuracy_difference(
     found = Differences(other, this, clusters, [one.weight for one in labels])
     if found.independent < FEWEST:
         return None
-    low, high = found.interval(level)
     return AccuracyDifference(
-        Estimated(found.mean, low, high),
+        found.mean,
+        found.interval(level),
         min(1.0, comparisons * found.p()),
         found.values.count(1.0),
         found.values.count(-1.0),

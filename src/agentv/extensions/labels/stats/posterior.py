@@ -34,8 +34,17 @@ class Estimated:
     """A number with its interval."""
 
     value: float
-    low: float
-    high: float
+    interval: tuple[float, float]
+
+    @property
+    def low(self) -> float:
+        """Where the interval begins."""
+        return self.interval[0]
+
+    @property
+    def high(self) -> float:
+        """Where it ends."""
+        return self.interval[1]
 
     @property
     def reach(self) -> float:
@@ -44,7 +53,7 @@ class Estimated:
 
     def at(self, value: float) -> Estimated:
         """The same interval around another estimate, which it holds."""
-        return Estimated(value, min(self.low, value), max(self.high, value))
+        return Estimated(value, (min(self.low, value), max(self.high, value)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +290,7 @@ def estimated(draws: Draws, level: float = LEVEL) -> Estimated:
 
     tail = (1 - level) / 2
     low, middle, high = np.quantile(draws, (tail, 0.5, 1 - tail))
-    return Estimated(float(middle), float(low), float(high))
+    return Estimated(float(middle), (float(low), float(high)))
 
 
 def even_sizes(wanted: int, available: Sequence[int]) -> list[int]:

@@ -71,7 +71,7 @@ def test_judges_are_measured_on_the_same_answers_and_the_cheapest_that_is_not_wo
     # all 6 pairs of the four are corrected for; McNemar's p of 15 of 15
     assert middle.difference.p_value == pytest.approx(6 * 2 * 0.5**15)
     right = {one.name: one.accuracy.accuracy.value for one in one.judges}
-    assert small.difference.estimate.value == pytest.approx(right["small"] - right[jury.name])
+    assert small.difference.value == pytest.approx(right["small"] - right[jury.name])
     assert one.cheapest is small
     assert large.cost_usd > middle.cost_usd > small.cost_usd == pytest.approx(0.001)
     assert found.new_calls == 120
@@ -252,7 +252,7 @@ def test_wrong_judges_are_refused_before_any_call(project, tmp_path):
     assert dict(models.asked) == before
 
 
-ACCURATE = JudgeAccuracy(None, None, Estimated(0.9, 0.8, 0.95), None)
+ACCURATE = JudgeAccuracy(None, None, Estimated(0.9, (0.8, 0.95)), None)
 
 
 def judge(name, cost, verdict=None, accuracy=ACCURATE):

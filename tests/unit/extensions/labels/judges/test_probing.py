@@ -42,7 +42,7 @@ def probed(*probes, **options):
 
 
 def counts(outcome):
-    return [(one.flipped, one.answers) for one in (outcome.to_pass, outcome.to_fail)]
+    return [(one.flipped, one.answers) for one in (outcome.fail_to_pass, outcome.pass_to_fail)]
 
 
 def vain(_number, good, text):
@@ -63,8 +63,8 @@ def test_a_judge_of_the_form_is_found_out_and_one_of_the_content_is_not(project,
         "other-model": [(0, 4), (0, 8)],
         "own-model": [(0, 4), (0, 8)],
     }
-    assert outcomes["order"].unfit == 12
-    assert outcomes["confident"].to_pass.interval == pytest.approx((0.5101, 1.0), abs=1e-4), "Wilson's of 4 of 4"
+    assert outcomes["order"].does_not_fit == 12
+    assert outcomes["confident"].fail_to_pass.interval == pytest.approx((0.5101, 1.0), abs=1e-4), "Wilson's of 4 of 4"
     assert found.new_calls == sum(models.asked.values()) - before == 6 * 12, "the first verdicts are those of the run"
     assert found.spent_usd == pytest.approx(0.072)
     again, same = probed("all")
@@ -189,11 +189,10 @@ def test_only_a_list_of_items_has_an_order():
 def test_flips_are_a_share_of_the_answers_with_the_interval_of_their_clusters():
     found = Flips.of([(True, "a"), (False, "a"), (False, "b"), (False, "c"), (True, "d")])
     interval = estimated_rate([ClusterSum(2, 1), ClusterSum(1, 0), ClusterSum(1, 0), ClusterSum(1, 1)]).interval
-    assert found == Flips(5, 2, interval)
-    assert found.share == 0.4
+    assert found == Flips(5, 2, 0.4, interval)
     assert Flips.of([(False, 1), (False, 2)]).share == 0.0
 
 
 def test_without_answers_there_is_no_share():
-    assert Flips.of([]) == Flips(0, 0, None)
+    assert Flips.of([]) == Flips()
     assert Flips.of([]).share is None

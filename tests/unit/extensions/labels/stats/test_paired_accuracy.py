@@ -89,12 +89,15 @@ def test_of_equal_weights_it_is_mcnemar(wins, losses, ties):
     exact = binomtest(wins, wins + losses).pvalue if wins + losses else 1.0
     assert found.p_value == pytest.approx(exact)
     assert (found.only_this, found.only_other) == (wins, losses)
-    assert found.estimate.value == pytest.approx((wins - losses) / (wins + losses + ties))
+    assert found.value == pytest.approx((wins - losses) / (wins + losses + ties))
     three = accuracy_difference(*pair(wins, losses, ties), comparisons=3)
     assert three.p_value == pytest.approx(min(1, 3 * found.p_value))
-    assert three.estimate == found.estimate  # the headline is a 95 % interval; the correction is in the verdict
+    assert (three.value, three.interval) == (
+        found.value,
+        found.interval,
+    )  # the headline is a 95 % interval; the correction is in the verdict
     scaled = accuracy_difference(*pair(wins, losses, ties, weight=7.0))
-    assert scaled == pytest.approx(found) or scaled.estimate.low == pytest.approx(found.estimate.low)
+    assert scaled == pytest.approx(found) or scaled.low == pytest.approx(found.low)
 
 
 def test_of_unequal_weights_the_weighted_differences_decide():
@@ -102,18 +105,18 @@ def test_of_unequal_weights_the_weighted_differences_decide():
     labels = [PersonLabel(passed=True, weight=weight) for weight in weights]
     found = accuracy_difference(labels, [one >= 0 for one in signs], [one <= 0 for one in signs])
     mean = sum(weight * sign for weight, sign in zip(weights, signs, strict=True)) / sum(weights)
-    assert found.estimate.value == pytest.approx(mean)
+    assert found.value == pytest.approx(mean)
     alike = accuracy_difference(
         [PersonLabel(passed=True)] * 8, *([one >= 0 for one in signs], [one <= 0 for one in signs])
     )
-    assert found.estimate.reach > alike.estimate.reach, "unequal weights tell less"
+    assert found.reach > alike.reach, "unequal weights tell less"
 
 
 def test_clusters_tell_less_and_too_few_tell_nothing():
     labels, verdicts, others = pair(4, 12, 44)
     clustered = [PersonLabel(one.passed, cluster=place // 6) for place, one in enumerate(labels)]
     alone, together = (accuracy_difference(one, verdicts, others) for one in (labels, clustered))
-    assert together.estimate.reach > alone.estimate.reach
+    assert together.reach > alone.reach
     assert together.p_value > alone.p_value
     few = [PersonLabel(one.passed, cluster=place % 5) for place, one in enumerate(labels)]
     assert accuracy_difference(few, verdicts, others) is None
@@ -129,9 +132,9 @@ def weighted_pair(weights, signs, clusters=None):
 
 def test_a_judge_that_is_always_right_where_the_other_never_is_differs_by_all():
     found = accuracy_difference(*weighted_pair([1.0] * 12, [1] * 12, "aabbccddeeff"))
-    assert (found.estimate.value, found.estimate.high) == (1.0, 1.0)
+    assert (found.value, found.high) == (1.0, 1.0)
     assert found.p_value == pytest.approx(2 / 2**6)
-    assert found.estimate.low < 0.6
+    assert found.low < 0.6
 
 
 @pytest.mark.parametrize("clusters", [None, "aabbccddeffg"])
@@ -142,7 +145,7 @@ def test_it_is_the_test_of_compare(clusters):
     sides = [float(one <= 0) for one in signs], [float(one >= 0) for one in signs]
     test = Differences(*sides, list(clusters or range(12)), weights)
     assert found.p_value == pytest.approx(min(1.0, 2 * test.p()))
-    assert (found.estimate.low, found.estimate.high) == pytest.approx(test.interval(0.95))
+    assert (found.low, found.high) == pytest.approx(test.interval(0.95))
     assert (found.only_this, found.only_other, found.verdict) == (3, 4, "inconclusive")
 
 
