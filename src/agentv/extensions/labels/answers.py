@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
+from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -90,6 +91,11 @@ class GradedAnswer(Struct, frozen=True):
         return self.case, self.output_sha256, self.asked.rubric_sha256
 
     @property
+    def judge(self) -> JudgeKey:
+        """The assertion, and the model and the prompt of its judge."""
+        return self.assertion, self.asked.model, self.asked.prompt_sha256
+
+    @property
     def item(self) -> LabelItem:
         """As that of its labels."""
         return self.key, self.asked.model, self.asked.prompt_sha256, self.passed
@@ -137,14 +143,33 @@ class CheckedAnswer:
     found_at: tuple[str | None, str | None, str | None] = (None, None, None)
     rubric: str = ""
 
+    @classmethod
+    def of(cls, answer: GradedAnswer, run: str) -> CheckedAnswer:
+        """A graded answer of a run."""
+        score = None if answer.scale is None else answer.score
+        found_at = (answer.target, answer.prompt, answer.variant)
+        of_run = (answer.passed, answer.cluster, answer.trials, run, answer.suite, score, found_at)
+        return cls(answer.key, answer.judge, answer.asked.judge, *of_run, answer.asked.rubric)
+
     @property
     def verdict_key(self) -> VerdictKey:
         """What it is, and the judge's verdict on it: an answer may have both, from several trials."""
         return self.key, self.passed
 
 
+T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
+
 Stratum = tuple[str, str, str, bool]
 """An assertion, the model and the prompt of its judge, and the judge's verdict."""
+
+
+def grouped(found: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+    """What was found, by its keys, which are in the order in which they occur first."""
+    groups: dict[K, list[T]] = {}
+    for one in found:
+        groups.setdefault(key(one), []).append(one)
+    return groups
 
 
 def asks_judge(written: str, *, alone: bool = False) -> bool:
@@ -165,7 +190,7 @@ def _types() -> Registry[AssertionType]:
 
 def stratum_of(answer: GradedAnswer) -> Stratum:
     """The stratum that an answer is drawn from."""
-    return answer.assertion, answer.asked.model, answer.asked.prompt_sha256, answer.passed
+    return (*answer.judge, answer.passed)
 
 
 def graded_answers(run: StoredRun, assertion: str | None = None) -> list[GradedAnswer]:
@@ -205,9 +230,7 @@ def draw(answers: Sequence[GradedAnswer], sample: int, seed: int) -> list[DrawnA
     The same seed draws the same answers, with a larger sample those and more, and of one assertion alone also those
     that it draws of all of them.
     """
-    strata: dict[Stratum, list[GradedAnswer]] = {}
-    for answer in answers:
-        strata.setdefault(stratum_of(answer), []).append(answer)
+    strata = grouped(answers, stratum_of)
     for stratum, members in strata.items():
         members.sort(key=lambda one: (one.suite, one.key))
         _chance(seed, stratum).shuffle(members)

@@ -7,11 +7,12 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
+from typing import Literal
 
 from agentv.app.results.place import RESULTS, place_holding
 from agentv.app.results.stored import open_run
 from agentv.errors import UsageError
-from agentv.extensions.labels.answers import CheckedAnswer, GradedAnswer, JudgeKey, VerdictKey, graded_answers
+from agentv.extensions.labels.answers import CheckedAnswer, JudgeKey, VerdictKey, graded_answers, grouped
 from agentv.extensions.labels.labelling import LabelFiles, LabelStore, latest, possible
 from agentv.extensions.labels.stats.agreement import (
     ConfusionMatrix,
@@ -100,19 +101,27 @@ class MeanScore:
 
 
 @dataclass(frozen=True, slots=True)
+class PersonSaid:
+    """What a person said of an answer."""
+
+    person: str
+    label: LabelVerdict
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
 class Disagreement:
     """An answer on which the judge and most people differ.
 
     Attributes:
-        labels: (person, verdict, note).
         target, prompt, variant: of a trial with this answer; None: labels alone do not say.
     """
 
     case: str
     suite: str
     run: str
-    judge_passed: bool
-    labels: tuple[tuple[str, LabelVerdict, str], ...]
+    kind: Literal["false-pass", "false-failure"]
+    labels: tuple[PersonSaid, ...]
     target: str | None = None
     prompt: str | None = None
     variant: str | None = None
@@ -215,7 +224,7 @@ def read_judged(named: str, assertion: str | None = None) -> JudgedRun:
         StoreError: it cannot be read.
     """
     run = open_run(named, action="check")
-    answers = tuple(_of_graded(one, run.run_id) for one in graded_answers(run, assertion))
+    answers = tuple(CheckedAnswer.of(one, run.run_id) for one in graded_answers(run, assertion))
     return JudgedRun(named, run.run_id, answers)
 
 
@@ -262,26 +271,6 @@ def check_labels(kept: LabelStore, assertion: str | None = None) -> JudgeCheck:
     return _checked(labelled_answers(labels), labels, None)
 
 
-def _of_graded(answer: GradedAnswer, run: str) -> CheckedAnswer:
-    judge = (answer.assertion, answer.asked.model, answer.asked.prompt_sha256)
-    name = answer.asked.judge
-    score = None if answer.scale is None else answer.score
-    found_at = (answer.target, answer.prompt, answer.variant)
-    return CheckedAnswer(
-        answer.key,
-        judge,
-        name,
-        answer.passed,
-        answer.cluster,
-        answer.trials,
-        run,
-        answer.suite,
-        score,
-        found_at,
-        answer.asked.rubric,
-    )
-
-
 def labelled_answers(labels: Sequence[Label]) -> list[CheckedAnswer]:
     """The labelled answers, and as many more without labels as the labels say that they were drawn from."""
     found: dict[tuple[object, ...], CheckedAnswer] = {}
@@ -312,15 +301,10 @@ def judge_of(label: Label) -> JudgeKey:
 def _checked(answers: Sequence[CheckedAnswer], every: Sequence[Label], run: str | None) -> JudgeCheck:
     labels = possible(every)
     current, impossible = latest(labels), Counter(map(judge_of, every)) - Counter(map(judge_of, labels))
-    by_key: dict[LabelKey, list[Label]] = {}
-    for label in current.values():
-        by_key.setdefault(label.key, []).append(label)
-    judges: dict[JudgeKey, list[CheckedAnswer]] = {}
-    for answer in answers:
-        judges.setdefault(answer.judge, []).append(answer)
     counting = list(current.values())
+    by_key = grouped(counting, lambda one: one.key)
     checked = []
-    for judge, found in judges.items():
+    for judge, found in grouped(answers, lambda one: one.judge).items():
         runs = {one.run for one in found} if run is None else {run, *same_runs(judge, found, counting)}
         one_judge = _judge(judge, found, by_key, [(one, one.run in runs) for one in counting])
         counts = replace(one_judge.counts, impossible_time=impossible[judge])
@@ -511,9 +495,9 @@ def _disagreements(
             answer.key[0],
             answer.suite,
             answer.run,
-            answer.passed,
+            "false-pass" if answer.passed else "false-failure",
             tuple(
-                (label.person, label.verdict, label.note)
+                PersonSaid(label.person, label.verdict, label.note)
                 for label in by_key[answer.key]
                 if judge_of(label)[1:] == answer.judge[1:]
             ),
@@ -522,4 +506,4 @@ def _disagreements(
         for answer, verdict in pairs
         if answer.passed is not verdict
     ]
-    return tuple(sorted(found, key=lambda one: not one.judge_passed))
+    return tuple(sorted(found, key=lambda one: one.kind, reverse=True))

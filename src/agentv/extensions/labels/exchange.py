@@ -15,9 +15,9 @@ from msgspec.structs import replace
 from agentv.app.results.place import RESULTS, place_holding
 from agentv.app.results.stored import open_run
 from agentv.errors import StoreError, UsageError
-from agentv.extensions.labels.answers import DrawnAnswer, GradedAnswer, PointScale, draw, graded_answers
+from agentv.extensions.labels.answers import DrawnAnswer, GradedAnswer, PointScale, draw, graded_answers, grouped
 from agentv.extensions.labels.labelling import Draw, LabelFiles, LabellingSession, Said, label_of, latest, now
-from agentv.model.run.labelled.labels import LABEL_VERDICTS, Label, LabelItem, LabelKey
+from agentv.model.run.labelled.labels import LABEL_VERDICTS, Label, LabelItem
 from agentv.model.values.json_lines import without_breaks
 from agentv.reports.export.csv_rows import guarded, unguarded
 from agentv.reports.text.escaping import one_line
@@ -103,10 +103,7 @@ class ImportedLines:
     def __init__(self, run_id: str, answers: Sequence[GradedAnswer]) -> None:
         self._run_id = run_id
         self._answers = answers
-        self._by_key: dict[LabelKey, list[GradedAnswer]] = {}
-        for one in answers:
-            key = (_plain(one.case), one.output_sha256, one.asked.rubric_sha256)
-            self._by_key.setdefault(key, []).append(one)
+        self._by_key = grouped(answers, lambda one: (_plain(one.case), *one.key[1:]))
         self._draws: dict[tuple[Draw, str | None], dict[GradedAnswer, DrawnAnswer]] = {}
 
     def labels(self, row: Mapping[str, str], person: str) -> list[Label] | str:

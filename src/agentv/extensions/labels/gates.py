@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from agentv.assertions.judged.questions import Judged
 from agentv.assertions.judged.rubric import LlmRubric
 from agentv.engine.plan import Plan
-from agentv.extensions.labels.answers import CheckedAnswer, JudgeKey, as_labelled
+from agentv.extensions.labels.answers import CheckedAnswer, JudgeKey, as_labelled, grouped
 from agentv.extensions.labels.checking import FEW, calibration_of, judge_of, labelled_answers_of
 from agentv.extensions.labels.labelling import latest
 from agentv.extensions.labels.run_rates import (
@@ -74,9 +74,7 @@ def _corrected(suite: str, mark: float, trials: Sequence[RatedTrial], run: Grade
     """Whether the corrected rate reaches the mark: of each target, prompt and variant by itself."""
     if run.problem is not None:
         return GateResult("corrected", suite, passed=False, why=run.problem)
-    parts: dict[Part, list[RatedTrial]] = {}
-    for trial in trials:
-        parts.setdefault(trial.part, []).append(trial)
+    parts = grouped(trials, lambda one: one.part)
     needs = f"the lower bound must reach {percent(mark)}"
     found = [(part, run_rate(own, run.labels)) for part, own in parts.items()]
     for part, rate in found:
@@ -105,10 +103,7 @@ def _judges(suite: str, minimums: JudgeMinimums, trials: Sequence[RatedTrial], r
         return GateResult("judge", suite, passed=False, why="no trial passed or failed")
     if any(trial.problem == NESTED for trial in trials):
         return GateResult("judge", suite, passed=False, why=NESTED)
-    judges: dict[tuple[str, str], list[CheckedAnswer]] = {}
-    for trial in trials:
-        for one in trial.judged:
-            judges.setdefault(one.judge[1:], []).append(one)
+    judges = grouped((one for trial in trials for one in trial.judged), lambda one: one.judge[1:])
     told, warned = [], []
     for answers in judges.values():
         checked = CheckedMinimums.of(answers, run.labels, minimums)
@@ -139,9 +134,7 @@ class CheckedMinimums:
     @classmethod
     def of(cls, answers: Sequence[CheckedAnswer], labels: RunLabels, minimums: JudgeMinimums) -> CheckedMinimums:
         """One judge, by all its answers, and by each assertion with labels enough."""
-        by_assertion: dict[JudgeKey, list[CheckedAnswer]] = {}
-        for one in answers:
-            by_assertion.setdefault(one.judge, []).append(one)
+        by_assertion = grouped(answers, lambda one: one.judge)
         name = f"the judge '{answers[0].name}'"
         whole = _checked(name, _known(answers, labels), minimums)
         if whole.refusal is not None:

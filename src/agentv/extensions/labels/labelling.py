@@ -15,7 +15,7 @@ from msgspec import Struct
 from agentv.app.results.place import RESULTS, place_holding
 from agentv.app.results.stored import open_run
 from agentv.errors import StoreError, UsageError
-from agentv.extensions.labels.answers import DrawnAnswer, draw, graded_answers
+from agentv.extensions.labels.answers import DrawnAnswer, draw, graded_answers, grouped
 from agentv.model.run.labelled.labels import Label, LabelItem, LabelVerdict, person_key, time_problem
 from agentv.model.values.formatting import timestamp
 from agentv.store.files.encoding import to_json
@@ -91,10 +91,7 @@ class LabelFiles:
 
     def add(self, labels: Sequence[Label]) -> None:
         """As `LabelStore.add`."""
-        by_file: dict[Path, list[Label]] = {}
-        for label in labels:
-            by_file.setdefault(labels_file(self._root, label.suite), []).append(label)
-        for file, found in sorted(by_file.items()):
+        for file, found in sorted(grouped(labels, lambda one: labels_file(self._root, one.suite)).items()):
             append_labels(file, found)
 
     def places(self, suites: Collection[str]) -> list[str]:

@@ -16,6 +16,7 @@ from msgspec import Struct
 from agentv.app.results.place import RESULTS, place_holding
 from agentv.app.results.stored import open_run
 from agentv.errors import UsageError
+from agentv.extensions.labels.answers import grouped
 from agentv.extensions.labels.labelling import LabelFiles, LabelStore, now, possible
 from agentv.model.run.labelled.labels import Label, LabelVerdict, answer_sha256, person_key
 from agentv.model.run.trial import TrialResult
@@ -68,10 +69,7 @@ def ratings_of_run(run: Path, kept: LabelStore) -> dict[Answer, list[Label]]:
         StoreError: its rows, or the ratings, cannot be read.
     """
     suites = {str(one.get("name")) for one in objects_in(read_document(run / RUN).get("suites"))}
-    found: dict[Answer, list[Label]] = {}
-    for one in _latest(kept.ratings(suites)):
-        if one.verdict != "unsure" or one.note:
-            found.setdefault(_of(one), []).append(one)
+    found = grouped((one for one in _latest(kept.ratings(suites)) if one.verdict != "unsure" or one.note), _of)
     rated = {name[:2] for name in found}
     present = {one.name for one in answers_of_run(run) if (one.suite, one.test_id) in rated} if rated else ()
     return {name: given for name, given in found.items() if name in present}

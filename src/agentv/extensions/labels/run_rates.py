@@ -9,7 +9,7 @@ from math import fsum
 
 from msgspec import structs
 
-from agentv.extensions.labels.answers import CheckedAnswer, JudgeKey, VerdictKey, asks_judge, graded_answer
+from agentv.extensions.labels.answers import CheckedAnswer, JudgeKey, VerdictKey, asks_judge, graded_answer, grouped
 from agentv.extensions.labels.checking import calibration_of, judge_of, judged_answer, labelled_answers_of, same_runs
 from agentv.extensions.labels.labelling import latest
 from agentv.extensions.labels.stats.left_out import left_out_elsewhere, left_out_of_run
@@ -25,7 +25,7 @@ from agentv.extensions.labels.stats.posterior import (
 )
 from agentv.extensions.labels.stats.run_rate import JudgedPart, RunParts, run_rate_draws
 from agentv.model.run.clusters import ClusterId, TrialCluster, cluster_of
-from agentv.model.run.grade import TOLERANCE, Grade
+from agentv.model.run.grade import TOLERANCE
 from agentv.model.run.labelled.corrected import AssertionRate, CorrectedRate, CorrectedRates
 from agentv.model.run.labelled.labels import Label
 from agentv.model.run.trial import Score, TrialResult
@@ -71,9 +71,8 @@ def rated_trial(result: TrialResult, run: str) -> RatedTrial | None:
     rated = RatedTrial(
         part, (trial.suite.path, trial.case.id), cluster_of(TrialCluster.of(trial)), result.status == "passed"
     )
-    graded = {
-        place: _checked_answer(result, score, run) for place, score in enumerate(result.scores) if _by_judge(score)
-    }
+    judged = ((place, one) for place, one in enumerate(result.scores) if one.grade.asked_judge and not one.grade.error)
+    graded = {place: CheckedAnswer.of(graded_answer(result, score), run) for place, score in judged}
     rated = replace(rated, judged=tuple(graded.values()))
     return _with_dependence(rated, result, graded)
 
@@ -100,10 +99,6 @@ def _with_dependence(rated: RatedTrial, result: TrialResult, graded: Mapping[int
     return replace(rated, decided_by=graded[labelled[0]], alone=len(counting) == 1)
 
 
-def _by_judge(score: Score) -> bool:
-    return score.grade.asked_judge is not None and score.grade.error is None
-
-
 def _asks(score: Score) -> bool:
     """Whether a judge has a part in the grade, or may have: a set within a set does not say what it holds."""
     inner = list(_inner_types(score.grade.details))
@@ -119,13 +114,6 @@ def _inner_types(details: Mapping[str, object]) -> Iterator[str]:
     for one in scores if isinstance(scores, list | tuple) else ():
         if isinstance(one, Mapping):
             yield str(one.get("type", ""))
-
-
-def _checked_answer(result: TrialResult, score: Score, run: str) -> CheckedAnswer:
-    answer = graded_answer(result, score)
-    judge = (answer.assertion, answer.asked.model, answer.asked.prompt_sha256)
-    name, rubric = answer.asked.judge, answer.asked.rubric
-    return CheckedAnswer(answer.key, judge, name, answer.passed, answer.cluster, 1, run, answer.suite, rubric=rubric)
 
 
 def _outcomes(result: TrialResult, labelled: Sequence[int]) -> tuple[bool, bool] | None:
@@ -148,12 +136,9 @@ def _labelled(scores: Sequence[Score], labelled: Sequence[int], verdict: bool) -
     for place in labelled:
         grade = found[place].grade
         if grade.passed is not verdict:
-            found[place] = _with_grade(found[place], structs.replace(grade, score=float(verdict), passed=verdict))
+            by_people = structs.replace(grade, score=float(verdict), passed=verdict)
+            found[place] = structs.replace(found[place], grade=by_people)
     return found
-
-
-def _with_grade(score: Score, grade: Grade) -> Score:
-    return structs.replace(score, grade=grade)
 
 
 JudgeModel = tuple[str, str]
@@ -181,10 +166,7 @@ class RunLabels:
     def of(cls, trials: Iterable[RatedTrial], labels: Sequence[Label], run: str) -> RunLabels:
         """The labels that count, sorted by the judges of these trials, which are all of the run."""
         current = list(latest(labels).values())
-        answers: dict[JudgeKey, list[CheckedAnswer]] = {}
-        for trial in trials:
-            for one in trial.judged:
-                answers.setdefault(one.judge, []).append(one)
+        answers = by_judge(trials)
         drawn, elsewhere, some = {}, {}, set()
         for judge, found in answers.items():
             own = [one for one in current if judge_of(one) == judge]
@@ -207,6 +189,11 @@ class RunLabels:
         return bool(self.drawn.get(judge) or self.elsewhere.get(judge))
 
 
+def by_judge(trials: Iterable[RatedTrial]) -> dict[JudgeKey, list[CheckedAnswer]]:
+    """The judged answers of trials, by their judges."""
+    return grouped((one for trial in trials for one in trial.judged), lambda one: one.judge)
+
+
 def distinct(answers: Iterable[CheckedAnswer]) -> list[CheckedAnswer]:
     """Equal answers with the same verdict as one, which stands for several trials."""
     found: dict[tuple[object, ...], CheckedAnswer] = {}
@@ -227,25 +214,15 @@ class DrawnRate:
 
 def corrected_rates(trials: Sequence[RatedTrial], labels: RunLabels) -> CorrectedRates:
     """The corrected rates of the trials of a run."""
-    answers: dict[JudgeKey, list[CheckedAnswer]] = {}
-    for trial in trials:
-        for one in trial.judged:
-            answers.setdefault(one.judge, []).append(one)
+    answers = by_judge(trials)
     rates = tuple(_assertion_rate(judge, found, labels) for judge, found in answers.items())
-    names: dict[str, bool] = {}
-    outdated: set[str] = set()
-    for judge, found in answers.items():
-        name = found[0].name
-        names[name] = names.get(name, False) or labels.counts_for(judge)
-        if judge in labels.any:
-            outdated.add(name)
-    unchecked = tuple(name for name, checked in names.items() if not checked)
-    found_rate = run_rate(trials, labels) if len(unchecked) < len(names) else None
-    if isinstance(found_rate, DrawnRate):
-        return CorrectedRates(
-            found_rate.rate, None, rates, unchecked, tuple(one for one in unchecked if one in outdated)
-        )
-    return CorrectedRates(None, found_rate, rates, unchecked, tuple(one for one in unchecked if one in outdated))
+    checked = {found[0].name for judge, found in answers.items() if labels.counts_for(judge)}
+    unchecked = tuple(dict.fromkeys(found[0].name for found in answers.values() if found[0].name not in checked))
+    labelled = {found[0].name for judge, found in answers.items() if judge in labels.any}
+    found_rate = run_rate(trials, labels) if checked else None
+    rate = found_rate.rate if isinstance(found_rate, DrawnRate) else None
+    why_none = found_rate if isinstance(found_rate, str) else None
+    return CorrectedRates(rate, why_none, rates, unchecked, tuple(one for one in unchecked if one in labelled))
 
 
 def _assertion_rate(judge: JudgeKey, answers: Sequence[CheckedAnswer], labels: RunLabels) -> AssertionRate:

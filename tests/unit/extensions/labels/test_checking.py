@@ -41,7 +41,7 @@ def test_a_judge_and_a_person(tmp_path):
     assert found.judge_rate[0] == 0.8
     assert found.corrected.low < 0.6 < found.corrected.high < 0.8, "the judge passes 0.8, people 0.6"
     assert found.accuracy.tpr.value > 0.9 > found.accuracy.tnr.value
-    assert [one.judge_passed for one in found.disagreements] == [True] * wrong
+    assert [one.kind for one in found.disagreements] == ["false-pass"] * wrong
     text = render_judge_check(check_judges("last"))
     assert f"agentv results show {run} --case c" in text
     assert "pass rate 80.0% by the judge; " in text

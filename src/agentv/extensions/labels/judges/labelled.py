@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from agentv.app.results.place import RESULTS, place_holding
 from agentv.app.results.stored import StoredRun
 from agentv.errors import UsageError
-from agentv.extensions.labels.answers import GradedAnswer, graded_answers
+from agentv.extensions.labels.answers import GradedAnswer, JudgeKey, graded_answers, grouped
 from agentv.extensions.labels.labelling import latest
 from agentv.extensions.labels.stats.agreement import majority
 from agentv.extensions.labels.stats.paired_accuracy import PersonLabel
@@ -17,9 +17,6 @@ from agentv.extensions.labels.stats.posterior import Counted, JudgeCounts, Judge
 from agentv.model.run.labelled.labels import Label, LabelKey
 from agentv.model.values.formatting import plural
 from agentv.store.labels.label_files import labels_directory, labels_file, read_labels
-
-JudgeKey = tuple[str, str, str]
-"""An assertion, and the model and the prompt of its judge."""
 
 _Drawn = tuple[str, str]
 """The model and the prompt of the judge whose answers were drawn."""
@@ -75,11 +72,8 @@ def labelled_answers(run: StoredRun, named: str, assertion: str | None) -> list[
     hint = f"label answers: agentv label {named}"
     if not known:
         raise UsageError(f"no labels of the run {run.run_id} in {labels_directory(root)}", hint)
-    judges: dict[JudgeKey, list[GradedAnswer]] = {}
-    for one in graded:
-        judges.setdefault((one.assertion, one.asked.model, one.asked.prompt_sha256), []).append(one)
     found, reasons = [], Counter[str]()
-    for judge, answers in judges.items():
+    for judge, answers in grouped(graded, lambda one: one.judge).items():
         labels = _sorted(judge[0], answers, known)
         made = _of_judge(judge, answers, labels, run.run_id)
         if made is not None:
@@ -152,11 +146,8 @@ def _largest_draw(
     Answers of another run count as drawn from this one if both have the same answers, as after `--regrade`.
     """
     keys, trials = {one.key for one in answers}, sum(one.trials for one in answers)
-    draws: dict[tuple[_Drawn, str], list[Label]] = {}
-    for people in found.verdicts.values():
-        for label in people.values():
-            if label.probability is not None:
-                draws.setdefault(((label.model, label.prompt_sha256), label.run), []).append(label)
+    of_draws = (one for people in found.verdicts.values() for one in people.values() if one.probability is not None)
+    draws = grouped(of_draws, lambda one: ((one.model, one.prompt_sha256), one.run))
     by_judge: dict[_Drawn, dict[LabelKey, dict[str, Label]]] = {}
     for (asked, of_run), labels in draws.items():
         sizes = {one.judge_passed: one.drawn_from or 0 for one in labels}

@@ -24,7 +24,7 @@ from agentv.app.wiring import Answers, redactor_for
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.engine.trial import AnsweredTrial, answered
 from agentv.errors import UsageError
-from agentv.extensions.labels.answers import GradedAnswer, draw, graded_answers
+from agentv.extensions.labels.answers import GradedAnswer, draw, graded_answers, grouped
 from agentv.extensions.labels.judges.asking import (
     FoundAnswers,
     JudgeCaller,
@@ -325,9 +325,7 @@ def probe_judges(request: ProbeRequest, report: Report = lambda *_: None) -> Jud
     if named is not None and named.votes is not None:
         raise UsageError(f"'{named.written}' has votes, but a probe asks for one vote", "omit ',votes='")
     run = open_run(request.run, action="check judges")
-    by_assertion: dict[str, list[GradedAnswer]] = {}
-    for one in graded_answers(run, request.assertion):
-        by_assertion.setdefault(one.assertion, []).append(one)
+    by_assertion = grouped(graded_answers(run, request.assertion), lambda one: one.assertion)
     drawn = {
         name: list({place_of(one.answer): one.answer for one in draw(found, request.sample, request.seed)}.values())
         for name, found in by_assertion.items()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Iterator, Sequence
 
 from msgspec import to_builtins
 
 from agentv.extensions.labels.checking import FEW, CheckedJudge, Disagreement, JudgeCheck, MeanScore
+from agentv.extensions.labels.reports.judge_compare import json_of
 from agentv.extensions.labels.stats.posterior import NARROW, Estimated
 from agentv.model.run.labelled.labels import Label
 from agentv.model.values.formatting import plural
@@ -200,21 +200,17 @@ def _label_command(found: CheckedJudge, run: str | None, sample: int | None = No
 
 
 def _disagreements(found: Sequence[Disagreement]) -> Iterator[str]:
-    passes = sum(one.judge_passed for one in found)
-    kinds = f"{_count(passes, 'pass', 'passes')}, {_count(len(found) - passes, 'failure', 'failures')}"
+    passes = sum(one.kind == "false-pass" for one in found)
+    kinds = f"{passes} false {'pass' if passes == 1 else 'passes'}, {plural(len(found) - passes, 'false failure')}"
     yield f"{plural(len(found), 'disagreement')}: {kinds}"
     for one in found[:SHOWN]:
-        what = "false pass" if one.judge_passed else "false failure"
-        yield f"  {what}: {one_line(shlex.join(['agentv', 'results', 'show', one.run, '--case', one.case]))}"
-        for person, verdict, note in one.labels:
-            if note:
-                yield f"    {one_line(person)} ({verdict}): {one_line(note, _LONGEST_NOTE)}"
+        show = shlex.join(["agentv", "results", "show", one.run, "--case", one.case])
+        yield f"  {one.kind.replace('-', ' ')}: {one_line(show)}"
+        for said in one.labels:
+            if said.note:
+                yield f"    {one_line(said.person)} ({said.label}): {one_line(said.note, _LONGEST_NOTE)}"
     if len(found) > SHOWN:
         yield f"  and {len(found) - SHOWN} more; --json lists all"
-
-
-def _count(number: int, singular: str, several: str) -> str:
-    return f"{number} false {singular if number == 1 else several}"
 
 
 def _changed(found: Sequence[Label]) -> Iterator[str]:
@@ -235,65 +231,39 @@ def _number(found: Estimated) -> str:
 
 def judge_check_json(found: JudgeCheck) -> str:
     """The same as one JSON object."""
-    return json.dumps(judge_check_content(found), ensure_ascii=False, indent=2)
+    return json_of(judge_check_content(found))
 
 
 def judge_check_content(found: JudgeCheck) -> dict[str, Json]:
     """What the JSON object says; what cannot be estimated is null."""
-    return {
-        "run": found.run,
-        "judges": [_judge_json(one, found.run) for one in found.judges],
-        "changed_labels": [{"person": one.person, "case": one.case, "label": one.verdict} for one in found.changed],
-    }
+    changed = [{"person": one.person, "case": one.case, "label": one.verdict} for one in found.changed]
+    judges = [_judge_json(one, found.run) for one in found.judges]
+    content: dict[str, Json] = to_builtins({"run": found.run, "judges": judges, "changed_labels": changed})
+    return content
 
 
-def _judge_json(found: CheckedJudge, run: str | None) -> Json:
-    accuracy, people, more = found.accuracy, found.people, found.more
+def _judge_json(found: CheckedJudge, run: str | None) -> dict[str, object]:
+    by_judge, interval = found.judge_rate
     return {
         "assertion": found.assertion,
         "judge": found.judge or None,
         "model": found.model,
-        "labels": dict(to_builtins(found.counts)),
+        "labels": found.counts,
         "notes": _remarks(found, run),
-        "confusion_matrix": dict(to_builtins(found.matrix)),
-        "judge_pass_rate": found.judge_rate[0],
-        "judge_pass_rate_interval": None if found.judge_rate[1] is None else list(found.judge_rate[1]),
-        "corrected_pass_rate": _estimated(found.corrected),
-        "mean_score": None
-        if found.mean_score is None
-        else {
-            "judge": found.mean_score.judge,
-            "corrected": _estimated(found.mean_score.corrected),
-            "answers": found.mean_score.answers,
-        },
-        "transferred_pass_rate": _estimated(found.transferred),
-        "tpr": _estimated(accuracy.tpr if accuracy else None),
-        "tnr": _estimated(accuracy.tnr if accuracy else None),
-        "accuracy": _estimated(accuracy.accuracy if accuracy else None),
-        "kappa": _estimated(accuracy.kappa if accuracy else None),
-        "people": None
-        if people is None
-        else {"answers": people.answers, "agreement": people.agreement, "alpha": _estimated(people.alpha)},
-        "more_labels": None
-        if more is None
-        else {"labels": more.labels, "reach": more.reach, "enough": more.enough, "goal": NARROW},
-        "disagreements": [
-            {
-                "kind": "false-pass" if one.judge_passed else "false-failure",
-                "case": one.case,
-                "suite": one.suite,
-                "run": one.run,
-                "target": one.target,
-                "prompt": one.prompt,
-                "variant": one.variant,
-                "labels": [{"person": person, "label": verdict, "note": note} for person, verdict, note in one.labels],
-            }
-            for one in found.disagreements
-        ],
+        "confusion_matrix": found.matrix,
+        "judge_pass_rate": by_judge,
+        "judge_pass_rate_interval": interval,
+        "corrected_pass_rate": found.corrected,
+        "mean_score": found.mean_score,
+        "transferred_pass_rate": found.transferred,
+        **(to_builtins(found.accuracy) or dict.fromkeys(("tpr", "tnr", "accuracy", "kappa"))),
+        "people": found.people,
+        "more_labels": found.more and {**to_builtins(found.more), "goal": NARROW},
+        "disagreements": found.disagreements,
     }
 
 
-def _remarks(found: CheckedJudge, run: str | None) -> Json:
+def _remarks(found: CheckedJudge, run: str | None) -> list[str]:
     """The lines that say how far the numbers can be trusted."""
     lines = [*_notes(found), *_certainty(found, run)]
     if not found.matrix.total:
@@ -302,7 +272,3 @@ def _remarks(found: CheckedJudge, run: str | None) -> Json:
         lines += [_NOT_DRAWN, *_transferred(found)]
     lines += [line for line in (*_people(found), *_more(found, run)) if not line.startswith(" ")]
     return [line.removeprefix("note: ") for line in lines]
-
-
-def _estimated(found: Estimated | None) -> Json:
-    return None if found is None else {"value": found.value, "interval": [found.low, found.high]}
