@@ -8,13 +8,13 @@ COMMANDS = {
 COMMAND_SECTIONS = {"label": "Judge", "judge": "Judge"}
 
 OPTIONS = {
-    "view --label": "agentv.extensions.labels.pages.options:LABEL",
-    "view --by": "agentv.extensions.labels.pages.options:BY",
+    "view --label": "agentv.extensions.labels.commands.label:LABEL",
+    "view --by": "agentv.extensions.labels.commands.label:BY",
 }
 
 ENDPOINTS = {
-    "label": "agentv.extensions.labels.pages.endpoints:LABELLING",
-    "judge": "agentv.extensions.labels.pages.endpoints:JUDGES",
+    "label": "agentv.extensions.labels.pages.labelling:LABELLING",
+    "judge": "agentv.extensions.labels.pages.judges:JUDGES",
     "rate": "agentv.extensions.labels.pages.rating:RATING",
 }
 

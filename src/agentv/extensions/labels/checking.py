@@ -198,55 +198,14 @@ def check_judges(named: str, assertion: str | None = None, kept: LabelStore | No
 
 
 def _of_run(named: str, assertion: str | None, kept: LabelStore) -> JudgeCheck:
-    run = read_judged(named, assertion)
-    return check_answers(run, labels_of_run(run, kept))
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedRun:
-    """What a check needs of a run.
-
-    Attributes:
-        named: as a person names it.
-        answers: that a judge graded, without their texts.
-    """
-
-    named: str
-    run_id: str
-    answers: tuple[CheckedAnswer, ...]
-
-
-def read_judged(named: str, assertion: str | None = None) -> JudgedRun:
-    """The answers of a run that a judge graded.
-
-    Raises:
-        UsageError: there is no such run, it is being written, or no judge graded.
-        StoreError: it cannot be read.
-    """
     run = open_run(named, action="check")
-    answers = tuple(CheckedAnswer.of(one, run.run_id) for one in graded_answers(run, assertion))
-    return JudgedRun(named, run.run_id, answers)
-
-
-def check_answers(run: JudgedRun, labels: Sequence[Label]) -> JudgeCheck:
-    """How good the judges of a run are by these labels."""
-    return _checked(run.answers, labels, run.run_id)
-
-
-def labels_of_run(run: JudgedRun, kept: LabelStore) -> list[Label]:
-    """The labels of the suites of a run, as they are now.
-
-    Raises:
-        NoLabelsError: there are none.
-        StoreError: they cannot be read.
-    """
-    suites = {one.suite for one in run.answers}
+    answers = [CheckedAnswer.of(one, run.run_id) for one in graded_answers(run, assertion)]
+    suites = {one.suite for one in answers}
     labels = kept.read(suites)
     if not labels:
         places = ", ".join(kept.places(suites))
-        hint = f"label answers: agentv label {run.named}"
-        raise NoLabelsError(f"no labels of the run {run.run_id} in {places}", hint)
-    return labels
+        raise NoLabelsError(f"no labels of the run {run.run_id} in {places}", f"label answers: agentv label {named}")
+    return _checked(answers, labels, run.run_id)
 
 
 def _of_labels(path: Path, assertion: str | None) -> JudgeCheck:

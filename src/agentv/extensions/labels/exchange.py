@@ -106,28 +106,25 @@ class ImportedLines:
         self._by_key = grouped(answers, lambda one: (_plain(one.case), *one.key[1:]))
         self._draws: dict[tuple[Draw, str | None], dict[GradedAnswer, DrawnAnswer]] = {}
 
-    def labels(self, row: Mapping[str, str], person: str) -> list[Label] | str:
-        """The labels of a line, one for each verdict of the judge on its answer, or what is wrong with it."""
+    def labels(self, row: Mapping[str, str], person: str) -> list[Label]:
+        """The labels of a line, one for each verdict of the judge on its answer.
+
+        Raises:
+            ValueError: what is wrong with it.
+        """
         case = _plain(row.get("case", ""))
         hashes = (row.get("output_sha256", "").strip(), row.get("rubric_sha256", "").strip())
         if not all(hashes):
-            return "the line has no output_sha256 or no rubric_sha256: it was cut off, or these columns were emptied"
+            lacking = "the line has no output_sha256 or no rubric_sha256"
+            raise ValueError(f"{lacking}: it was cut off, or these columns were emptied")
         wanted = row.get("prompt_sha256", "").strip()
         matching = [one for one in self._by_key.get((case, *hashes), ()) if wanted in ("", one.asked.prompt_sha256)]
         named = [one for one in matching if _plain(one.assertion) == _plain(row.get("assertion", ""))]
         if not (matching := named or matching):
-            shown = _quoted(case)
-            return (
-                f"the run {self._run_id} has no answer of case {shown} with these hashes; "
-                "it is of another run or rubric"
-            )
-        said = _said(row, matching[0].scale)
-        if isinstance(said, str):
-            return said
+            what = f"the run {self._run_id} has no answer of case {_quoted(case)} with these hashes"
+            raise ValueError(f"{what}; it is of another run or rubric")
+        said, time = _said(row, matching[0].scale), now()
         drawn = self._drawn(row.get("draw", "").strip(), matching)
-        if isinstance(drawn, str):
-            return drawn
-        time = now()
         labels = [
             label_of(drawn.get(one) or DrawnAnswer(one, 1.0, 1), self._run_id, person, said, time)
             for one in matching
@@ -135,13 +132,13 @@ class ImportedLines:
         ]
         return labels if drawn else [replace(one, probability=None, drawn_from=None) for one in labels]
 
-    def _drawn(self, written: str, matching: Sequence[GradedAnswer]) -> dict[GradedAnswer, DrawnAnswer] | str:
+    def _drawn(self, written: str, matching: Sequence[GradedAnswer]) -> dict[GradedAnswer, DrawnAnswer]:
         """Those of the answers that were drawn."""
         if not written:
             return {}
         found = _DRAW.fullmatch(written)
         if found is None:
-            return f"agentv wrote no draw {_quoted(written)}; leave that column as it was exported"
+            raise ValueError(f"agentv wrote no draw {_quoted(written)}; leave that column as it was exported")
         how = Draw(int(found[1]), int(found[2]), one_assertion=bool(found[3]))
         assertion = matching[0].assertion if how.one_assertion else None
         if (how, assertion) not in self._draws:
@@ -160,44 +157,26 @@ def _plain(name: str) -> str:
     return unguarded(name).removeprefix("'")
 
 
-def _said(row: Mapping[str, str], scale: PointScale | None) -> Said | str:
-    """What a line says of an answer, or what is wrong with that."""
+def _said(row: Mapping[str, str], scale: PointScale | None) -> Said:
+    """What a line says of an answer; raises as `ImportedLines.labels`."""
     written, points = row.get("label", "").strip().lower(), row.get("score", "").strip()
     verdict = next((one for one in LABEL_VERDICTS if one == written), None)
     if written and verdict is None:
-        return f"unknown label {_quoted(row['label'])}; write pass, fail or unsure"
+        raise ValueError(f"unknown label {_quoted(row['label'])}; write pass, fail or unsure")
     note = unguarded(row.get("note", ""))
     if not points:
         return Said(verdict, None, note)
     if scale is None:
-        return f"the rubric has no scale, so 'score' must be empty, found {_quoted(points)}"
+        raise ValueError(f"the rubric has no scale, so 'score' must be empty, found {_quoted(points)}")
     number = re.fullmatch(r"([+-]?\d{1,9})([.,]0+)?", points)
     if number is None or not scale.low <= int(number[1]) <= scale.high:
-        return f"'score' must be a whole number from {scale.low} to {scale.high}, found {_quoted(points)}"
+        raise ValueError(f"'score' must be a whole number from {scale.low} to {scale.high}, found {_quoted(points)}")
     by_points = scale.verdict(int(number[1]))
     if verdict not in (None, by_points):
-        return f"{points} points {'pass' if by_points == 'pass' else 'do not pass'}, but 'label' is {verdict}"
+        passing = "pass" if by_points == "pass" else "do not pass"
+        raise ValueError(f"{points} points {passing}, but 'label' is {verdict}")
     return Said(by_points, int(number[1]), note)
 
-
-COLUMNS = (
-    "case",
-    "assertion",
-    "input",
-    "retrieved",
-    "reference",
-    "output",
-    "criteria",
-    "label",
-    "score",
-    "note",
-    "person",
-    "output_sha256",
-    "rubric_sha256",
-    "prompt_sha256",
-    "draw",
-)
-"""The columns of an export. None tells the verdict of the judge, as the number of answers with that verdict would."""
 
 _SHOWN = 20
 
@@ -232,9 +211,7 @@ def export_answers(session: LabellingSession, path: Path) -> None:
     if form == ".jsonl":
         text.writelines(without_breaks(json.dumps(row, ensure_ascii=False).encode()).decode() + "\n" for row in rows)
     else:
-        writer = csv.writer(text)
-        writer.writerow(COLUMNS)
-        writer.writerows([guarded(row[name]) for name in COLUMNS] for row in rows)
+        csv.writer(text).writerows([list(rows[0]), *(map(guarded, row.values()) for row in rows)])
     try:
         with path.open("x", encoding="utf-8", errors="replace", newline="") as file:
             file.write(text.getvalue())
@@ -266,9 +243,10 @@ def import_labels(named: str, path: Path, person: str) -> ImportedLabels:
         if not row.get("label", "").strip() and not row.get("score", "").strip():
             empty += 1
             continue
-        labels = lines.labels(row, row.get("person", "").strip() or person)
-        if isinstance(labels, str):
-            problems.append(f"{path}:{number}: {labels}")
+        try:
+            labels = lines.labels(row, row.get("person", "").strip() or person)
+        except ValueError as error:
+            problems.append(f"{path}:{number}: {error}")
             continue
         lines_with_label += 1
         if any(_is_new(one, found.get((one.item, one.person_key), one)) for one in labels):
@@ -290,6 +268,7 @@ def _is_new(label: Label, before: Label | None) -> bool:
 
 
 def _row(drawn: DrawnAnswer, label: Label | None, how: Draw | None) -> dict[str, str | float]:
+    """A line of an export. None tells the verdict of the judge, as the number of answers with that verdict would."""
     answer = drawn.answer
     points = None if label is None or label.score is None or answer.scale is None else answer.scale.points(label.score)
     return {

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from agentv.app.results.place import RESULTS, place_holding
 from agentv.app.results.stored import open_run
-from agentv.errors import StoreError, UsageError
+from agentv.errors import StoreError
 from agentv.extensions.labels.answers import DrawnAnswer, draw, graded_answers, grouped
 from agentv.model.run.labelled.labels import Label, LabelItem, LabelVerdict, person_key, time_problem
 from agentv.model.values.formatting import timestamp
@@ -293,20 +293,6 @@ def given_by(person: str, labels: Sequence[Label]) -> dict[LabelItem, Label]:
     """The labels of a person that count."""
     wanted = person_key(person)
     return {label.item: label for label in latest(labels).values() if label.person_key == wanted}
-
-
-def login_name() -> str:
-    """Who labels where nobody says so.
-
-    Raises:
-        UsageError: the system does not know.
-    """
-    import getpass
-
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError) as error:
-        raise UsageError("your login name is unknown", "say who labels with --by NAME") from error
 
 
 def label_of(drawn: DrawnAnswer, run_id: str, person: str, said: Said, time: str) -> Label:

@@ -7,8 +7,8 @@ import click
 from agentv.cli.lazy import LazyCommands
 
 COMMANDS = {
-    "check": "agentv.extensions.labels.commands.check:command",
-    "compare": "agentv.extensions.labels.commands.compare:command",
+    "check": "agentv.extensions.labels.commands.judge:check",
+    "compare": "agentv.extensions.labels.commands.judge:compare",
 }
 
 

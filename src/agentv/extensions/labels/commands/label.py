@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -156,6 +157,24 @@ def _in_terminal(session: LabellingSession, run: str) -> int:
 
 def _person(by: str | None) -> str:
     """Who labels."""
-    from agentv.extensions.labels.labelling import login_name
+    try:
+        return (by or "").strip() or getpass.getuser()
+    except (KeyError, OSError) as error:
+        raise UsageError("your login name is unknown", "say who labels with --by NAME") from error
 
-    return (by or "").strip() or login_name()
+
+LABEL = click.Option(["--label"], is_flag=True, is_eager=True, help="Allow answers to be labelled.")
+
+
+def _who_labels(context: click.Context, _: click.Parameter, given: str | None) -> str:
+    """Who labels; empty: nobody may."""
+    if not context.params[LABEL.name or ""]:
+        if given is not None:
+            raise UsageError("--by needs --label", "use both, to label as somebody else than your login name")
+        return ""
+    return _person(given)
+
+
+BY = click.Option(
+    ["--by"], metavar="NAME", callback=_who_labels, help="With --label: who labels (default: your login name)."
+)

@@ -56,6 +56,21 @@ class MeasuredVerdict:
     new_calls: int = 0
 
 
+def known_sum(costs: Iterable[float | None]) -> float | None:
+    """The sum of costs; None if one is not known."""
+    total = 0.0
+    for one in costs:
+        if one is None:
+            return None
+        total += one
+    return total
+
+
+def spent(verdicts: Sequence[MeasuredVerdict]) -> tuple[int, float | None]:
+    """How many calls were made now for verdicts, and what they cost; None if that is not known."""
+    return sum(one.new_calls for one in verdicts), known_sum(one.cost_usd for one in verdicts if one.new_calls)
+
+
 NOT_ASKED = MeasuredVerdict(None)
 """Of a judge that failed too often."""
 
@@ -223,7 +238,7 @@ class JudgeCaller:
             None if failure is not None else grade.passed,
             failure,
             grade.reason,
-            sum(one for one in costs if one is not None) if costs and None not in costs else None,
+            known_sum(costs) if costs else None,
             sum(one.duration_ms for one in calls) if calls else None,
             sum(not one.earlier for one in calls),
         )

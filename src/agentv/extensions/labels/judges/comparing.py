@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import comb
-from statistics import fmean, median
-from typing import NamedTuple
+from statistics import median
 
 from agentv.app.planning.preparation import Prepared, workers_of
 from agentv.app.results.stored import StoredRun, open_run
@@ -25,7 +24,9 @@ from agentv.extensions.labels.judges.asking import (
     check_prompts,
     connected,
     in_parallel,
+    known_sum,
     place_of,
+    spent,
     stored_answers_of,
 )
 from agentv.extensions.labels.judges.labelled import LabelledAnswers, labelled_answers
@@ -222,19 +223,8 @@ class GradedByJudge:
         return replace(self, votes=votes, drew=self.drew and len(votes) == len(self.votes))
 
 
-class ComparedRows(NamedTuple):
-    """The judges, the most accurate of them, and what votes add."""
-
-    judges: tuple[ComparedJudge, ...]
-    reference: int | None
-    votes: tuple[VotesOfJudge, ...]
-
-
-class ComparedOnAnswers(NamedTuple):
-    """The rows, and the number of answers that they are of."""
-
-    answers: int
-    rows: ComparedRows
+ComparedRows = tuple[tuple[ComparedJudge, ...], int | None, tuple[VotesOfJudge, ...]]
+"""The judges, the index of the most accurate of them, and what votes add."""
 
 
 def compared(
@@ -243,8 +233,8 @@ def compared(
     graded: Sequence[GradedByJudge],
     margin: float,
     redact: Callable[[str], str],
-) -> ComparedOnAnswers:
-    """The figures of judges on the labelled answers that all of them gave a verdict on.
+) -> tuple[int, ComparedRows]:
+    """The number of labelled answers that all judges gave a verdict on, and the figures of the judges on them.
 
     A judge with too few verdicts has no figures, and keeps no answer out of those of the others.
 
@@ -258,8 +248,7 @@ def compared(
     usable = [one for one in graded if one.is_usable]
     places = [place for place in range(len(labels)) if all(one.has_verdict(place) for one in usable)]
     if not usable or not places:
-        rows = tuple(_failed(one, redact) for one in graded)
-        return ComparedOnAnswers(0, ComparedRows(rows, None, ()))
+        return 0, (tuple(_failed(one, redact) for one in graded), None, ())
     kept = [labels[place] for place in places]
     members = {id(one): one.at(places) for one in usable}
     shown: list[tuple[ComparedJudge, list[bool]]] = []
@@ -276,7 +265,7 @@ def compared(
         shown.append((_measured(jury, kept, counts), jury.verdicts()))
     judges, reference = _against_best(kept, shown, margin)
     votes = tuple(_by_votes(one, kept, counts) for one in members.values() if max(map(len, one.votes)) > 1)
-    return ComparedOnAnswers(len(kept), ComparedRows(judges, reference, votes))
+    return len(kept), (judges, reference, votes)
 
 
 def _failed(one: GradedByJudge, redact: Callable[[str], str]) -> ComparedJudge:
@@ -317,11 +306,9 @@ def _mean_cost(one: GradedByJudge, votes: int | None = None) -> float | None:
         made = [vote for vote in of_answer[:votes] if vote.duration_ms is not None]
         if len(made) < len(of_answer[:votes]):
             continue
-        costs = [vote.cost_usd for vote in made]
-        if None in costs:
-            return None
-        sums.append(sum(cost for cost in costs if cost is not None))
-    return fmean(sums) if sums else None
+        sums.append(known_sum(vote.cost_usd for vote in made))
+    total = known_sum(sums)
+    return None if total is None or not sums else total / len(sums)
 
 
 def _latency(one: GradedByJudge) -> float | None:
@@ -341,11 +328,10 @@ def _jury(members: Sequence[GradedByJudge]) -> GradedByJudge:
 
 
 def _as_one(votes: Sequence[MeasuredVerdict]) -> MeasuredVerdict:
-    costs = [one.cost_usd for one in votes]
     times = [one.duration_ms for one in votes if one.duration_ms is not None]
     return MeasuredVerdict(
         majority_passes([one.passed is True for one in votes]),
-        cost_usd=None if None in costs else sum(one for one in costs if one is not None),
+        cost_usd=known_sum(one.cost_usd for one in votes),
         duration_ms=max(times) if len(times) == len(votes) else None,
     )
 
@@ -496,15 +482,9 @@ async def _compared(
         _check(run, judges, stored)
         votes = await _asked(judges, stored, caller, workers_of(prepared), report)
     made = [verdict for of_judge in votes for of_answer in of_judge.values() for verdict in of_answer]
-    costs = [one.cost_usd for one in made if one.new_calls]
     redact = redactor_for(prepared.suites).redact
-    return JudgeComparison(
-        run.run_id,
-        request.margin,
-        sum(one.new_calls for one in made),
-        sum(one for one in costs if one is not None) if None not in costs else None,
-        tuple(_of_assertion(one, (judges, votes), stored, request.margin, redact) for one in labelled),
-    )
+    found = tuple(_of_assertion(one, (judges, votes), stored, request.margin, redact) for one in labelled)
+    return JudgeComparison(run.run_id, request.margin, *spent(made), found)
 
 
 def _check(run: StoredRun, judges: Sequence[LoadedJudge], stored: FoundAnswers) -> None:
@@ -579,11 +559,9 @@ def _of_assertion(
         )
         for judge, votes in zip(*asked, strict=True)
     ]
-    found = compared([label for _, label in pairs], labelled.counts, graded, margin, redact)
-    notes = (*labelled.notes, *stored.notes)
-    return AssertionComparison(
-        labelled.assertion, labelled.model, found.answers, labelled.counts is not None, notes, *found.rows
-    )
+    answers, rows = compared([label for _, label in pairs], labelled.counts, graded, margin, redact)
+    weighted, notes = labelled.counts is not None, (*labelled.notes, *stored.notes)
+    return AssertionComparison(labelled.assertion, labelled.model, answers, weighted, notes, *rows)
 
 
 def _is_of_run(judge: LoadedJudge, labelled: LabelledAnswers, stored: FoundAnswers, place: Place) -> bool:

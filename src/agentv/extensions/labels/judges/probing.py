@@ -34,6 +34,7 @@ from agentv.extensions.labels.judges.asking import (
     connected,
     in_parallel,
     place_of,
+    spent,
     stored_answers_of,
 )
 from agentv.extensions.labels.judges.comparing import MOST_ERRORS
@@ -358,13 +359,7 @@ async def _probed(
                 judges.append(await _judge(probing, assertion, wanted, stored, (probes, redact)))
     if not judges:
         raise UsageError(f"no answer of the run {run.run_id} can be graded again: {'; '.join(stored.notes)}")
-    costs = [one.cost_usd for one in probing.made if one.new_calls]
-    return JudgeProbing(
-        run.run_id,
-        sum(one.new_calls for one in probing.made),
-        sum(one for one in costs if one is not None) if None not in costs else None,
-        tuple(judges),
-    )
+    return JudgeProbing(run.run_id, *spent(probing.made), tuple(judges))
 
 
 async def _judge(

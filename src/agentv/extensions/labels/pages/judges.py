@@ -2,91 +2,62 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from threading import Lock
+from hashlib import sha256
+from typing import Any
 
-from agentv.app.results.project import Project, check_files, stamp_of
-from agentv.extensions.labels.checking import (
-    JudgeCheck,
-    JudgedRun,
-    check_answers,
-    check_labels,
-    labels_of_run,
-    read_judged,
-)
-from agentv.extensions.labels.labelling import LabelStore
-from agentv.model.run.labelled.labels import Label
+from msgspec import Struct
+
+from agentv.app.results.project import check_files, stamp_of
+from agentv.extensions.labels.checking import NoLabelsError, check_judges, check_labels
+from agentv.extensions.labels.pages.labelling import label_store
+from agentv.extensions.labels.reports.judge_check import judge_check_content
 from agentv.store.files.directory import is_being_written
+from agentv.web.answers import RefusedError
+from agentv.web.context import ProjectContext
+from agentv.web.endpoints import Call, Endpoint
 
-_RUNS = 4
-"""Runs, or assertions of them, whose judged answers are held: without their texts, some 200 bytes each."""
 
-
-@dataclass(frozen=True, slots=True)
-class _Held:
-    """A run whose judges were checked.
+class JudgesQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which judges.
 
     Attributes:
-        stamp: of its files when it was read.
-        labels: by which it was checked last; empty: it was not.
+        run: that they graded; empty: by all labels of the project alone.
+        assertion: only the judge of this assertion; empty: of all.
     """
 
-    stamp: str
-    run: JudgedRun
-    labels: list[Label] = field(default_factory=list)
-    check: JudgeCheck | None = None
+    run: str = ""
+    assertion: str = ""
 
 
-class CheckedJudges:
-    """The judges of a project's runs: each is read once and checked once, as long as its files and the labels stay."""
-
-    def __init__(self, project: Project) -> None:
-        self._project = project
-        self._held: OrderedDict[tuple[Path, str], _Held] = OrderedDict()
-        self._lock = Lock()
-
-    def of_run(self, run_id: str, assertion: str, kept: LabelStore) -> JudgeCheck:
-        """What `agentv judge check` finds of a run, by the labels as they are now.
-
-        Raises:
-            NoSuchRunError: there is none.
-            UsageError: nothing of it can be checked: no judge graded, or there are no labels.
-            StoreError: it or its labels cannot be read.
-        """
-        path = self._project.run(run_id)
+def _judges(context: ProjectContext, call: Call) -> dict[str, Any]:
+    kept, run, assertion = label_store(context, call), call.query.run, call.query.assertion or None
+    try:
+        if not run:
+            return dict(judge_check_content(check_labels(kept, assertion)))
+        path = context.project.run(run)
         check_files(path)
-        held = self._read(path, assertion)
-        labels = labels_of_run(held.run, kept)
-        if held.check is not None and held.labels == labels:
-            return held.check
-        check = check_answers(held.run, labels)
-        self._hold((path, assertion), replace(held, labels=labels, check=check))
-        return check
-
-    def _read(self, path: Path, assertion: str) -> _Held:
-        key, stamp = (path, assertion), f"{stamp_of(path)} {is_being_written(path)}"
-        with self._lock:
-            found = self._held.get(key)
-        if found is not None and found.stamp == stamp:
-            return found
-        return self._hold(key, _Held(stamp, read_judged(str(path), assertion or None)))
-
-    def _hold(self, key: tuple[Path, str], held: _Held) -> _Held:
-        with self._lock:
-            self._held[key] = held
-            self._held.move_to_end(key)
-            while len(self._held) > _RUNS:
-                self._held.popitem(last=False)
-        return held
+        return dict(judge_check_content(check_judges(str(path), assertion, kept)))
+    except NoLabelsError as error:
+        raise RefusedError(404, "no-labels", f"{error}; {error.hint}" if error.hint else str(error)) from error
 
 
-def checked_labels(assertion: str, kept: LabelStore) -> JudgeCheck:
-    """What `agentv judge check` finds of labels alone.
+def _state(context: ProjectContext, call: Call) -> str:
+    """All labels, and the files of the run."""
+    labels = sha256(repr(label_store(context, call).read()).encode(errors="surrogatepass")).hexdigest()
+    if not call.query.run:
+        return labels
+    path = context.project.run(call.query.run)
+    return f"{labels} {stamp_of(path)} {is_being_written(path)}"
 
-    Raises:
-        NoLabelsError: there are none.
-        StoreError: they cannot be read.
-    """
-    return check_labels(kept, assertion or None)
+
+JUDGES = (
+    Endpoint(
+        "/api/judges",
+        "How well judges agree with people: what `agentv judge check --json` prints.",
+        dict[str, Any],
+        _judges,
+        JudgesQuery,
+        state=_state,
+        kept=True,
+    ),
+)

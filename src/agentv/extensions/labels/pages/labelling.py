@@ -1,4 +1,7 @@
-"""Answers of a run to label, one at a time. Nothing here tells what the judge said until all are labelled."""
+"""Answers of a run to label in the pages of `agentv view`, one at a time.
+
+Nothing here tells what the judge said until all are labelled.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,14 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from agentv.app.results.project import Project, check_files, stamp_of
-from agentv.errors import AgentvError
 from agentv.extensions.labels.answers import DrawnAnswer, PointScale
-from agentv.extensions.labels.labelling import LabellingSession, LabelStore, given_by, open_session
+from agentv.extensions.labels.labelling import LabelFiles, LabellingSession, LabelStore, given_by, open_session
 from agentv.extensions.labels.stats import SAMPLE
 from agentv.model.run.labelled.labels import Label, LabelItem, LabelVerdict
 from agentv.reports.text.paths import without_directories
+from agentv.web.answers import RefusedError
+from agentv.web.context import ProjectContext
+from agentv.web.endpoints import Call, Endpoint
 
 LONGEST_NOTE = 10_000
 """Characters of a note."""
@@ -30,18 +35,6 @@ _DRAWS = 4
 """Draws that are held: each has the texts of its answers."""
 
 Sample = Annotated[int, Meta(ge=1, le=LARGEST_SAMPLE)]
-
-
-class LabelRefusedError(AgentvError):
-    """A label that is not added.
-
-    Attributes:
-        code: a word for programs.
-    """
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
 
 
 class DrawQuery(Struct, frozen=True, forbid_unknown_fields=True):
@@ -201,7 +194,7 @@ class LabelQueues:
 
         Raises:
             NoSuchRunError, UsageError, StoreError: there are no such answers, or they cannot be read.
-            LabelRefusedError: the answer that is asked for is not among them.
+            RefusedError: the answer that is asked for is not among them.
         """
         with self._lock:
             session = self._session(query, person)
@@ -214,7 +207,7 @@ class LabelQueues:
 
         Raises:
             NoSuchRunError, UsageError, StoreError: there are no such answers, or files cannot be read or written.
-            LabelRefusedError: the answer changed meanwhile, or the person labelled it elsewhere meanwhile.
+            RefusedError: the answer changed meanwhile, or the person labelled it elsewhere meanwhile.
         """
         with self._lock:
             session = self._session(said, person)
@@ -230,12 +223,12 @@ class LabelQueues:
 
         Raises:
             NoSuchRunError, UsageError, StoreError: there are no such answers, or they cannot be read.
-            LabelRefusedError: answers are left, which the agreement would tell something of.
+            RefusedError: answers are left, which the agreement would tell something of.
         """
         with self._lock:
             session = self._session(query, person)
             if session.left:
-                raise LabelRefusedError("not-finished", f"{session.left} of these answers have no label of yours yet")
+                raise RefusedError(409, "not-finished", f"{session.left} of these answers have no label of yours yet")
             person.kept.mark_shown(session.run_id, person.name, [_id(one) for one in session.distinct])
         return LabelAgreement(*session.agreed)
 
@@ -257,10 +250,10 @@ class LabelQueues:
 
 def _check_change(said: SaidLabel, session: LabellingSession, before: Label | None) -> None:
     if (before.time if before else "") != said.replaces:
-        raise LabelRefusedError("labelled-meanwhile", _meanwhile(before))
+        raise RefusedError(409, "labelled-meanwhile", _meanwhile(before))
     if said.id in session.kept.shown(session.run_id, session.person):
         what = "the agreement with the judge was shown, so your labels of these answers stay as they are"
-        raise LabelRefusedError("finished", what)
+        raise RefusedError(409, "finished", what)
 
 
 def check_said(said: SaidLabel) -> None:
@@ -282,8 +275,8 @@ def _with_id(session: LabellingSession, wanted: str) -> DrawnAnswer:
     for one in session.distinct:
         if _id(one) == wanted:
             return one
-    raise LabelRefusedError(
-        "no-such-answer", "this answer is not among those to label any more: the run was changed, or graded again"
+    raise RefusedError(
+        404, "no-such-answer", "this answer is not among those to label any more: the run was changed, or graded again"
     )
 
 
@@ -353,3 +346,54 @@ def _answer(session: LabellingSession, drawn: DrawnAnswer) -> AnswerToLabel:
         None if answer.scale is None else ScaleEnds(answer.scale.low, answer.scale.high),
         None if before is None else _shown(before, answer.scale),
     )
+
+
+def _person(context: ProjectContext, call: Call) -> Person:
+    return Person(call.person, label_store(context, call))
+
+
+def label_store(context: ProjectContext, call: Call) -> LabelStore:
+    """Where labels and ratings of who asks are kept."""
+    return LabelFiles(context.project.root) if context.labels_of is None else context.labels_of(call.person)
+
+
+def _queues(context: ProjectContext) -> LabelQueues:
+    return LabelQueues(context.project)
+
+
+def _queue_of(context: ProjectContext, call: Call) -> LabelQueue:
+    return context.shared(_queues).queue(call.query, _person(context, call))
+
+
+def _label_answer(context: ProjectContext, call: Call) -> LabelSaved:
+    check_said(call.body)
+    return context.shared(_queues).add(call.body, _person(context, call))
+
+
+def _agreement_of(context: ProjectContext, call: Call) -> LabelAgreement:
+    return context.shared(_queues).agreement(call.body, _person(context, call))
+
+
+LABELLING = (
+    Endpoint(
+        "/api/labels/queue", "An answer to label, without its grade.", LabelQueue, _queue_of, QueueQuery, needs="label"
+    ),
+    Endpoint(
+        "/api/labels",
+        "Label an answer; it is durable before the answer is sent.",
+        LabelSaved,
+        _label_answer,
+        method="POST",
+        body=SaidLabel,
+        needs="label",
+    ),
+    Endpoint(
+        "/api/labels/agreement",
+        "How often person and judge agree, once all answers of a draw are labelled; then these labels stay.",
+        LabelAgreement,
+        _agreement_of,
+        method="POST",
+        body=DrawQuery,
+        needs="label",
+    ),
+)

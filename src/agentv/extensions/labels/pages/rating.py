@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from agentv.app.results.project import check_files
-from agentv.extensions.labels.pages.endpoints import label_store
-from agentv.extensions.labels.pages.labelling import LONGEST_NOTE
+from agentv.extensions.labels.pages.labelling import LONGEST_NOTE, label_store
 from agentv.extensions.labels.ratings import answers_of_run, rate, ratings_of_run
 from agentv.model.run.labelled.labels import LabelVerdict, person_key
 from agentv.web.answers import RefusedError

@@ -1,0 +1,135 @@
+"""`agentv judge check` and `agentv judge compare`."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+from typing import Any, Self
+
+import click
+
+from agentv.cli.completion.values import runs
+from agentv.errors import ExitStatus, UsageError
+
+
+class VerdictProgress:
+    """Counts verdicts on stderr, where that is a terminal. A context manager, which says what an interruption keeps."""
+
+    def __init__(self) -> None:
+        self._shown = -1
+        self._terminal = sys.stderr.isatty()
+        self._done = 0
+
+    def report(self, done: int, total: int) -> None:
+        """Show how many verdicts are there."""
+        self._done = done
+        percent = 100 * done // total if total else 100
+        if self._terminal and percent != self._shown:
+            self._shown = percent
+            click.echo(f"\r{done} of {total} verdicts", nl=False, err=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._shown >= 0:
+            click.echo("\r\x1b[K", nl=False, err=True)
+        if isinstance(error, KeyboardInterrupt) and self._done:
+            click.echo("verdicts so far are cached; run the same command to continue", err=True)
+
+
+_OF_PROBES = {"judge": "--judge", "sample": "--sample", "seed": "--seed", "budget_usd": "--budget-usd"}
+
+
+@click.command("check", epilog="Example: agentv judge check last")
+@click.argument("run", metavar="[RUN|LABELS]", default="last", shell_complete=runs)
+@click.option("--assertion", metavar="NAME", help="Check only the judge of this assertion.")
+@click.option(
+    "--probe",
+    metavar="NAMES",
+    help="Show instead how often the verdict changes if only the form of the answer does: all, or names separated by"
+    " commas, such as repeat,longer. Calls the judge; needs no labels.",
+)
+@click.option("--sample", type=click.IntRange(1), metavar="N", help="With --probe: number of answers (default 30).")
+@click.option("--seed", type=int, metavar="S", help="With --probe: seed of the draw (default 0).")
+@click.option("--judge", metavar="JUDGE", help="With --probe: judge to probe (default: the judge in effect).")
+@click.option(
+    "--budget-usd", type=click.FloatRange(0, min_open=True), metavar="USD", help="With --probe: budget in US dollars."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON to stdout.")
+def check(run: str, assertion: str | None, *, probe: str | None, as_json: bool, **options: Any) -> int:
+    """Show how well the judge of a run (default: the last) agrees with people, and correct its pass rate.
+
+    Prints the confusion matrix, TPR, TNR, accuracy and Cohen's kappa with 95% confidence intervals, how far people
+    agree with each other, how many more labels are worth giving, and every disagreement, false passes first.
+
+    LABELS is a file in .agentv/labels: what it alone shows, without the run.
+
+    --probe needs no labels. Probes: repeat (ask the same again), order (reverse the rubric's items), longer, markdown,
+    confident, other-model and own-model (name a model as the author). Verdicts are cached.
+
+    Exit status 2 if there are no labels, a file of labels is wrong, or a probed judge gave too few verdicts; 3 if the
+    budget of --probe is spent.
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    if probe is None:
+        if given:
+            raise UsageError(f"{_OF_PROBES[next(iter(given))]} needs --probe", "use --probe all")
+        from agentv.extensions.labels.checking import check_judges
+        from agentv.extensions.labels.reports.judge_check import judge_check_json, render_judge_check
+
+        found = check_judges(run, assertion)
+        click.echo(judge_check_json(found) if as_json else render_judge_check(found))
+        return ExitStatus.PASSED
+    from agentv.extensions.labels.judges.probing import ProbeRequest, probe_judges
+    from agentv.extensions.labels.reports.judge_compare import json_of, render_judge_probing
+    from agentv.user_code.functions.guard import apart_from_output
+
+    names = tuple(name.strip() for name in probe.split(",") if name.strip())
+    if not names:
+        raise UsageError("--probe has no name", "use --probe all")
+    with VerdictProgress() as progress, apart_from_output():
+        probed = probe_judges(ProbeRequest(run, names, assertion, **given), progress.report)
+    click.echo(json_of(probed) if as_json else render_judge_probing(probed))
+    return ExitStatus.PASSED if probed.is_complete else ExitStatus.WRONG
+
+
+@click.command("compare", epilog="Example: agentv judge compare openai:gpt-5-mini openai:gpt-5 --budget-usd 2")
+@click.argument("judges", metavar="JUDGE...", nargs=-1, required=True)
+@click.option("--run", metavar="RUN", default="last", show_default=True, shell_complete=runs, help="Run with labels.")
+@click.option("--assertion", metavar="NAME", help="Compare only on answers that this assertion graded.")
+@click.option(
+    "--margin",
+    type=click.FloatRange(0, 100, min_open=True),
+    default=5.0,
+    show_default=True,
+    metavar="POINTS",
+    help="How much less accurate a judge may be and count as not worse, in percentage points.",
+)
+@click.option("--votes", type=int, metavar="N", help="Ask each judge N times (odd), and show what more votes add.")
+@click.option("--budget-usd", type=click.FloatRange(0, min_open=True), metavar="USD", help="Budget in US dollars.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON to stdout.")
+def compare(judges: tuple[str, ...], *, margin: float, as_json: bool, **options: Any) -> int:
+    """Compare judges on the answers of a run that people labelled, and name the cheapest that is not worse.
+
+    JUDGE is a name from targets.yaml or provider:model. To change how it judges, add options: NAME,prompt=FILE,
+    NAME,votes=3, NAME,temperature=0.5. All judges grade the same answers, with the rubrics of the eval files as they
+    are now.
+
+    Prints accuracy, TPR, TNR and Cohen's kappa with 95% confidence intervals, cost and latency, and for each judge the
+    difference to the most accurate one. Three or more judges are also shown as a majority.
+
+    Verdicts are cached: after Ctrl-C or a spent budget, run the same compare to continue.
+
+    Exit status 2 if there are no labels, or a judge does not exist or gave too few verdicts; 3 if the budget is spent.
+    """
+    from agentv.extensions.labels.judges.comparing import CompareRequest, compare_judges
+    from agentv.extensions.labels.reports.judge_compare import judge_comparison_json, render_judge_comparison
+    from agentv.user_code.functions.guard import apart_from_output
+
+    with VerdictProgress() as progress, apart_from_output():
+        found = compare_judges(CompareRequest(judges, margin=margin / 100, **options), progress.report)
+    click.echo(judge_comparison_json(found) if as_json else render_judge_comparison(found))
+    return ExitStatus.PASSED if found.is_complete else ExitStatus.WRONG
