@@ -8,12 +8,12 @@ that labels of earlier runs show to be worse are refused before a run calls anyt
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from agentv.assertions.judged.questions import Judged
 from agentv.assertions.judged.rubric import LlmRubric
 from agentv.engine.plan import Plan
-from agentv.extensions.labels.answers import CheckedAnswer, JudgeKey, as_labelled, grouped
+from agentv.extensions.labels.answers import CheckedAnswer, as_labelled, grouped
 from agentv.extensions.labels.checking import FEW, calibration_of, judge_of, labelled_answers_of
 from agentv.extensions.labels.labelling import latest
 from agentv.extensions.labels.run_rates import (
@@ -210,85 +210,44 @@ def _shown(measure: str, found: Estimated) -> str:
 
 def known_refusals(plan: Plan, labels: Sequence[Label]) -> Iterator[str]:
     """Why judges are refused: one line for each. A judge with too few labels is not known, and may grade a run."""
-    judges = _judges_of(plan)
-    current = [one for one in latest(labels).values() if one.verdict != "unsure" and one.probability is not None]
-    rubrics: dict[JudgeKey, set[str]] = {}
-    for judge in judges.values():
-        for key, known in judge.rubrics.items():
-            rubrics.setdefault(key, set()).update(known)
-    elsewhere: dict[JudgeKey, list[Label]] = {key: [] for key in rubrics}
-    for one in current:
-        if one.rubric_sha256 in rubrics.get(judge_of(one), ()):
-            elsewhere[judge_of(one)].append(one)
-    known_labels = RunLabels({}, elsewhere, frozenset())
-    minimums = {suite.name: suite.judge_minimums for suite in plan.suites}
-    for (suite, *_), judge in judges.items():
-        least = minimums[suite]
-        checks = (CheckedMinimums.of(one, known_labels, least) for one in judge.groups()) if least is not None else ()
+    planned = {
+        (trial.suite.name, answer.judge, answer.key[2], is_known): (trial.suite.judge_minimums, answer)
+        for trial in plan
+        if trial.suite.judge_minimums is not None
+        for entry in trial.case.assertions
+        for answer, is_known in _asked(trial, entry)
+    }
+    rubrics = {(judge, rubric) for _, judge, rubric, is_known in planned if is_known}
+    counting = [one for one in latest(labels).values() if one.verdict != "unsure" and one.probability is not None]
+    of_rubrics = [one for one in counting if (judge_of(one), one.rubric_sha256) in rubrics]
+    known = RunLabels({}, grouped(of_rubrics, judge_of), frozenset())
+    for (suite, *_), found in grouped(planned.items(), lambda one: (one[0][0], *one[0][1][1:])).items():
+        unknown = {judge for (_, judge, _, is_known), _ in found if not is_known}
+        answers = {judge: answer for (_, judge, _, is_known), (_, answer) in reversed(found) if is_known}
+        alone = [[one] for judge, one in answers.items() if judge not in unknown]
+        least = found[0][1][0]
+        checks = [CheckedMinimums.of(one, known, least) for one in (alone if unknown else [list(answers.values())])]
         refused = next((one.refusal for one in checks if one.refusal is not None and not one.unknown), None)
         if refused is not None:
             yield f"{suite}: {refused}"
 
 
-@dataclass(slots=True)
-class _PlannedJudge:
-    """A judge of a plan.
-
-    Attributes:
-        answers: of each assertion one in the place of all.
-        rubrics: of each assertion their hashes.
-        unknown: assertions that ask what depends on answers, so that not all labels that will count are known yet.
-    """
-
-    answers: dict[JudgeKey, CheckedAnswer] = field(default_factory=dict)
-    rubrics: dict[JudgeKey, set[str]] = field(default_factory=dict)
-    unknown: set[JudgeKey] = field(default_factory=set)
-
-    def add(self, answer: CheckedAnswer, *, is_known: bool) -> None:
-        """Add what an assertion will ask."""
-        if not is_known:
-            self.unknown.add(answer.judge)
-            return
-        self.answers.setdefault(answer.judge, answer)
-        self.rubrics.setdefault(answer.judge, set()).add(answer.key[2])
-
-    def groups(self) -> list[list[CheckedAnswer]]:
-        """Answers that are checked together: where some are unknown, those of each other assertion by itself."""
-        if self.unknown:
-            return [[one] for key, one in self.answers.items() if key not in self.unknown]
-        return [list(self.answers.values())]
-
-
-def _judges_of(plan: Plan) -> dict[tuple[str, str, str], _PlannedJudge]:
-    """Suite, model and prompt of each judge → the judge."""
-    judges: dict[tuple[str, str, str], _PlannedJudge] = {}
-    for trial in plan:
-        for entry in trial.case.assertions if trial.suite.judge_minimums is not None else ():
-            found = _asked(trial, entry)
-            if found is None:
-                continue
-            answer, is_known = found
-            judge = judges.setdefault((trial.suite.name, *answer.judge[1:]), _PlannedJudge())
-            judge.add(answer, is_known=is_known)
-    return judges
-
-
-def _asked(trial: Trial, entry: AssertionEntry) -> tuple[CheckedAnswer, bool] | None:
+def _asked(trial: Trial, entry: AssertionEntry) -> Iterator[tuple[CheckedAnswer, bool]]:
     """What the judge of an assertion will be asked, in the place of an answer, and whether the rubric is known.
 
-    None: no judge grades it, or none by a rubric of its own.
+    Yields nothing if no judge grades it by a rubric of its own.
     """
     assertion, case = entry.assertion, trial.case
     if not isinstance(assertion, LlmRubric | Judged):
-        return None
+        return
     question, is_known = _question(trial, assertion)
     judge = trial.judge_called(assertion.judge)
     if question is None or judge is None:
-        return None
+        return
     asked = as_labelled(asked_judge(judge.name, judge.model, question, case.criteria), entry.shown_type)
     key = (entry.name, asked.model, asked.prompt_sha256)
     place = (case.id, "", asked.rubric_sha256)
-    return CheckedAnswer(place, key, asked.judge, True, None, 1, "", trial.suite.name), is_known
+    yield CheckedAnswer(place, key, asked.judge, True, None, 1, "", trial.suite.name), is_known
 
 
 def _question(trial: Trial, assertion: LlmRubric | Judged) -> tuple[Rubric | None, bool]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,32 +52,6 @@ def labels_of_suites(suites: Iterable[str], root: Path) -> ReadLabels:
         return ReadLabels(problem=str(error))
 
 
-def with_corrected_rates(summary: Summary, run: StoredRun) -> Summary:
-    """The totals of a run with its corrected rates, where a judge graded. Rows are read only where labels exist.
-
-    Raises:
-        StoreError: the run cannot be read.
-    """
-    read = run.labels if run.labels is not None else labels_of_suites(summary.by_suite, run.project)
-    if read.problem is not None and summary.judges:
-        return structs.replace(summary, corrected=CorrectedRates(reason=f"labels cannot be read: {read.problem}"))
-    if not read.labels:
-        unchecked = CorrectedRates(unchecked=summary.judges)
-        return structs.replace(summary, corrected=unchecked) if summary.judges else summary
-    from agentv.extensions.labels.run_rates import (
-        RunLabels,
-        corrected_rates,
-    )  # imports numpy, for runs with labels
-
-    trials = rated_trials(run)
-    if not any(trial.judged for trial in trials):
-        return summary
-    found = corrected_rates(trials, RunLabels.of(trials, read.labels, run.run_id))
-    if (summary.cut is not None or summary.early_stops is not None) and len(found.unchecked) < len(summary.judges):
-        found = structs.replace(found, run=None, reason=ENDED_EARLY)
-    return structs.replace(summary, corrected=found)
-
-
 def rated_trials(run: StoredRun) -> list[RatedTrial]:
     """The trials of a run that passed or failed, in the order of their rows.
 
@@ -91,93 +64,56 @@ def rated_trials(run: StoredRun) -> list[RatedTrial]:
     return [found for result in whole.results() if (found := rated_trial(result, run.run_id)) is not None]
 
 
-def with_gates(summary: Summary, run: StoredRun, suites: Sequence[Suite], *, changed: bool) -> Summary:
-    """The totals of a run that has just ended, with what its gates come to.
-
-    Args:
-        summary: of the run.
-        run: with the labels from before it began.
-        suites: that it ran.
-        changed: its labels are others than those before an earlier process of it.
-
-    Raises:
-        StoreError: the run cannot be read.
-    """
-    from agentv.extensions.labels.gates import GradedRun, gate_results
-    from agentv.extensions.labels.run_rates import RunLabels
-
-    trials = rated_trials(run)
-    labels = run.labels.labels if run.labels is not None else ()
-    problem = LABELS_CHANGED if changed else None
-    if summary.cut is not None or summary.early_stops is not None:
-        problem = f"there is no corrected pass rate: {ENDED_EARLY}"
-    graded = GradedRun(trials, RunLabels.of(trials, labels, run.run_id), f"agentv label {run.run_id}", problem)
-    return structs.replace(summary, gates=gate_results(suites, graded))
-
-
 Part = tuple[Path, frozenset[str]]
 """A run and the targets of it that are compared."""
 
 
-@dataclass(slots=True)
 class RatesOfRuns:
-    """What is known of runs that were compared before, so that a base is read once.
+    """Corrected rates of runs that are compared. Each run is read once."""
 
-    Attributes:
-        answers: the answers that a judge graded.
-        rates: with the draws of a seed.
-    """
+    def __init__(self) -> None:
+        self._answers: dict[Part, Counter[object]] = {}
+        self._rates: dict[tuple[Part, int], DrawnRate | str] = {}
 
-    answers: dict[Part, Counter[object]] = field(default_factory=dict)
-    rates: dict[tuple[Part, int], DrawnRate | str] = field(default_factory=dict)
+    def compared(
+        self, runs: tuple[StoredRun, StoredRun], targets: tuple[Collection[str], Collection[str]]
+    ) -> CorrectedComparison | None:
+        """The corrected rates of a base and a candidate; None where no labels give either of them.
 
+        Args:
+            runs: base and candidate.
+            targets: of each run those that are compared.
 
-def compared_rates(
-    runs: tuple[StoredRun, StoredRun],
-    targets: tuple[Collection[str], Collection[str]],
-    known: RatesOfRuns | None = None,
-) -> CorrectedComparison | None:
-    """The corrected rates of a base and a candidate; None where no labels give either of them.
+        Raises:
+            StoreError: a run cannot be read.
+        """
+        if not any(labels_directory(run.project).is_dir() for run in runs):
+            return None
+        from agentv.extensions.labels.stats.posterior import estimated
 
-    Args:
-        runs: base and candidate.
-        targets: of each run those that are compared.
-        known: of runs that were compared before, to which these two are added; None: there are none.
+        answers = [self._answers_of(*one) for one in zip(runs, targets, strict=True)]
+        seeds = (0, 0 if answers[0] == answers[1] else 1)
+        base, candidate = (self._rate_of(*one) for one in zip(runs, targets, seeds, strict=True))
+        if isinstance(base, str) and isinstance(candidate, str):
+            return None
+        if isinstance(base, str) or isinstance(candidate, str):
+            return CorrectedComparison(_shown(base), _shown(candidate))
+        found = estimated(candidate.draws - base.draws)
+        return CorrectedComparison(base.rate, candidate.rate, candidate.rate.rate - base.rate.rate, found.interval)
 
-    Raises:
-        StoreError: a run cannot be read.
-    """
-    if not any(labels_directory(run.project).is_dir() for run in runs):
-        return None
-    from agentv.extensions.labels.stats.posterior import estimated  # imports numpy, for runs with labels
+    def _answers_of(self, run: StoredRun, targets: Collection[str]) -> Counter[object]:
+        """The answers that a judge graded: two runs with the same ones have the same labels."""
+        part = run.path, frozenset(targets)
+        if part not in self._answers:
+            trials = (trial for trial in rated_trials(run) if trial.part[1] in targets)
+            self._answers[part] = Counter(one.key for trial in trials for one in trial.judged)
+        return self._answers[part]
 
-    known = RatesOfRuns() if known is None else known
-    paired = _answers(runs[0], targets[0], known) == _answers(runs[1], targets[1], known)
-    seeds = (0, 0) if paired else (0, 1)
-    base, candidate = (_known_rate(*one, known) for one in zip(runs, targets, seeds, strict=True))
-    if isinstance(base, str) and isinstance(candidate, str):
-        return None
-    if isinstance(base, str) or isinstance(candidate, str):
-        return CorrectedComparison(_shown(base), _shown(candidate))
-    found = estimated(candidate.draws - base.draws)
-    difference = candidate.rate.rate - base.rate.rate
-    return CorrectedComparison(base.rate, candidate.rate, difference, (found.low, found.high))
-
-
-def _answers(run: StoredRun, targets: Collection[str], known: RatesOfRuns) -> Counter[object]:
-    """The answers that a judge graded: two runs with the same ones have the same labels."""
-    part = run.path, frozenset(targets)
-    if part not in known.answers:
-        trials = (trial for trial in rated_trials(run) if trial.part[1] in targets)
-        known.answers[part] = Counter(one.key for trial in trials for one in trial.judged)
-    return known.answers[part]
-
-
-def _known_rate(run: StoredRun, targets: Collection[str], seed: int, known: RatesOfRuns) -> DrawnRate | str:
-    key = (run.path, frozenset(targets)), seed
-    if key not in known.rates:
-        known.rates[key] = _rate_of(run, targets, seed)
-    return known.rates[key]
+    def _rate_of(self, run: StoredRun, targets: Collection[str], seed: int) -> DrawnRate | str:
+        key = (run.path, frozenset(targets)), seed
+        if key not in self._rates:
+            self._rates[key] = _rate_of(run, targets, seed)
+        return self._rates[key]
 
 
 def _shown(found: DrawnRate | str) -> CorrectedRate | str:
@@ -229,16 +165,39 @@ class OfRuns(LabelledRuns):
         return ratings_of_run(run, kept or LabelFiles(root))
 
     def with_rates(self, summary: Summary, run: StoredRun) -> Summary:
-        """Return the totals with corrected rates, where a judge graded."""
-        return with_corrected_rates(summary, run)
+        """Return the totals with corrected rates, where a judge graded. Rows are read only where labels exist."""
+        read = run.labels if run.labels is not None else labels_of_suites(summary.by_suite, run.project)
+        if read.problem is not None and summary.judges:
+            return structs.replace(summary, corrected=CorrectedRates(reason=f"labels cannot be read: {read.problem}"))
+        if not read.labels:
+            unchecked = CorrectedRates(unchecked=summary.judges)
+            return structs.replace(summary, corrected=unchecked) if summary.judges else summary
+        from agentv.extensions.labels.run_rates import RunLabels, corrected_rates
+
+        trials = rated_trials(run)
+        if not any(trial.judged for trial in trials):
+            return summary
+        found = corrected_rates(trials, RunLabels.of(trials, read.labels, run.run_id))
+        if (summary.cut is not None or summary.early_stops is not None) and len(found.unchecked) < len(summary.judges):
+            found = structs.replace(found, run=None, reason=ENDED_EARLY)
+        return structs.replace(summary, corrected=found)
 
     def with_gates(self, summary: Summary, run: StoredRun, suites: Sequence[Suite], *, changed: bool) -> Summary:
         """Return the totals with what the gates come to."""
-        return with_gates(summary, run, suites, changed=changed)
+        from agentv.extensions.labels.gates import GradedRun, gate_results
+        from agentv.extensions.labels.run_rates import RunLabels
+
+        trials = rated_trials(run)
+        labels = run.labels.labels if run.labels is not None else ()
+        problem = LABELS_CHANGED if changed else None
+        if summary.cut is not None or summary.early_stops is not None:
+            problem = f"there is no corrected pass rate: {ENDED_EARLY}"
+        graded = GradedRun(trials, RunLabels.of(trials, labels, run.run_id), f"agentv label {run.run_id}", problem)
+        return structs.replace(summary, gates=gate_results(suites, graded))
 
     def comparing(self) -> CompareRates:
         """Return what compares the rates of runs."""
-        return partial(compared_rates, known=RatesOfRuns())
+        return RatesOfRuns().compared
 
 
 def _refuse_judges(suites: Sequence[Suite], plan: Plan, labels: ReadLabels) -> None:

@@ -12,7 +12,7 @@ from agentv.app.results.stored import open_run
 from agentv.extensions.labels.checking import check_judges
 from agentv.extensions.labels.gates import CheckedMinimums
 from agentv.extensions.labels.labelling import open_session
-from agentv.extensions.labels.of_runs import compared_rates, labels_of_suites, rated_trials, with_corrected_rates
+from agentv.extensions.labels.of_runs import OfRuns, RatesOfRuns, labels_of_suites, rated_trials
 from agentv.extensions.labels.reports.judge_check import render_judge_check
 from agentv.extensions.labels.run_rates import NESTED, SEVERAL, TURNS, UNCLEAR, RunLabels, rated_trial
 from agentv.extensions.labels.stats.left_out import AnswerPart, left_out
@@ -249,7 +249,7 @@ def test_without_labels_the_judge_is_said_to_be_unchecked_once_and_without_a_jud
     judges = replace(summary, judges=("strict", "second"))
     assert not any("people" in line for line in totals(summary, 0, "there"))
     judged_run(tmp_path, [True, False], run="judged")
-    found = with_corrected_rates(judges, open_run("judged", action="show"))
+    found = OfRuns().with_rates(judges, open_run("judged", action="show"))
     note = "the judges 'strict' and 'second' were never checked against people; label answers: agentv label there"
     assert [line for line in totals(found, 0, "there") if "people" in line] == [f"note: {note}"]
 
@@ -260,7 +260,7 @@ def test_a_broken_file_of_labels_hides_no_run(tmp_path):
     (file,) = (tmp_path / ".agentv" / "labels").iterdir()
     file.write_text(file.read_text()[:-30])
     summary = replace(shown(), judges=("strict",))
-    found = with_corrected_rates(summary, open_run("last", action="show")).corrected
+    found = OfRuns().with_rates(summary, open_run("last", action="show")).corrected
     assert found.run is None
     assert "labels cannot be read" in found.reason
     assert "cut off" in found.reason
@@ -270,15 +270,15 @@ def test_two_runs_side_by_side(tmp_path):
     base = open_run(judged_run(tmp_path, VERDICTS, run="base"), action="show")
     targets = (["gpt"], ["gpt"])
     candidate = open_run(judged_run(tmp_path, VERDICTS[20:], run="candidate", answer="other {}"), action="show")
-    assert compared_rates((base, candidate), targets) is None
+    assert RatesOfRuns().compared((base, candidate), targets) is None
     give(honest, run="base", sample=100)
-    found = compared_rates((base, candidate), targets)
+    found = RatesOfRuns().compared((base, candidate), targets)
     assert (found.base.transferred, found.candidate.transferred) == (False, True)
     assert found.base == shown("base").corrected.run
     assert found.candidate == shown("candidate").corrected.run
     assert found.interval[0] < found.candidate.rate - found.base.rate < found.interval[1]
     strange = open_run(judged_run(tmp_path, VERDICTS, run="strange", asked=replace(ASKED, model="x:y")), action="show")
-    one_sided = compared_rates((base, strange), targets)
+    one_sided = RatesOfRuns().compared((base, strange), targets)
     assert (one_sided.candidate, one_sided.difference) == ("no label counts for 'polite'", None)
 
 
