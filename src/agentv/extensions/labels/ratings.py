@@ -5,7 +5,8 @@ A rating is of a text: the same answer to the same case of a suite shares it, wh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -19,11 +20,12 @@ from agentv.errors import UsageError
 from agentv.extensions.labels.answers import grouped
 from agentv.extensions.labels.labelling import LabelFiles, LabelStore, now, possible
 from agentv.model.run.labelled.labels import Label, LabelVerdict, answer_sha256, person_key
+from agentv.model.run.row import trial_name
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.formatting import timestamp
+from agentv.model.values.json_lines import without_breaks
 from agentv.model.values.values import objects_in
 from agentv.store.files.directory import INDEX, RUN, read_document
-from agentv.store.rows.current import replaced_lines
 from agentv.store.rows.reading import read_lines_as
 
 Answer = tuple[str, str, str]
@@ -36,6 +38,7 @@ class RatedAnswer(Struct, frozen=True):
     key: str
     test_id: str
     suite: str = ""
+    eval_path: str | None = None
     output: str | None = None
 
     @property
@@ -44,18 +47,31 @@ class RatedAnswer(Struct, frozen=True):
         return self.suite, self.test_id, answer_sha256(self.output or "")
 
 
-_answers = msgspec.json.Decoder(RatedAnswer)
+def as_in_rows(text: str) -> bytes:
+    """A text as rows contain it."""
+    return without_breaks(msgspec.json.encode(text))
 
 
-def answers_of_run(run: Path) -> Iterator[RatedAnswer]:
-    """The answers that a run has now, in the order of its rows: of a trial that was done again, the newest.
+_answer_in = msgspec.json.Decoder(RatedAnswer).decode
+_BEGINNING = re.compile(rb'\{"test_id":"(?:[^"\\]|\\.)*","suite":"(?:[^"\\]|\\.)*"')
+"""How a row begins: with its case."""
+
+
+def answers_of(run: Path, wanted: Callable[[bytes], bool]) -> list[RatedAnswer]:
+    """The answers that a run has now: of a trial that was done again, the newest.
+
+    Args:
+        run: its directory.
+        wanted: whether the line of a row is looked at: all of a trial must be, or none.
 
     Raises:
         StoreError: its rows cannot be read.
     """
-    index = run / INDEX
-    rows = read_lines_as(_answers.decode, index, replaced_lines(index))
-    return (answer for _, answer in rows if answer.output is not None)
+    found: dict[str, RatedAnswer] = {}
+    rows = read_lines_as(lambda line: _answer_in(line) if wanted(line) else None, run / INDEX)
+    for row in (row for _, row in rows if row is not None):
+        found[trial_name(row.eval_path, row.key)] = row
+    return [one for one in found.values() if one.output is not None]
 
 
 def ratings_of_run(run: Path, kept: LabelStore) -> dict[Answer, list[Label]]:
@@ -70,8 +86,15 @@ def ratings_of_run(run: Path, kept: LabelStore) -> dict[Answer, list[Label]]:
     """
     suites = {str(one.get("name")) for one in objects_in(read_document(run / RUN).get("suites"))}
     found = grouped((one for one in _latest(kept.ratings(suites)) if one.verdict != "unsure" or one.note), _of)
-    rated = {name[:2] for name in found}
-    present = {one.name for one in answers_of_run(run) if (one.suite, one.test_id) in rated} if rated else ()
+    if not found:
+        return {}
+    rated = {b'{"test_id":%b,"suite":%b' % (as_in_rows(case), as_in_rows(suite)) for suite, case, _ in found}
+
+    def is_rated(line: bytes) -> bool:
+        beginning = _BEGINNING.match(line)
+        return beginning is None or beginning[0] in rated
+
+    present = {one.name for one in answers_of(run, is_rated)}
     return {name: given for name, given in found.items() if name in present}
 
 

@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 
 from agentv.app.results.project import check_files
 from agentv.extensions.labels.pages.labelling import LONGEST_NOTE, label_store
-from agentv.extensions.labels.ratings import answers_of_run, rate, ratings_of_run
+from agentv.extensions.labels.ratings import answers_of, as_in_rows, rate, ratings_of_run
 from agentv.model.run.labelled.labels import LabelVerdict, person_key
 from agentv.web.answers import RefusedError
 from agentv.web.context import ProjectContext
@@ -78,7 +78,8 @@ def _rate(context: ProjectContext, call: Call) -> Ratings:
     said: SaidRating = call.body
     run = context.project.run(call.names["id"])
     check_files(run)
-    answers = [one.name for one in answers_of_run(run) if one.key == said.key]
+    key = as_in_rows(said.key)
+    answers = [one.name for one in answers_of(run, lambda line: key in line) if one.key == said.key]
     if not answers:
         raise RefusedError(404, "no-such-answer", "this run has no such answer")
     seen = next((one for one in answers if one[-1] == said.output_sha256), None)

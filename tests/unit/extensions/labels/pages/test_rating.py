@@ -105,6 +105,15 @@ def test_only_ratings_of_answers_in_the_run_are_shown_counted_and_exported(root)
             assert ('"ratings"' in text) is bool(shown)
 
 
+@pytest.mark.parametrize("name", ['a "quoted" one', "back\\slash", "two\u2028lines", "é 日本", '","suite":"'])
+def test_cases_and_suites_may_be_called_anything(tmp_path, name):
+    cases = [trial(name, suite=name), trial("other", suite=name)]
+    add_run(tmp_path, RUN, [finished(trial=one) for one in cases], suites=[{"name": name, "path": "a.eval.yaml"}])
+    with viewed(tmp_path, ADA) as client:
+        assert rate(client, key=cases[0].key, thumb="up").status_code == 200
+        assert rated(client) == {(name, "ada"): ("up", "", True)}
+
+
 def test_rated_rows_are_of_the_suite_that_was_rated(root):
     same = ["refunds", "returns"]
     record = {"suites": [{"name": name, "path": f"evals/{name}.eval.yaml"} for name in same]}
