@@ -151,23 +151,30 @@ def judge_counts(answers: Iterable[JudgedAnswer]) -> JudgeCounts:
     count is larger than the design effect of the corrected rate, by its linearization, leaves it.
     """
     found = list(answers)
-    effect = design_effect([one.cluster for one in found], list(_influences(found)))
+    return counts_within(found, design_effect([one.cluster for one in found], list(_influences(found))))
 
-    def of(observations: list[Observation]) -> Counted:
-        clustered = counted(observations)
-        alone = counted(Observation(one.passed, None, one.weight) for one in observations)
-        fewest = min(clustered.total, alone.total / effect)
-        return clustered.scaled(fewest / clustered.total) if observations else clustered
+
+def counts_within(answers: Sequence[JudgedAnswer], effect: float) -> JudgeCounts:
+    """What answers tell of a judge, where no count is larger than a design effect leaves it."""
 
     def labels(verdict: bool) -> list[Observation]:
         return [
             Observation(one.person, one.cluster, one.label_weight)
-            for one in found
+            for one in answers
             if one.judge is verdict and one.person is not None
         ]
 
-    verdicts = [Observation(one.judge, one.cluster, one.weight) for one in found]
-    return JudgeCounts(of(labels(True)), of(labels(False)), of(verdicts))
+    verdicts = [Observation(one.judge, one.cluster, one.weight) for one in answers]
+    return JudgeCounts(*(counted_within(one, effect) for one in (labels(True), labels(False), verdicts)))
+
+
+def counted_within(observations: Sequence[Observation], effect: float) -> Counted:
+    """Effective numbers of passes and failures, none larger than a design effect leaves it."""
+    if not observations:
+        return Counted()
+    clustered = counted(observations)
+    alone = counted(Observation(one.passed, None, one.weight) for one in observations)
+    return clustered.scaled(min(clustered.total, alone.total / effect) / clustered.total)
 
 
 def design_effect(clusters: Sequence[Hashable], influences: Sequence[tuple[float, float]]) -> float:

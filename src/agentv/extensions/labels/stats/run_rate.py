@@ -21,7 +21,8 @@ from agentv.extensions.labels.stats.posterior import (
     JudgedAnswer,
     JudgeDraws,
     Observation,
-    counted,
+    counted_within,
+    counts_within,
     transferred_draws,
 )
 
@@ -82,41 +83,22 @@ def run_rate_draws(parts: RunParts, seed: int = 0) -> Draws | None:
     sizes = [[Observation(True, one.cluster, one.weight) for one in part.answers] for part in parts.judged]
     if not parts.always_judged:
         sizes.append([Observation(True, one.cluster, one.weight) for one in parts.decided])
-        rates.append(_beta(_effective(parts.decided, effect), chance))
+        rates.append(_beta(counted_within(parts.decided, effect), chance))
     whole = np.zeros(DRAWS)
     left = np.ones(DRAWS)
     for place, rate in enumerate(rates[:-1]):
         rest = [Observation(False, one.cluster, one.weight) for size in sizes[place + 1 :] for one in size]
-        share = _beta(_effective([*sizes[place], *rest], effect), chance)
+        share = _beta(counted_within([*sizes[place], *rest], effect), chance)
         whole += left * share * rate
         left *= 1 - share
     return whole + left * rates[-1]
 
 
 def _judged_rate(part: JudgedPart, effect: float, seed: int) -> Draws | None:
-    counts = JudgeCounts(
-        _effective(list(_labels(part, verdict=True)), effect),
-        _effective(list(_labels(part, verdict=False)), effect),
-        _effective([Observation(one.judge, one.cluster, one.weight) for one in part.answers], effect),
-    )
+    counts = counts_within(part.answers, effect)
     if part.calibration is not None:
         return transferred_draws(part.calibration, counts.verdicts, seed)
     return JudgeDraws.of(counts, seed).truth
-
-
-def _labels(part: JudgedPart, *, verdict: bool) -> Iterator[Observation]:
-    for one in part.answers:
-        if one.judge is verdict and one.person is not None:
-            yield Observation(one.person, one.cluster, one.label_weight)
-
-
-def _effective(observations: Sequence[Observation], effect: float) -> Counted:
-    """Effective numbers of passes and failures, none larger than the design effect of the whole rate leaves it."""
-    if not observations:
-        return Counted()
-    clustered = counted(observations)
-    alone = counted(Observation(one.passed, None, one.weight) for one in observations)
-    return clustered.scaled(min(clustered.total, alone.total / effect) / clustered.total)
 
 
 def _beta(found: Counted, chance: np.random.Generator) -> Draws:

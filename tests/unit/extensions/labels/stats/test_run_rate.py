@@ -8,7 +8,7 @@ from agentv.extensions.labels.stats.posterior import (
     judge_counts,
     transferred_rate,
 )
-from agentv.extensions.labels.stats.run_rate import JudgedPart, RunParts, _design_effect, _effective, run_rate_draws
+from agentv.extensions.labels.stats.run_rate import JudgedPart, RunParts, _design_effect, counted_within, run_rate_draws
 
 
 def answers(passed, failed, labelled=0, *, agrees=0.9, clusters=None):
@@ -91,10 +91,10 @@ def test_the_rate_is_the_sum_of_each_parts_rate_by_its_share_of_the_trials():
 
 def test_no_count_is_larger_than_the_design_effect_of_the_whole_rate_leaves_it():
     alone = [Observation(place < 30) for place in range(40)]
-    found = _effective(alone, 2.0)
+    found = counted_within(alone, 2.0)
     assert (found.passed, found.failed) == pytest.approx((15, 5))
     grouped = [Observation(place < 20, place // 10) for place in range(40)]
-    found = _effective(grouped, 2.0)
+    found = counted_within(grouped, 2.0)
     assert (found.passed, found.failed) == pytest.approx((2, 2)), "four clusters that each end alike"
 
 
