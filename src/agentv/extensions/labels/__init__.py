@@ -2,7 +2,7 @@
 
 COMMANDS = {
     "label": "agentv.extensions.labels.commands.label:command",
-    "judge": "agentv.extensions.labels.commands:group",
+    "judge": "agentv.extensions.labels.commands.judge:group",
 }
 
 COMMAND_SECTIONS = {"label": "Judge", "judge": "Judge"}

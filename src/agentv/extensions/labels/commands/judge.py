@@ -9,7 +9,18 @@ from typing import Any, Self
 import click
 
 from agentv.cli.completion.values import runs
+from agentv.cli.lazy import LazyCommands
 from agentv.errors import ExitStatus, UsageError
+
+COMMANDS = {name: f"agentv.extensions.labels.commands.judge:{name}" for name in ("check", "compare")}
+
+
+@click.group("judge", cls=LazyCommands, places=COMMANDS, epilog="Example: agentv judge check last")
+def group() -> None:
+    """Measure how well a judge agrees with people.
+
+    `agentv label` collects the labels that it is measured by.
+    """
 
 
 class VerdictProgress:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from agentv.app.results.place import RESULTS, place_holding
 from agentv.app.results.stored import StoredRun
@@ -44,14 +44,9 @@ class LabelledAnswers:
     notes: tuple[str, ...]
 
 
-@dataclass(slots=True)
-class _Sorted:
-    """The labels of a judge's answers: key → person → label, and those that do not count."""
-
-    verdicts: dict[LabelKey, dict[str, Label]] = field(default_factory=dict)
-    unsure: int = 0
-    other_rubric: int = 0
-    other_outputs: int = 0
+_UNSURE, _OTHER_RUBRIC = "unsure", "by a rubric that has changed since"
+_OTHER_OUTPUTS = "of answers that are not in this run"
+_Labels = dict[LabelKey, dict[str, Label]]
 
 
 def labelled_answers(run: StoredRun, named: str, assertion: str | None) -> list[LabelledAnswers]:
@@ -74,51 +69,45 @@ def labelled_answers(run: StoredRun, named: str, assertion: str | None) -> list[
         raise UsageError(f"no labels of the run {run.run_id} in {labels_directory(root)}", hint)
     found, reasons = [], Counter[str]()
     for judge, answers in grouped(graded, lambda one: one.judge).items():
-        labels = _sorted(judge[0], answers, known)
-        made = _of_judge(judge, answers, labels, run.run_id)
+        labels, left_out = _sorted(judge[0], answers, known)
+        made = _of_judge(judge, answers, (labels, left_out), run.run_id)
         if made is not None:
             found.append(made)
-        reasons.update(_reasons(labels))
+        reasons.update(left_out)
     if not found:
-        why = "; ".join(f"{plural(number, 'label')} {what}" for what, number in reasons.items())
+        why = "; ".join(f"{plural(number, 'label')} {what}" for what, number in reasons.items() if number)
         raise UsageError(f"no label counts for the run {run.run_id}{f': {why}' if why else ''}", hint)
     return found
 
 
-def _sorted(assertion: str, answers: Sequence[GradedAnswer], labels: Iterable[Label]) -> _Sorted:
+def _sorted(assertion: str, answers: Sequence[GradedAnswer], labels: Iterable[Label]) -> tuple[_Labels, dict[str, int]]:
+    """The labels of a judge's answers: key → person → label; and how many do not count, by why."""
     keys = {one.key for one in answers}
     outputs = {key[:2] for key in keys}
-    found = _Sorted()
+    found: _Labels = {}
+    left_out = dict.fromkeys((_UNSURE, _OTHER_RUBRIC, _OTHER_OUTPUTS), 0)
     for label in labels:
         if label.key not in keys:
             if label.assertion == assertion:
-                found.other_rubric += label.key[:2] in outputs
-                found.other_outputs += label.key[:2] not in outputs
+                left_out[_OTHER_RUBRIC if label.key[:2] in outputs else _OTHER_OUTPUTS] += 1
         elif label.verdict == "unsure":
-            found.unsure += 1
+            left_out[_UNSURE] += 1
         else:
-            people = found.verdicts.setdefault(label.key, {})
+            people = found.setdefault(label.key, {})
             if label.person_key not in people or people[label.person_key].time <= label.time:
                 people[label.person_key] = label
-    return found
+    return found, left_out
 
 
-def _reasons(labels: _Sorted) -> dict[str, int]:
-    counts = {
-        "unsure": labels.unsure,
-        "by a rubric that has changed since": labels.other_rubric,
-        "of answers that are not in this run": labels.other_outputs,
-    }
-    return {what: number for what, number in counts.items() if number}
-
-
-def _of_judge(judge: JudgeKey, answers: Sequence[GradedAnswer], found: _Sorted, run: str) -> LabelledAnswers | None:
-    notes = [f"{plural(number, 'label')} not counted: {what}" for what, number in _reasons(found).items()]
-    drawn = _largest_draw(judge, answers, found, run)
-    labels: Mapping[LabelKey, Mapping[str, Label]] = found.verdicts
+def _of_judge(
+    judge: JudgeKey, answers: Sequence[GradedAnswer], found: tuple[_Labels, Mapping[str, int]], run: str
+) -> LabelledAnswers | None:
+    every, left_out = found
+    notes = [f"{plural(number, 'label')} not counted: {what}" for what, number in left_out.items() if number]
+    drawn = _largest_draw(judge, answers, every, run)
+    labels = every if drawn is None else drawn[1]
     if drawn is not None:
-        labels = {key: people for key, people in drawn[1].items() if people}
-        dropped = sum(map(len, found.verdicts.values())) - sum(map(len, labels.values()))
+        dropped = sum(map(len, every.values())) - sum(map(len, labels.values()))
         if dropped:
             notes.append(f"{plural(dropped, 'label')} not counted: not drawn at random from this run")
     persons = {key: majority(one.verdict == "pass" for one in people.values()) for key, people in labels.items()}
@@ -139,16 +128,16 @@ def _of_judge(judge: JudgeKey, answers: Sequence[GradedAnswer], found: _Sorted, 
 
 
 def _largest_draw(
-    judge: JudgeKey, answers: Sequence[GradedAnswer], found: _Sorted, run: str
-) -> tuple[_Drawn, dict[LabelKey, dict[str, Label]]] | None:
+    judge: JudgeKey, answers: Sequence[GradedAnswer], found: _Labels, run: str
+) -> tuple[_Drawn, _Labels] | None:
     """The judge by whose verdicts most labelled answers of this run were drawn, and these labels.
 
     Answers of another run count as drawn from this one if both have the same answers, as after `--regrade`.
     """
     keys, trials = {one.key for one in answers}, sum(one.trials for one in answers)
-    of_draws = (one for people in found.verdicts.values() for one in people.values() if one.probability is not None)
+    of_draws = (one for people in found.values() for one in people.values() if one.probability is not None)
     draws = grouped(of_draws, lambda one: ((one.model, one.prompt_sha256), one.run))
-    by_judge: dict[_Drawn, dict[LabelKey, dict[str, Label]]] = {}
+    by_judge: dict[_Drawn, _Labels] = {}
     for (asked, of_run), labels in draws.items():
         sizes = {one.judge_passed: one.drawn_from or 0 for one in labels}
         same = all(one.key in keys for one in labels) and sum(sizes.values()) == trials
