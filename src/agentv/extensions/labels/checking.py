@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
@@ -259,15 +259,12 @@ def judge_of(label: Label) -> JudgeKey:
 
 def _checked(answers: Sequence[CheckedAnswer], every: Sequence[Label], run: str | None) -> JudgeCheck:
     labels = possible(every)
-    current, impossible = latest(labels), Counter(map(judge_of, every)) - Counter(map(judge_of, labels))
-    counting = list(current.values())
-    by_key = grouped(counting, lambda one: one.key)
+    counting = list(latest(labels).values())
+    impossible = Counter(map(judge_of, every)) - Counter(map(judge_of, labels))
     checked = []
     for judge, found in grouped(answers, lambda one: one.judge).items():
         runs = {one.run for one in found} if run is None else {run, *same_runs(judge, found, counting)}
-        one_judge = _judge(judge, found, by_key, [(one, one.run in runs) for one in counting])
-        counts = replace(one_judge.counts, impossible_time=impossible[judge])
-        checked.append(replace(one_judge, counts=counts))
+        checked.append(_judge(found, counting, runs, impossible[judge]))
     return JudgeCheck(run, tuple(checked), _changed(labels))
 
 
@@ -301,54 +298,50 @@ def _changed(labels: Sequence[Label]) -> tuple[Label, ...]:
 
 
 def _judge(
-    judge: JudgeKey,
-    answers: Sequence[CheckedAnswer],
-    by_key: Mapping[LabelKey, Sequence[Label]],
-    current: Sequence[tuple[Label, bool]],
+    answers: Sequence[CheckedAnswer], labels: Sequence[Label], runs: Collection[str], impossible: int
 ) -> CheckedJudge:
-    """The judge of an assertion; of each label that counts, whether it is of an answer of a run that is checked."""
-    here = {(one.item, one.person_key): is_here for one, is_here in current}
-    of_judge: dict[LabelKey, dict[str, bool]] = {}
-    drawn: dict[VerdictKey, dict[str, bool]] = {}
-    scores: dict[VerdictKey, list[float]] = {}
-    counts = LabelCounts()
-    for key in dict.fromkeys(one.key for one in answers):
-        for label in by_key.get(key, ()):
-            if judge_of(label)[1:] != judge[1:]:
-                counts = replace(counts, other_judge=counts.other_judge + 1)
-            elif label.verdict == "unsure":
-                counts = replace(counts, unsure=counts.unsure + 1)
-            else:
-                of_judge.setdefault(key, {})[label.person_key] = label.verdict == "pass"
-                if label.probability is not None and here[label.item, label.person_key]:
-                    drawn.setdefault((key, label.judge_passed), {})[label.person_key] = label.verdict == "pass"
-                    if label.score is not None:
-                        scores.setdefault((key, label.judge_passed), []).append(label.score)
-                else:
-                    counts = replace(counts, not_drawn=counts.not_drawn + 1)
-    known = {one.key for one in answers}
-    alone = not any(one.rubric for one in answers)  # labels without their run
-    people = {person for one in of_judge.values() for person in one}
-    others = [one for one, _ in current if one.key not in known and one.assertion == judge[0]]
-    same_output = {key[:2] for key in known}
-    counts = replace(
-        counts,
+    """The judge of an assertion.
+
+    Args:
+        answers: that it graded.
+        labels: that count, of any judge.
+        runs: whose draws are draws from these answers.
+        impossible: number of its labels with an impossible time.
+    """
+    judge, keys = answers[0].judge, dict.fromkeys(one.key for one in answers)
+    by_key = grouped(labels, lambda one: one.key)
+    of_answers = [label for key in keys for label in by_key.get(key, ())]
+    of_this = [one for one in of_answers if judge_of(one)[1:] == judge[1:]]
+    said = [one for one in of_this if one.verdict != "unsure"]
+    of_draw = [one for one in said if one.probability is not None and one.run in runs]
+    drawn = verdicts_of(of_draw)
+    of_judge = {
+        key: {one.person_key: one.verdict == "pass" for one in found}
+        for key, found in grouped(said, lambda one: one.key).items()
+    }
+    others = [one for one in labels if one.key not in keys and one.assertion == judge[0]]
+    same_output = {key[:2] for key in keys}
+    counts = LabelCounts(
         labels=sum(map(len, of_judge.values())),
-        people=len(people),
+        people=len({one.person_key for one in said}),
+        unsure=len(of_this) - len(said),
         ties=sum(majority(one.values()) is None for one in of_judge.values()),
+        not_drawn=len(said) - len(of_draw),
+        other_judge=len(of_answers) - len(of_this),
         other_rubric=sum(one.key[:2] in same_output for one in others),
         other_outputs=sum(one.key[:2] not in same_output for one in others),
+        impossible_time=impossible,
     )
-    rubrics = {one.key[2] for one in answers}
+    rubrics = {key[2] for key in keys}
     elsewhere = [
-        one for one, is_here in current if judge_of(one) == judge and not is_here and one.rubric_sha256 in rubrics
+        one for one in labels if judge_of(one) == judge and one.run not in runs and one.rubric_sha256 in rubrics
     ]
     judged = [judged_answer(one, drawn) for one in answers]
     pairs = [(one, verdict) for one in answers if (verdict := majority(of_judge.get(one.key, {}).values())) is not None]
     checked = CheckedJudge(
         judge[0],
         judge[1],
-        next(iter(answers)).name,
+        answers[0].name,
         counts,
         ConfusionMatrix.of((one.passed, verdict) for one, verdict in pairs),
         judge_rate=_rate(judged),
@@ -359,12 +352,12 @@ def _judge(
     if any(one.person is not None for one in judged):
         left = [sum(one.passed is verdict and one.key not in of_judge for one in answers) for verdict in (True, False)]
         checked = replace(checked, accuracy=judge_accuracy(known_counts))
-        if not alone and (lacking := left_out_of_run(answers, {judge: drawn})) is not None:
+        if any(one.rubric for one in answers) and (lacking := left_out_of_run(answers, {judge: drawn})) is not None:
             return replace(checked, left_out=lacking)
         return replace(
             checked,
             corrected=corrected_rate(known_counts),
-            mean_score=_mean_score(answers, scores),
+            mean_score=_mean_score(answers, of_draw),
             more=more_labels(known_counts, (left[0], left[1])),
         )
     if elsewhere and (lacking := left_out_elsewhere(answers, {judge: elsewhere})) is not None:
@@ -380,13 +373,15 @@ def judged_answer(answer: CheckedAnswer, labels: Mapping[VerdictKey, Mapping[str
     return JudgedAnswer(answer.passed, verdict, answer.cluster, answer.trials)
 
 
-def _mean_score(answers: Sequence[CheckedAnswer], scores: Mapping[VerdictKey, Sequence[float]]) -> MeanScore | None:
+def _mean_score(answers: Sequence[CheckedAnswer], drawn: Iterable[Label]) -> MeanScore | None:
     """The mean score by the judge and by people; None: the rubric has no scale."""
+    given = grouped((one for one in drawn if one.score is not None), lambda one: (one.key, one.judge_passed))
+    scores = {key: fmean(one.score or 0.0 for one in labels) for key, labels in given.items()}
     scored = [
         ScoredAnswer(
             one.passed,
             one.score,
-            fmean(scores[one.verdict_key]) if one.verdict_key in scores else None,
+            scores.get(one.verdict_key),
             one.cluster,
             one.trials,
         )

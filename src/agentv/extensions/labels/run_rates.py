@@ -10,7 +10,14 @@ from math import fsum
 from msgspec import structs
 
 from agentv.extensions.labels.answers import CheckedAnswer, JudgeKey, VerdictKey, asks_judge, graded_answer, grouped
-from agentv.extensions.labels.checking import calibration_of, judge_of, judged_answer, labelled_answers_of, same_runs
+from agentv.extensions.labels.checking import (
+    calibration_of,
+    judge_of,
+    judged_answer,
+    labelled_answers_of,
+    same_runs,
+    verdicts_of,
+)
 from agentv.extensions.labels.labelling import latest
 from agentv.extensions.labels.stats.left_out import left_out_elsewhere, left_out_of_run
 from agentv.extensions.labels.stats.posterior import (
@@ -173,11 +180,7 @@ class RunLabels:
             here = {run, *same_runs(judge, distinct(found), own)}
             usable = [one for one in own if one.verdict != "unsure" and one.probability is not None]
             rubrics, keys = {one.key[2] for one in found}, {one.verdict_key for one in found}
-            verdicts: dict[VerdictKey, dict[str, bool]] = {}
-            for label in usable:
-                if label.run in here and (label.key, label.judge_passed) in keys:
-                    verdicts.setdefault((label.key, label.judge_passed), {})[label.person_key] = label.verdict == "pass"
-            drawn[judge] = verdicts
+            drawn[judge] = verdicts_of(one for one in usable if one.run in here and (one.key, one.judge_passed) in keys)
             elsewhere[judge] = [one for one in usable if one.run not in here and one.rubric_sha256 in rubrics]
             suites = {one.suite for one in found}
             if any(one.assertion == judge[0] and one.suite in suites for one in current):
