@@ -124,6 +124,8 @@ def _refuse_contradiction(row: JsonObject, score: float) -> None:
     # promptfoo's judges give `pass` too; a verdict that says both yes and no says nothing
     for key in ("pass", "passed"):
         given = row.get(key)
+        if given is not None and not isinstance(given, bool):
+            raise UnreadableError(f"'{key}' must be true or false, found {_shown(given)}")
         if (given is False and reaches(score, RUBRIC_MARK)) or (given is True and reaches(1 - RUBRIC_MARK, score)):
             raise UnreadableError(f"'{key}' is {str(given).lower()} beside a score of {score:g}")
 

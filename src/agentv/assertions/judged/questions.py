@@ -23,6 +23,7 @@ from agentv.registry.fields import (
     DeclaredAssertion,
     Doc,
     Document,
+    FileText,
     Fraction,
     Issue,
     Nonempty,
@@ -141,7 +142,7 @@ class CategoryScores:
 class Factuality(Judged):
     """A judge compares the facts of the answer with those of a reference."""
 
-    value: Annotated[Text | None, Nonempty(), Doc("the reference; default: the expected output")] = None
+    value: Annotated[FileText | None, Nonempty(), Doc("the reference; default: the expected output")] = None
     scores: Annotated[CategoryScores | None, Doc("score of each category; a score above 0 passes")] = None
     prompt: OwnPrompt = None
     judge: JudgeName = None
@@ -189,7 +190,7 @@ class Factuality(Judged):
 class ClosedQa(Judged):
     """A judge decides whether the answer meets a criterion: yes or no."""
 
-    value: Annotated[Text, Nonempty(), Doc("the criterion")]
+    value: Annotated[FileText, Doc("the criterion")]
     prompt: OwnPrompt = None
     judge: JudgeName = None
     temperature: Temperature = 0.0
@@ -210,7 +211,7 @@ class ClosedQa(Judged):
 class GoalSuccess(Judged):
     """A judge decides whether an agent achieved its goal, based on its actions and its answer."""
 
-    value: Annotated[Text | None, Nonempty(), Doc("the goal; default: the case's criteria, else its input")] = None
+    value: Annotated[FileText | None, Nonempty(), Doc("the goal; default: the case's criteria, else its input")] = None
     prompt: OwnPrompt = None
     judge: JudgeName = None
     temperature: Temperature = 0.0

@@ -23,7 +23,7 @@ from agentv.model.suite.assertion import Transform
 from agentv.model.values.response import Failure
 from agentv.model.values.retrieved import context_texts
 from agentv.model.values.values import JsonObject
-from agentv.registry.fields import Alias, Doc, FileText, FileTexts, Issue, Nonempty, Text
+from agentv.registry.fields import Alias, Doc, FileText, FileTexts, Issue, Nonempty
 
 MOST_PIECES = 500
 """Maximum number of sentences per question; with more, a judge loses count."""
@@ -114,7 +114,7 @@ class ContextFaithfulness(_OfContext):
 class ContextRecall(_OfContext):
     """A judge decides for each sentence of the ground truth whether the retrieved context contains it."""
 
-    value: Annotated[Text | None, Nonempty(), Doc("the ground truth; default: the expected output")] = None
+    value: Annotated[FileText | None, Nonempty(), Doc("the ground truth; default: the expected output")] = None
 
     mode: ClassVar[RubricMode] = "context-recall"
     needs_answer: ClassVar[bool] = False

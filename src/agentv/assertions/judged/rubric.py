@@ -31,7 +31,7 @@ from agentv.model.suite.suite import JUDGE_TIMEOUT_S
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.response import Failure
 from agentv.model.values.values import EMPTY, JsonObject
-from agentv.registry.fields import Alias, Between, DeclaredAssertion, Doc, Document, Issue, PromptCode, Text
+from agentv.registry.fields import Alias, Between, DeclaredAssertion, Doc, Document, FromFile, Issue, PromptCode, Text
 from agentv.registry.preprocessors import Preprocessor
 from agentv.templating import RenderError, undeclared
 
@@ -48,9 +48,9 @@ class LlmRubric(DeclaredAssertion):
     reads_criteria: ClassVar[bool] = True
 
     value: Annotated[
-        Text | Entries | None,
+        Annotated[Text, FromFile()] | Entries | None,
         Alias(("rubrics", "criteria")),
-        Doc("the rubric: prose, or a list of sentences or items; default: the case's criteria"),
+        Doc("the rubric: prose, `file://` and a path, or a list of sentences or items; default: the case's criteria"),
     ] = None
     prompt: Annotated[PromptCode | Document | None, Doc(RUBRIC_PROMPT)] = None
     judge: Annotated[

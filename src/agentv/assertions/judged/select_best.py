@@ -15,7 +15,7 @@ from agentv.model.run.grade import Check, Grade
 from agentv.model.run.rubric import Choice
 from agentv.model.suite.suite import JUDGE_TIMEOUT_S
 from agentv.model.values.response import Failure
-from agentv.registry.fields import Alias, DeclaredAssertion, Doc, Nonempty, Text
+from agentv.registry.fields import Alias, DeclaredAssertion, Doc, FileText
 
 ALONE = Grade.errored("nothing-to-choose", "there is only one answer, so there is nothing to choose from")
 
@@ -24,7 +24,7 @@ ALONE = Grade.errored("nothing-to-choose", "there is only one answer, so there i
 class SelectBest(DeclaredAssertion):
     """A judge chooses this answer as the best of those to the case from all prompts and targets."""
 
-    value: Annotated[Text, Nonempty(), Alias(("criteria",)), Doc("the criterion to choose the best answer by")]
+    value: Annotated[FileText, Alias(("criteria",)), Doc("the criterion to choose the best answer by")]
     judge: Annotated[
         str | None,
         Alias(("target", "judge_target", "provider", "model")),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
+from agentv.authoring.fields.kinds import with_content
 from agentv.authoring.fields.reading import NO_EXTRA_KEYS, ExtraKeys, Reading
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, children, is_empty, kind_of, plain
@@ -99,6 +100,10 @@ def read_criteria(node: Node | None, reading: Reading) -> Result[str | None]:
         hint = "for a list, use 'rubrics'" if isinstance(node, ListNode) else None
         reading.report.error("bad-value", node, f"'criteria' must be text, found {kind_of(node)}", hint=hint)
         return Result(None, valid=False)
+    read = with_content(node, reading, "criteria")
+    if not isinstance(read, Scalar):
+        return Result(None, valid=False)
+    node = read
     if not reading.renders or not has_placeholder(node.text):
         return Result(node.value if isinstance(node.value, str) else node.text)
     reading = reading.part()

@@ -362,11 +362,13 @@ PLAIN: dict[Any, FieldType] = {
 }
 """Type of an annotation → how it is read."""
 
+FILE_OR_DIRECTORY = FieldType("the path of a file or a directory", value_is(str), _read_path(directory=None))
+
 MARKED: dict[type, FieldType] = {
     declared.AsWritten: TEXT,
     declared.ExistingFile: FILE,
     declared.ExistingDirectory: FieldType("the path of a directory", value_is(str), _read_path(directory=True)),
-    declared.ExistingPath: FieldType("the path of a file or a directory", value_is(str), _read_path(directory=None)),
+    declared.ExistingPath: FILE_OR_DIRECTORY,
     declared.NameOrDirectory: FieldType("a name, or the path of a directory", value_is(str), _read_name_or_directory),
     AsNode: NODE,
 }

@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from msgspec import structs
@@ -15,7 +16,7 @@ from msgspec import structs
 from agentv.authoring.code.command_files import paths_of_command
 from agentv.authoring.code.fingerprints import commands_of, digest_of, files_behind, is_unfollowed
 from agentv.authoring.fields.decode import INVALID, OptionsSchema, shape_of
-from agentv.authoring.fields.kinds import FILE
+from agentv.authoring.fields.kinds import FILE, FILE_OR_DIRECTORY
 from agentv.authoring.fields.pacing import gathered
 from agentv.authoring.fields.reading import FROM_PROJECT, ExtraKeys, Reading
 from agentv.authoring.fields.schema import AuthoredTarget
@@ -419,8 +420,10 @@ def files_of_settings(settings: object) -> Iterator[str]:
     """The files that the settings name: a target's own code or recording."""
     for rule in shape_of(type(settings)).rules.values():
         value = getattr(settings, rule.name)
-        path = value if rule.kind is FILE else getattr(value, "path", None)
-        if isinstance(path, str):
+        path = value if rule.kind in (FILE, FILE_OR_DIRECTORY) else getattr(value, "path", None)
+        if isinstance(path, str) and rule.kind is FILE_OR_DIRECTORY and os.path.isdir(path):  # noqa: PTH112  # text
+            yield from sorted(map(str, Path(path).glob("*.jsonl")))
+        elif isinstance(path, str):
             yield path
 
 

@@ -171,6 +171,10 @@ def test_the_fingerprint_tells_settings_and_code_but_not_secrets_apart(tmp_path)
     assert [code for code, _ in told] == ["secret-in-file"]
     other = "{name: a, provider: cli, command: x, env: {MODE: %s}}"
     assert target(other % "first", tmp_path).fingerprint != target(other % "second", tmp_path).fingerprint
+    for fixtures in ("f.jsonl", "."):
+        replay = f"{{name: a, provider: replay, fixtures: {fixtures}}}"
+        given = [{"f.jsonl": f'{{"id": "a", "output": "{text}"}}\n'} for text in ("good", "bad")]
+        assert target(replay, tmp_path, given[0]).fingerprint != target(replay, tmp_path, given[1]).fingerprint
 
 
 def test_settings_as_others_spell_them(tmp_path):
