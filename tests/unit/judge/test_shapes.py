@@ -89,6 +89,8 @@ def test_older_hits_and_misses_become_checks():
         '"reason": 1',
         '"pass": false',
         '"passed": false',
+        '"pass": "false"',
+        '"passed": 0',
     ],
 )
 def test_a_malformed_part_makes_the_verdict_unreadable(rest):

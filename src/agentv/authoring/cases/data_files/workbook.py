@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -109,12 +110,28 @@ class SheetTable:
     def _read(self) -> Iterator[tuple[int, Sequence[Value]]]:
         """Rows that are not empty, the header first."""
         with closing(_workbook(self.path)) as book:
-            sheet = book[self._name]
+            sheet: Any = book[self._name]
             sheet.reset_dimensions()  # what a file says of its own size is not believed
+            with zipfile.ZipFile(self.path) as parts:
+                uncalculated = _uncalculated(parts.read(sheet._worksheet_path.lstrip("/")))  # noqa: SLF001  # no other way
             for line, cells in enumerate(sheet.iter_rows(max_row=LAST_ROW), 1):
                 values = [_value(cell) for cell in cells]
+                for place, cell in enumerate(cells) if uncalculated else ():
+                    if cell.value is None and getattr(cell, "coordinate", None) in uncalculated:
+                        values[place] = WrongValue(NO_RESULT)
                 if any(value != "" for value in values):
                     yield line, values
+
+
+NO_RESULT = "the formula has no stored result: open the workbook in a spreadsheet program, and save it"
+_EMPTY_FORMULA = re.compile(rb"<c\b([^>]*)><f\b[^>]*?(?:/>|>[^<]*</f>)(?:<v\s*/>|<v></v>)?</c>")
+_COORDINATE = re.compile(rb'\br="([A-Z]+[0-9]+)"')
+
+
+def _uncalculated(sheet: bytes) -> frozenset[str]:
+    """The cells whose formula was never calculated, such as `B2`; the result of a calculated one may be empty text."""
+    cells = (found[1] for found in _EMPTY_FORMULA.finditer(sheet) if b't="str"' not in found[1])
+    return frozenset(found[1].decode() for cell in cells if (found := _COORDINATE.search(cell)))
 
 
 def _workbook(path: str) -> Workbook:

@@ -121,6 +121,8 @@ def test_cells_that_cannot_be_read_are_named(tmp_path):
     ]
     workbook(tmp_path / "header", [["q", None, "n"], ["a", "b", 1]])
     assert loaded(tmp_path / "header")[1] == [("bad-table", 1, "column 2 has no name")]
+    workbook(tmp_path / "formula", [["q", "__expected"], ["a", '="contains: " & "b"']])
+    assert [one[2].partition(": ")[2] for one in loaded(tmp_path / "formula")[1]] == [tables.NO_RESULT]
     workbook(tmp_path / "error", [["q", "#REF!"], ["a", "b"]])
     assert loaded(tmp_path / "error")[1] == [
         ("bad-table", 1, "sheet 'Cases', cell B1, a header: the cell contains the error #REF!")
