@@ -116,6 +116,7 @@ def test_a_seed_that_nobody_gave_is_said_recorded_and_taken_up_again(many):
         (["--sample", "0"], "--sample must be a whole number of 1 or more"),
         (["--sample", "3", "--seed", "x"], "--seed must be a whole number"),
         (["--sample", "3", "--filter", "d*"], "--filter 'd*' --sample 3 matches no case"),
+        (["--filter", "a*", "--filter", "d*"], "--filter 'd*' matches no case"),
         (["--var", "t"], "--var takes NAME=VALUE, found 't'"),
         (["--var", "=x"], "--var takes NAME=VALUE, found '=x'"),
         (["--env-file", "gone.env"], "'gone.env' does not exist"),

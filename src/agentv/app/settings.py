@@ -7,7 +7,7 @@ it, within which bounds. `EvalSettings` is the groups together; each group refus
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase
 from functools import cache
@@ -174,6 +174,17 @@ class Selection:
         if self.tags and not set(self.tags) & set(case.tags):
             return False
         return not set(self.exclude_tags) & set(case.tags)
+
+    def unmatched(self, cases: Iterable[Case]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Of several patterns, and of several tags, those that no case matches: they are most likely misspelt."""
+        patterns = set(self.filters if len(self.filters) > 1 else ())
+        tags = set(self.tags if len(self.tags) > 1 else ())
+        for case in cases if patterns or tags else ():
+            patterns -= {one for one in patterns if any(_matches(name, one) for name in _names_of(case))}
+            tags -= set(case.tags)
+            if not patterns and not tags:
+                break
+        return tuple(sorted(patterns)), tuple(sorted(tags))
 
     def check(self) -> None:
         """Refuse empty tags and patterns, and shards that would draw other cases each."""

@@ -23,6 +23,7 @@ from agentv.model.run.verdict import combined
 from agentv.model.suite.assertion import AssertionEntry, Transform
 from agentv.model.suite.suite import CODE_TIMEOUT_S, embeds
 from agentv.model.values.formatting import timestamp
+from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.message import Message, prompt_text
 from agentv.model.values.response import ANSWER_KEYS, Attempt, CallFailure, Failure, TargetResponse
 from agentv.model.values.values import Json
@@ -147,9 +148,20 @@ def is_empty(answer: TargetResponse, trial: Trial, work: TrialWork | None = None
     """
     if work is not None and work.grades_at_limits:
         return False
-    if trial.target.allow_empty or trial.case.asks_judge or (answer.output or "").strip():
+    if trial.target.allow_empty or trial.case.asks_judge or shows_text(answer.output or ""):
         return False  # an empty reply to a query is read as one that cannot be, and fails it
     return answer.output is not None or not (answer.messages and answer.messages[-1].tool_calls)
+
+
+_COLORS = lazy_pattern(r"\x1b\[[0-?]*[ -/]*[@-~]")
+
+
+def shows_text(text: str) -> bool:
+    """Whether a text has a character that a reader sees; white space, control characters and colors are none."""
+    text = text.strip()
+    if text[:1].isprintable():
+        return bool(text)
+    return any(one.isprintable() and not one.isspace() for one in _COLORS.sub("", text))
 
 
 def no_answer(answer: TargetResponse) -> Failure:

@@ -169,6 +169,24 @@ def test_an_empty_answer_is_judged_where_the_target_says_so():
     assert results(run_all(Plan([allowing], PlanSettings()), Scripted({"a": TargetResponse("")}))) == {"a": "passed"}
 
 
+@pytest.mark.parametrize(
+    ("output", "status"),
+    [
+        ("\u3000", "errored"),
+        ("\u200b", "errored"),
+        ("\ufeff", "errored"),
+        ("\x00\x01", "errored"),
+        ("\x1b[0m\x1b[31m", "errored"),
+        ("\x1b[31mred\x1b[0m", "passed"),
+        ("\u200bé", "passed"),
+        ("?", "passed"),
+    ],
+)
+def test_an_answer_shows_a_character(output, status):
+    answers = Scripted({"a": TargetResponse(output)})
+    assert results(run_all(Plan([suite(case("a"))], PlanSettings()), answers)) == {"a": status}
+
+
 CALLS = Message("assistant", "", tool_calls=(ToolCall("weather", {}),))
 
 

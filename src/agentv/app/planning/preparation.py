@@ -117,6 +117,9 @@ def _plan(settings: EvalSettings, suites: tuple[Suite, ...]) -> Plan:
     plan = Plan(suites, _plan_settings(settings, suites))
     if not plan.counts()[1]:
         raise _nothing_chosen(settings, suites)
+    patterns, tags = settings.unmatched(case for suite in suites for case in suite.cases)
+    if patterns or tags:
+        raise _nothing_chosen(EvalSettings(filter=patterns or None, tags=tags), suites)
     return plan if settings.shard is None else plan.sharded(*shard_of(settings.shard))
 
 

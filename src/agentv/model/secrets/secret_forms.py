@@ -53,6 +53,7 @@ def forms_of(value: str) -> set[str]:
     data = bare.encode(errors="replace")
     forms = {value, bare, data.hex(), data.hex().upper(), quote_plus(data)}
     forms |= {json.dumps(one, ensure_ascii=ascii_only)[1:-1] for one in (value, bare) for ascii_only in (False, True)}
+    forms.add(json.dumps(bare)[1:-1].replace("/", "\\/"))  # as PHP escapes JSON
     for percent in (quote(data, safe=""), quote(data)):
         forms |= {percent, _PERCENT.sub(lambda found: found[0].lower(), percent)}
     for offset in range(3):

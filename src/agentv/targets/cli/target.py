@@ -213,6 +213,8 @@ def _answer(ended: Finished | Failure, output_file: str | None) -> TargetRespons
     if isinstance(text, Failure):
         return text
     text = text.removesuffix("\n").removesuffix("\r")
+    if text.strip() == "null":
+        return TargetResponse(None)
     return from_reply(text, parsed(text) if text.lstrip().startswith("{") else text)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agentv.model.secrets.secret_forms import is_searched
+from agentv.model.secrets.secret_forms import forms_of, is_searched
 
 
 def test_values_that_servers_without_keys_are_given_are_no_secrets():
@@ -17,3 +17,7 @@ def test_a_secret_has_eight_characters_and_is_no_single_short_word():
     assert [one for one, searched in found.items() if not searched] == []
     left = ["abcd123", "00000000", "hippopotami", "Hippopotami", "HIPPOPOTAMI", "localhost"]
     assert [one for one in left if is_searched(one)] == []
+
+
+def test_a_secret_is_found_as_json_of_any_writer_has_it():
+    assert {'a/b"c-d-e', 'a/b\\"c-d-e', 'a\\/b\\"c-d-e'} <= forms_of('a/b"c-d-e')

@@ -79,6 +79,7 @@ def test_an_answer_object_says_more():
     assert answer(words("cat"), request(json.dumps(row))) == TargetResponse("yes", (), TokenUsage(1, 2, 3), 0.5)
     assert answer(words("cat"), request(' {"text": "yes"}\n')) == TargetResponse("yes")
     assert answer(words("cat"), request('{"output": null}')) == TargetResponse(None)
+    assert answer(words("cat"), request("null")) == TargetResponse(None)
     found = answer(words("cat"), request('{"output": [{"role": "assistant", "content": "yes"}]}'))
     assert (found.output, len(found.messages)) == ("yes", 1)
 
