@@ -77,7 +77,11 @@ class TrialSpans:
         self, given: TargetResponse | Failure | Awaitable[TargetResponse | Failure]
     ) -> TargetResponse | Failure:
         """The answer with the trace that its spans give, once the late ones have arrived."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
         answer = given if isinstance(given, TargetResponse | Failure) else await given
+        if isinstance(answer, TargetResponse) and answer.duration_ms is None:  # that of its spans is without its start
+            answer = structs.replace(answer, duration_ms=round((loop.time() - began) * 1000, 3))
         await self._late()
         spans, self.spans = self.spans, []
         found = traces_of((replace(one, trace_id=self.trace_id) for one in spans), str(self.problems))

@@ -148,8 +148,11 @@ class GatewayUse(Struct):
         """What the latest calls show that an agent did which reports nothing itself; None: it made none."""
         from agentv.extensions.agents.frameworks.model_calls import trace_of_calls
 
+        if not calls:
+            return None
         asked_ms = (self._asked_s - self.opened_s) * 1000
-        return trace_of_calls(self.session.seen(), calls, asked_ms, answer) if calls else None
+        trace = trace_of_calls(self.session.seen(), calls, asked_ms, answer)
+        return structs.replace(trace, duration_ms=round((self.run_context.clock.monotonic() - self._asked_s) * 1000, 3))
 
     def completed(self, trace: Trace | None) -> Trace | None:
         """The trace with the calls that no answer's trace has; what they show where there is no other."""
