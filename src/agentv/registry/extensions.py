@@ -112,6 +112,7 @@ def registered(kind: str) -> dict[str, str]:
     return {name: place for module in extensions().values() for name, place in getattr(module, kind, {}).items()}
 
 
+@cache
 def loaded(kind: str, name: str) -> Any:
     """What an extension registered by a name, imported."""
     return resolve_name(registered(kind)[name])
