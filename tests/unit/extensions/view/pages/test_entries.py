@@ -9,7 +9,7 @@ from agentv.model.run.cases import Sample
 from agentv.stats.samples.deciding import Rule, stopped_by
 from agentv.stats.samples.stopped import unbiased_rate
 from doubles.html_reports import early, samples
-from doubles.trials import errored_score, finished, graded, scored, trial
+from doubles.trials import ROOT, errored_score, finished, graded, scored, trial
 
 
 def test_what_repeats_is_written_once():
@@ -24,6 +24,16 @@ def test_what_repeats_is_written_once():
         [],
         ["fast"],
     )
+
+
+def test_suites_of_one_name_are_told_apart_by_their_files_in_the_order_of_run_json():
+    suites = [{"name": "refunds", "path": f"{name}.yaml", "targets": [{"name": "z"}, {"name": "a"}]} for name in "ba"]
+    entries = Entries.of_run({"suites": suites}, ROOT)
+    for name, target in (("a", "a"), ("b", "z")):
+        row = entries.short(finished(trial=trial(path=f"{ROOT}/{name}.yaml", target=target)))
+        assert (row[1], row[2]) == ({"b": 0, "a": 1}[name], {"z": 0, "a": 1}[target])
+    assert entries.tables()["files"] == [("refunds", "b.yaml"), ("refunds", "a.yaml")]
+    assert entries.tables()["clusters"] == [], "each case is a cluster of its own"
 
 
 def test_each_assertion_is_told_with_how_it_ended():
