@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from msgspec import Struct, json
@@ -15,7 +15,7 @@ from agentv.extensions.view.index.case_index import CaseIndex
 from agentv.extensions.view.viewed.cases import CaseQuery, StatusCounts, choice_of
 from agentv.extensions.view.viewed.growing import GrowingRun
 from agentv.model.run.labelled.labels import answer_sha256
-from agentv.model.run.trial import Status, TrialResult
+from agentv.model.run.trial import Status
 from agentv.model.values.message import Message
 from agentv.store.files.directory import INDEX
 from agentv.store.files.lines import lines_at
@@ -188,9 +188,9 @@ def page_of_grid(
         with base.index() as index:
             others = {number: beside.numbers[number] for number in entries}
             found = {one.number: one for one in index.entries([other for other in others.values() if other])}
-        reader = _Reader(base, columns)
+        reader = _Reader(base, columns, found.values())
         before = {number: reader.cell(found[other]) for number, other in others.items() if other in found}
-    reader = _Reader(run, columns)
+    reader = _Reader(run, columns, entries.values())
     rows = [reader.row([entries[number] for number in by_row[row]], before) for row in shown if by_row[row]]
     return GridPage(
         columns,
@@ -261,17 +261,18 @@ def _columns(index: CaseIndex) -> list[GridColumn]:
 
 
 class _Reader:
-    """Reads what cells show out of the rows of a run."""
+    """What cells show out of the rows of a run, which are read together."""
 
-    def __init__(self, run: GrowingRun, columns: list[GridColumn]) -> None:
-        self._run = run
+    def __init__(self, run: GrowingRun, columns: list[GridColumn], entries: Collection[CaseEntry]) -> None:
+        places = sorted({one.place for entry in entries for one in (entry.trials[0], _shown(entry))})
+        self._results = dict(zip(places, read_results_at(run.path / INDEX, run.root, places), strict=True))
         self._columns = {column: place for place, column in enumerate(columns)}
 
     def row(self, entries: list[CaseEntry], before: Mapping[int, GridCell]) -> GridRow:
         """A row with its cells; `before`: cells of another run, by the numbers of the entries."""
         cells = sorted((self.cell(entry, before.get(entry.number)) for entry in entries), key=lambda cell: cell.column)
         first = entries[0]
-        result = self._result(first.trials[0])
+        result = self._results[first.trials[0].place]
         case = result.trial.case
         return GridRow(
             first.route,
@@ -286,8 +287,8 @@ class _Reader:
 
     def cell(self, entry: CaseEntry, base: GridCell | None = None) -> GridCell:
         """A cell; `base`: that of another run."""
-        trial = next((one for one in entry.trials if one.status == entry.status), entry.trials[0])
-        result = self._result(trial)
+        trial = _shown(entry)
+        result = self._results[trial.place]
         costs = [one.cost for one in entry.trials if one.cost is not None]
         return GridCell(
             self._columns.get(GridColumn.of(entry.group), -1),
@@ -306,8 +307,10 @@ class _Reader:
             base,
         )
 
-    def _result(self, trial: CaseTrial) -> TrialResult:
-        return next(read_results_at(self._run.path / INDEX, self._run.root, [trial.place]))
+
+def _shown(entry: CaseEntry) -> CaseTrial:
+    """The first sample that ended as its case did."""
+    return next((one for one in entry.trials if one.status == entry.status), entry.trials[0])
 
 
 def _as_text(value: object) -> str:
