@@ -23,3 +23,7 @@ class Share(click.FloatRange):
             percent: Any = value.strip()[:-1]
             of_one = click.FLOAT.convert(percent, param, ctx) / 100
         return float(super().convert(of_one, param, ctx))
+
+    def _describe_range(self) -> str:
+        """The range in the help; empty without bounds, of which click makes `x<=None`."""
+        return "" if self.min is None and self.max is None else super()._describe_range()

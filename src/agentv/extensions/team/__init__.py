@@ -1,4 +1,4 @@
-"""A server that a team pushes its runs to and reads them on: `serve`, `push`, `pull`."""
+"""A server that collects the runs of a team and shows them: `serve`, `push`, `pull`."""
 
 COMMANDS = {
     "serve": "agentv.extensions.team.commands.serve:group",

@@ -97,7 +97,8 @@ def closing_lines(view: RunView, groups: list[FailureGroup], summary: Summary, r
         more = f"{plural(len(left), 'more cause', ',')}; " if left else ""
         yield f"{more}all {plural(trials, 'trial', ',')}: {_show_command(groups, trials, summary, results)}"
     again = view.rerun.rerun_all() if view.rerun is not None else None
-    if again is not None and (len(groups) > 1 or trials > 1):
+    own = view.rerun.rerun(groups[0]) if view.rerun is not None and len(groups) == 1 else None
+    if again is not None and groups and (own is None or own.cases < groups[0].cases):
         yield f"run all of them again: {again}"
 
 

@@ -14,7 +14,7 @@ from agentv.model.values.formatting import plural
 
 @click.group("pull", cls=Commands, epilog="Example: agentv pull labels")
 def group() -> None:
-    """Get what people did on a team's server."""
+    """Download labels from a team's server."""
 
 
 @group.command("labels", epilog="Example: agentv pull labels --remote https://evals.example.org/projects/support")

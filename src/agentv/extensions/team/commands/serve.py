@@ -74,7 +74,7 @@ class ServeOptions:
 )
 @click.pass_context
 def group(context: click.Context, /, **given: Any) -> int:
-    """Run a server that a team pushes its runs to, and reads them on.
+    """Run a server that collects the runs of a team and shows them.
 
     Its pages are those of `agentv view`, for each project at /projects/NAME/. Laptops and CI send runs with `agentv
     push`. The database stores them; this server's copies of them are run directories: `agentv results`, `agentv
