@@ -357,12 +357,13 @@ class Unpriced:
         self._models |= dict.fromkeys(map(_model_of, specs))
 
     def notes(self) -> Iterator[str]:
-        """`the price of tiny-model is not known, so cost_usd is null for 12 trials; …`; nothing where all are known."""
-        parts = [f"{key} is null for {plural(count, 'trial')}" for key, count in self._trials.items() if count]
+        """`the price of tiny-model is not known for 12 trials; …`; nothing if all prices are known."""
+        whose = {"cost_usd": "", "judge_cost_usd": "the judges of "}
+        parts = [f"{whose[key]}{plural(count, 'trial')}" for key, count in self._trials.items() if count]
         if parts:
             names = ", ".join(one_line(name) for name in self._models)
             begin = f"the price of {names} is" if len(self._models) == 1 else f"prices among {names} are"
-            yield f"{begin} not known, so {' and '.join(parts)}; `price:` on a target sets it"
+            yield f"{begin} not known for {' and '.join(parts)}; `price:` on a target sets it"
 
 
 def _judges_of(trial: Trial) -> list[TargetSpec]:

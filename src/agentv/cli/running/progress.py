@@ -124,6 +124,8 @@ def _followed(prepared: Prepared, options: ProgressOptions, opened: Opened) -> i
     progress = _progress(options)
     with apart_from_output(), progress as live:
         trials = _Trials(here) if options.verbose else None
+        if _calls_servers(prepared):
+            view.progress = RunProgress(0, 0.0)  # shown at once: the libraries of model APIs take a second to import
         outcome = evaluate(prepared, _sink(view, live, trials, quiet=quiet), opened=opened)
     view.rerun = _rerun_options(outcome, prepared, here)
     if form in ANNOTATED:
@@ -135,7 +137,9 @@ def _followed(prepared: Prepared, options: ProgressOptions, opened: Opened) -> i
         click.echo(exams.text(color=color), err=True, color=color)
     if outcome.exports and not quiet:
         click.echo(f"exports: {', '.join(map(one_line, outcome.exports))}", err=True)
-    if outcome.interrupted:
+    if outcome.interrupted and not outcome.summary.trials.skipped:
+        click.echo("interrupted after every trial had finished", err=True)
+    elif outcome.interrupted:
         click.echo(f"interrupted; finished trials are saved. Resume with:\n  {resuming(outcome, sys.argv)}", err=True)
     elif outcome.budget is not None and outcome.budget.used_up:
         other = "budget in tokens" if outcome.uncounted else "larger budget"
@@ -152,6 +156,11 @@ def _name_view(outcome: Outcome, here: str) -> None:
         run = run_word(outcome.summary, results)
         named = "" if run == outcome.run_id else f" {run}"
         click.echo(f"read the answers in a browser: agentv view{named}", err=True)
+
+
+def _calls_servers(prepared: Prepared) -> bool:
+    targets = (getattr(spec.settings, "calls", None) for suite in prepared.suites for spec in suite.targets)
+    return prepared.settings.replay is None and any(calls in {"server", "any-server"} for calls in targets)
 
 
 def _rerun_options(outcome: Outcome, prepared: Prepared, here: str) -> RerunOptions | None:
@@ -242,6 +251,7 @@ def _sink(view: RunView, live: Live, trials: _Trials | None, *, quiet: bool) -> 
             live.update(view)
         elif isinstance(event, RunStarted):
             view.planned = event.trials + view.earlier
+            live.update(view)
         elif isinstance(event, TrialKept):
             view.add_earlier(event.result)
         elif (message := _message(event, quiet=quiet)) is not None:

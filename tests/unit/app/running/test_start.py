@@ -146,33 +146,33 @@ JUDGED = {"judge_token_usage": TOKENS}
         ([asked(token_usage=TOKENS, cost_usd=0.1)], []),
         (
             [asked(token_usage=TOKENS)],
-            ["the price of tiny is not known, so cost_usd is null for 1 trial; `price:` on a target sets it"],
+            ["the price of tiny is not known for 1 trial; `price:` on a target sets it"],
         ),
         (
             [asked(token_usage=TOKENS)] * 3,
-            ["the price of tiny is not known, so cost_usd is null for 3 trials; `price:` on a target sets it"],
+            ["the price of tiny is not known for 3 trials; `price:` on a target sets it"],
         ),
         (
             [asked(token_usage=TOKENS, at="http://localhost:8000/v1")],
             [
-                "the price of tiny at http://localhost:8000/v1 is not known, so cost_usd is null for 1 trial; `price:` on a target sets it"
+                "the price of tiny at http://localhost:8000/v1 is not known for 1 trial; `price:` on a target sets it"
             ],
         ),
         (
             [asked(token_usage=TOKENS, at="http://me:pw@host/se-cret-9/v1?k=1", secrets=frozenset({"se-cret-9"}))],
             [
-                "the price of tiny at http://host/[redacted]/v1 is not known, so cost_usd is null for 1 trial; `price:` on a target sets it"
+                "the price of tiny at http://host/[redacted]/v1 is not known for 1 trial; `price:` on a target sets it"
             ],
         ),
         ([asked(judge="small", judge_cost_usd=0.1, **JUDGED)], []),
         (
             [asked(judge="small", **JUDGED)],
-            ["the price of small is not known, so judge_cost_usd is null for 1 trial; `price:` on a target sets it"],
+            ["the price of small is not known for the judges of 1 trial; `price:` on a target sets it"],
         ),
         (
             [asked(judge="small", forced="big", **JUDGED, token_usage=TOKENS)],
             [
-                "prices among tiny, big are not known, so cost_usd is null for 1 trial and judge_cost_usd is null for 1 trial; `price:` on a target sets it"
+                "prices among tiny, big are not known for 1 trial and the judges of 1 trial; `price:` on a target sets it"
             ],
         ),
     ],
