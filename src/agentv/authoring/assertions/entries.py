@@ -80,7 +80,7 @@ class AssertionReader:
         return Result(tuple(found), valid)
 
     def judged(self, node: Node | None, at: Node, reading: Reading) -> AssertionEntry | None:
-        """One llm-rubric over a value (a text or a list), or over the case's criteria where there is none."""
+        """One llm-rubric over a value (a text or a list), or else over the case's criteria."""
         pairs: dict[str, Node] = {} if node is None else {"value": node}
         extra = _RUBRICS if isinstance(node, ListNode) else EXTRA_KEYS
         item = MapNode(pairs, dict.fromkeys(pairs, at.at), at.at)

@@ -111,7 +111,7 @@ def selected(node: Scalar, written: str, reading: Reading) -> tuple[str, list[st
 
 
 def in_directory(path: str, node: Scalar, reading: Reading) -> Sequence[str]:
-    """The `case.yaml` of a directory and of each directory in it; reports where there is none."""
+    """The `case.yaml` of a directory and of each directory in it; reports a directory without any."""
     folder = Path(path)
     try:
         folders = [folder, *sorted(one for one in folder.iterdir() if one.is_dir() and not one.name.startswith("."))]

@@ -90,7 +90,7 @@ def read_files(node: Node, reading: Reading) -> Result[list[Block]]:
 
 
 def read_criteria(node: Node | None, reading: Reading) -> Result[str | None]:
-    """The criteria of a right answer, as text; None if there are none.
+    """The criteria of a right answer as text, or None.
 
     A text with an unfilled placeholder is also valid, if that is only a warning.
     """

@@ -120,7 +120,7 @@ def read_prompts(node: Node | None, reading: Reading) -> tuple[SuitePrompt, ...]
 
 
 def read_prompt(node: Node | None, reading: Reading) -> SuitePrompt | None:
-    """The prompt of the cases without an input; None if there is none, or it is invalid, which is reported."""
+    """The prompt of the cases without an input; None without one, or if it is invalid, which is reported."""
     if node is None:
         return None
     own = reading.part()

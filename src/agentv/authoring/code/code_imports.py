@@ -51,7 +51,7 @@ _State = tuple[int, int, int] | None
 class _Closure(Struct, frozen=True):
     """The files that one imports, and the state of all that it was read from: directories change with their names.
 
-    `unknown`: one of them loads or starts what cannot be told from its text.
+    `unknown`: one of them loads or starts files that its text does not name.
     """
 
     files: tuple[str, ...]

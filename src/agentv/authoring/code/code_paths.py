@@ -284,7 +284,7 @@ def _bindings(tree: ast.Module) -> Iterator[tuple[str, ast.expr | None]]:  # noq
 
 
 def _of_each(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr | None]]:
-    """What a loop binds: a name of one thing each is any of them, and of more is not told."""
+    """The names that a loop binds with their possible values; None for names in a tuple."""
     yield from _pairs(target, value if isinstance(target, ast.Name) else None)
 
 

@@ -44,7 +44,7 @@ _PYTHON = lazy_pattern(r"python[\d.]*|pypy[\d.]*|pytest|py\.test|uv")
 
 _READERS = ("awk", "cat", "cut", "diff", "grep", "head", "jq", "sed", "tail", "tr", "wc")
 _TOOLS = frozenset((":", "[", "echo", "exit", "false", "printf", "sleep", "test", "true", *_READERS))
-"""Programs whose answers hang on nothing but what they are given."""
+"""Programs whose output depends only on their arguments and input."""
 
 _VARIABLES = {"PATH": "programs", "PYTHONPATH": "python", "NODE_PATH": "node"}
 

@@ -154,7 +154,7 @@ class _Reader:
             self._put(value)
 
     def _put(self, given: ast.expr | None) -> None:
-        """Take in directories of Python's path; where one is not to be told, what its texts may name too."""
+        """Add directories of Python's path; of an unknown one, the directories that its texts may name."""
         found = UNKNOWN if given is None else self.expressions.text(given)
         self.homes |= dict.fromkeys(found.texts)
         if not found.whole:
@@ -169,7 +169,7 @@ class _Reader:
         self.unknown = self.unknown or not found.whole
 
     def _named(self, given: ast.expr, *, guesses: bool) -> None:
-        """A module by a name: written out, of a package that is, or not to be told."""
+        """Add the modules that an expression may name."""
         found = self.expressions.text(given)
         self.modules |= {(len(one) - len(one.lstrip(".")), one.lstrip(".")): None for one in found.texts}
         if found.whole and found.texts:

@@ -39,7 +39,7 @@ def records(path: str, findings: Findings) -> Iterator[MapNode]:
 
 
 def first_record(path: str, findings: Findings) -> MapNode | None:
-    """The first record of a file; None where there is none, or where it cannot be read, which is reported.
+    """The first record of a file; None if the file is empty, or unreadable, which is reported.
 
     Raises:
         OSError: the file cannot be read.

@@ -85,7 +85,7 @@ class DocumentDialect(Dialect):
 
     @abstractmethod
     def translate(self, path: str, root: Node, reading: Reading, around: Surroundings) -> Translation | None:
-        """The canonical nodes of a file; None if there are none, which is reported.
+        """The canonical nodes of a file, or None after reporting why.
 
         What has no equivalent and could change a verdict is an error at its place, what could not is a hint. Nothing
         is written, and files are read through `reading.reader`.

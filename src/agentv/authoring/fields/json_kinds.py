@@ -106,7 +106,7 @@ def properties_of(cls: type, unread: Mapping[str, Schema] | None = None) -> dict
         unread: field → schema, for exactly those fields that the declarations leave to others to read.
 
     Raises:
-        TypeError: a field has no translation, or `unread` names one that is none of those.
+        TypeError: a field has no translation, or `unread` names another field.
     """
     unread = unread or {}
     hints = hints_of(cls)

@@ -232,7 +232,7 @@ class Reading(Struct, frozen=True):
         self.report.error("unknown-key", mapping.keys[key], f"{what} has no key '{key}'", hint=hint, notes=notes)
 
     def find(self, node: Scalar, what: str) -> str | None:
-        """The file or directory that a path in the file means; reports and returns None where there is none."""
+        """The file or directory that a path in the file means; None after reporting a missing one."""
         text = node.text.strip()
         if GIT_URL.match(text.removeprefix("file://")):
             hosted = GitFiles(self.checkout, self.report, self.places.boundary)
@@ -273,7 +273,7 @@ class Reading(Struct, frozen=True):
         return True
 
     def pdf_digest(self, path: str) -> str | None:
-        """The sha256 of a PDF; None where the file is none, or cannot be read, of which nothing is reported."""
+        """The sha256 of a PDF; None for other files and unreadable ones; reports nothing."""
         if path in self._pdfs:
             return self._pdfs[path]
         try:

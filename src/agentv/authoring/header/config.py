@@ -57,7 +57,7 @@ class Config(Struct, frozen=True):
         eval_patterns: as authored, relative to the directory of the `.agentv` whose file contains them.
         providers: targets of the configuration, with their context.
         results: the server that `push` sends runs to, of each file, with its context.
-        path: of the first file; None if there is none.
+        path: of the first file; None without a configuration.
         nodes: values by key.
     """
 

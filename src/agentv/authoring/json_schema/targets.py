@@ -126,5 +126,5 @@ def _settings(provider: Provider) -> Schema:
 
 
 def _escaped(name: str) -> str:
-    r"""A name in a pattern; `\-` is none that JavaScript reads outside brackets."""
+    r"""A name in a pattern; JavaScript rejects `\-` outside brackets."""
     return re.escape(name).replace(r"\-", "-")

@@ -103,8 +103,8 @@ class SuiteContext(Struct, frozen=True):
             return found
         from agentv.authoring.source.ignores import without_ignored
 
-        # whether a comment is in vain is known where all remarks are made: not in a run, which needs no hints, nor in a
-        # template, on which the eval files that include it are remarked
+        # an unused comment is known only where all remarks are made: not in a run, which needs no hints, nor in a
+        # template, whose remarks are made on the eval files that include it
         own = Path(self.path).with_suffix("")
         alone = self.request.for_run or shared
         reported = [] if alone else [path for path in marked if Path(path).with_suffix("") == own]

@@ -156,7 +156,7 @@ def _in_directory(written: str) -> Iterator[str]:
 
 
 def _absolute(path: Path) -> str:
-    """The absolute path of a file without `..`, which would make directories of its parents that are none."""
+    """The absolute path of a file without `..`, so that its parents are real directories."""
     written = path.absolute()
     if ".." not in written.parts:
         return str(written)

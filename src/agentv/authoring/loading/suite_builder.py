@@ -108,7 +108,7 @@ class SuiteBuilder:
         )
 
     def _check_unused(self) -> None:
-        """Report mistakes in targets that nothing uses. Their files are none of the suite's."""
+        """Report mistakes in targets that nothing uses. Their files do not belong to the suite."""
         disk = self.context.disk
         kept, disk.kept = disk.kept, None
         self.header.targets.registry.check()

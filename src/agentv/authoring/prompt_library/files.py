@@ -35,7 +35,7 @@ def exam_of(directory: str | Path) -> str | None:
 
 
 def exam_above(path: str) -> str | None:
-    """The exam of the prompt whose directory contains a file; None if there is none."""
+    """The exam of the prompt whose directory contains a file, or None."""
     directory = Path(path).parent
     found = (exam_of(parent) for parent in upwards(str(directory), repository_root(str(directory))))
     return next((exam for exam in found if exam is not None and is_exam(exam)), None)
@@ -47,7 +47,7 @@ def prompt_file_of(directory: str | Path) -> Path | None:
 
 
 def the_prompt_file(directory: str | Path, reading: Reading, at: Place | None = None) -> Path | None:
-    """The only prompt file of a directory; None if there is none, or several, which is reported.
+    """The only prompt file of a directory; None without one, or with several, which is reported.
 
     Args:
         directory: of the prompt, absolute.

@@ -33,10 +33,10 @@ def library_reading(working: str, env: Mapping[str, str]) -> Reading:
 
 
 def library_of(working: str, reading: Reading) -> str | None:
-    """The directory of the library, absolute; None where there is none.
+    """The absolute directory of the library, or None.
 
     That is `prompts_dir` of the closest config, else the closest `prompts/` up to the repository root. A `prompts_dir`
-    that is not a directory is reported, and then there is none, although `read_config` returns it.
+    that is not a directory is reported; the result is then None, although `read_config` returns it.
     """
     config = read_config(working, reading)
     if config.prompts_dir is None:

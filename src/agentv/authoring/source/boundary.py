@@ -37,7 +37,7 @@ class Boundary(Struct):
         root: the repository's root.
         is_open: files outside are read too, and never quoted.
         typed: paths that the command line names; they are the user's own.
-        closed: a directory inside the root that is none of the repository's, such as a home directory.
+        closed: a directory inside the root that does not belong to the repository, such as a home directory.
         home: the home directory, symlinks followed, with a separator at its end, where it is the repository itself.
         trees: other directories that may be read, symlinks followed, each with a separator at its end.
     """

@@ -120,7 +120,7 @@ class GitFiles(Struct, frozen=True):
     boundary: Boundary | None = None
 
     def find(self, url: str, node: Scalar, what: str) -> str | None:
-        """The path of the file or directory on disk; None where there is none, which is reported."""
+        """The path of the file or directory on disk; None after reporting a missing one."""
         try:
             wanted = parse_url(url)
         except BadUrlError as error:

@@ -53,8 +53,8 @@ def without_ignored(
     Args:
         found: of one suite.
         marked: path → bytes of the files that hold `MARK`.
-        reported: files whose comments must silence something. A file that suites share is none: what is silent here may
-            be said of it where another suite uses it.
+        reported: files whose comments must silence something. Files that suites share are left out: a comment that is
+            unused here may be used by another suite.
     """
     comments = {path: list(_ignores(path, data)) for path, data in marked.items()}
     at_lines = {path: _by_line(listed) for path, listed in comments.items()}

@@ -147,7 +147,7 @@ _COMMANDS = frozenset({"command", "healthcheck", "args", "script"})
 
 
 def _in_text(value: str, within: str) -> Iterator[str]:
-    """The secrets in a text that is none itself: an address, a command, a body."""
+    """The secrets within a text, such as an address, a command or a body."""
     if "://" in value:
         yield from _in_urls(value)
     if within in _COMMANDS:

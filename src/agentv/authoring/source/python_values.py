@@ -36,7 +36,7 @@ def as_authored(value: Any, what: str, code: str) -> Any:
         code: of the failure.
 
     Raises:
-        ForeignError: it is none of these, or a conversion raised.
+        ForeignError: the value is of another type, or a conversion raised.
     """
     try:
         with foreign_code(code, what):
@@ -51,7 +51,7 @@ def authored_suite(_function: None, payload: Mapping[str, str]) -> Any:
     """In a worker: what a Python eval file would hold as YAML; an awaitable, where `suite` is `async`.
 
     Raises:
-        ForeignError: its `suite` is none, or holds what no eval file could.
+        ForeignError: its `suite` is not a suite, or holds values that no eval file could.
     """
     from agentv.user_code.workers.loading import load_module
 

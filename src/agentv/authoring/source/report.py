@@ -20,7 +20,7 @@ KEPT_SPELLINGS = 4096
 """Values under older keys that are known at once."""
 
 FOLDED = frozenset({"missing-file", "missing-template", "unknown-target", "unset-environment"})
-"""Errors that one fix mends wherever they stand in a file: told at the first place, with the lines of the others."""
+"""Errors that one fix mends everywhere in a file: reported at the first place, with the lines of the others."""
 
 HINTED = 200
 """Errors after which an unknown name is reported without a hint."""

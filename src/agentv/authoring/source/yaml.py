@@ -56,7 +56,7 @@ class _Stream(BytesIO):
 def read_yaml(
     path: str, data: bytes, report: Report, *, stream: tuple[frozenset[str], Begin] | None = None
 ) -> Result[Node | None]:
-    """The first document of a YAML file as nodes: None if there is none, or if it cannot be read.
+    """The first document of a YAML file as nodes; None if the file is empty or cannot be read.
 
     Args:
         path: shown in positions.
@@ -316,7 +316,7 @@ class _Composer:
         top.key = key
 
     def _value(self, top: _Open, node: Node) -> None:
-        """A value of a mapping that merges others: what stands under `<<` is none of its own."""
+        """Take a value of a mapping; one under `<<` is merged and is not a value of its own."""
         key = top.key
         top.key = None
         if key == "<<" and top.merges is not None and key not in (top.keys or ()):

@@ -138,7 +138,7 @@ class Stop(Struct, frozen=True):
     Attributes:
         line: number of the line, from 1.
         before, rest: the text of the line before and from the position.
-        above: the next line above that is neither empty nor a comment, and its number; empty and 0 if there is none.
+        above: the next line above that is neither empty nor a comment, and its number; empty and 0 at the top.
     """
 
     line: int

@@ -47,7 +47,7 @@ def check_alias(node: MapNode, reading: Reading) -> bool:
 
 
 def written_target(node: Node, reading: Reading) -> str | None:
-    """The name that `use_target` gives; None where there is none, which is reported."""
+    """The name that `use_target` gives; None after reporting a missing one."""
     found = reading.rendered(node)
     if found is None:
         return None

@@ -64,10 +64,10 @@ class TargetRegistry(Struct):
     names fails nothing.
 
     Attributes:
-        path: the `targets.yaml` in force, else the `providers.yaml`; None where there is none.
+        path: the `targets.yaml` in force, else the `providers.yaml`; None without either.
         default_target, default_judge, default_user: names from its `defaults`.
         retry: of the suite; what a target says of it wins.
-        default_provider: of a name that means nothing else, which is the id of a model; None: there is none.
+        default_provider: of a name that means nothing else, which is the id of a model; None: such names are unknown.
     """
 
     providers: Registry[Provider]
@@ -89,7 +89,7 @@ class TargetRegistry(Struct):
     def resolve(
         self, written: str, at: Node | None, reading: Reading, *, later: Report | None = None
     ) -> TargetSpec | None:
-        """The target of a name or a `provider:rest` string; None when there is none, which is reported.
+        """The target of a name or a `provider:rest` string; None after reporting an unknown one.
 
         Args:
             written: the name, or the string.
@@ -205,7 +205,7 @@ class TargetRegistry(Struct):
         read, report = self._read_of(name), later or reading.report
         if read.unrendered:
             report.leave_unrendered()
-        if not any(name == told and to.findings is report.findings for told, to in self._uses):
+        if not any(name == used and to.findings is report.findings for used, to in self._uses):
             for one in read.found:
                 report.add(at_use(one, name, at))
         if later is None:
@@ -228,7 +228,7 @@ class TargetRegistry(Struct):
         """Note that a target is used, and so are those that it refers to."""
         chain: str | None = name
         while chain is not None and not any(
-            chain == told and to.findings is report.findings for told, to in self._uses
+            chain == used and to.findings is report.findings for used, to in self._uses
         ):
             self._uses.append((chain, report))
             chain = self._read_of(chain).means

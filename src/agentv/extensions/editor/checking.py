@@ -75,7 +75,7 @@ def check_changed_case(
 ) -> tuple[int, int, tuple[Diagnostic, ...]] | None:
     """The one case that was changed: its first and last line, and its mistakes as far as it alone can tell.
 
-    None if more was changed, or if it cannot be told apart.
+    None if more was changed, or if the case cannot be isolated.
     """
     found = reduced(edits[path], change)
     if found is None:

@@ -1,4 +1,4 @@
-"""Kinds of authored files, as an editor opens them: most YAML files of the world are none."""
+"""Kinds of authored files that an editor opens; other YAML files are ignored."""
 
 from __future__ import annotations
 

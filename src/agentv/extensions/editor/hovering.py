@@ -27,7 +27,7 @@ class Hover:
 
 
 def hover(lines: Sequence[str], place: tuple[int, int], kind: FileKind, project: Project) -> Hover | None:
-    """The description of the word at a place; None if there is none.
+    """The description of the word at a place, or None.
 
     Args:
         lines: of the text.
@@ -47,9 +47,9 @@ def hover(lines: Sequence[str], place: tuple[int, int], kind: FileKind, project:
     if cursor.key in {"type", "provider"}:
         shown = _named(view, cursor.key, name)
     elif cursor.key is None and text[word.end() :].lstrip("\"'").startswith(":"):
-        told = view.key(cursor.path, data, name)
+        described = view.key(cursor.path, data, name)
         is_type = kind in {"eval", "template", "exam"} and cursor.path[-1:] == ("-",)
-        shown = (_named(view, "type", name) if is_type else "") or (_of_key(told) if told else "")
+        shown = (_named(view, "type", name) if is_type else "") or (_of_key(described) if described else "")
     else:
         shown = ""
     return Hover(shown, word.start(), word.start() + len(name)) if shown else None

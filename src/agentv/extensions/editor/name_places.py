@@ -59,7 +59,7 @@ class Places:
         if text != node.text and not (quote and text.endswith(quote)):
             fixed = "is written in a way that cannot be replaced"
         elif getattr(node.at, "tag", None) not in _TEXT_TAGS:
-            fixed = "has a tag that is none of a text"
+            fixed = "has a tag that text cannot have"
         elif kind not in self._shared.get(id(node.at), (kind,)):
             fixed = "has an anchor, and an alias uses it for something else"
         return NamePlace(span._replace(column=start, end_column=start + len(text)), quote, fixed)

@@ -77,7 +77,7 @@ class Project:
         return {name: files[name] for name in types.types if name in files}
 
     def schema(self, kind: FileKind) -> SchemaView | None:
-        """The schema of a kind of file; None if there is none."""
+        """The schema of a kind of file, or None."""
         if kind == "config":
             return None
         return _view(kind, self.directory, tuple(self.assertion_types()))

@@ -69,7 +69,7 @@ class SchemaView:
         return list(found)
 
     def summary(self, definition: str) -> str:
-        """The description of a definition; empty if there is none."""
+        """The description of a definition, or an empty text."""
         text = self._root.get("$defs", {}).get(definition, {}).get("description", "")
         return str(text)
 

@@ -56,7 +56,7 @@ class GradedAnswer(Struct, frozen=True):
     """An answer with the grade of a judge. Trials of a case with the same answer and verdict are one of them.
 
     Attributes:
-        input, output, reference: as text; the reference is empty if there is none.
+        input, output, reference: as text; the reference may be empty.
         retrieved: texts that were retrieved for the answer.
         passed: the verdict of the judge, hidden until the answer is labelled.
         reason: of the judge.
@@ -201,7 +201,7 @@ def graded_answers(run: StoredRun, assertion: str | None = None) -> list[GradedA
         assertion: only those with this name.
 
     Raises:
-        UsageError: there are none.
+        UsageError: no judge graded an answer.
     """
     found: dict[tuple[object, ...], GradedAnswer] = {}
     names: set[str] = set()

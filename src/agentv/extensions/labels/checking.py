@@ -138,7 +138,7 @@ class CheckedJudge:
         mean_score: None: the rubric has no scale, or there are no labels that were drawn.
         transferred: the pass rate corrected by labels of other answers; None: there are labels of these, or too few.
         transferred_answers: number of labelled answers of other runs.
-        left_out: a rubric that labels leave out, so that no pass rate is corrected by them; None: there is none.
+        left_out: a rubric that labels leave out, so that no pass rate is corrected by them, or None.
     """
 
     assertion: str
@@ -221,7 +221,7 @@ def check_labels(kept: LabelStore, assertion: str | None = None) -> JudgeCheck:
     """How good the judges are, by all labels alone.
 
     Raises:
-        NoLabelsError: there are none.
+        NoLabelsError: no answer is labelled.
         StoreError: they cannot be read.
     """
     labels = [one for one in kept.read() if assertion in (None, one.assertion)]

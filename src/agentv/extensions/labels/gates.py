@@ -104,15 +104,15 @@ def _judges(suite: str, minimums: JudgeMinimums, trials: Sequence[RatedTrial], r
     if any(trial.problem == NESTED for trial in trials):
         return GateResult("judge", suite, passed=False, why=NESTED)
     judges = grouped((one for trial in trials for one in trial.judged), lambda one: one.judge[1:])
-    told, warned = [], []
+    findings, warned = [], []
     for answers in judges.values():
         checked = CheckedMinimums.of(answers, run.labels, minimums)
         if checked.refusal is not None:
             why = f"{checked.refusal}; label answers: {run.label}" if checked.unknown else checked.refusal
             return GateResult("judge", suite, passed=False, why=why)
-        told.append(checked.found)
+        findings.append(checked.found)
         warned += [checked.warning] if checked.warning else []
-    return GateResult("judge", suite, True, "; ".join(told) or "no judge graded a trial", "; ".join(warned) or None)
+    return GateResult("judge", suite, True, "; ".join(findings) or "no judge graded a trial", "; ".join(warned) or None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,18 +184,18 @@ def _checked(name: str, known: _Known, minimums: JudgeMinimums) -> CheckedMinimu
     accuracy = judge_accuracy(counts)
     measures = (("TPR", accuracy.tpr, minimums.tpr, "passes"), ("TNR", accuracy.tnr, minimums.tnr, "fails"))
     shown = [_shown(measure, found) for measure, found, least, _ in measures if found is not None and least is not None]
-    told = f"{name} has {', '.join(shown)} by {number} labelled answers"
+    finding = f"{name} has {', '.join(shown)} by {number} labelled answers"
     for measure, found, least, verdict in measures:
         if least is None:
             continue
         if found is None:
             return CheckedMinimums(
-                told, f"the {measure} of {name} is unknown: no labelled answer {verdict}", unknown=True
+                finding, f"the {measure} of {name} is unknown: no labelled answer {verdict}", unknown=True
             )
         if found.value < least:
             why = f"{_shown(measure, found)} of {name} is below the required {percent(least)}"
-            return CheckedMinimums(told, f"{why} ({number} labelled answers)")
-    return CheckedMinimums(told, warning="; ".join(_unsure(measures)) or None)
+            return CheckedMinimums(finding, f"{why} ({number} labelled answers)")
+    return CheckedMinimums(finding, warning="; ".join(_unsure(measures)) or None)
 
 
 def _unsure(measures: Iterable[tuple[str, Estimated | None, float | None, str]]) -> Iterator[str]:

@@ -147,7 +147,7 @@ def read_shown_answers(root: Path, run: str, person: str) -> set[str]:
     """The answers of a run on which a person was shown the agreement.
 
     Raises:
-        StoreError: the file cannot be read, or has a line that is none of them; the text names it.
+        StoreError: the file cannot be read, or has a malformed line, which the text names.
     """
     path, wanted = agreements_file(root, run), person_key(person)
     found: set[str] = set()

@@ -139,7 +139,7 @@ class RatingSession:
     given: dict[Answer, list[Label]]
 
     def own(self, answer: Answer) -> Label | None:
-        """The rating of the person; None: there is none."""
+        """The rating of the person, or None."""
         wanted = person_key(self.person)
         return next((one for one in self.given.get(answer, ()) if one.person_key == wanted), None)
 

@@ -124,7 +124,7 @@ def _inner_types(details: Mapping[str, object]) -> Iterator[str]:
 
 
 def _outcomes(result: TrialResult, labelled: Sequence[int]) -> tuple[bool, bool] | None:
-    """Whether the trial passes if people fail what these judged, and if they pass it; None: it cannot be told.
+    """Whether the trial passes if people fail what these judged, and if they pass it; None if unknown.
 
     A label that says what the judge says leaves the judge's grade, and any other one is a score of 0 or 1.
     """
@@ -242,7 +242,7 @@ def _assertion_rate(judge: JudgeKey, answers: Sequence[CheckedAnswer], labels: R
 
 
 def run_rate(trials: Sequence[RatedTrial], labels: RunLabels, seed: int = 0) -> DrawnRate | str:
-    """The corrected rate of trials, which may be a part of a run; why there is none."""
+    """The corrected rate of trials, which may be a part of a run, or why it cannot be computed."""
     if not trials:
         return NOTHING_JUDGED
     problem = next((trial.problem for trial in trials if trial.problem is not None), None)

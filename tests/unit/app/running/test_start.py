@@ -154,15 +154,11 @@ JUDGED = {"judge_token_usage": TOKENS}
         ),
         (
             [asked(token_usage=TOKENS, at="http://localhost:8000/v1")],
-            [
-                "the price of tiny at http://localhost:8000/v1 is not known for 1 trial; `price:` on a target sets it"
-            ],
+            ["the price of tiny at http://localhost:8000/v1 is not known for 1 trial; `price:` on a target sets it"],
         ),
         (
             [asked(token_usage=TOKENS, at="http://me:pw@host/se-cret-9/v1?k=1", secrets=frozenset({"se-cret-9"}))],
-            [
-                "the price of tiny at http://host/[redacted]/v1 is not known for 1 trial; `price:` on a target sets it"
-            ],
+            ["the price of tiny at http://host/[redacted]/v1 is not known for 1 trial; `price:` on a target sets it"],
         ),
         ([asked(judge="small", judge_cost_usd=0.1, **JUDGED)], []),
         (

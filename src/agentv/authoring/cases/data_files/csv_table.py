@@ -31,7 +31,7 @@ class CsvTable:
         self._columns: Sequence[str] = ()
 
     def header(self, report: Report) -> Sequence[str] | None:
-        """The cells of the first row that is not blank; None if there is none, or if it cannot be read (reported)."""
+        """The cells of the first row that is not blank; None if all are, or if it cannot be read (reported)."""
         for line, cells in self._read(report):
             wrong = cells if isinstance(cells, WrongValue) else _wrong_separator(cells)
             if wrong is not None:

@@ -74,7 +74,7 @@ class Table(Protocol):
     header_line: int
 
     def header(self, report: Report) -> Sequence[str] | None:
-        """The names of the columns; None where there are none to be had, which is then reported."""
+        """The names of the columns, or None after reporting that they are missing."""
         ...
 
     def rows(self, report: Report) -> Iterator[tuple[int, Sequence[Value] | WrongValue]]:

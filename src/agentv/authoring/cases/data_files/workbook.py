@@ -45,7 +45,7 @@ class SheetTable:
         self._name = sheet or ""
 
     def header(self, report: Report) -> Sequence[str] | None:
-        """The texts of the first row that is not empty; None if there is none to be read, which is reported."""
+        """The texts of the first row that is not empty, or None after reporting that it is missing."""
         wrong = _wrong_file(self.path)
         if wrong is not None:
             report_unreadable(self.path, wrong.message, report, wrong.hint)

@@ -135,7 +135,7 @@ class ExamCases:
         return read_inputs(keys.inputs, keys.inputs_from, self._reading)
 
     def _checks(self, node: MapNode, keys: AuthoredExamCase, own: Judge) -> Node | None:
-        """The assertions, and behind them the rubric as one of them; None if there are none, which is reported."""
+        """The assertions, followed by the rubric as one of them; None after reporting a case without any."""
         report = self._reading.report
         given: Node | None = keys.assert_
         if given is None and keys.rubric is None and not _misspelt(node, "assert", "rubric"):

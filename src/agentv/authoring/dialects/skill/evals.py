@@ -250,7 +250,7 @@ def _block(kind: str, value: Node) -> MapNode:
 def _checks(item: MapNode, reading: Reading) -> Node | None:
     """The case's assertions: sentences are judged together, and anything else is an assertion of ours.
 
-    Where there are none, the expected output is what is judged. None where something is wrong, which is reported.
+    Without any, the expected output is judged. None if something is wrong, which is reported.
     """
     given = [key for key in ("expectations", "assertions") if not is_empty(item.get(key))]
     if len(given) > 1:

@@ -43,7 +43,7 @@ class Skill(Struct, frozen=True):
 def skill_above(directory: str, at: Node, reading: Reading) -> Skill | None:
     """The skill that a file in a directory belongs to: the closest `SKILL.md` above it.
 
-    Reports where there is none up to the root of the repository, and what is wrong in it.
+    Reports a file without one up to the root of the repository, and mistakes in the `SKILL.md`.
     """
     path = closest_skill(directory, reading)
     if path is None:

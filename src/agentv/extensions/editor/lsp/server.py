@@ -243,14 +243,14 @@ def _add_outline(server: Server) -> None:
         lines, codec = lines_of(file.text), server.workspace.position_codec
         found = []
         for one in server.documents.diagnostics_of(file.path):
-            told = as_lsp(one, lines, codec)
+            shown = as_lsp(one, lines, codec)
             at = one.span.line - 1 if one.span else len(lines)
             fix = quick_fix(one, lines[at]) if at < len(lines) else None
-            if fix is not None and params.range.start <= told.range.end and told.range.start <= params.range.end:
+            if fix is not None and params.range.start <= shown.range.end and shown.range.start <= params.range.end:
                 edit = types.TextEdit(range_of(fix.span, lines, codec), fix.text)
                 change = types.WorkspaceEdit({params.text_document.uri: [edit]})
                 found.append(
-                    types.CodeAction(fix.title, types.CodeActionKind.QuickFix, [told], is_preferred=True, edit=change)
+                    types.CodeAction(fix.title, types.CodeActionKind.QuickFix, [shown], is_preferred=True, edit=change)
                 )
         return found
 

@@ -58,7 +58,7 @@ def labelled_answers(run: StoredRun, named: str, assertion: str | None) -> list[
         assertion: only those that this assertion graded.
 
     Raises:
-        UsageError: there are none.
+        UsageError: no answer is labelled.
         StoreError: a file of labels cannot be read.
     """
     graded = graded_answers(run, assertion)

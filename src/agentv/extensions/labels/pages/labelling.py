@@ -71,7 +71,7 @@ class SaidLabel(DrawQuery, frozen=True, forbid_unknown_fields=True):
         verdict: whether it meets the criteria; empty where points say so.
         points: on the scale of the rubric; null: none are given.
         note: anything.
-        replaces: the time of the person's earlier label of this answer, as the queue gives it; empty: there is none.
+        replaces: the time of the person's earlier label of this answer, as the queue gives it, or empty.
     """
 
     id: str = ""
@@ -108,7 +108,7 @@ class AnswerToLabel(Struct, frozen=True):
     Attributes:
         id: the same for everybody and in every draw, as long as answer, rubric and judge stay.
         retrieved: texts that were retrieved for the answer.
-        reference: empty: there is none.
+        reference: the expected output, or empty.
         scale: of the rubric; null: it has none.
         given: what this person said of it before; null: nothing.
     """
@@ -135,8 +135,8 @@ class LabelQueue(Struct, frozen=True):
         left: how many of them have no label of this person.
         place: of the answer among them, from 1; 0: all are labelled.
         answer: null: all are labelled.
-        before: the id of the answer before; empty: there is none.
-        after: the id of the answer that comes next; empty: there is none.
+        before: the id of the answer before; empty for the first.
+        after: the id of the next answer; empty for the last.
         assertions: whose answers were drawn.
         places: where the labels are kept.
     """
@@ -281,7 +281,7 @@ def _with_id(session: LabellingSession, wanted: str) -> DrawnAnswer:
 
 
 def _given(session: LabellingSession, drawn: DrawnAnswer) -> Label | None:
-    """The person's label of an answer; None: there is none, or only one beside another verdict of the judge."""
+    """The person's label of an answer; None without one, or if the judge's verdict was another then."""
     items: Sequence[LabelItem] = [
         one.answer.item for one in session.drawn if one.answer.item[:-1] == drawn.answer.item[:-1]
     ]

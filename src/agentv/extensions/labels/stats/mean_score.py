@@ -27,7 +27,7 @@ UNSEEN = 0.5
 
 
 _ALIKE = 1e-9
-"""Share of the largest variance below which there is none, but for rounding."""
+"""Share of the largest variance below which a variance is only rounding."""
 
 
 @dataclass(frozen=True, slots=True)

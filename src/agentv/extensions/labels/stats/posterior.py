@@ -454,6 +454,6 @@ def _with_more(counts: JudgeCounts, left: tuple[int, int], more: int) -> JudgeCo
 
 
 def _grown(found: Counted, more: int, *, first: float) -> Counted:
-    """The counts with more labels like those so far; where there are none, people are taken to agree with the judge."""
+    """The counts with more labels like those so far; without any, people are taken to agree with the judge."""
     share = (found.passed + 0.5 * first) / (found.total + 0.5)
     return Counted(found.passed + share * more, found.failed + (1 - share) * more)

@@ -83,7 +83,7 @@ def _entry(node: Node, source: Source) -> Node:
         else:
             hint = ABSENT.get(name, "promptfoo has no such type either: write it as an agentv assertion")
         source.tell(kind, f"'{name}' has no equivalent", hint)
-        return node  # its type is none here, and is refused
+        return node  # the reader reports its unknown type
     return _converted(node, text_node(f"not-{ours}" if inverted else ours, kind.at), ours, source)
 
 

@@ -103,7 +103,7 @@ def _merged(node: Scalar | ListNode, source: Source) -> MapNode | None:
 
 
 def _variable(key: str, node: Node, known: Mapping[str, Node], source: Source) -> Node | None:
-    """A variable's value; None where there is none, which is reported."""
+    """A variable's value; None after reporting why it has none."""
     if isinstance(node, ListNode) and _is_expanded(node):
         items = [_variable(key, item, known, source) for item in node.items]
         flat = [one for item in items for one in (item.items if isinstance(item, ListNode) else [item])]

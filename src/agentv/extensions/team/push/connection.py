@@ -50,7 +50,7 @@ class PushError(AgentvError):
 
 
 class RemoteError(PushError):
-    """The server cannot be used: it cannot be reached, is none, or refuses the token. No other run can be pushed now.
+    """The server cannot be reached, is not an agentv server, or refuses the token. No other run can be pushed now.
 
     Attributes:
         passing: it cannot be reached, so that trying again later may succeed.
@@ -109,7 +109,7 @@ class Connection:
         """The answer to a GET, of a type.
 
         Raises:
-            PushError: there is none; the text says why.
+            PushError: the request failed; the text says why.
         """
         return self._answer("GET", path, query, b"", into)
 

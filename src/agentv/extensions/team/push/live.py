@@ -40,7 +40,7 @@ class LivePush:
     Args:
         remote: the server.
         env: the environment, whose secrets are not sent.
-        problem: told why rows cannot be pushed now, once for each reason; called on another thread.
+        problem: called with why rows cannot be pushed now, once for each reason, on another thread.
         waits: how long to wait.
         options: of the connection.
     """
@@ -91,7 +91,7 @@ class LivePush:
     def _wait(self, waiting: Callable[[], object]) -> None:
         began = moved = time.monotonic()
         idle = self._waits.idle if self._failed is None else self._waits.away
-        steps, told = self._steps, False
+        steps, announced = self._steps, False
         self._run_ended.set()
         while not self._done.wait(0.05):
             now = time.monotonic()
@@ -99,8 +99,8 @@ class LivePush:
                 steps, moved = self._steps, now
             if now - moved > idle or now - began > self._waits.end:
                 return
-            if not told and now - began > 1:
-                told = True
+            if not announced and now - began > 1:
+                announced = True
                 waiting()
 
     def _pushed(self, path: Path) -> LivePushed:
@@ -159,7 +159,7 @@ class LivePush:
             self._run_ended.wait(wait)
 
     def _size(self) -> int:
-        """Bytes of the index; 0 while there is none."""
+        """Bytes of the index; 0 before it exists."""
         assert self._path is not None  # noqa: S101  # it was started
         try:
             return (self._path / INDEX).stat().st_size

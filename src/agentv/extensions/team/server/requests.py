@@ -51,7 +51,7 @@ class TeamCall:
         """The body as JSON.
 
         Raises:
-            RefusedError: it is none, or another one.
+            RefusedError: the body is not JSON, or of another type.
         """
         try:
             return msgspec.json.decode(self.body, type=into)

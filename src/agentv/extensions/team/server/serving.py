@@ -67,7 +67,7 @@ def serve_team(
         data: directory of the copies.
         listening: takes the connections.
         started: called once.
-        problem: told what went wrong in the background, once for each reason.
+        problem: called with what went wrong in the background, once for each reason.
 
     Raises:
         StoreError: the directory cannot be used.
@@ -118,7 +118,7 @@ def public_addresses(given: Sequence[str], host: str, port: int) -> list[str]:
     """The addresses under which people reach a server: those given, else where it listens.
 
     Raises:
-        UsageError: one is none, or the server listens on all addresses and nothing says which.
+        UsageError: an address is invalid, or the server listens on all addresses and none is given.
     """
     for one in given:
         if _ADDRESS.fullmatch(one.rstrip("/").lower()) is None:

@@ -87,7 +87,7 @@ class UploadTotals:
             pushed: the `summary.json` that was pushed.
 
         Raises:
-            StoreError: its files cannot be read, or its rows are none.
+            StoreError: its files cannot be read, or its rows are malformed.
         """
         inputs = _Inputs.of(run, pushed)
         if inputs.size < self._large:

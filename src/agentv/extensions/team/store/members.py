@@ -70,7 +70,7 @@ class Member(Struct, frozen=True):
 
 
 def email_in_lower_case(text: str) -> str | None:
-    """An email address as members are compared; None: it is none that can be a member's."""
+    """An email address as members are compared, or None if it cannot belong to a member."""
     lowered = text.lower() if text.isascii() else ""
     return lowered if len(lowered) <= _LONGEST_EMAIL and _EMAIL.fullmatch(lowered) else None
 
@@ -79,7 +79,7 @@ def member_name(text: str, issuer: str | None) -> MemberName:
     """The name of a member as an administrator writes it.
 
     Raises:
-        UsageError: it is none.
+        UsageError: it is not a valid name.
     """
     if issuer is not None:
         if not 0 < len(text) <= _LONGEST_SUBJECT or not text.isprintable():

@@ -238,7 +238,7 @@ class Replica:
         return _Unsummed(copied, None if source.writing else summary)
 
     def _complete(self, path: Path, found: _Unsummed) -> bool:
-        """Write the totals of a copy; whether they are known, or there are none."""
+        """Write the totals of a copy; return false if they could not be computed yet."""
         copied = found.copied
         if found.summary is not None:
             added = self._write_summary(path, found.summary)

@@ -170,7 +170,7 @@ def object_in(document: bytes, what: str) -> dict[str, Any]:
     """The JSON object in a document.
 
     Raises:
-        UploadRefusedError: there is none.
+        UploadRefusedError: the document is not a JSON object.
     """
     try:
         return msgspec.json.decode(document, type=dict[str, Any])

@@ -96,7 +96,7 @@ class CaseIndex:
 
     @classmethod
     def open(cls, path: Path, order: FileOrder, *, writable: bool = False) -> CaseIndex | None:
-        """The index in a file; None where there is none, or it is none of ours."""
+        """The index in a file, or None if it is missing or was not written by agentv."""
         database = _checked(path, writable=writable)
         if database is None:
             return None
@@ -316,7 +316,7 @@ def kept_value(path: Path, name: str) -> bytes | None:
 
 
 def _checked(path: Path, *, writable: bool) -> sqlite3.Connection | None:
-    """The database in a file; None where there is none, it is none of ours, or somebody changed it."""
+    """The database in a file, or None if it is missing, was not written by agentv, or was changed."""
     if path.is_symlink() or not path.is_file():
         return None
     mode = "rw" if writable else "ro"

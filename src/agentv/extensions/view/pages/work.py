@@ -65,12 +65,12 @@ class ShownWork:
 
 def work_json(work: ShownWork) -> dict[str, Any]:
     """The work as data of the page."""
-    told: dict[str, Any] = {"work_problem": work.problem} if work.problem else {}
+    facts: dict[str, Any] = {"work_problem": work.problem} if work.problem else {}
     if work.trace is not None:
-        told["trace"] = _trace(work.trace, work.trace_path)
+        facts["trace"] = _trace(work.trace, work.trace_path)
     if work.diff is not None:
-        told["diff"] = asdict(work.diff)
-    return told
+        facts["diff"] = asdict(work.diff)
+    return facts
 
 
 def _trace(trace: Trace, path: str) -> dict[str, Any]:
@@ -103,10 +103,10 @@ def _trace(trace: Trace, path: str) -> dict[str, Any]:
 
 def _step(step: Step, depth: int, *, counted: bool) -> dict[str, Any]:
     """One step. `counted`: the gateway counted the model calls; what the agent says of them is only a report."""
-    told: dict[str, Any] = {"at": step.started_ms, "depth": depth or None, **_own(step)}
+    facts: dict[str, Any] = {"at": step.started_ms, "depth": depth or None, **_own(step)}
     if counted and isinstance(step, UsageStep) and step.evidence == "agent":
-        told["name"] = "the agent reports"
-    return {name: value for name, value in told.items() if value is not None and value != ""}
+        facts["name"] = "the agent reports"
+    return {name: value for name, value in facts.items() if value is not None and value != ""}
 
 
 def _own(step: Step) -> dict[str, Any]:

@@ -36,7 +36,7 @@ class FileState(NamedTuple):
 
 
 def state_of(path: Path) -> FileState | None:
-    """The state of a file; None where there is none.
+    """The state of a file, or None if it is missing.
 
     Raises:
         StoreError: something that is no regular file is there, such as a symbolic link.

@@ -248,7 +248,7 @@ def choice_of(run: GrowingRun, query: CaseQuery, most: int) -> CaseChoice:
     statuses: list[AnyStatus] = []
     for status in query.status.split():
         if status not in (*STATUSES, "flaky"):
-            raise ValueError(f"status: '{status[:40]}' is none of {', '.join((*STATUSES, 'flaky'))}")
+            raise ValueError(f"status: '{status[:40]}' is not one of {', '.join((*STATUSES, 'flaky'))}")
         statuses.append(status)  # type: ignore[arg-type]  # as checked
     names = (query.suite, query.target, query.prompt, query.variant, query.tag, query.assertion)
     trials = _caused(run, query.cause) if query.cause else None

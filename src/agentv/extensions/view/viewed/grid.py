@@ -82,11 +82,11 @@ class GridCell(Struct, frozen=True):
         key: of that trial.
         samples, passed: how many there are, and how many passed.
         answer: of that trial; null: it has none.
-        output_sha256: of the answer, by which ratings know it; empty: there is none.
+        output_sha256: of the answer, by which ratings know it; empty without an answer.
         why: why it did not pass, in a line; empty: it did.
         cost: US dollars, with its judges; null: unknown.
         duration: milliseconds.
-        base: the same case in the other run; null: there is none.
+        base: the same case in the other run, or null.
     """
 
     column: int
@@ -134,7 +134,7 @@ class GridPage(Struct, frozen=True, rename={"start": "from"}):
         counts: how many of the rows came to what, by the worst of their cells, whatever status is chosen.
         different: how many of them have columns that disagree.
         flaky: how many of them have a cell whose samples disagree.
-        changed: how many of them ended otherwise in the other run; null: there is none.
+        changed: how many of them ended otherwise in the other run; null without another run.
         indexed, cursor: as in a list of cases.
     """
 

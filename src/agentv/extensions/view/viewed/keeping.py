@@ -31,7 +31,7 @@ _LARGE = 8_000_000
 def kept_index(run: Path, state: FileState | None, order: FileOrder) -> tuple[CaseIndex, str] | None:
     """The index beside the rows, and why some of them are left out of it; None: none is of these rows.
 
-    An index that somebody changed is none.
+    An index that somebody changed is not used.
     """
     found = CaseIndex.open(run / VIEWED, order)
     if found is None or state is None:

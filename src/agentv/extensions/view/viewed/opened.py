@@ -47,7 +47,7 @@ class OpenRuns:
         """The run with an id, read as far as a moment allows.
 
         Raises:
-            NoSuchRunError: there is none.
+            NoSuchRunError: no run has this id.
             StoreError: its files cannot be read.
         """
         return self.opened(self.project.run(run_id))

@@ -99,7 +99,7 @@ class ExamAttemptRow(Struct, frozen=True):
         outcome: `passed`, `failed` or `errored`.
         run_id: empty: none is recorded.
         has_run: the run is still among the results.
-        version: index of the version that sat it; null: not recorded.
+        version: index of the version that was evaluated; null: not recorded.
     """
 
     when: str
@@ -126,7 +126,7 @@ class PromptVersion(Struct, frozen=True):
 
     Attributes:
         current: as they are now.
-        first, last: when the first and the last of its exam attempts ended; empty: there is none.
+        first, last: when the first and the last of its exam attempts ended; empty without attempts.
     """
 
     sha256: str
@@ -194,7 +194,7 @@ def whole_prompt(project: Project, name: str, runs: Collection[str]) -> WholePro
         runs: ids of runs that have a page.
 
     Raises:
-        NoSuchPromptError: there is none.
+        NoSuchPromptError: no prompt has this name.
     """
     prompt = _named(project).get(name)
     library = _library(project)

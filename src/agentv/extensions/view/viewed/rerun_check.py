@@ -114,7 +114,7 @@ def _recorded_files(record: JsonObject, root: str, directory: Path) -> Iterator[
 
 
 def _own_files(directory: Path) -> Iterator[str]:
-    """The real paths of the project's eval files. Files that came with a run, as its artifacts, are none."""
+    """The real paths of the project's eval files, without files that came with a run, such as artifacts."""
     home = directory.resolve()
     for path in map(_real, eval_files_in(directory, os.environ)):
         above = [one for one in Path(path).parents if one.is_relative_to(home)]

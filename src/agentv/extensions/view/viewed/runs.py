@@ -150,7 +150,7 @@ class RunList:
         """One run.
 
         Raises:
-            NoSuchRunError: there is none.
+            NoSuchRunError: no run has this id.
         """
         return self._viewed(run_id, self._opened.project.run(run_id))
 
@@ -158,7 +158,7 @@ class RunList:
         """The runs that a page asks for.
 
         Raises:
-            ValueError: a number is out of range, or a cursor is none.
+            ValueError: a number is out of range, or a cursor is malformed.
         """
         if not 0 < query.limit <= MOST:
             raise ValueError(f"limit must be 1 to {MOST}")

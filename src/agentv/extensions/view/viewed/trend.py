@@ -35,13 +35,13 @@ class ViewedTrend(Struct, frozen=True):
 
     Attributes:
         suites: all that have results.
-        suite: the one that is shown; empty: there is none.
+        suite: the one that is shown; empty without results.
         targets: all that ran the suite.
         target: the one that is shown.
         findings: what the runs show, in sentences.
         notes: what weakens that.
-        data: as `agentv trend --json` has it; null: there is none.
-        problem: why there is none.
+        data: as `agentv trend --json` has it, or null.
+        problem: why the data is missing.
     """
 
     suites: list[str]
@@ -70,6 +70,6 @@ def viewed_trend(project: Project, query: TrendQuery) -> ViewedTrend:
     try:
         found = trend(suite, query.last, measure, project.root, target)
     except UsageError as error:
-        told = without_directories(f"{error}; {error.hint}" if error.hint else str(error))
-        return ViewedTrend(suites, suite, targets, target, problem=told)
+        problem = without_directories(f"{error}; {error.hint}" if error.hint else str(error))
+        return ViewedTrend(suites, suite, targets, target, problem=problem)
     return ViewedTrend(suites, suite, targets, target, findings(found), notes(found), trend_data(found))

@@ -26,8 +26,8 @@ def whole_trial(run: GrowingRun, trial: str) -> dict[str, Any]:
     """
     result = _result(run, trial)
     work = shown_work(run.path, result)
-    told = {**whole(result, run.root), **(work_json(work) if work is not None else {})}
-    return {**told, "rerun": _rerun(run, result)}
+    shown = {**whole(result, run.root), **(work_json(work) if work is not None else {})}
+    return {**shown, "rerun": _rerun(run, result)}
 
 
 @dataclass(frozen=True, slots=True)

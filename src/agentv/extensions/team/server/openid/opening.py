@@ -21,7 +21,7 @@ def opened_provider(
         issuer: address of the provider.
         client_id: how it knows this server.
         env: has the client secret; without it, the provider must know the server as a public client.
-        problem: told, soon afterwards, if the provider cannot be used at present.
+        problem: called soon afterwards if the provider cannot be used at present.
 
     Raises:
         UsageError: only one of them is given, or the issuer is no address of a provider.

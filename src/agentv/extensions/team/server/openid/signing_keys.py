@@ -16,7 +16,7 @@ from joserfc.jws import JWSRegistry, extract_compact
 from agentv.extensions.team.server.openid.requesting import OpenIdError
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
-"""Signatures with a key that only the provider has. `none` and the HS family are none."""
+"""Signatures with a key that only the provider has, so without `none` and the HS family."""
 
 _TYPES: Mapping[str, type[RSAKey | ECKey]] = {"RSA": RSAKey, "EC": ECKey}
 _KEEP_S = 3600.0
