@@ -92,7 +92,7 @@ def _is_known(word: str) -> bool:
 
 
 def _mcp_name(titles: tuple[str, ...], given: Mapping[str, Any]) -> str:
-    """The name of an MCP tool, by its arguments or its title; empty if it is none."""
+    """The name of an MCP tool, by its arguments or its title; empty for other tools."""
     server, tool = given.get("server"), given.get("tool")
     if isinstance(server, str) and isinstance(tool, str) and server and tool:
         return f"{server}.{tool}"

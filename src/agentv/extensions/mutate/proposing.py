@@ -92,7 +92,7 @@ class Proposer:
         return None if isinstance(found, TrialResult) else Graded(graded.verdict, graded.scores, found.context)
 
     async def _passes(self, entry: AssertionEntry, graded: Graded, threshold: float) -> bool | None:
-        """Whether an answer passes with one more assertion; None: that cannot be told."""
+        """Whether an answer passes with one more assertion; None if unknown."""
         if graded.context is None:
             return None
         added = await grade_entries([entry], graded.context, self._run_context.clock)

@@ -106,7 +106,7 @@ def _key(call: ToolCall | ToolCallStep) -> str:
 
 
 def _reported(rows: Iterable[Json]) -> Iterator[str]:
-    """Out of what promptfoo calls `skillCalls`: a use that ended with an error is none."""
+    """The skills in what promptfoo calls `skillCalls`, without uses that ended with an error."""
     for row in rows:
         if isinstance(row, Mapping) and isinstance(row.get("name"), str) and row.get("is_error") is not True:
             yield str(row["name"])

@@ -37,7 +37,7 @@ class ToolState(DeclaredAssertion):
         return f"{self.path} is {wanted}" if self.path else wanted
 
     def validate(self) -> Iterable[Issue]:
-        """Reports a path that is none, and a value that every object contains."""
+        """An invalid path, or a value that every object contains."""
         if self.path is not None:
             try:
                 parse(self.path)

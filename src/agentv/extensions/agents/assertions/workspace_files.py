@@ -18,7 +18,7 @@ MOST_FILES = 100_000
 """Entries of a workspace that are looked at for a glob."""
 
 NO_WORKSPACE = Grade.errored("no-workspace", "the case has no workspace; give it or the suite one with 'workspace:'")
-"""The grade of every type that looks into the workspace, where there is none."""
+"""The grade of every type that looks into the workspace, for a case without one."""
 
 
 @dataclass(frozen=True, slots=True)

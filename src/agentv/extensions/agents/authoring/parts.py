@@ -129,7 +129,7 @@ def read_commands(node: Node | None, key: str, reading: Reading) -> tuple[Worksp
 
 
 def read_command(node: Node, key: str, reading: Reading, *, beside: bool = False) -> WorkspaceCommand | None:
-    """One command; None where it is wrong, which is reported, or where there is none.
+    """One command; None if it is empty, or wrong, which is reported.
 
     Args:
         node: what is written.
@@ -182,7 +182,7 @@ def _words(node: Node, key: str, reading: Reading) -> WorkspaceCommand | None:
 
 
 def any_mapping(node: Node, key: str, reading: Reading) -> MapNode | None:
-    """The mapping that a key needs; None where it is none, which is reported."""
+    """The mapping that a key needs; None after reporting another value."""
     if isinstance(node, MapNode):
         return node
     reading.report.error("bad-value", node, f"'{key}' must be a mapping, found {kind_of(node)}")

@@ -16,7 +16,7 @@ _PATCHES = (".patch", ".diff")
 
 
 def read_solution(node: Node, reading: Reading) -> Solution | None:
-    """The solution; None where there is none, or where it is wrong, which is reported.
+    """The solution; None if it is empty, or wrong, which is reported.
 
     Args:
         node: the path of a patch (`.patch`, `.diff`) or of files, or a mapping.

@@ -91,7 +91,7 @@ class VariantReader(Struct, frozen=True):
 
 
 def commit_of(ref: str, reading: Reading) -> str | None:
-    """The commit that a ref names in the repository of the suite; None where there is none."""
+    """The commit that a ref names in the repository of the suite, or None."""
     from agentv.user_code.processes.processes import Finished  # few suites compare git refs
     from agentv.user_code.repositories.git import LIST_S, run_git
 

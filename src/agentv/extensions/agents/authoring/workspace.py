@@ -223,7 +223,7 @@ def docker_image(read: AuthoredDocker, node: Node, reading: Reading) -> DockerIm
 
 
 def directory_of(text: str | None, node: Node, key: str, reading: Reading) -> str:
-    """The absolute path of a directory that a key of a mapping names; empty where there is none."""
+    """The absolute path of a directory that a key of a mapping names, or an empty text."""
     at = node.get(key) if isinstance(node, MapNode) else None
     if not text or not isinstance(at, Scalar):
         return ""

@@ -197,10 +197,10 @@ class ForwardedCall:
         tokens, written = session.apis.usage(self.route.protocol, usage)
         call.model = reader.model or call.model
         call.tokens, call.finish, call.surcharged = tokens, reader.finish, reader.surcharged
-        told = usage.get("cost") if usage is not None else None
+        reported = usage.get("cost") if usage is not None else None
         call.cost_usd = (
-            float(told)
-            if isinstance(told, int | float) and not isinstance(told, bool) and told >= 0
+            float(reported)
+            if isinstance(reported, int | float) and not isinstance(reported, bool) and reported >= 0
             else session.apis.cost(session.upstream, self.body.model, tokens, cache_written=written)
         )
         if call.cost_usd is None and reader.model not in {"", self.body.model}:
@@ -211,7 +211,7 @@ class ForwardedCall:
             return CallFailure("bad-answer", "the stream ended early")
         limits = None if reply is None else session.apis.limits(reply.headers)
         cost = 0.0 if call.cost_usd is None and session.apis.is_local(session.upstream) else call.cost_usd
-        if reader.surcharged and told is None:  # a budget counts what was reserved
+        if reader.surcharged and reported is None:  # a budget counts what was reserved
             cost = None
         return TargetResponse(None, token_usage=tokens, cost_usd=cost, limits=limits)
 

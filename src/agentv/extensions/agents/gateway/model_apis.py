@@ -125,7 +125,7 @@ def _limits_in(body: JsonObject) -> tuple[int | None, int]:
 
 
 def _count(value: Json) -> int:
-    """A number as an API may read it; 0: it is none that counts."""
+    """A positive number of an API's reply; 0 for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < _LARGEST:
         return 0
     return ceil(value)

@@ -46,7 +46,7 @@ class GatewayServer:
         """Listen on a free port of loopback.
 
         Raises:
-            OSError: there is none.
+            OSError: no port is free.
         """
         from aiohttp import ClientSession, ClientTimeout, DummyCookieJar
         from aiohttp.web import Application, AppRunner, TCPSite

@@ -39,7 +39,7 @@ class CountedCall:
     Attributes:
         number: within the trial, from 1.
         failure: why it gave no answer, or its last attempt so far did not; None: nothing is wrong.
-        excused: the failure is none of the API: a fault that the target asks for, or the agent ended the call.
+        excused: the API did not fail: the fault was injected, or the agent ended the call.
         ended: nothing more comes.
         offers_tools: it is of the agent's own work: calls beside it, such as for a title, offer the model no tools.
         finish: why the model ended, in the words of its API; empty: the API does not say.

@@ -136,9 +136,9 @@ class ReplyReader:
 
     def _note(self, found: dict[str, Any], usage: str, model: str) -> None:
         """Take the usage, the model and the error that an object names."""
-        told, name, error = found.get(usage), found.get(model), found.get("error")
-        if isinstance(told, dict):
-            known = {key: value for key, value in told.items() if value is not None}
+        counts, name, error = found.get(usage), found.get(model), found.get("error")
+        if isinstance(counts, dict):
+            known = {key: value for key, value in counts.items() if value is not None}
             self.usage = known if self.usage is None else {**self.usage, **known}
         if isinstance(name, str) and name:
             self.model = name

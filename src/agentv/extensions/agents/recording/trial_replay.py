@@ -101,7 +101,7 @@ class TrialReplay:
         """Nothing is recorded."""
 
     def recorded(self, request: ModelRequest) -> ModelReply | Failure:
-        """The recorded reply to the next request; why there is none."""
+        """The recorded reply to the next request, or a Failure."""
         prompt = prompt_of(request, self._placeholders)
         place = conversation_of(prompt)
         live = self._live.get(place) or self._begun(prompt)

@@ -1,6 +1,6 @@
 """Texts that are new for each trial, in the replies of its model: a cassette holds placeholders for them.
 
-A model repeats the paths that its agent told it, in what it says and in the arguments of tools. In a replay they are
+A model repeats paths that its agent sent, in its text and in the arguments of tools. In a replay they are
 others. So the path of `a.txt` in the workspace is kept as `[agentv:workspace]/a.txt`. A form is kept with it:
 `[agentv:workspace:1]` for a path with one backslash before each slash, `[agentv:workspace:dashed]` for one whose signs
 became `-`. What looks like a placeholder itself begins with `[agentv:literal]`.
@@ -31,7 +31,7 @@ _LONGEST = 400
 """Characters before a path in which the beginning of a longer one is looked for."""
 
 _FEWEST_NAMES = 2
-"""Names in a path whose form with dashes can be told from ordinary words."""
+"""Fewest names in a path whose form with dashes is distinct from ordinary words."""
 
 
 class TrialTexts:

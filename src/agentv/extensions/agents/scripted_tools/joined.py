@@ -92,7 +92,7 @@ def _is_claimed(step: Step, servers: Sequence[str]) -> bool:
 
 
 def _renamed(step: Step) -> Sequence[Step]:
-    """A call that failed on the agent's side, under a name that is none of our tools'; nothing for any other."""
+    """A call that failed on the agent's side, renamed so that it is not one of our tools; empty for any other."""
     if not isinstance(step, ToolCallStep) or step.status in {"completed", "unknown"}:
         return ()
     name = f"unconfirmed:{step.name}"

@@ -86,7 +86,7 @@ def import_session(program: str, path: Path, test_id: str | None = None) -> Impo
         test_id: of the row; None: the id of the session.
 
     Raises:
-        UsageError: it cannot be read, or is none.
+        UsageError: the file cannot be read, or is not a session.
     """
     try:
         trace = read_session(program, path)

@@ -133,7 +133,7 @@ def find_session(program: str, identity: str, chosen: SessionFilter) -> Path:
         chosen: where to look.
 
     Raises:
-        UsageError: there is none, or several; the hint names the nearest.
+        UsageError: no session or several match; the hint names the nearest.
     """
     from agentv.authoring.source.nearest import did_you_mean
 

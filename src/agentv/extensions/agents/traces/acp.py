@@ -90,9 +90,9 @@ class AcpReader:
             self._requests.setdefault(_key(message["id"]), []).append(method)
         params = mapping(message.get("params"))
         if method == "session/update" or "update" in message or "sessionUpdate" in message:
-            told = mapping(first({**message, **params}, "update") or message)
+            fields = mapping(first({**message, **params}, "update") or message)
             self._set_session(params or message)
-            self._update(told, where)
+            self._update(fields, where)
         elif method == "session/request_permission":
             self._permission_asked(message, params)
         elif method == "session/prompt":
@@ -151,8 +151,8 @@ class AcpReader:
         self._stop_reason = self._error = ""
         self._called_tools = False
 
-    def _update(self, told: JsonObject, where: str) -> None:
-        kind = string(told.get("sessionUpdate"))
+    def _update(self, fields: JsonObject, where: str) -> None:
+        kind = string(fields.get("sessionUpdate"))
         takers: Mapping[str, Callable[[JsonObject], str | None]] = {
             "tool_call": self._call,
             "tool_call_update": self._call,
@@ -163,21 +163,21 @@ class AcpReader:
         }
         fault = None
         if kind in takers:
-            fault = takers[kind](told)
+            fault = takers[kind](fields)
         elif kind in _CHUNKS:
-            fault = self._chunk(told, _CHUNKS[kind], thought="thought" in kind)
+            fault = self._chunk(fields, _CHUNKS[kind], thought="thought" in kind)
         elif kind in _MESSAGES:
-            fault = self._whole(told, _MESSAGES[kind])
+            fault = self._whole(fields, _MESSAGES[kind])
         elif not kind:
             fault = "the update has no 'sessionUpdate'"
         if fault is not None:
             self._problems.note(f"{where}: {fault}")
 
-    def _chunk(self, told: JsonObject, role: Role, *, thought: bool = False) -> str | None:
-        content = told.get("content")
+    def _chunk(self, fields: JsonObject, role: Role, *, thought: bool = False) -> str | None:
+        content = fields.get("content")
         if not isinstance(content, str | Mapping | list):
             return "a chunk has no 'content'"
-        said, identity = self._open, told.get("messageId")
+        said, identity = self._open, fields.get("messageId")
         follows = (
             said is not None
             and said.role == role
@@ -191,23 +191,23 @@ class AcpReader:
         said.identity = identity if said.identity is None and not thought else said.identity
         return None
 
-    def _whole(self, told: JsonObject, role: Role) -> str | None:
+    def _whole(self, fields: JsonObject, role: Role) -> str | None:
         """A message that is sent as a whole; one of the user repeats what was prompted."""
         self._open = None
-        text = text_of(told.get("content"))
+        text = text_of(fields.get("content"))
         last = self._parts[-1] if self._parts else None
         if role == "user" and isinstance(last, _Said) and last.role == "user" and "".join(last.texts) == text:
             return None
-        fault = self._chunk(told, role)
+        fault = self._chunk(fields, role)
         self._open = None
         return fault
 
-    def _call(self, told: JsonObject) -> str | None:
-        identity = string(told.get("toolCallId"))
+    def _call(self, fields: JsonObject) -> str | None:
+        identity = string(fields.get("toolCallId"))
         if not identity:
             return "a tool call has no 'toolCallId'"
         self._open, self._called_tools = None, True
-        self._called(identity).update(told, self._now)
+        self._called(identity).update(fields, self._now)
         return None
 
     def _called(self, identity: str) -> AcpCall:
@@ -219,8 +219,8 @@ class AcpReader:
 
     def _permission_asked(self, message: JsonObject, params: JsonObject) -> None:
         self._set_session(params)
-        told = mapping(params.get("toolCall"))
-        self._call(told)
+        fields = mapping(params.get("toolCall"))
+        self._call(fields)
         self._asked[_key(message.get("id"))] = params
         answer = first({**params, **mapping(message.get("result")), **message}, "outcome")
         if answer is not None:
@@ -264,31 +264,31 @@ class AcpReader:
         else:
             self._set_session(result)
 
-    def _ended(self, told: JsonObject) -> str | None:
-        self._stop_reason = string(told.get("stopReason")) or self._stop_reason
+    def _ended(self, fields: JsonObject) -> str | None:
+        self._stop_reason = string(fields.get("stopReason")) or self._stop_reason
         self._open, self._waits = None, False
-        reported = tokens_of(first({**mapping(told.get("_meta")), **told}, "usage"))
+        reported = tokens_of(first({**mapping(fields.get("_meta")), **fields}, "usage"))
         tokens = usage_of_turn(self._about["agent"], reported, called_tools=self._called_tools)
         if tokens is not None:
             self._parts.append(UsageStep(self._about["model"] or None, tokens, started_ms=self._now))
         return None
 
-    def _state(self, told: JsonObject) -> str | None:
-        return self._ended(told) if told.get("state") == "idle" else None
+    def _state(self, fields: JsonObject) -> str | None:
+        return self._ended(fields) if fields.get("state") == "idle" else None
 
-    def _planned(self, told: JsonObject) -> str | None:
-        self._plan = told.get("entries")
+    def _planned(self, fields: JsonObject) -> str | None:
+        self._plan = fields.get("entries")
         return None
 
-    def _used(self, told: JsonObject) -> str | None:
-        cost = mapping(told.get("cost"))
+    def _used(self, fields: JsonObject) -> str | None:
+        cost = mapping(fields.get("cost"))
         amount = number(cost.get("amount"))
         if amount is not None and cost.get("currency") == "USD":
             self._cost = amount
         return None
 
-    def _options(self, told: JsonObject) -> str | None:
-        for one in map(mapping, items(told.get("configOptions"))):
+    def _options(self, fields: JsonObject) -> str | None:
+        for one in map(mapping, items(fields.get("configOptions"))):
             if one.get("category") == "model":
                 self._about["model"] = string(one.get("currentValue"))
         return None

@@ -30,16 +30,16 @@ class AcpCall:
     parent: str | None = None
     denied: bool = False
 
-    def update(self, told: JsonObject, at_ms: float | None) -> None:
+    def update(self, fields: JsonObject, at_ms: float | None) -> None:
         """Take over what an update says."""
         for key, name in _TEXTS.items():
-            setattr(self, name, string(told.get(key)) or getattr(self, name))
+            setattr(self, name, string(fields.get(key)) or getattr(self, name))
         for key, name in _VALUES.items():
-            if told.get(key) is not None:
-                setattr(self, name, told[key])
+            if fields.get(key) is not None:
+                setattr(self, name, fields[key])
         self.first_title = self.first_title or self.title
-        self.named = _in_meta(told.get("_meta"), "toolName") or self.named
-        self.parent = _in_meta(told.get("_meta"), "parentToolUseId") or self.parent
+        self.named = _in_meta(fields.get("_meta"), "toolName") or self.named
+        self.parent = _in_meta(fields.get("_meta"), "parentToolUseId") or self.parent
         if self.status in {"completed", "failed"} and self.ended_ms is None:
             self.ended_ms = at_ms
 

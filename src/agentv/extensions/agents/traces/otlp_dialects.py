@@ -159,7 +159,7 @@ def _tool(span: OtelSpan) -> OtelSpan:
 
 
 def _tool_message(result: Any) -> JsonObject:
-    """The fields of LangChain's `ToolMessage` in a result; empty where there is none."""
+    """The fields of LangChain's `ToolMessage` in a result; empty for other results."""
     found = mapping(as_json(result))
     for inner in (mapping(found.get("output")), found):
         fields = mapping(first(inner, "kwargs", "data"))

@@ -44,22 +44,22 @@ class Problems:
 
 
 def string(value: Any) -> str:
-    """The text; empty where it is none."""
+    """The value if it is a text, else an empty text."""
     return value if isinstance(value, str) else ""
 
 
 def mapping(value: Any) -> JsonObject:
-    """The object; an empty one where it is none."""
+    """The value if it is an object, else an empty one."""
     return value if isinstance(value, Mapping) else {}
 
 
 def items(value: Any) -> Sequence[Any]:
-    """The list; an empty one where it is none."""
+    """The value if it is a list, else an empty one."""
     return value if isinstance(value, list | tuple) else ()
 
 
 def number(value: Any) -> float | None:
-    """The number, also where it stands in a text; None where it is none, or less than 0."""
+    """The value as a number, which may be written as text; None if it is not one, or negative."""
     if isinstance(value, str):
         try:
             value = float(value)
@@ -86,7 +86,7 @@ def first(row: Mapping[str, Any], *names: str) -> Any:
 
 
 def tokens_of(row: Any) -> TokenUsage | None:
-    """Token counts in the words of the known APIs; None where there are none."""
+    """Token counts under the names of the known APIs, or None."""
     said = mapping(row)
     inner = {**mapping(first(said, "prompt_tokens_details", "input_tokens_details", "input_token_details"))}
     outer = {**mapping(first(said, "completion_tokens_details", "output_tokens_details", "output_token_details"))}

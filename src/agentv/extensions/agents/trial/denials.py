@@ -9,7 +9,7 @@ from agentv.model.values.trace import Trace
 
 
 def denied(trial: Trial, trace: Trace | None, changes: WorkspaceChanges | None) -> Failure | None:
-    """Why an answer is none: a permission was denied, and the agent has changed nothing.
+    """The failure of a trial in which a permission was denied and the agent changed nothing.
 
     Args:
         trial: whose target says whether that is an error.

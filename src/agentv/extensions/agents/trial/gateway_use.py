@@ -40,7 +40,7 @@ class GatewayUse(Struct):
 
     Attributes:
         reported: tokens and cost as the agent reports them, over all its answers.
-        exchanges: the recording of its model calls; None: there is none.
+        exchanges: the recording of its model calls, or None.
     """
 
     trial: Trial

@@ -20,7 +20,7 @@ _encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
 
 
 def exchanges_of(trial: Trial, run_context: WorkContext) -> TrialExchanges | Failure | None:
-    """The recording of a trial's model calls, made or replayed; why it cannot be replayed; None: there is none."""
+    """The recording of a trial's model calls, to write or to replay, or why it cannot be replayed, or None."""
     if trial.target.upstream is None or run_context.exchanges is None:
         return None
     return run_context.exchanges.open(recorded_call(trial))

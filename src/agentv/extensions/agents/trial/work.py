@@ -54,7 +54,7 @@ class AgentTrial(Struct):
 
     Attributes:
         workspace: None: the case has none, or its answer is recorded.
-        servers: its scripted tools; None: there are none.
+        servers: its scripted tools, or None.
         changes: against the baseline, once the agent has ended.
         trace: of all its calls so far.
         gateway: where its agent calls its model; None: not through us.

@@ -34,7 +34,7 @@ class WorkContext(Protocol):
 
     @property
     def exchanges(self) -> ModelExchanges | None:
-        """Recorded model calls of agents; None: there are none, and none are recorded."""
+        """Recorded model calls of agents, or None if none were recorded and none will be."""
         ...
 
     @property

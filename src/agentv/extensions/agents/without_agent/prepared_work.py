@@ -213,7 +213,7 @@ def _manifest(directory: Path) -> dict[str, Any]:
 
 
 def _response(path: str | None, trace: Trace | None) -> str | None:
-    """The answer: of a file, else the last message of the agent in the trace; None: there is none."""
+    """The answer: of a file, else the last message of the agent in the trace, or None."""
     if path is not None:
         try:
             return Path(path).read_text(encoding="utf-8")

@@ -111,7 +111,7 @@ class PreparedWork:
 
     Attributes:
         workspace: absolute path of the directory with the work.
-        response: the answer; None: there is none, and what checks it is errored.
+        response: the answer; without one, assertions on it are errored.
         trace: of the work; None: nothing is known of it.
     """
 

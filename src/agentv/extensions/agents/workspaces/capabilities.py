@@ -39,7 +39,7 @@ class Capabilities:
 
     @property
     def docker_problem(self) -> str:
-        """Why there is none."""
+        """Why docker cannot be used."""
         return _docker()[1]
 
     def lines(self) -> tuple[str, ...]:

@@ -205,7 +205,7 @@ class LocalWorkspace:
         return FailingTests(ended, names or frozenset()) if loaded else None
 
     def _place_failing(self, mark: str) -> frozenset[str] | None:
-        """Write the failing tests in place of the hidden ones; their names, or None if there are none."""
+        """Write the failing tests in place of the hidden ones; their names, or None without any."""
         names: set[str] = set()
         found = False
         for path in (path for one in self._spec.hidden for path in placed_paths(one)):
@@ -264,7 +264,7 @@ class LocalWorkspace:
         return frozenset(os.path.normpath(path) for one in self._spec.hidden for path in placed_paths(one))
 
     def read(self, path: str) -> bytes | None:
-        """What is in a file, or where a link leads; None: there is none, or it is behind a link."""
+        """The content of a file, or the target of a link; None if it is missing or behind a link."""
         try:
             return content(self.path, os.fsencode(path))
         except OSError:
@@ -340,7 +340,7 @@ class LocalWorkspace:
 
 
 def _text(directory: str, path: bytes, now: Snapshot) -> str:
-    """The text of a regular file; empty where there is none."""
+    """The text of a regular file; empty if it is missing."""
     if path not in now.files:
         return ""
     try:

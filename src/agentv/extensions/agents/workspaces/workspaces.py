@@ -39,7 +39,7 @@ class LocalWorkspaces:
     async def open(
         self, spec: WorkspaceSpec, variant: Variant | None, env: Mapping[str, str]
     ) -> LocalWorkspace | Failure:
-        """A new workspace with its baseline; why there is none.
+        """A new workspace with its baseline, or a Failure.
 
         Args:
             spec: of the case.
@@ -84,7 +84,7 @@ class _Run:
     async def open(
         self, spec: WorkspaceSpec, variant: Variant | None, env: Mapping[str, str]
     ) -> LocalWorkspace | Failure:
-        """A new workspace with its baseline; why there is none."""
+        """A new workspace with its baseline, or a Failure."""
         if spec.existing and spec.hidden:
             return Failure("workspace-failed", "hidden files cannot be copied into a directory of your own")
         places = self._placed(spec, await asyncio.to_thread(self._directory.trial))

@@ -58,8 +58,8 @@ class AcpClient:
 
     async def request_permission(self, session_id: str, tool_call: Any, options: Any, **_: Any) -> Any:  # noqa: ARG002  # the SDK's signature
         """Answer by the policy, with an option of the agent's."""
-        told: Mapping[str, Any] = tool_call.model_dump(mode="json", by_alias=True, exclude_none=True)
-        call = self.trace.use(told)
+        fields: Mapping[str, Any] = tool_call.model_dump(mode="json", by_alias=True, exclude_none=True)
+        call = self.trace.use(fields)
         use = ToolUse((call.names.name, call.names.native_name, call.title), call.kind, call.paths)
         allowed, reason = decide(self._policy, use, self._root)
         chosen = next((one for kind in _WANTED[allowed] for one in options if one.kind == kind), None)
@@ -68,7 +68,7 @@ class AcpClient:
         if allowed:
             self._granted.update(use.paths)
             self._may_run = self._may_run or call.kind == "execute"
-        self.trace.permission(told, allowed=allowed, reason=reason)
+        self.trace.permission(fields, allowed=allowed, reason=reason)
         if chosen is None:
             return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
         return RequestPermissionResponse(outcome=AllowedOutcome(outcome="selected", option_id=chosen.option_id))

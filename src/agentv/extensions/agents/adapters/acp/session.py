@@ -63,11 +63,11 @@ class AcpSession:
         self._on_activity = request.on_activity
         self.usable = False
 
-    def _updated(self, session_id: object, told: Mapping[str, Any]) -> str | None:
+    def _updated(self, session_id: object, fields: Mapping[str, Any]) -> str | None:
         """Take an update. Of another session, such as a sub-agent's, only the tool calls are work of this turn."""
         if session_id in {None, self._facts.id}:
-            return self._trace.update(told)
-        return self._trace.update(told) if is_call(told) else None
+            return self._trace.update(fields)
+        return self._trace.update(fields) if is_call(fields) else None
 
     async def open(self, request: TargetRequest) -> Failure | None:
         """Initialize, authenticate where that takes nothing, and begin the session; why that fails."""
@@ -116,9 +116,9 @@ class AcpSession:
             await connection.authenticate(method)
             made = await connection.new_session(self._root, mcp_servers=servers)
         self._facts.id = made.session_id
-        told = made.model_dump(mode="json", by_alias=True, exclude_none=True).get("configOptions")
-        self._facts.model = model_in(told)
-        return await self._configured(told)
+        options = made.model_dump(mode="json", by_alias=True, exclude_none=True).get("configOptions")
+        self._facts.model = model_in(options)
+        return await self._configured(options)
 
     async def _configured(self, options: Any) -> Failure | None:
         """Set the model and the mode that the target names; why that cannot be."""
@@ -199,10 +199,12 @@ class AcpSession:
     async def _lost(self, error: Exception, when: str) -> Failure:
         """Why a call of the agent gave nothing."""
         if isinstance(error, RequestError):
-            told = _details(error)
+            error_text = _details(error)
             if error.code == AUTH_REQUIRED:
-                told = f"{told}; it offers {_methods(self._facts.agent)}; 'auth_method' of the target chooses one"
-            return self._failed(API, f"the agent reports an error: {told}")
+                error_text = (
+                    f"{error_text}; it offers {_methods(self._facts.agent)}; 'auth_method' of the target chooses one"
+                )
+            return self._failed(API, f"the agent reports an error: {error_text}")
         if isinstance(error, ValidationError):
             first = error.errors()[0]
             place = ".".join(str(one) for one in first["loc"])

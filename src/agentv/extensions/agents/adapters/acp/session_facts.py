@@ -53,7 +53,7 @@ class SessionFacts:
             builder: has its steps.
             transport: has the stream as it came.
             reason: why the agent ended it, in its own words.
-            ended: the agent's answer to the prompt; None: there is none.
+            ended: the agent's answer to the prompt, or None.
         """
         steps: tuple[Step, ...] = builder.steps(cancelled=ended is None)
         agent = self.agent and self.agent.agent_info

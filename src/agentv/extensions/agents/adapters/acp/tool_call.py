@@ -36,18 +36,18 @@ class AcpToolCall:
     denied: bool = False
     parent: str | None = None
 
-    def update(self, told: Mapping[str, Any], now_ms: float) -> None:
+    def update(self, fields: Mapping[str, Any], now_ms: float) -> None:
         """Take over what an update says."""
-        self.title = _text(told.get("title")) or self.title
+        self.title = _text(fields.get("title")) or self.title
         self.first_title = self.first_title or self.title
-        self.kind = _text(told.get("kind")) or self.kind
-        self.status = _text(told.get("status")) or self.status
-        self.raw_input = told.get("rawInput") if told.get("rawInput") is not None else self.raw_input
-        self.raw_output = told.get("rawOutput") if told.get("rawOutput") is not None else self.raw_output
-        self.content = _items(told.get("content")) or self.content
-        self.locations = _items(told.get("locations")) or self.locations
-        self.named = _name_in_meta(told.get("_meta"), "toolName") or self.named
-        self.parent = _name_in_meta(told.get("_meta"), "parentToolUseId") or self.parent
+        self.kind = _text(fields.get("kind")) or self.kind
+        self.status = _text(fields.get("status")) or self.status
+        self.raw_input = fields.get("rawInput") if fields.get("rawInput") is not None else self.raw_input
+        self.raw_output = fields.get("rawOutput") if fields.get("rawOutput") is not None else self.raw_output
+        self.content = _items(fields.get("content")) or self.content
+        self.locations = _items(fields.get("locations")) or self.locations
+        self.named = _name_in_meta(fields.get("_meta"), "toolName") or self.named
+        self.parent = _name_in_meta(fields.get("_meta"), "parentToolUseId") or self.parent
         if self.ended and self.ended_ms is None:
             self.ended_ms = now_ms
 

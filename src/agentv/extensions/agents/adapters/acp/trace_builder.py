@@ -42,7 +42,7 @@ class TraceBuilder:
             after results of tools.
         cost_usd: of the session so far; None where the agent does not say.
         model: its name, where the agent says.
-        latest: the call that was last told of.
+        latest: the call that was updated last.
     """
 
     def __init__(self, prompt: str, on_progress: Callable[[], None] = lambda: None) -> None:
@@ -63,19 +63,19 @@ class TraceBuilder:
         """Milliseconds since the start."""
         return round((time.monotonic() - self._start) * 1000, 3)
 
-    def update(self, told: Mapping[str, Any]) -> str | None:
+    def update(self, fields: Mapping[str, Any]) -> str | None:
         """Take an update; what is wrong with it. Kinds that say nothing of the work are passed over."""
-        kind = told.get("sessionUpdate")
+        kind = fields.get("sessionUpdate")
         if not isinstance(kind, str):
             return "has no 'sessionUpdate'"
         if kind in _CALLS:
-            return self._call(told)
+            return self._call(fields)
         if kind in {"agent_message_chunk", "agent_thought_chunk"}:
-            return self._chunk(told, thought=kind == "agent_thought_chunk")
+            return self._chunk(fields, thought=kind == "agent_thought_chunk")
         if kind == "usage_update":
-            self._usage(told)
+            self._usage(fields)
         elif kind == "config_option_update":
-            self.model = model_in(told.get("configOptions")) or self.model
+            self.model = model_in(fields.get("configOptions")) or self.model
         return None
 
     def permission(self, call: Mapping[str, Any], *, allowed: bool, reason: str) -> None:
@@ -92,10 +92,10 @@ class TraceBuilder:
         self._open = None
         self._parts.append(PermissionStep(tool, allowed, reason, self.now_ms))
 
-    def use(self, told: Mapping[str, Any]) -> AcpToolCall:
-        """The call that a request for permission is about, which may be told here first."""
-        self._call(told)
-        return self.calls[str(told.get("toolCallId"))]
+    def use(self, fields: Mapping[str, Any]) -> AcpToolCall:
+        """The call that a request for permission is about, which may be new."""
+        self._call(fields)
+        return self.calls[str(fields.get("toolCallId"))]
 
     @property
     def answer(self) -> str:
@@ -117,8 +117,8 @@ class TraceBuilder:
                 steps.append(one.step() if isinstance(one, _Said) else one)
         return tuple(steps)
 
-    def _call(self, told: Mapping[str, Any]) -> str | None:
-        identity = told.get("toolCallId")
+    def _call(self, fields: Mapping[str, Any]) -> str | None:
+        identity = fields.get("toolCallId")
         if not isinstance(identity, str) or not identity:
             return "has no 'toolCallId'"
         self._open = None
@@ -127,23 +127,23 @@ class TraceBuilder:
             call = self.calls[identity] = AcpToolCall(identity, self.now_ms)
             self._parts.append(call)
             self._count_turn()
-        call.update(told, self.now_ms)
+        call.update(fields, self.now_ms)
         self.latest = call
         if call.ended:
             self._after_result = True
         self._on_progress()
         return None
 
-    def _chunk(self, told: Mapping[str, Any], *, thought: bool) -> str | None:
-        content = told.get("content")
+    def _chunk(self, fields: Mapping[str, Any], *, thought: bool) -> str | None:
+        content = fields.get("content")
         if not isinstance(content, Mapping):
             return "has no 'content'"
         text = content.get("text") if content.get("type") == "text" else f"[{content.get('type')}]"
         if not isinstance(text, str):
-            return "has a text that is none"
+            return "has a 'text' that is not text"
         self._count_turn()
         said = self._open
-        identity = told.get("messageId")
+        identity = fields.get("messageId")
         follows = said is not None and said.identity in (None, identity) and not (thought and said.texts)
         if said is None or not follows:
             said = self._open = _Said(self.now_ms, identity)
@@ -158,17 +158,17 @@ class TraceBuilder:
             self.turns += 1
             self._after_result = False
 
-    def _usage(self, told: Mapping[str, Any]) -> None:
-        cost = told.get("cost")
+    def _usage(self, fields: Mapping[str, Any]) -> None:
+        cost = fields.get("cost")
         amount = cost.get("amount") if isinstance(cost, Mapping) and cost.get("currency") == "USD" else None
         if isinstance(amount, int | float) and not isinstance(amount, bool) and amount > 0:
             self.cost_usd = float(amount)
             self._on_progress()
 
 
-def is_call(told: Mapping[str, Any]) -> bool:
+def is_call(fields: Mapping[str, Any]) -> bool:
     """Whether an update is about a tool call."""
-    return told.get("sessionUpdate") in _CALLS
+    return fields.get("sessionUpdate") in _CALLS
 
 
 def model_in(options: Any) -> str | None:

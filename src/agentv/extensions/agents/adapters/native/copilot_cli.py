@@ -188,13 +188,13 @@ class CopilotReader:
         self._recorder.tool_call(identity, native, mapping(data, "arguments"), parent=parent or None, name=name)
 
     def _returned(self, data: JsonObject) -> None:
-        identity, told = text(data, "toolCallId"), mapping(data, "error")
+        identity, error = text(data, "toolCallId"), mapping(data, "error")
         result = text(mapping(data, "result"), "content")
         if data.get("success") is not False:
             self._recorder.tool_result(identity, result)
             return
-        message = text(told, "message") or "the tool failed"
-        if told.get("code") in _DENIALS:
+        message = text(error, "message") or "the tool failed"
+        if error.get("code") in _DENIALS:
             self._recorder.denied(self._names.get(identity, ""), message, identity)
         self._recorder.tool_result(identity, result or None, error=message)
 
@@ -223,8 +223,8 @@ class CopilotReader:
         if self._error:
             return Failure(API, f"Copilot CLI reports an error: {self._error}")
         if self._unconnected:
-            told = ", ".join(f"{name} ({why})" for name, why in self._unconnected.items())
-            return Failure(NO_TOOLS, f"Copilot CLI did not connect to MCP servers: {told}")
+            servers = ", ".join(f"{name} ({why})" for name, why in self._unconnected.items())
+            return Failure(NO_TOOLS, f"Copilot CLI did not connect to MCP servers: {servers}")
         if not result:
             return None
         if result.get("exitCode") != 0:

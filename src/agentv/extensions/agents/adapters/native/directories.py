@@ -66,7 +66,7 @@ class TrialDirectories:
         return None
 
     def read(self, name: str) -> bytes:
-        """What the agent wrote to a file; nothing where there is none. A link is not followed: it may lead anywhere."""
+        """What the agent wrote to a file; empty if it is missing. A link is not followed: it may lead anywhere."""
         try:
             if "*" in name:
                 found = Path(self.paths.config).glob(name)

@@ -1,4 +1,4 @@
-"""Judgement of how a turn ended: every way in which an agent's success is none, in one place."""
+"""Judgement of how a turn ended, with every false success of agents in one place."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def items(event: Mapping[str, Any], key: str) -> list[JsonObject]:
 
 
 _MOST = 1e18
-"""A number above is none that an agent counts."""
+"""Numbers above are not counts."""
 
 
 def number(event: Mapping[str, Any], key: str) -> float | None:

@@ -173,9 +173,9 @@ class GeminiReader:
         self._text.clear()
 
     def _returned(self, event: JsonObject) -> None:
-        identity, told = text(event, "tool_id"), mapping(event, "error")
+        identity, error = text(event, "tool_id"), mapping(event, "error")
         failed = event.get("status") == "error"
-        kind, message = text(told, "type"), text(told, "message") or text(event, "output") or "the tool failed"
+        kind, message = text(error, "type"), text(error, "message") or text(event, "output") or "the tool failed"
         name = self._names.get(identity, "")
         if kind in _DENIALS and (kind != "tool_not_registered" or name in _BUILT_IN):
             self._recorder.denied(name, message, identity)
@@ -197,12 +197,12 @@ class GeminiReader:
         )
 
     def _failure(self, result: JsonObject) -> Failure | None:
-        told = mapping(result, "error")
-        if result.get("status") == "success" and not told:
+        error = mapping(result, "error")
+        if result.get("status") == "success" and not error:
             if self._names or "".join(self._text).strip():
                 return None
             return Failure(AGENT_STOPPED, "Gemini CLI reports success, and neither said nor did anything")
-        kind, message = text(told, "type"), text(told, "message") or "; ".join(self._errors)
+        kind, message = text(error, "type"), text(error, "message") or "; ".join(self._errors)
         if kind in _LIMITS:
             return Failure(LIMIT, f"Gemini CLI stopped at a limit: {message}")
         if kind == _CANCELLED:

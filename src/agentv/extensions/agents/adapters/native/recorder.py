@@ -209,7 +209,7 @@ class Recording:
 
     @property
     def tokens(self) -> TokenUsage | None:
-        """The sum of the usages; None: there are none."""
+        """The sum of the usages, or None."""
         return self._usage.tokens
 
     @property

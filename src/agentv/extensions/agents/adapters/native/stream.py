@@ -47,7 +47,7 @@ class Launch:
         stdin: what it reads.
         report: file relative to `Directories.config` that the program writes beside its stdout: JSON lines, or one
             JSON document. Its events are read after those of stdout, when the program has ended. With `*` it is the
-            newest file that matches, which stays where it is. Empty: there is none.
+            newest file that matches, which stays where it is. May be empty.
         discarded: how lines begin that only repeat others: neither read nor kept, however many there are.
     """
 

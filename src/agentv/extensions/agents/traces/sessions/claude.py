@@ -38,7 +38,7 @@ _DENIED = (
 
 
 def read_claude(session: SessionFile) -> Trace | Failure:
-    """The trace of a session; a Failure where the file is none."""
+    """The trace of a session; a Failure if the file is not a session."""
     problems = Problems()
     recorder = SessionRecorder("claude", problems)
     reader = _ClaudeReader(recorder)
@@ -161,8 +161,8 @@ class _ClaudeReader:
     def _result(self, row: JsonObject, block: JsonObject) -> None:
         identity = string(block.get("tool_use_id"))
         text = _REMINDER.sub("", text_of(block.get("content"))).rstrip()
-        told = mapping(row.get("toolUseResult"))
-        if agent := string(told.get("agentId")):
+        result = mapping(row.get("toolUseResult"))
+        if agent := string(result.get("agentId")):
             self._calls_by_agent[agent] = identity
         if block.get("is_error") is not True:
             self._recorder.result(identity, text)

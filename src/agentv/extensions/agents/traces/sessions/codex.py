@@ -29,7 +29,7 @@ _ITEMS = {"CommandExecution": "command_execution", "FileChange": "file_change"}
 
 
 def read_codex(session: SessionFile) -> Trace | Failure:
-    """The trace of a session; a Failure where the file is none."""
+    """The trace of a session; a Failure if the file is not a session."""
     problems = Problems()
     recorder = SessionRecorder("codex", problems)
     rows = [mapping(record) for _, record in records_of(session.data, problems)]

@@ -14,7 +14,7 @@ _DENIED = frozenset({"denied", "rejected", "permission_denied"})
 
 
 def read_copilot(session: SessionFile) -> Trace | Failure:
-    """The trace of a session; a Failure where the file is none."""
+    """The trace of a session; a Failure if the file is not a session."""
     problems = Problems()
     recorder = SessionRecorder("copilot", problems)
     reader = _CopilotReader(recorder)

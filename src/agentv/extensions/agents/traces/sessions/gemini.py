@@ -24,7 +24,7 @@ _DENIED = ("did not allow", "denied by policy", "rejected by user")
 
 
 def read_gemini(session: SessionFile) -> Trace | Failure:
-    """The trace of a session; a Failure where the file is none."""
+    """The trace of a session; a Failure if the file is not a session."""
     problems = Problems()
     recorder = SessionRecorder("gemini", problems)
     reader = _GeminiReader(recorder)
@@ -41,7 +41,7 @@ def read_gemini(session: SessionFile) -> Trace | Failure:
 
 
 def _messages(data: bytes, problems: Problems) -> tuple[JsonObject, list[JsonObject]]:
-    """What is said of the session, and its messages as they stand at its end."""
+    """The facts about the session, and its messages at the end."""
     about: dict[str, Any] = {}
     messages: dict[str, JsonObject] = {}
 

@@ -23,7 +23,7 @@ _ENDS = frozenset({"error", "aborted"})
 
 
 def read_pi(session: SessionFile) -> Trace | Failure:
-    """The trace of a session; a Failure where the file is none."""
+    """The trace of a session; a Failure if the file is not a session."""
     problems = Problems()
     recorder = SessionRecorder("pi", problems)
     rows = [mapping(record) for _, record in records_of(session.data, problems)]

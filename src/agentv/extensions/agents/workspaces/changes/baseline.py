@@ -94,7 +94,7 @@ class Baselines:
         return changes_of(names.stdout, patch.stdout, now)
 
     async def text(self, commit: str, path: bytes) -> str:
-        """The text of a file in a commit; empty where there is none."""
+        """The text of a file in a commit; empty if it is missing."""
         shown = await self._git("cat-file", "blob", f"{commit}:{os.fsdecode(path)}")
         return "" if isinstance(shown, Failure) else shown.stdout.decode(errors="replace")
 

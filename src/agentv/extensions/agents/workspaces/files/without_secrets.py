@@ -62,7 +62,7 @@ def _without_secrets(path: Path, name: str, redactor: Redactor) -> str:
     new = path.with_name(f".{os.getpid()}.clean")
     new.write_bytes(clean)
     new.chmod(path.stat().st_mode & 0o777)
-    new.replace(path)  # another link to the same file is none of ours
+    new.replace(path)  # other hard links keep the old file
     return f"secrets replaced by {REDACTED}"
 
 

@@ -116,7 +116,7 @@ class Docker:
 
 
 async def build_image(program: str, recipe: DockerImage) -> str | Failure:
-    """The image that a suite asks for, built where it says how; why there is none."""
+    """The image that a suite asks for, built if it says how, or a Failure."""
     if not recipe.context:
         return recipe.image or Failure("sandbox-unavailable", "`sandbox: docker` needs an image, or a context to build")
     tag = ("--tag", recipe.image) if recipe.image else ()

@@ -54,7 +54,7 @@ def _front(arguments: Sequence[str]) -> None:
     run, hidden_variable, *rest = arguments
     signal.pthread_sigmask(signal.SIG_BLOCK, _HANDLED)
     _prctl(_SET_DEATH_SIGNAL, signal.SIGKILL)
-    if not _is_alive(int(run)):  # it was killed before this could be told
+    if not _is_alive(int(run)):  # it was killed before the death signal was set
         return
     guard = os.fork()
     if not guard:
