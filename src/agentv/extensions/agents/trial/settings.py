@@ -46,7 +46,7 @@ def with_facts(spec: WorkspaceSpec, trial: Trial) -> WorkspaceSpec:
         "case_metadata": case.metadata,
     }
 
-    def with_facts(commands: Iterable[WorkspaceCommand]) -> tuple[WorkspaceCommand, ...]:
+    def on_stdin(commands: Iterable[WorkspaceCommand]) -> tuple[WorkspaceCommand, ...]:
         return tuple(
             replace(one, stdin=json.dumps({**json.loads(one.stdin), **facts}, default=str)) if one.stdin else one
             for one in commands
@@ -54,5 +54,5 @@ def with_facts(spec: WorkspaceSpec, trial: Trial) -> WorkspaceSpec:
 
     return replace(
         spec,
-        hooks=Hooks(hooks.before_all, with_facts(hooks.before_each), with_facts(hooks.after_each), hooks.after_all),
+        hooks=Hooks(hooks.before_all, on_stdin(hooks.before_each), on_stdin(hooks.after_each), hooks.after_all),
     )
