@@ -137,6 +137,12 @@ def _followed(prepared: Prepared, options: ProgressOptions, opened: Opened) -> i
         click.echo(exams.text(color=color), err=True, color=color)
     if outcome.exports and not quiet:
         click.echo(f"exports: {', '.join(map(one_line, outcome.exports))}", err=True)
+    _say_how_to_go_on(outcome, view, prepared, here, quiet=quiet)
+    return outcome.status
+
+
+def _say_how_to_go_on(outcome: Outcome, view: RunView, prepared: Prepared, here: str, *, quiet: bool) -> None:
+    """The command that resumes an unfinished run; after a whole one, the command that shows its answers."""
     if outcome.interrupted and not outcome.summary.trials.skipped:
         click.echo("interrupted after every trial had finished", err=True)
     elif outcome.interrupted:
@@ -146,7 +152,6 @@ def _followed(prepared: Prepared, options: ProgressOptions, opened: Opened) -> i
         click.echo(f"finished trials are saved. Resume with a {other}:\n  {resuming(outcome, sys.argv)}", err=True)
     elif for_people() and not quiet and view.done and prepared.settings.watched is None:
         _name_view(outcome, here)
-    return outcome.status
 
 
 def _name_view(outcome: Outcome, here: str) -> None:
