@@ -203,8 +203,13 @@ def _key(key: str, item: Node, node: MapNode, ours: str, source: Source) -> dict
     """What one key of an assertion becomes."""
     if key in ASSERTION_KEYS:
         return {ASSERTION_KEYS[key]: item}
+    if key == "threshold" and ours in OWN_THRESHOLD | CODE:
+        return {key: item}
+    if key == "threshold" and ours in GRADED:
+        return {"min_score": item}
     if key == "threshold":
-        return {"threshold" if ours in OWN_THRESHOLD | CODE else "min_score": item}
+        source.note(node.keys[key], f"'threshold' is omitted: promptfoo does not read it for '{ours}'")
+        return {}
     convert = _SPECIAL.get(key)
     if convert is not None:
         return convert(item, ours, source)

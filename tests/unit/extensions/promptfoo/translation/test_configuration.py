@@ -788,6 +788,14 @@ def test_what_promptfoo_does_not_read_is_left_out(tmp_path: Path) -> None:
     assert document["tests"] == [{"id": "test-1", "input": "a", "assert": [{"type": "contains", "value": "a"}]}]
 
 
+def test_a_threshold_of_a_type_that_has_none_is_left_out(tmp_path: Path) -> None:
+    text = f"prompts: a\n{HEAD}tests: [{{assert: [{{type: contains, value: z, threshold: 0}}]}}]\n"
+    document, told = converted(text, tmp_path)
+    assert told == ["'threshold' is omitted: promptfoo does not read it for 'contains'"]
+    assert document["tests"][0]["assert"] == [{"type": "contains", "value": "z"}]
+    assert evaluate(str(tmp_path / "promptfooconfig.yaml")).status == ExitStatus.FAILED
+
+
 def test_a_type_that_counts_its_score_is_told_in_a_test_with_a_threshold(tmp_path: Path) -> None:
     check = "assert: [{type: rouge-n, value: a}]"
     _, told = converted(f"prompts: a\n{HEAD}tests: [{{{check}}}]\n", tmp_path)
