@@ -1,26 +1,200 @@
-"""Exports of a run to files: allowed paths, and writing (SPEC section 13)."""
+"""Exports of a run: the formats, the data that each is made from, and writing them to files (SPEC section 13)."""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from agentv.app.export_formats import (
-    EXPORTS,
-    Choice,
-    Exported,
-    Renderer,
-    everything,
-    known_suffixes,
-    renderer_of,
-)
 from agentv.app.results.stored import StoredRun
 from agentv.authoring.source.files import is_directory
 from agentv.errors import StoreError, UsageError
-from agentv.registry.extensions import EXPORT_FORMATS, HOW_TO_GET, lacking
+from agentv.model.run.labelled.labels import Ratings
+from agentv.model.run.summary import Summary
+from agentv.model.run.trial import TrialResult
+from agentv.model.values.values import objects_in
+from agentv.registry.extensions import EXPORT_FORMATS, HOW_TO_GET, known, lacking, loaded, registered
 from agentv.store.files.directory import HISTORY, INDEX, JOURNAL, REJECTED, RUN, SUMMARY
 from agentv.store.files.whole_file import check_place, write_whole
+
+if TYPE_CHECKING:
+    from agentv.registry.types import ReportFormat
+
+Choice = Callable[[TrialResult], bool]
+"""Whether a trial is in an export."""
+
+
+def everything(_: TrialResult) -> bool:
+    """The choice of who chooses nothing. Where it is given, rows need not be looked into."""
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """Data of an export: a run, its selected trials, and the run that it is compared with."""
+
+    run: StoredRun
+    chosen: Choice = everything
+    against: StoredRun | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether the export includes all trials."""
+        return self.chosen is everything and self.run.places is None
+
+    def results(self) -> Iterator[TrialResult]:
+        """The chosen trials, in the order of the eval files."""
+        return (one for one in self.run.results() if self.chosen(one))
+
+    def totals(self) -> Summary:
+        """The totals of the whole run, of which the chosen trials are a part."""
+        from agentv.app.labelled_runs import labelled_runs
+        from agentv.app.results.totals import compared_totals_of
+
+        return labelled_runs().with_rates(compared_totals_of(self.run.path, self.run.record), self.run)
+
+    def rows(self) -> Iterator[str]:
+        """The rows of the chosen trials as they lie on disk, so that keys which only others know stay in them."""
+        from agentv.store.files.lines import lines_at, read_lines
+        from agentv.store.rows.current import replaced_lines
+        from agentv.store.rows.results import read_results
+
+        if self.run.places is not None:
+            yield from _checked(self.run, lines_at(self.run.index, self.run.places))
+            return
+        replaced = replaced_lines(self.run.index)
+        lines = ((number, line) for number, line in read_lines(self.run.index) if number not in replaced)
+        if self.whole:
+            yield from _checked(self.run, lines)
+            return
+        for (_, line), result in zip(lines, read_results(self.run.index, self.run.root, replaced), strict=False):
+            if self.chosen(result):
+                yield _text(line)
+
+
+def _checked(run: StoredRun, lines: Iterable[tuple[int, bytes]]) -> Iterator[str]:
+    from agentv.store.rows.reading import is_torn, key_of_row, not_a_row
+
+    for number, line in lines:
+        if key_of_row(line) is not None:
+            yield _text(line)
+        elif not is_torn(line):
+            raise not_a_row(run.index, number, ValueError("it has no key"))
+
+
+def _text(line: bytes) -> str:
+    return line.decode("utf-8", "replace").rstrip("\r\n")
+
+
+Renderer = Callable[[Exported], Iterator[str]]
+"""A run to the text of a file, piece by piece."""
+
+
+def _jsonl(exported: Exported) -> Iterator[str]:
+    return (f"{row}\n" for row in exported.rows())
+
+
+def _json(exported: Exported) -> Iterator[str]:
+    from agentv.reports.export.json_report import render_document
+
+    ratings = [one.as_rating() for given in _ratings(exported.run).values() for one in given]
+    return render_document(exported.run.record, exported.totals().as_json(), exported.rows(), ratings)
+
+
+def _csv(exported: Exported) -> Iterator[str]:
+    from agentv.reports.export.csv_rows import render_csv
+    from agentv.store.rows.ordering import variable_names
+
+    run = replace(exported.run, places=exported.run.ordered_places())
+    names = variable_names(run.index, run.places or ())
+    return render_csv(replace(exported, run=run).results(), names, root=run.root, ratings=_ratings(run))
+
+
+def _ratings(run: StoredRun) -> Ratings:
+    """What people think of the answers of a run."""
+    from agentv.app.labelled_runs import labelled_runs
+
+    return labelled_runs().ratings(run.path, run.project)
+
+
+def _junit(exported: Exported) -> Iterator[str]:
+    from agentv.reports.export.junit import JUnitRun, render_junit
+
+    run = exported.run
+    described = JUnitRun(run.run_id, run.root)
+    if exported.whole:
+        totals = exported.totals()
+        described = replace(described, summary=totals)
+        if totals.trials.skipped:
+            described = replace(
+                described, not_run=totals.trials.skipped, why=_reasons_not_run(run, totals), suite=_only_suite(run)
+            )
+    return render_junit(exported.results(), described)
+
+
+def _reasons_not_run(run: StoredRun, totals: Summary) -> str:
+    """Why trials of a run have no row."""
+    if run.summary is None:
+        return "the run was killed before they ran, or is still being written"
+    if totals.budget is not None and totals.budget.used_up:
+        return "the budget of the run was used up before they ran"
+    return "the run ended before they ran, or a case that they depend on did not pass"
+
+
+def _only_suite(run: StoredRun) -> tuple[str, str] | None:
+    """The name and the absolute path of the suite of a run that has no other: what has no row is of it."""
+    suites = objects_in(run.record.get("suites"))
+    if len(suites) != 1:
+        return None
+    name, path = suites[0].get("name"), suites[0].get("path")
+    if not isinstance(name, str) or not isinstance(path, str):
+        return None
+    return name, str(Path(run.root, path)) if path else ""
+
+
+def _markdown(exported: Exported) -> Iterator[str]:
+    from agentv.reports.export.markdown import render_markdown
+    from agentv.reports.run.rerun import RerunOptions
+    from agentv.reports.run.view import RunView
+    from agentv.reports.text.paths import shown_from
+
+    run = exported.run
+    view = RunView(
+        0, rerun=RerunOptions.of(run.record, here=run.root, root=run.root, directory=str(run.path.absolute()))
+    )
+    for result in exported.results():
+        view.add(result)
+    yield render_markdown(view, exported.totals(), here=run.root, results=shown_from(str(run.path), run.root))
+
+
+def _of_plugin(report: ReportFormat, exported: Exported) -> Iterator[str]:
+    from agentv.app.plugins.reports import render_report
+    from agentv.registry.types import RunData
+
+    rows = (json.loads(row) for row in exported.rows())
+    return render_report(report, RunData(exported.run.run_id, exported.run.record, exported.totals().as_json(), rows))
+
+
+EXPORTS: Mapping[str, Renderer] = {
+    ".jsonl": _jsonl,
+    ".json": _json,
+    ".csv": _csv,
+    ".xml": _junit,
+    ".md": _markdown,
+}
+"""By the suffix of the file, in small letters. Extensions and plugins have further ones."""
+
+
+def known_suffixes() -> list[str]:
+    """Every suffix that a run can be exported to, by extensions that are not here too. Imports no plugin."""
+    from agentv.app.plugins.reports import report_suffixes
+
+    return [*EXPORTS, *known(EXPORT_FORMATS), *report_suffixes()]
+
 
 _OWN = frozenset({RUN, INDEX, JOURNAL, SUMMARY, HISTORY, REJECTED})
 """What a run keeps in its directory: an export must not take the place of it."""
@@ -57,15 +231,6 @@ def write_as(suffix: str, exported: Exported, path: Path) -> None:
     """
     check_export(path, exported.run.path, suffix=suffix)
     write_whole(path, rendered(suffix, exported))
-
-
-def export_text(run: StoredRun, suffix: str, chosen: Choice = everything) -> Iterator[str]:
-    """The content that `write_export` writes, in pieces.
-
-    Raises:
-        UsageError, StoreError: as `rendered`.
-    """
-    return rendered(suffix, Exported(run, chosen))
 
 
 def rendered(suffix: str, exported: Exported) -> Iterator[str]:
@@ -136,9 +301,22 @@ def check_export(path: Path, run: Path | None, *, suffix: str | None = None) -> 
 
 
 def _renderer(suffix: str, path: Path | str = "it") -> Renderer:
-    found = renderer_of(suffix)
+    """The renderer for a suffix, built in, of an extension or of a plugin.
+
+    Raises:
+        UsageError: there is none, or its plugin is broken.
+    """
+    found = EXPORTS.get(suffix.lower())
     if found is not None:
         return found
+    if suffix.lower() in registered(EXPORT_FORMATS):
+        of_extension: Renderer = loaded(EXPORT_FORMATS, suffix.lower())
+        return of_extension
+    from agentv.app.plugins.reports import report_format  # only an unknown suffix needs plugins
+
+    report = report_format(suffix) if len(suffix) > 1 else None
+    if report is not None:
+        return partial(_of_plugin, report)
     if needs := lacking(EXPORT_FORMATS, suffix.lower()):
         raise UsageError(f"cannot export to {path}: '{suffix}' {needs}", HOW_TO_GET)
     raise UsageError(f"cannot export to {path}: unknown suffix", f"known are {', '.join(known_suffixes())}")

@@ -198,6 +198,18 @@ class Selection:
             raise UsageError(what, "add --seed S")
 
 
+def shard_of(text: str) -> tuple[int, int]:
+    """The numbers of the shard `I/N`.
+
+    Raises:
+        UsageError: the text does not have this form.
+    """
+    index, slash, of = text.partition("/")
+    if not slash or not (index.isdecimal() and of.isdecimal()) or not 1 <= int(index) <= int(of):
+        raise UsageError(f"--shard takes I/N, with I from 1 to N, found '{text}'", "for example: --shard 1/4")
+    return int(index), int(of)
+
+
 def _names_of(case: Case) -> tuple[str, ...]:
     return (case.id, case.id.removesuffix(case.id_suffix)) if case.id_suffix else (case.id,)
 

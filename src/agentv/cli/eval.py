@@ -196,7 +196,7 @@ def _check_suffix(directory: str) -> None:
     suffix = Path(directory).suffix.lower()
     if len(suffix) < len(".xml") or directory.endswith("/") or Path(directory).is_dir():  # `out.d` is no slip
         return
-    from agentv.app.export_formats import known_suffixes
+    from agentv.app.exports import known_suffixes
     from agentv.authoring.source.nearest import nearest
 
     known_ones = known_suffixes()

@@ -9,8 +9,15 @@ from pathlib import Path
 import junitparser
 import pytest
 
-from agentv.app.export_formats import Exported, known_suffixes
-from agentv.app.exports import check_exports, export_text, write_as, write_export, write_exports
+from agentv.app.exports import (
+    Exported,
+    check_exports,
+    known_suffixes,
+    rendered,
+    write_as,
+    write_export,
+    write_exports,
+)
 from agentv.app.results.stored import open_run
 from agentv.cli.eval import outs_of
 from agentv.errors import StoreError, UsageError
@@ -40,7 +47,7 @@ def passed(result):
 
 
 def text(run, suffix, **chosen):
-    return "".join(export_text(run, suffix, **chosen))
+    return "".join(rendered(suffix, Exported(run, **chosen)))
 
 
 def test_rows_are_as_they_lie_on_disk(run):
@@ -84,7 +91,7 @@ def test_a_page_is_of_trials(run):
     assert "anna" in page
     assert "hello anna" not in text(run, ".html", chosen=passed)
     with pytest.raises(UsageError, match="nothing to report"):
-        export_text(run, ".html", lambda _: False)
+        text(run, ".html", chosen=lambda _: False)
 
 
 def test_trials_without_a_row_are_told_as_not_run(run):

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agentv.app.planning.sampling import check_prompts, sample_of, seeded, shard_of
 from agentv.app.planning.workspaces import (
     check_workspaces,
     existing_directory,
@@ -20,11 +19,12 @@ from agentv.app.planning.workspaces import (
 from agentv.app.registries import registries
 from agentv.app.results.finding import find_run
 from agentv.app.results.place import RESULTS, place_holding, place_of
-from agentv.app.settings import LOCAL, EvalSettings
+from agentv.app.settings import LOCAL, EvalSettings, shard_of
 from agentv.authoring.dialects.dialect import Dialect
 from agentv.authoring.loading.load import LoadRequest, load
 from agentv.authoring.source.files import repository_root
 from agentv.engine.plan import Plan, PlanSettings, compares, everyone
+from agentv.engine.sample import draw
 from agentv.errors import Diagnostic, LoadError, UsageError
 from agentv.model.run.verdict import ZERO_HINT, excludes_nothing
 from agentv.model.secrets.secret_forms import SHORTEST
@@ -33,6 +33,9 @@ from agentv.model.values.formatting import plural
 
 if TYPE_CHECKING:
     from agentv.engine.draws import Draws
+
+_PROMPTS_SHOWN = 20
+"""Prompts that a hint names."""
 
 ADDED_SHOWN = 10
 """Cases that run because others need them, and that are named."""
@@ -80,7 +83,7 @@ def prepare(settings: EvalSettings) -> Prepared:
     if settings.resume_run is not None:
         return _within_limits(_resumed(settings, suites, diagnostics))
     if settings.against is not None:
-        from agentv.app.against.drawing import resolved
+        from agentv.app.against import resolved
 
         settings = resolved(settings, results_of(suites))
     settings = seeded(settings)
@@ -112,7 +115,7 @@ def _within_limits(prepared: Prepared) -> Prepared:
 
 def _plan(settings: EvalSettings, suites: tuple[Suite, ...]) -> Plan:
     check_workspaces(settings, suites)
-    check_prompts(settings, suites)
+    _check_prompts(settings, suites)
     check_gates(suites, ends_early=settings.until is not None or settings.against is not None)
     plan = Plan(suites, _plan_settings(settings, suites))
     if not plan.counts()[1]:
@@ -121,6 +124,29 @@ def _plan(settings: EvalSettings, suites: tuple[Suite, ...]) -> Plan:
     if patterns or tags:
         raise _nothing_chosen(EvalSettings(filter=patterns or None, tags=tags), suites)
     return plan if settings.shard is None else plan.sharded(*shard_of(settings.shard))
+
+
+def seeded(settings: EvalSettings) -> EvalSettings:
+    """The settings with a new seed if they need one and have none."""
+    if settings.seed is not None or (settings.sample is None and not settings.shuffle):
+        return settings
+    return replace(settings, seed=int.from_bytes(os.urandom(4)))
+
+
+def _check_prompts(settings: EvalSettings, suites: tuple[Suite, ...]) -> None:
+    """Refuse prompts that no suite has.
+
+    Raises:
+        UsageError: there is one.
+    """
+    known = [name for suite in suites for one, label in suite.prompts.items() for name in (one, label) if name]
+    for name in settings.prompts:
+        if name not in known:
+            from agentv.authoring.source.nearest import did_you_mean
+
+            listed = ", ".join(dict.fromkeys(known[:_PROMPTS_SHOWN]))
+            hint = did_you_mean(name, known) or (f"the prompts are {listed}" if known else "no suite has prompts")
+            raise UsageError(f"--prompt {name}: no suite has this prompt", hint)
 
 
 def _last_failed(settings: EvalSettings, suites: tuple[Suite, ...]) -> tuple[EvalSettings, tuple[str, ...]]:
@@ -145,7 +171,7 @@ def _resumed(settings: EvalSettings, suites: tuple[Suite, ...], diagnostics: tup
     added = () if watched else resume.added_suites(run, suites, root_of(suites), settings.paths)
     recorded = resume.recorded_settings(run)
     if settings.against is not None or recorded.get("against") is not None:
-        from agentv.app.against.drawing import check_terms
+        from agentv.app.against import check_terms
 
         check_terms(settings, recorded, run.name)
     cluster = settings.cluster
@@ -173,7 +199,7 @@ def _resumed(settings: EvalSettings, suites: tuple[Suite, ...], diagnostics: tup
 def _draws(settings: EvalSettings, plan: Plan) -> Draws | None:
     if settings.against is None:
         return None
-    from agentv.app.against.drawing import draws_of  # few runs are compared while they go on
+    from agentv.app.against import draws_of  # few runs are compared while they go on
 
     suites = tuple(plan.suites)
     return draws_of(settings, plan, root_of(suites), results_of(suites))
@@ -283,7 +309,9 @@ def _plan_settings(settings: EvalSettings, suites: tuple[Suite, ...]) -> PlanSet
         flagged_targets=bool(settings.asked_targets) or settings.given_target is not None,
         chosen=chosen,
         limit=settings.limit,
-        sample=sample_of(settings, suites, chosen, root=root_of(suites)),
+        sample=None
+        if settings.sample is None
+        else draw(suites, chosen, settings.sample, seed=settings.seed or 0, root=root_of(suites)),
         prompts=settings.prompts,
         variants=settings.variants,
         shuffle=settings.seed if settings.shuffle else None,

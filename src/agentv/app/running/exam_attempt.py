@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agentv.app.planning.sampling import shard_of
+from agentv.app.settings import shard_of
 from agentv.authoring.source.files import is_directory, repository_root, upwards
 from agentv.errors import StoreError
 from agentv.model.run.trial import Status, Trial

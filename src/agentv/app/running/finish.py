@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +12,6 @@ from msgspec import structs
 from agentv.app.labelled_runs import has_gate, labelled_runs
 from agentv.app.planning.preparation import caches, results_of, root_of
 from agentv.app.results.planned import planned_counts
-from agentv.app.running.budget import notes_on
 from agentv.app.running.drive import DrivenRun
 from agentv.app.running.exam_attempt import ExamAttempt, record_attempts, restored_logs, why_of_run
 from agentv.app.running.outcome import Outcome, changed_exports, cut_by, journal_damage, superseded_rows
@@ -19,12 +19,15 @@ from agentv.app.running.run_record import partial_of, with_agent_versions
 from agentv.app.running.start import StartedRun
 from agentv.model.run.budget import BudgetUse
 from agentv.model.run.summary import Summary
+from agentv.model.values.formatting import money, plural
+from agentv.reports.text.escaping import one_line
 from agentv.store.files.directory import INDEX, RUN, read_document
 from agentv.store.files.private_files import Mark, mark
 from agentv.store.journal.verification import stored_summary
 
 if TYPE_CHECKING:
     from agentv.app.results.stored import StoredRun
+    from agentv.engine.calls.budget_limiter import BudgetLimiter
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,7 @@ def finish(started: StartedRun, driven: DrivenRun) -> Outcome:
     if _labels_changed(started):
         notes = (*notes, "labels were changed during the run; its gates are decided by those from before")
     exports = _exported(started) if run.prepared.settings.exports else _Exports()
-    notes = (*notes, *notes_on(budget_limiter, summary), *((cassette,) if cassette and not failed else ()))
+    notes = (*notes, *_notes_on(budget_limiter, summary), *((cassette,) if cassette and not failed else ()))
     touched = (*touched, *journal.restore(), *changed_exports(exports.marks))
     return Outcome(
         run.directory.run_id,
@@ -112,7 +115,7 @@ def _summary(started: StartedRun, driven: DrivenRun, budget: BudgetUse | None) -
     )
     draws = run.prepared.draws
     if draws is not None:
-        from agentv.app.against.drawing import comparison_of
+        from agentv.app.against import comparison_of
 
         summary = structs.replace(summary, against=comparison_of(draws))
     cut = cut_by(finished, summary, draws)
@@ -175,3 +178,23 @@ def _exported(started: StartedRun) -> _Exports:
     run = started.open
     written, problems = write_exports(_stored(started), run.prepared.settings.exports)
     return _Exports({one: mark(Path(one)) for one in written}, problems)
+
+
+def _notes_on(budget_limiter: BudgetLimiter | None, summary: Summary) -> Iterator[str]:
+    """Notes about the budget: what was spent, what did not run, and calls that could not be counted."""
+    if budget_limiter is None:
+        return
+    use, parts = budget_limiter.use(), []
+    if use.usd is not None:
+        parts.append(f"{money(use.spent_usd)} of {money(use.usd)}")
+    if use.tokens is not None:
+        parts.append(f"{use.spent_tokens:,} of {use.tokens:,} tokens")
+    note = f"budget: {' and '.join(parts)} spent"
+    if use.used_up:
+        trials = summary.trials
+        run = f"{trials.total - trials.skipped:,} of {plural(trials.total, 'trial')} run"
+        note += f"; {run}, {trials.skipped:,} not run"
+    yield note
+    for name, what in budget_limiter.silent():
+        word = "what its calls cost" if what == "usd" else "how many tokens its calls use"
+        yield f"'{one_line(name)}' does not report {word}: the budget counts them as zero"

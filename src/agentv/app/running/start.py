@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 from agentv.app.labelled_runs import has_gate
 from agentv.app.planning.answer_sources import AnswerSources
-from agentv.app.planning.preparation import Prepared, root_of, workers_of
+from agentv.app.planning.preparation import Prepared, budget_of, root_of, workers_of
 from agentv.app.planning.resume import PreviousRun, previous_run
 from agentv.app.run_signature import SIGNATURE, signature_of
-from agentv.app.running.budget import budget_limiter_of
 from agentv.app.running.exam_attempt import logs_of
 from agentv.app.running.run_record import record_of
 from agentv.app.wiring import Connections, WorkspaceSettings
@@ -32,7 +31,7 @@ from agentv.model.values.formatting import plural
 from agentv.model.values.values import EMPTY, JsonObject
 from agentv.registry.types import ProviderSettings
 from agentv.reports.text.escaping import one_line
-from agentv.store.files.directory import INDEX, KEPT_WORKSPACES, RunDirectory
+from agentv.store.files.directory import INDEX, JOURNAL, KEPT_WORKSPACES, RunDirectory
 from agentv.store.journal.journal import Journal
 from agentv.store.rows.reading import read_rows
 from agentv.store.totals.summary import RunCounts, take_summary
@@ -89,8 +88,27 @@ def opened_run(prepared: Prepared, directory: RunDirectory, sources: AnswerSourc
     """
     resumes = prepared.settings.resume_run is not None
     previous = previous_run(directory.path) if resumes else PreviousRun()
-    budget_limiter = budget_limiter_of(prepared, directory.path)
+    budget_limiter = _budget_limiter_of(prepared, directory.path)
     return OpenRun(prepared, directory, sources, sink, previous, RunTotals(prepared), budget_limiter)
+
+
+def _budget_limiter_of(prepared: Prepared, run: Path) -> BudgetLimiter | None:
+    """The budget of a run, less what its earlier processes spent; None if there is no budget.
+
+    Raises:
+        StoreError: the journal of the run that is resumed cannot be read.
+    """
+    usd, tokens = budget_of(prepared)
+    if usd is None and tokens is None:
+        return None
+    from agentv.engine.calls.budget import Budget
+    from agentv.engine.calls.budget_limiter import BudgetLimiter
+    from agentv.store.journal.spent import spent_in
+
+    if prepared.settings.resume_run is None:
+        return BudgetLimiter(Budget(usd, tokens))
+    before = spent_in(run / JOURNAL)
+    return BudgetLimiter(Budget(usd, tokens, before.total), before.largest)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from agentv.cli.completion.values import runs
 from agentv.errors import ExitStatus, UsageError
 
 if TYPE_CHECKING:
-    from agentv.app.export_formats import Exported
+    from agentv.app.exports import Exported
 
 _SUFFIXES = {"html": ".html", "md": ".md", "junit": ".xml"}
 """Option → the format that it asks for."""
@@ -29,8 +29,7 @@ def command(run: str, against: str | None, *, partial: bool, **files: str | None
 
     Use - as FILE to write to stdout.
     """
-    from agentv.app.export_formats import Exported
-    from agentv.app.exports import write_as
+    from agentv.app.exports import Exported, write_as
     from agentv.app.results.stored import open_run
     from agentv.reports.text.escaping import one_line
 

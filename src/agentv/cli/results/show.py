@@ -65,9 +65,9 @@ def command(
     wanted = limit if limit is not None or as_json else SHOWN
     picked = chosen_of(found, selection_of(chosen), wanted, failures_first=not as_json)
     if as_json:
-        from agentv.app.exports import export_text
+        from agentv.app.exports import Exported, rendered
 
-        for piece in export_text(picked.run, ".json"):
+        for piece in rendered(".json", Exported(picked.run)):
             click.echo(piece, nl=False)
         return ExitStatus.PASSED
     from agentv.cli.printing import width_and_color
@@ -87,7 +87,7 @@ def _show_matrix(
     run: StoredRun, selection: Selection, limit: int | None, *, answers: bool, different: bool, full: bool
 ) -> None:
     from agentv.app.labelled_runs import shown_run
-    from agentv.app.results.side_by_side import side_by_side
+    from agentv.app.results.selecting import side_by_side
     from agentv.cli.printing import width_and_color
     from agentv.reports.commands.answer_grid import render_grid
     from agentv.reports.commands.side_by_side import render_case, render_rest

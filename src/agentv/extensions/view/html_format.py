@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from agentv.app.export_formats import Exported
+from agentv.app.exports import Exported
 from agentv.errors import UsageError
 from agentv.extensions.view.pages import HtmlReport, render
 from agentv.extensions.view.pages.work import shown_work

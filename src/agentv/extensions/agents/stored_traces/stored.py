@@ -39,7 +39,7 @@ class TracedTrial:
 
 def traced_trials(run: StoredRun) -> Iterator[TracedTrial]:
     """The trials of a run with their traces, in the order in which they ended."""
-    from agentv.app.export_formats import Exported
+    from agentv.app.exports import Exported
 
     for line in Exported(run).rows():
         row = json.loads(line)
@@ -58,7 +58,7 @@ def trials_of_case(run: StoredRun, case: str, chosen: Mapping[str, str | int | N
     Raises:
         UsageError: the run has no such case, or none of its trials is chosen.
     """
-    from agentv.app.export_formats import Exported
+    from agentv.app.exports import Exported
 
     rows: list[Mapping[str, Any]] = []
     names: dict[str, None] = {}

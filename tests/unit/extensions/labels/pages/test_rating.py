@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from agentv.app.exports import export_text
+from agentv.app.exports import Exported, rendered
 from agentv.app.results.stored import open_run
 from agentv.extensions.labels.labelling import LabelFiles
 from agentv.extensions.labels.of_runs import labels_of_suites
@@ -101,7 +101,7 @@ def test_only_ratings_of_answers_in_the_run_are_shown_counted_and_exported(root)
             assert [one["case"] for one in found] == shown
             rows = client.get(f"/api/runs/{run}/grid?show=rated").json()["rows"]
             assert [row["id"] for row in rows] == shown
-            text = "".join(export_text(open_run(root / ".agentv" / "results" / run, action="export"), ".json"))
+            text = "".join(rendered(".json", Exported(open_run(root / ".agentv" / "results" / run, action="export"))))
             assert ('"ratings"' in text) is bool(shown)
 
 
@@ -126,14 +126,14 @@ def test_rated_rows_are_of_the_suite_that_was_rated(root):
 
 def test_exports_have_ratings(root):
     run = open_run(root / ".agentv" / "results" / RUN, action="export")
-    assert "thumbs_up" not in "".join(export_text(run, ".csv"))
-    assert '"ratings"' not in "".join(export_text(run, ".json"))
+    assert "thumbs_up" not in "".join(rendered(".csv", Exported(run)))
+    assert '"ratings"' not in "".join(rendered(".json", Exported(run)))
     with viewed(root, ADA) as client:
         rate(client, thumb="up", comment="=fine")
-    lines = {one["test_id"]: one for one in csv.DictReader("".join(export_text(run, ".csv")).splitlines())}
+    lines = {one["test_id"]: one for one in csv.DictReader("".join(rendered(".csv", Exported(run))).splitlines())}
     assert [lines["lamp"][name] for name in ("thumbs_up", "thumbs_down", "comments")] == ["1", "0", "ada: =fine"]
     assert lines["bike"]["thumbs_up"] == "0"
-    (given,) = json.loads("".join(export_text(run, ".json")))["ratings"]
+    (given,) = json.loads("".join(rendered(".json", Exported(run))))["ratings"]
     assert (given["test_id"], given["thumb"], given["comment"], given["by"]) == ("lamp", "up", "=fine", "ada")
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from agentv.app.power.power import PlanRequest, plan
+from agentv.app.power import PlanRequest, plan
 from agentv.errors import UsageError
 from agentv.sdk import evaluate
 from doubles.stored_runs import write_rows

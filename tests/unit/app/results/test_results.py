@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from agentv.app.results.listing import compared_run
-from agentv.app.results.side_by_side import side_by_side
+from agentv.app.results.selecting import side_by_side
 from agentv.app.results.stored import open_run
 from agentv.app.results.totals import compared_totals_of
 from agentv.errors import UsageError

@@ -1,1 +1,0 @@
-"""Runs that end when their comparison with an earlier run is decided: `--against RUN --until decided`."""
