@@ -1,15 +1,17 @@
-"""What a rendering may come to: errors, the environment, and limits on its size and time (SPEC section 6)."""
+"""What a rendering may come to: plain data or text, within limits on its size and time (SPEC section 6)."""
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from time import monotonic, thread_time
 from types import FrameType
 from typing import Any
 
-from agentv.model.values.formatting import plural
+from agentv.model.values.values import Json
+from agentv.templating.scope import Environment, RenderError
 
 LONGEST = 10_000_000
 """Characters that a rendering, or a value in it, may have."""
@@ -26,65 +28,6 @@ SECONDS = 2.0
 BITS = 13_000
 """Of the largest whole number that `**` and `*` may make: Python writes no longer ones, and seven signs can ask for
 one that takes minutes."""
-
-
-class RenderError(Exception):
-    """A text cannot be rendered.
-
-    Attributes:
-        code: `undefined-variable`, `unset-environment`, `untrusted-data` or `bad-template`.
-        name: the variable or environment variable in question, where it is one.
-        line: of the text, from 1, where its syntax is wrong and that is known.
-    """
-
-    def __init__(self, code: str, message: str, name: str | None = None, line: int | None = None) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-        self.name = name
-        self.line = line
-
-
-class MissingItemError(RenderError):
-    """A list is shorter than an expression supposes."""
-
-    def __init__(self, items: Sequence[object], index: int, name: str | None = None) -> None:
-        place, holder = (f"item {index}", "the list") if name is None else (f"{name}[{index}]", f"'{name}'")
-        message = f"there is no {place}: {holder} has {plural(len(items), 'item')}"
-        super().__init__("undefined-variable", message)
-        self.items = items
-        self.index = index
-
-    def of(self, names: Mapping[str, object]) -> MissingItemError:
-        """The same error with the name of the list, where it is a variable."""
-        name = next((name for name, value in names.items() if value is self.items), None)
-        return MissingItemError(self.items, self.index, name)
-
-
-class Environment(Mapping[str, str]):
-    """The environment, as `env`: a variable that is not set is its own kind of fault."""
-
-    def __init__(self, values: Mapping[str, str], *, closed: bool = False) -> None:
-        self._given = values
-        self._closed = closed
-
-    @property
-    def _values(self) -> Mapping[str, str]:
-        if self._closed:
-            raise RenderError("untrusted-data", "data must not read the environment")
-        return self._given
-
-    def __getitem__(self, name: str) -> str:
-        return self._values[name]
-
-    def __str__(self) -> str:
-        raise RenderError("bad-template", "the expression must be a value, found the whole environment")
-
-    def __iter__(self) -> Any:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
 
 
 @contextmanager
@@ -154,3 +97,43 @@ def refuse_operation(operator: str, left: Any, right: Any) -> None:
             size = max(size, len(many) * times) if operator == "*" else size + len(many)
     if size > (LONGEST if isinstance(left, str) or isinstance(right, str) else MOST):
         raise RenderError("bad-template", f"cannot render: the result of '{operator}' is too long")
+
+
+def plain(value: Any) -> Json:
+    """What an expression came to, as plain data to its innermost part."""
+    refuse_large(value)
+    return _plain(value)
+
+
+def _plain(value: Any) -> Json:
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, Mapping) and not isinstance(value, Environment):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    from jinja2 import Undefined  # which takes long
+    from jinja2.runtime import LoopContext
+
+    if isinstance(value, Undefined):
+        return str(value)  # one that must be defined says so
+    if isinstance(value, Iterable) and not isinstance(value, Environment | LoopContext | bytes):
+        return plain(list(value))  # such as a filter makes
+    raise no_value(value)
+
+
+def no_value(value: object) -> RenderError:
+    """The error of what has no text, such as a function."""
+    found = "the whole environment" if isinstance(value, Environment) else f"a {type(value).__name__}"
+    return RenderError("bad-template", f"the expression must be a value, found {found}")
+
+
+def shown(value: Any) -> str:
+    """A value as a placeholder shows it in a text: what is no text or number as JSON, since a prompt is not Python."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    if isinstance(value, str):
+        refuse_long(len(value))
+        return value
+    value = plain(value)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,265 +1,258 @@
-"""Templates by the rules of Nunjucks, as promptfoo renders them: JavaScript's values, conditions and filters.
+"""The language of Nunjucks, as promptfoo renders it: Jinja's syntax with JavaScript's values, operators and scopes.
 
-The syntax is Jinja's but for a few words; a template is parsed by Jinja, and its nodes get JavaScript's meaning.
-
-Source: nunjucks 3.2.4 (`compiler.js`, `filters.js`, `runtime.js`); the filter `load` is promptfoo's.
+Expressions are parsed as JavaScript reads what Nunjucks makes of them. What Nunjucks reads otherwise is an error.
+Source: nunjucks 3.2.4 (`parser.js`, `compiler.js`, `runtime.js`).
 """
 
 from __future__ import annotations
 
-import json
-import math
 import re
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
 
-if TYPE_CHECKING:
-    from jinja2 import Environment
-    from jinja2.nodes import Template
+from jinja2 import Environment, TemplateSyntaxError, Undefined, nodes
+from jinja2.lexer import TokenStream
+from jinja2.runtime import LoopContext
+from jinja2.sandbox import safe_range
+from jinja2.visitor import NodeTransformer
 
-_TEXTS = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
-_PART = re.compile(
-    rf"(?P<raw>\{{%-?\s*(?:raw|verbatim)\s*-?%\}}.*?\{{%-?\s*end(?:raw|verbatim)\s*-?%\}}|\{{#.*?#\}})"
-    rf"|\{{\{{(?:{_TEXTS}|.)*?\}}\}}|\{{%(?:{_TEXTS}|.)*?%\}}",
-    re.DOTALL,
+from agentv.templating import javascript
+from agentv.templating.jinja import AloneParser, call, functions
+from agentv.templating.scope import Environment as Variables
+
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_CARRIAGE = "\x1c"
+"""Stands for a carriage return while Jinja reads, which would make a line feed of it. It is white space too."""
+
+_LEVELS = (
+    ("eq", "ne"),
+    ("lt", "lteq", "gt", "gteq"),
+    ("add", "sub", "tilde"),
+    ("mul", "div", "mod", "floordiv"),
+    ("pow",),
 )
-_WORD = re.compile(rf"(?P<text>{_TEXTS})|===|!==|(?<=\{{%)(?P<mark>-?\s*)(?:elseif|else\s+if)\b", re.DOTALL)
+"""Operators, those that bind most tightly last."""
+
+_LOOP = ("index", "index0", "revindex", "revindex0", "first", "last", "length")
+
+_SCOPES, _VALUE = "_agentv_scopes", "_agentv_value"
+"""Variables: what is set outside of loops, the template's own scope and those of the loops around; what `set` sets."""
 
 
-def jinja_source(source: str) -> str:
-    """The template in Jinja's words: `===` and `elseif` outside of texts."""
-    return _PART.sub(lambda part: part[0] if part["raw"] else _WORD.sub(_respelled, part[0]), source)
+class NunjucksParser(AloneParser):
+    """Reads a template as it is written."""
+
+    def __init__(self, environment: Environment, source: str) -> None:
+        super().__init__(environment, "")
+        written = environment.lexer.tokeniter(source.replace("\r", _CARRIAGE), None)
+        tokens = environment.lexer.wrap(map(_respelled, written))
+        restored = (
+            one._replace(value=one.value.replace(_CARRIAGE, "\r")) if one.type in ("data", "string") else one
+            for one in tokens
+        )
+        self.stream = TokenStream(restored, None, None)
+
+    def parse_not(self) -> nodes.Expr:
+        """`not` is JavaScript's `!`, which is for the next value alone."""
+        if not self.stream.skip_if("name:not"):
+            return self.parse_compare()
+        again = self.stream.current.test("name:not")
+        node = self.parse_not() if again else self._tested(self._operations(len(_LEVELS) - 1))
+        if any(self.stream.current.type in level for level in _LEVELS):
+            self.fail("'not' is for the value next to it: put what it is for in parentheses")
+        return call("not", node)
+
+    def parse_compare(self) -> nodes.Expr:
+        """A comparison, and a test of it."""
+        return self._tested(self._operations(0))
+
+    def _operations(self, level: int) -> nodes.Expr:
+        if level == len(_LEVELS):
+            return self.parse_unary()
+        node, found = self._operations(level + 1), set()
+        while self.stream.current.type in _LEVELS[level]:
+            operator = next(self.stream).value + ("=" if self.stream.skip_if("assign") else "")  # of `===`
+            node = call(operator, node, self._operations(level + 1))
+            found.add(operator)
+        if "//" in found and len(found) > 1:
+            self.fail("put parentheses around the operation with '//'")
+        return node
+
+    def _tested(self, node: nodes.Expr) -> nodes.Expr:
+        while self.stream.current.test("name:is"):
+            node = self.parse_test(node)
+        negated = self.stream.current.test("name:not") and self.stream.look().test("name:in")
+        self.stream.skip(int(negated))
+        if self.stream.skip_if("name:in"):
+            node = call("in", node, self.parse_compare())
+        return call("not", node) if negated else node
+
+    def parse_filter_expr(self, node: nodes.Expr) -> nodes.Expr:
+        """A value and its filters, without tests."""
+        return self.parse_filter(node) or node
+
+    def parse_dict(self) -> nodes.Dict:
+        """An object, whose keys may be names."""
+        node = super().parse_dict()
+        for pair in node.items:
+            pair.key = nodes.Const(pair.key.name) if isinstance(pair.key, nodes.Name) else pair.key
+        return node
+
+    def parse_primary(self, with_namespace: bool = False) -> nodes.Expr:
+        """A name or literal of Nunjucks, which does not know all of Jinja's."""
+        token = self.stream.current
+        if token.test_any("name:True", "name:False", "name:None"):
+            self.fail(f"'{token.value}' is a name in Nunjucks: write '{token.value.lower()}'")
+        if token.type == "string" and self.stream.look().type == "string":
+            self.fail("there is no operator between two texts")
+        return super().parse_primary(with_namespace)
 
 
-def _respelled(found: re.Match[str]) -> str:
-    if found["text"] is not None:
-        return found[0]
-    return f"{found['mark']}elif" if found["mark"] is not None else found[0][:2]
+def _respelled(token: tuple[int, str, str]) -> tuple[int, str, str]:
+    line, kind, text = token
+    if kind == "string":  # `\d` is `d`
+        text = _ESCAPE.sub(lambda found: found[0] if found[1] in "\\'\"nrt" else found[1], text)
+    return line, kind, "elif" if (kind, text) == ("name", "elseif") else text
 
 
-def jinja_tree(tree: Template) -> Template:
-    """The nodes of a template with JavaScript's conditions, sums and loops."""
-    from jinja2 import nodes
-    from jinja2.visitor import NodeTransformer
+class _Meaning(NodeTransformer):
+    """Gives a tree JavaScript's conditions and loops, and what it sets beside loops the scopes of Nunjucks."""
 
-    def through(name: str, node: Any, *given: Any) -> nodes.Filter:
-        return nodes.Filter(node, name, list(given), [], None, None, lineno=node.lineno)
+    def __init__(self, tree: nodes.Template) -> None:
+        sets: Any = (nodes.Assign, nodes.AssignBlock)
+        macros: Any = (nodes.Macro, nodes.CallBlock)
+        loops = list(tree.find_all(nodes.For))
+        if tree.find(macros) and any(loop.find(sets) for loop in loops):
+            _refuse(tree, "a template with macros cannot set variables in loops")
+        targets = [one.target for one in tree.find_all(sets)] if loops and not tree.find(macros) else []
+        self.set = {one.name for one in targets if isinstance(one, nodes.Name)}
 
-    class Meaning(NodeTransformer):
-        def visit_For(self, node: nodes.For) -> nodes.Node:  # noqa: N802  # as Jinja calls it
-            self.generic_visit(node)
-            node.iter = through("js_pairs" if isinstance(node.target, nodes.Tuple) else "js_items", node.iter)
+    def _scoped(self, name: str, node: nodes.Expr, *given: nodes.Expr) -> nodes.Filter:
+        return call(name, node, nodes.Name(_SCOPES, "load"), *given)
+
+    def visit_Template(self, node: nodes.Template) -> nodes.Node:  # noqa: N802  # as Jinja calls it
+        self.generic_visit(node)
+        scopes = nodes.Assign(nodes.Name(_SCOPES, "store"), nodes.List([nodes.Dict([]), nodes.Dict([])]), lineno=1)
+        node.body[:0] = [scopes] if self.set else []
+        return node
+
+    def visit_Name(self, node: nodes.Name) -> nodes.Node:  # noqa: N802
+        if node.name not in self.set:
             return node
+        if node.ctx != "load":
+            _refuse(node, f"a loop sets '{node.name}', which is its variable")
+        return self._scoped("get", node, nodes.Const(node.name))
 
-        def visit_If(self, node: nodes.If | nodes.CondExpr) -> nodes.Node:  # noqa: N802
-            self.generic_visit(node)
-            node.test = through("js_true", node.test)
-            return node
+    def visit_Assign(self, node: nodes.Assign | nodes.AssignBlock) -> nodes.Node | list[nodes.Node]:  # noqa: N802
+        target = node.target
+        if isinstance(target, nodes.Tuple):
+            _refuse(node, "'set' can set one variable")
+        if not (isinstance(target, nodes.Name) and target.name in self.set):
+            return self.generic_visit(node)
+        node.target = nodes.Name(_VALUE, "store", lineno=node.lineno)
+        value = self._scoped("set", nodes.Name(_VALUE, "load", lineno=node.lineno), nodes.Const(target.name))
+        return [self.generic_visit(node), nodes.ExprStmt(value, lineno=node.lineno)]
 
-        visit_CondExpr = visit_If  # noqa: N815
+    visit_AssignBlock = visit_Assign  # noqa: N815
 
-        def visit_Not(self, node: nodes.Not) -> nodes.Node:  # noqa: N802
-            self.generic_visit(node)
-            node.node = through("js_true", node.node)
-            return node
+    def visit_For(self, node: nodes.For) -> nodes.Node | list[nodes.Node]:  # noqa: N802
+        if node.test or node.recursive:
+            _refuse(node, "a loop can have no condition and cannot be recursive")
+        self.generic_visit(node)
+        many = [nodes.Const(len(node.target.items))] if isinstance(node.target, nodes.Tuple) else []
+        node.iter = call("pairs" if many else "items", node.iter, *many)
+        steps = [self._scoped(name, nodes.Const(None, lineno=node.lineno)) for name in ("enter", "leave")]
+        enter, leave = (nodes.ExprStmt(step, lineno=node.lineno) for step in steps)
+        return [enter, node, leave] if self.set else node
 
-        def visit_And(self, node: nodes.And) -> nodes.Node:  # noqa: N802
-            self.generic_visit(node)
-            return nodes.CondExpr(through("js_true", node.left), node.right, node.left, lineno=node.lineno)
+    def visit_If(self, node: nodes.If | nodes.CondExpr) -> nodes.Node:  # noqa: N802
+        self.generic_visit(node)
+        node.test = call("condition", node.test)
+        if isinstance(node, nodes.CondExpr):
+            node.expr2 = node.expr2 or nodes.Const("")
+        return node
 
-        def visit_Or(self, node: nodes.Or) -> nodes.Node:  # noqa: N802
-            self.generic_visit(node)
-            return nodes.CondExpr(through("js_true", node.left), node.left, node.right, lineno=node.lineno)
+    visit_CondExpr = visit_If  # noqa: N815
 
-        def visit_Add(self, node: nodes.Add) -> nodes.Node:  # noqa: N802
-            self.generic_visit(node)
-            return through("js_sum", node.left, node.right)
+    def visit_And(self, node: nodes.And | nodes.Or) -> nodes.Node:  # noqa: N802
+        self.generic_visit(node)
+        node.left = call("condition", node.left)
+        return call("value", node)
 
-        def visit_Compare(self, node: nodes.Compare) -> nodes.Node:  # noqa: N802
-            self.generic_visit(node)
-            (first, *others) = node.ops
-            if others or first.op not in ("eq", "ne"):
-                return node
-            same = through("js_equal", node.expr, first.expr)
-            return same if first.op == "eq" else nodes.Not(same, lineno=node.lineno)
+    visit_Or = visit_And  # noqa: N815
 
-    return Meaning().visit(tree)  # type: ignore[no-any-return]  # what it is given
+    def visit_Tuple(self, node: nodes.Tuple) -> nodes.Node:  # noqa: N802
+        if node.ctx == "load":
+            _refuse(node, "there is no list without brackets")
+        return self.generic_visit(node)
+
+    def visit_Slice(self, node: nodes.Slice) -> nodes.Node:  # noqa: N802
+        _refuse(node, "there are no slices: use the method 'slice'")
+
+
+def with_meaning(tree: nodes.Template) -> nodes.Template:
+    """The tree of a template that Jinja runs as Nunjucks would."""
+    return _Meaning(tree).visit(tree)  # type: ignore[no-any-return]  # what it is given
+
+
+def _refuse(node: nodes.Node, message: str) -> NoReturn:
+    raise TemplateSyntaxError(message, node.lineno)
+
+
+@dataclass(frozen=True, slots=True)
+class _Condition:
+    """A value that Python takes for true if JavaScript does."""
+
+    value: Any
+
+    def __bool__(self) -> bool:
+        return javascript.true(self.value)
+
+
+def _scope(scopes: list[dict[str, Any]], name: str, other: dict[str, Any]) -> dict[str, Any]:
+    """The innermost scope in which a variable is defined; otherwise the other one."""
+    found = (one for one in scopes[:0:-1] if not isinstance(one.get(name, javascript.UNDEFINED), Undefined))
+    return next(found, other)
+
+
+def _set(value: Any, scopes: list[dict[str, Any]], name: str) -> None:
+    _scope(scopes, name, scopes[-1])[name] = value
+    if len(scopes) == 2:
+        scopes[0][name] = value
+
+
+_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    **javascript.OPERATORS,
+    "in": javascript.contains,
+    "items": javascript.items,
+    "pairs": javascript.pairs,
+    "not": lambda value: not javascript.true(value),
+    "condition": _Condition,
+    "value": lambda value: value.value if isinstance(value, _Condition) else value,
+    "get": lambda value, scopes, name: _scope(scopes, name, scopes[0]).get(name, value),
+    "set": _set,
+    "enter": lambda _, scopes: scopes.append({}),
+    "leave": lambda _, scopes: scopes.pop(),
+}
 
 
 def become_nunjucks(environment: Environment) -> None:
-    """Give an environment that has rendered nothing yet the values and filters of Nunjucks."""
-    environment.comment_start_string, environment.comment_end_string = "{#", "#}"
-    environment.finalize = shown
-    environment.filters |= _FILTERS
-    environment.globals["null"] = None
-    environment.policies["truncate.leeway"] = 0
+    """Give an environment that has rendered nothing yet the values, filters and tests of Nunjucks."""
+    environment.finalize = javascript.shown
+    environment.optimized = False  # Jinja writes constants into its code, which cannot be NaN
+    environment.filters = {**javascript.FILTERS, **functions(_FUNCTIONS)}
+    environment.tests = dict(javascript.TESTS)
+    environment.globals = {"null": None, "range": lambda *given: list(safe_range(*given))}
     inherited = environment.getattr
 
-    def member(owner: Any, name: str) -> Any:
-        kinds: Mapping[str, Callable[..., Any]] | None = _METHODS.get(type(owner))
-        if kinds is None:
+    def member(owner: Any, key: Any) -> Any:
+        name = javascript.text(key)
+        if isinstance(owner, LoopContext):
+            return getattr(owner, name) if name in _LOOP else javascript.UNDEFINED
+        if isinstance(owner, Variables | Undefined):
             return inherited(owner, name)
-        if isinstance(owner, dict):
-            return owner[name] if name in owner else environment.undefined(obj=owner, name=name)
-        if name == "length" and isinstance(owner, str | list):
-            return len(owner)
-        method = kinds.get(name)
-        return environment.undefined(obj=owner, name=name) if method is None else _bound(method, owner)
+        found = javascript.UNDEFINED if owner is None else javascript.member(owner, name)
+        return environment.undefined(obj=owner, name=name) if found is javascript.UNDEFINED else found
 
-    environment.getattr = member  # type: ignore[assignment, method-assign]  # of this one alone
-
-
-def _bound(method: Callable[..., Any], owner: Any) -> Callable[..., Any]:
-    return lambda *given: method(owner, *given)
-
-
-def shown(value: Any) -> Any:
-    """A value as JavaScript shows it in a text."""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float):
-        return _number(value)
-    if isinstance(value, list | tuple):
-        return ",".join(str(shown(one)) for one in value)
-    return "[object Object]" if isinstance(value, Mapping) else value
-
-
-def _number(value: float) -> str:
-    if math.isinf(value) or math.isnan(value):
-        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    return str(int(value)) if value.is_integer() and abs(value) < 10**21 else repr(value)
-
-
-def _is_undefined(value: Any) -> bool:
-    from jinja2 import Undefined
-
-    return isinstance(value, Undefined)
-
-
-def _true(value: Any) -> bool:
-    return not (value is None or value is False or value in ("", 0) or _is_undefined(value))
-
-
-def _equal(one: Any, other: Any) -> bool:
-    """`==` of JavaScript, which converts."""
-    none = [value is None or _is_undefined(value) for value in (one, other)]
-    if any(none):
-        return all(none)
-    if isinstance(one, bool | int | float) != isinstance(other, bool | int | float):
-        return _numeric(one) == _numeric(other)
-    if isinstance(one, str) != isinstance(other, str):
-        return str(shown(one)) == str(shown(other))
-    return bool(one == other)
-
-
-def _numeric(value: Any) -> float:
-    if isinstance(value, bool | int | float):
-        return float(value)
-    text = str(shown(value)).strip()
-    try:
-        return float(text) if text else 0.0
-    except ValueError:
-        return math.nan
-
-
-def _sum(one: Any, other: Any) -> Any:
-    numbers = [value for value in (one, other) if isinstance(value, int | float)]
-    return numbers[0] + numbers[1] if len(numbers) == 2 else f"{shown(one)}{shown(other)}"
-
-
-def _items(value: Any) -> Iterable[Any]:
-    return value if isinstance(value, list | tuple | str | range) or hasattr(value, "__next__") else []
-
-
-def _pairs(value: Any) -> Iterable[Any]:
-    return list(value.items()) if isinstance(value, Mapping) else _items(value)
-
-
-def _dump(value: Any, indent: Any = None) -> str:
-    separators = (",", ":") if not indent else (",", ": ")
-    return json.dumps(_plain(value), ensure_ascii=False, separators=separators, indent=indent or None)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _joined(values: Any, between: str = "", attribute: str | None = None) -> str:
-    found = [one.get(attribute) if isinstance(one, Mapping) else None for one in values] if attribute else values
-    return between.join(str(shown(one)) for one in _items(found))
-
-
-def _rounded(value: Any, digits: int = 0, method: str = "common") -> float:
-    scaled = _numeric(value) * 10**digits
-    whole = math.ceil(scaled) if method == "ceil" else math.floor(scaled if method == "floor" else scaled + 0.5)
-    return float(whole / 10**digits)
-
-
-def _length(value: Any) -> int:
-    return len(value) if isinstance(value, str | list | tuple | Mapping) else 0
-
-
-def _itself(value: Any) -> Any:
-    return value
-
-
-_FILTERS: Mapping[str, Callable[..., Any]] = {
-    "js_true": _true,
-    "js_equal": _equal,
-    "js_sum": _sum,
-    "js_items": _items,
-    "js_pairs": _pairs,
-    "dump": _dump,
-    "load": json.loads,
-    "nl2br": lambda text: re.sub(r"\r\n|\n", "<br />\n", str(shown(text))),
-    "join": _joined,
-    "round": _rounded,
-    "length": _length,
-    "safe": _itself,
-    "string": lambda value: str(shown(value)),
-}
-
-
-def _index(values: Any, wanted: Any, start: int = 0) -> int:
-    for place in range(start, len(values)):
-        if values[place : place + len(wanted)] == wanted if isinstance(values, str) else values[place] == wanted:
-            return place
-    return -1
-
-
-def _slice(values: Any, start: int = 0, end: int | None = None) -> Any:
-    return values[start:end]
-
-
-_METHODS: Mapping[type, Mapping[str, Callable[..., Any]]] = {
-    dict: {},
-    str: {
-        "toUpperCase": str.upper,
-        "toLowerCase": str.lower,
-        "trim": str.strip,
-        "includes": lambda text, part: str(part) in text,
-        "startsWith": lambda text, part: text.startswith(str(part)),
-        "endsWith": lambda text, part: text.endswith(str(part)),
-        "split": lambda text, between: text.split(between) if between else list(text),
-        "replace": lambda text, old, new: text.replace(old, new, 1),
-        "replaceAll": lambda text, old, new: text.replace(old, new),
-        "indexOf": _index,
-        "slice": _slice,
-        "toString": _itself,
-    },
-    list: {
-        "join": lambda values, between=",": _joined(values, between),
-        "includes": lambda values, one: one in values,
-        "indexOf": _index,
-        "slice": _slice,
-    },
-    int: {"toString": str, "toFixed": lambda value, digits=0: f"{value:.{digits}f}"},
-    float: {"toString": _number, "toFixed": lambda value, digits=0: f"{value:.{digits}f}"},
-}
-"""Type → the methods that JavaScript's values of it have, and Python's do not."""
+    environment.getattr = environment.getitem = member  # type: ignore[assignment, method-assign]  # of this one

@@ -26,6 +26,7 @@ SCOPE = Scope({"name": "Ann", "items": [1, 2, 3], "text": "a b"}, {})
         ("{{ [['a' * 10**6] * 1000] * 1000 }}", "a value is too large"),
         ("{% set a = 'x' %}" + "{% set a = a ~ a %}" * 60 + "{{ a }}", "a text of more than 10 MB"),
         ("{% set a = [1] %}" + "{% set a = [a, a] %}" * 60 + "{{ a }}", "a value is too large"),
+        ("{% set a = [1] %}" + "{% set a = [a, a] %}" * 60 + "{{ a | reverse }}", "a value is too large"),
         ("{% set a = 'x' %}" + "{% set a %}{{ a }}{{ a }}{% endset %}" * 60 + "{{ a }}", "a text of more than 10 MB"),
         ("{% for a in range(99999) %}" + "x" * 9_999 + "{% endfor %}", "a text of more than 10 MB"),
         ("{{ a.b }}" * 3_000, "it has more than 2,000 placeholders"),

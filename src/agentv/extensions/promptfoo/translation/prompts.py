@@ -22,7 +22,7 @@ from agentv.extensions.promptfoo.translation.source import FILE, Source, chat, m
 from agentv.templating import has_placeholder
 
 _SEPARATOR = re.compile(r"^[ \t]*---[ \t]*$", re.MULTILINE)
-_DUMPED = re.compile(r"(?<=[:,\[])\s*\{\{-?\s*([\w.]+)\s*\|\s*(?:dump|tojson)(?:\(\))?(?:\s*\|\s*safe)?\s*-?\}\}")
+_DUMPED = re.compile(r"(?<=[:,\[])\s*\{\{-?\s*([\w.]+)\s*\|\s*dump(?:\(\))?(?:\s*\|\s*safe)?\s*-?\}\}")
 """A value of JSON that is a variable, as Nunjucks writes it."""
 
 _PARTIAL = re.compile(r"(?!.*\{%\s*(?:end)?raw\s*%\})(?:\{%[^%]*$|\{\{[^}]*$|\{#[^#]*$)", re.MULTILINE)

@@ -920,7 +920,7 @@ def test_thinking_in_an_answer_that_nothing_checks_changes_no_verdict(tmp_path: 
     ],
 )
 def test_variables_are_expanded_and_shown_as_in_promptfoo(variables: str, wanted: list[str], tmp_path: Path) -> None:
-    shown = "{{ x }} {{ l }}" if "[" not in variables else "{{ x }} {{ l | tojson }}"
+    shown = "{{ x }} {{ l }}" if "[" not in variables else "{{ x }} {{ l | dump }}"
     text = f"prompts: ['{shown}{{# a note #}}.']\nproviders: [echo]\n"
     text += f"tests: [{{vars: {variables}, assert: [{{type: contains, value: '.'}}]}}]\n"
     _, told = converted(text, tmp_path)

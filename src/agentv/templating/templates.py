@@ -1,0 +1,137 @@
+"""Templates, compiled by Jinja and run within limits, in either language."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from functools import cache, lru_cache
+from typing import Any, TypeAlias
+
+from jinja2 import Template, TemplateError, Undefined, meta, nodes, pass_context
+from jinja2.runtime import Context
+
+from agentv.model.values.values import Json
+from agentv.templating.jinja import EmptyVariable, JinjaParser, MissingVariable, Sandbox, call, functions
+from agentv.templating.limits import PLACEHOLDERS, joined, limited, plain, shown
+from agentv.templating.scope import (
+    LITERAL_HINT,
+    UNREADABLE,
+    Environment,
+    Language,
+    MissingItemError,
+    RenderError,
+    Scope,
+)
+
+Compiled: TypeAlias = tuple[Template, bool]
+"""A template, and whether it has loops or macros, so that it may run for any time."""
+
+_NEVER = "\x00\x01"
+"""Stands where Jinja wants a comment delimiter: no text of ours holds it, so comments are off."""
+
+AROUND = "\x00around"
+"""The name of `around` in a template that `compiled` surrounds, which no template can write."""
+
+_RAISED = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, NameError, RecursionError, MemoryError)
+"""What an expression of the author's can raise: `1 / 0`, `"a" + 1`, `[][0]`, `1e999`."""
+
+
+def run(compiled: Compiled, scope: Scope, *, native: bool = False) -> Json:
+    """The text that a template comes to; the value of its variable `result` if `native`.
+
+    Raises:
+        RenderError: it cannot be rendered.
+    """
+    template, repeats = compiled
+    env = Environment(scope.env, closed=scope.closed)
+    names: dict[str, Any] = {**scope.vars, **scope.names, "vars": scope.vars, "env": env}
+    try:
+        with limited() if repeats else nullcontext():
+            context = template.new_context(names)
+            text = joined(template.root_render_func(context))
+            return plain(context.vars["result"]) if native else text
+    except MissingItemError as error:
+        raise error.of(names) from None
+    except TemplateError as error:
+        raise RenderError("bad-template", f"cannot render: {error}") from None
+    except _RAISED as error:
+        raise RenderError("bad-template", f"cannot render: {type(error).__name__}: {error}") from None
+
+
+@lru_cache(maxsize=512)
+def compiled(source: str, language: Language, *, surrounded: bool = False) -> Compiled:
+    """A template, ready to run; with calls of the function `AROUND` at placeholders that read names, if `surrounded`.
+
+    Raises:
+        RenderError: its syntax is wrong.
+    """
+    if source.count("{{") + source.count("{%") > PLACEHOLDERS:
+        raise RenderError("bad-template", f"{UNREADABLE}: it has more than {PLACEHOLDERS:,} placeholders")
+    try:
+        tree = _tree(source, language)
+        repeats = tree.find((nodes.For, nodes.Macro)) is not None  # type: ignore[arg-type]  # as `find_all` takes them
+        for output in tree.find_all(nodes.Output) if surrounded else ():
+            output.nodes = [_surrounded(node) for node in output.nodes]
+        if language.nunjucks:
+            from agentv.templating.nunjucks import with_meaning
+
+            tree = with_meaning(tree)
+        return _environment(language).from_string(tree), repeats
+    except (TemplateError, SyntaxError, *_RAISED) as error:  # Jinja compiles to Python, whose limits are its own
+        raise _syntax(error) from None
+
+
+def undeclared(source: str, language: Language) -> frozenset[str]:
+    """The names that a template reads.
+
+    Raises:
+        RenderError: its syntax is wrong.
+    """
+    try:
+        return frozenset(meta.find_undeclared_variables(_tree(source, language)))
+    except (TemplateError, SyntaxError, *_RAISED) as error:
+        raise _syntax(error) from None
+
+
+def _syntax(error: Exception) -> RenderError:
+    reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+    reason = "a number has too many digits" if isinstance(error, ValueError) else reason
+    reason = str(error.args[0]) if isinstance(error, SyntaxError | TemplateError) else reason  # without the place
+    return RenderError("bad-template", f"{UNREADABLE}: {reason}; {LITERAL_HINT}", line=getattr(error, "lineno", None))
+
+
+def _tree(source: str, language: Language) -> nodes.Template:
+    if language.nunjucks:
+        from agentv.templating.nunjucks import NunjucksParser  # few templates are
+
+        return NunjucksParser(_environment(language), source).parse()
+    return JinjaParser(_environment(language), source).parse()
+
+
+def _surrounded(node: Any) -> Any:
+    named = {found.name for found in (*node.find_all(nodes.Name), *([node] if isinstance(node, nodes.Name) else ()))}
+    if not named or isinstance(node, nodes.TemplateData):
+        return node
+    return call("around", node, nodes.Const(tuple(sorted(named)), lineno=node.lineno))
+
+
+@pass_context
+def _around(context: Context, value: Any, names: tuple[str, ...]) -> Any:
+    """What a placeholder comes to, as the function wants it shown: no numbers, nothing, yes or no."""
+    if value is None or isinstance(value, int | float | Undefined):
+        return value  # the message of what is undefined says what is missing
+    written = shown(value)
+    return context[AROUND](frozenset(names), written) if written not in ("", "null", "true", "false") else written
+
+
+@cache
+def _environment(language: Language) -> Sandbox:
+    undefined = EmptyVariable if language.missing_empty else MissingVariable
+    made = Sandbox(undefined=undefined, finalize=shown, autoescape=False, keep_trailing_newline=True)
+    if language.nunjucks:
+        from agentv.templating.nunjucks import become_nunjucks
+
+        become_nunjucks(made)
+    else:
+        made.comment_start_string, made.comment_end_string = _NEVER, _NEVER[::-1]
+        made.filters |= functions({"around": _around, "~": lambda *values: joined(map(shown, values))})
+    return made
