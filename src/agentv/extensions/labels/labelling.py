@@ -103,18 +103,25 @@ class LabelFiles:
         before = self.shown(run, person)
         new = [one for one in answers if one not in before]
         if new:
-            append_agreement(self._root, run, person, new)
+            line = _AgreementLine(run, person, timestamp(datetime.now(UTC), "seconds"), new)
+            append_line(agreements_file(self._root, run), to_json(line))
 
     def shown(self, run: str, person: str) -> Collection[str]:
         """As `LabelStore.shown`."""
-        return read_shown_answers(self._root, run, person)
+        path, wanted = agreements_file(self._root, run), person_key(person)
+        found: set[str] = set()
+        for number, line in read_lines(path) if path.exists() else ():
+            try:
+                read = _agreement_in(line) if line.strip() else None
+            except ValueError as error:
+                raise StoreError(f"{path}:{number}: not a shown agreement: {error}") from error
+            if read is not None and read.run == run and person_key(read.person) == wanted:
+                found.update(read.answers)
+        return found
 
     def files(self, suites: Collection[str]) -> list[Path]:
         """The files of these suites; not all of them need exist."""
         return sorted({labels_file(self._root, one) for one in suites})
-
-
-_SHOWN = "shown"
 
 
 class _AgreementLine(Struct, forbid_unknown_fields=True):
@@ -130,37 +137,7 @@ _agreement_in = msgspec.json.Decoder(_AgreementLine).decode
 def agreements_file(root: Path, run: str) -> Path:
     """The file of a run's agreements that were shown."""
     name = re.sub(r"[^\w.-]+", "-", run).strip("-.") or "run"
-    return labels_directory(root) / _SHOWN / f"{name}.jsonl"
-
-
-def append_agreement(root: Path, run: str, person: str, answers: list[str]) -> None:
-    """Add that a person was shown how often they and the judge agree on these answers; the disk has it on return.
-
-    Raises:
-        StoreError: the system refuses.
-    """
-    line = _AgreementLine(run, person, datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), answers)
-    append_line(agreements_file(root, run), to_json(line))
-
-
-def read_shown_answers(root: Path, run: str, person: str) -> set[str]:
-    """The answers of a run on which a person was shown the agreement.
-
-    Raises:
-        StoreError: the file cannot be read, or has a malformed line, which the text names.
-    """
-    path, wanted = agreements_file(root, run), person_key(person)
-    found: set[str] = set()
-    for number, line in read_lines(path) if path.exists() else ():
-        if not line.strip():
-            continue
-        try:
-            read = _agreement_in(line)
-        except ValueError as error:
-            raise StoreError(f"{path}:{number}: not a shown agreement: {error}") from error
-        if read.run == run and person_key(read.person) == wanted:
-            found.update(read.answers)
-    return found
+    return labels_directory(root) / "shown" / f"{name}.jsonl"
 
 
 def now() -> str:
