@@ -259,11 +259,11 @@ class CaseBuilder:
 
     def _user(self, case: WrittenCase, parts: _Parts, reading: Reading) -> SimulatedUser | None:
         """Who talks with the target of a case; None where nobody does."""
-        keys, defaults, work = case.keys, self._context.defaults, self._context.work
+        keys, work = case.keys, self._context.work
         if keys.user is None or work is None:
             return None
         given = {"turns": keys.turns, "mode": keys.mode, "conversation_id": keys.conversation_id}
-        shared = {"prompt": defaults.prompt, "prompts": defaults.prompts or None}
+        shared = {"prompt": self._context.defaults.prompt}
         beside = next((key for key, value in (given | shared).items() if value is not None), None)
         if beside is not None:
             owner = "the suite" if beside in shared else "it"

@@ -1,0 +1,2 @@
+def reply(messages):
+    return {"done": "achieved"} if len(messages) > 3 else "again"
