@@ -38,7 +38,7 @@ from agentv.authoring.targets.provider_names import (
     report_older_provider,
 )
 from agentv.authoring.targets.variables import from_environment, name_of, still_missing, without_blanks
-from agentv.model.suite.gateway import ModelProtocol, ModelUpstream
+from agentv.model.suite.gateway import GATEWAY_NAMES, ModelProtocol, ModelUpstream
 from agentv.model.suite.search_paths import SearchPaths, search_paths
 from agentv.model.suite.suite import DEFAULT_RETRY, Retry, TargetSpec
 from agentv.model.values.lazy_pattern import lazy_pattern
@@ -84,7 +84,7 @@ def read_target(
 
 
 def _read(node: MapNode, providers: Registry[Provider], reading: Reading, retry: Retry) -> TargetSpec | None:
-    reading = structs.replace(reading.part(), javascript={})
+    reading = structs.replace(reading.part(), javascript={}, scope=replace(reading.scope, names=GATEWAY_NAMES))
     reading = reading.rendering(reading.renders or "settings" in node.items)
     flat = gathered(flattened(node, providers, reading.report), reading.report)
     translated = translate(flat, TARGET, reading.report)
@@ -124,6 +124,7 @@ def _read(node: MapNode, providers: Registry[Provider], reading: Reading, retry:
     if provider.settings.finds_keys:
         secrets |= reading.environment_secrets()
     upstream = _upstream(settings, {**reading.scope.env, **env}, reading)
+    _check_placeholders(repr(values), at, reading, passes=upstream is not None)
     price = None if authored.price is None else authored.price.price
     if upstream is not None:
         secrets.add(upstream.api_key)
@@ -162,6 +163,22 @@ def _read(node: MapNode, providers: Registry[Provider], reading: Reading, retry:
 
 _NO_KEY = "no-key-required"
 """Stands for a key that is missing and not needed; no secret, so that it is not looked for in texts."""
+
+
+def _check_placeholders(text: str, at: MapNode, reading: Reading, *, passes: bool) -> None:
+    """Report placeholders of the gateway that do not exist, or that nothing fills in."""
+    words, known = _OF_GATEWAY.findall(text), GATEWAY_NAMES["gateway"]
+    for word in words:
+        if word not in known:
+            message = f"the gateway has no '{word}'; it has {', '.join(known)}"
+            reading.report.error("undefined-variable", at, message, hint=did_you_mean(word, known))
+    if words and not passes:
+        hint = "set 'gateway' to the protocol of the model, and the API key of its provider"
+        message = "the placeholders of the gateway are filled in only where model calls pass it"
+        reading.report.warning("no-effect", at, message, hint=hint)
+
+
+_OF_GATEWAY = lazy_pattern(r"\{\{ gateway\.(\w+) \}\}")
 
 
 def _upstream(settings: ProviderSettings, env: Mapping[str, str], reading: Reading) -> ModelUpstream | None:

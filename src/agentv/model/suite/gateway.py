@@ -37,6 +37,12 @@ _BASE_URLS: Mapping[ModelProtocol, tuple[str, ...]] = {
 }
 
 
+_WORDS: tuple[str, ...] = ("openai", "anthropic", "gemini", "key")
+
+GATEWAY_NAMES: Mapping[str, Mapping[str, str]] = {"gateway": {word: f"{{{{ gateway.{word} }}}}" for word in _WORDS}}
+"""What placeholders of a target see of the gateway when it is read: themselves, since each trial has its own."""
+
+
 class ModelUpstream(Struct, frozen=True):
     """The model API that the gateway forwards the calls of one target to.
 
@@ -99,6 +105,15 @@ class GatewayAccess(Struct, frozen=True):
     def base_url(self, protocol: ModelProtocol) -> str:
         """The base URL of a protocol, as the provider's SDK takes it."""
         return f"{self.url}/{protocol}/v1" if protocol == "openai" else f"{self.url}/{protocol}"
+
+    def filled(self, text: str) -> str:
+        """A text of the target with the placeholders of the gateway, such as `{{ gateway.openai }}`, filled in."""
+        if "{{ gateway." not in text:
+            return text
+        for word, placeholder in GATEWAY_NAMES["gateway"].items():
+            value = self.token if word == "key" else self.base_url(word)  # type: ignore[arg-type]  # one of three
+            text = text.replace(placeholder, value)
+        return text
 
     def env(self, protocol: ModelProtocol) -> dict[str, str]:
         """The variables by which the provider's SDKs find the gateway in place of the API."""

@@ -131,6 +131,10 @@ class _Cli:
                 return Failure("prompt-too-long", message)
             files = arguments_of(self._files_format, dict.fromkeys(attached_files(request.messages)))
             command, extra = self._plan.filled(values, files)
+            if request.gateway is not None:
+                shell = None if command.shell is None else request.gateway.filled(command.shell)
+                argv = tuple(map(request.gateway.filled, command.argv))
+                command = structs.replace(command, argv=argv, shell=shell)
             extra = {**extra, **({MCP_VARIABLE: paths[MCP_CONFIG]} if request.mcp_servers else {})}
             ended = await run_program(
                 confined(command, request),

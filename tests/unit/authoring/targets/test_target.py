@@ -280,3 +280,12 @@ def test_inline_javascript_is_no_target(tmp_path):
     found, told = read("{name: a, provider: javascript, function: 'prompt => prompt'}", tmp_path)
     assert found is None
     assert [code for code, _ in told] == ["bad-value"]
+
+
+def test_the_placeholders_of_the_gateway_stay_for_each_trial_and_need_a_gateway(tmp_path):
+    text = "{name: a, provider: cli, command: [p, '{{ gateway.openai }}'], env: {K: 'x{{ gateway.key }}'}"
+    found = target(f"{text}, gateway: openai, api_key: sk-0123456789abcdef}}", tmp_path)
+    assert (found.settings.command.argv, found.env) == (("p", "{{ gateway.openai }}"), {"K": "x{{ gateway.key }}"})
+    assert read(f"{text}}}", tmp_path)[1] == [("no-effect", 1)]
+    wrong = text.replace("gateway.key", "gateway.kye")
+    assert read(f"{wrong}}}", tmp_path)[1] == [("no-effect", 1), ("undefined-variable", 1)]

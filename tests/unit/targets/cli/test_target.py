@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from agentv.model.suite.gateway import GatewayAccess
 from agentv.model.values.message import FileBlock, Message, TextBlock
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.usage import TokenUsage
@@ -35,6 +36,12 @@ def python(text: str, *argv: str, **others) -> Cli:
 def test_the_prompt_is_on_stdin_and_the_answer_on_stdout():
     assert answer(words("tr", "a-z", "A-Z"), request("yes\n")) == TargetResponse("YES")
     assert answer(line("tr a-z A-Z"), request("yes")) == TargetResponse("YES")
+
+
+@pytest.mark.parametrize("target", [words("echo", "{{ gateway.openai }}", "k={{ gateway.key }}"), line("echo {{ gateway.openai }} k={{ gateway.key }}")])  # fmt: skip
+def test_the_address_of_the_gateway_is_filled_in(target):
+    access = GatewayAccess("http://127.0.0.1:9", "token")
+    assert answer(target, request(gateway=access)).output == "http://127.0.0.1:9/openai/v1 k=token"
 
 
 def test_a_very_long_prompt_goes_through_stdin():

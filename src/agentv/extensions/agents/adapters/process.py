@@ -203,6 +203,8 @@ async def start_argv(
         cwd: absolute.
         env: its complete environment.
     """
+    if request.gateway is not None:
+        argv = tuple(map(request.gateway.filled, argv))
     confined = Command(argv if request.sandbox is None else tuple(request.sandbox.argv(argv, cwd)), cwd=cwd)
     try:
         return AgentProcess(await start_program(confined, env=env))

@@ -64,7 +64,8 @@ class GatewayUse(Struct):
         upstream, access = self.trial.target.upstream, self.session.access
         if upstream is None:
             return request
-        env = {name: value for name, value in request.env.items() if not upstream.holds_key(value)}
+        own = {name: access.filled(value) for name, value in request.env.items()}
+        env = {name: value for name, value in own.items() if not upstream.holds_key(value)}
         return replace(request, gateway=access, env={**env, **access.env(upstream.protocol)})
 
     def seen(self, activity: AgentActivity) -> AgentActivity:

@@ -49,10 +49,14 @@ def test_the_agent_gets_the_gateway_and_not_the_key():
     at = AtGateway(Given())
     at.given.trial = replace(
         at.given.trial,
-        target=replace(at.given.trial.target, env={"KEY": UPSTREAM.api_key, "T": f"x{UPSTREAM.api_key}"}),
+        target=replace(
+            at.given.trial.target,
+            env={"KEY": UPSTREAM.api_key, "T": f"x{UPSTREAM.api_key}", "URL": "{{ gateway.anthropic }}"},
+        ),
     )
     at.result()
     asked = at.given.agent.asked[0]
+    assert asked.env["URL"] == "http://127.0.0.1:1/anthropic"
     assert asked.gateway == at.session.access
     assert (asked.env["OPENAI_API_KEY"], asked.env["OPENAI_BASE_URL"]) == ("token", "http://127.0.0.1:1/openai/v1")
     assert UPSTREAM.api_key not in "".join(asked.env.values())
