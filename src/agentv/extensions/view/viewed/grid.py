@@ -12,6 +12,7 @@ from agentv.extensions.view.index.case_choice import CaseChoice, CaseOrder
 from agentv.extensions.view.index.case_entries import CaseEntry, CaseGroup, CaseTrial
 from agentv.extensions.view.index.case_grid import Beside, CaseGrid, GridCounts, GridFilter
 from agentv.extensions.view.index.case_index import CaseIndex
+from agentv.extensions.view.pages.entries import from_root
 from agentv.extensions.view.viewed.cases import CaseQuery, StatusCounts, choice_of
 from agentv.extensions.view.viewed.growing import GrowingRun
 from agentv.model.run.labelled.labels import answer_sha256
@@ -110,6 +111,7 @@ class GridRow(Struct, frozen=True):
 
     Attributes:
         route: of its first cell.
+        path: of its eval file.
         vars: names → values as text; after them the metadata of the case, as `metadata.NAME`.
         input: the last message of the user.
     """
@@ -117,6 +119,7 @@ class GridRow(Struct, frozen=True):
     route: str
     id: str
     suite: str
+    path: str
     tags: tuple[str, ...]
     description: str
     vars: dict[str, GridText]
@@ -266,6 +269,7 @@ class _Reader:
     def __init__(self, run: GrowingRun, columns: list[GridColumn], entries: Collection[CaseEntry]) -> None:
         places = sorted({one.place for entry in entries for one in (entry.trials[0], _shown(entry))})
         self._results = dict(zip(places, read_results_at(run.path / INDEX, run.root, places), strict=True))
+        self._root = run.root
         self._columns = {column: place for place, column in enumerate(columns)}
 
     def row(self, entries: list[CaseEntry], before: Mapping[int, GridCell]) -> GridRow:
@@ -278,6 +282,7 @@ class _Reader:
             first.route,
             first.case_id,
             first.group.suite,
+            from_root(self._root, first.group.path or ""),
             first.group.tags,
             case.description or "",
             {name: GridText.of(_as_text(value)) for name, value in _facts(case.vars, case.metadata).items()},

@@ -169,6 +169,7 @@ def test_cases_of_two_files_are_matched_by_file_whatever_ended_first(tmp_path):
         found = client.get(f"/api/runs/{RUN}/grid?against={BASE}").json()
     cells = [row["cells"][0] for row in found["rows"]]
     assert found["changed"] == 1
+    assert [row["path"].rpartition("/")[2] for row in found["rows"]] == ["two.yaml", "one.yaml"]
     assert [(cell["answer"]["text"], cell["base"]["answer"]["text"]) for cell in cells] == [
         ("two failed", "two failed"),
         ("one failed", "one passed"),

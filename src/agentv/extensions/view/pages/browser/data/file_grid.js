@@ -94,6 +94,7 @@ export class FileGrid {
       route: first.route,
       id: first.id,
       suite: first.suite,
+      path: first.path,
       tags: first.tags,
       description: told.description ?? "",
       vars: Object.fromEntries(Object.entries(variablesOf(told)).map(([name, text]) => [name, beginningOf(text)])),

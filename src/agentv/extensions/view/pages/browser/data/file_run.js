@@ -50,7 +50,8 @@ export class Run {
     PLACES.forEach((name, number) => {
       made[name] = values[number];
     });
-    made.order = [made.file, made.position, made.prompt, made.target, made.variant]; // numbers are in the order of the files
+    const last = (number) => (number < 0 ? Infinity : number); // cases without a prompt come after those with one
+    made.order = [made.file, made.position, last(made.prompt), made.target, last(made.variant)];
     [made.suite, made.path] = this.tables.files[made.file];
     made.target = this.tables.targets[made.target];
     made.prompt = made.prompt < 0 ? null : this.tables.prompts[made.prompt];

@@ -41,6 +41,7 @@ export interface Case {
   route: string;
   /** Number of its eval file, and what it is sorted by in the order of the files: of cases in a file only. */
   file?: number;
+  path?: string;
   order?: number[];
   id: string;
   suite: string;
@@ -206,6 +207,8 @@ export interface GridRow {
   route: string;
   id: string;
   suite: string;
+  /** Of its eval file. */
+  path: string;
   tags: string[];
   description: string;
   vars: Record<string, GridText>;

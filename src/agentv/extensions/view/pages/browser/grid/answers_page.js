@@ -28,6 +28,7 @@ export class AnswersPage {
       address: (cell) => state.address(cell),
       open: (row, cell, name) => this.openText(row, cell, name),
       filter: (name) => this.filterOf(name),
+      home: (row) => this.homeOf(row),
       head: (column) => this.head(column),
       foot: (cell, row) => this.ratingOf(cell, row),
       met: () => this.fillChooser(),
@@ -252,6 +253,13 @@ export class AnswersPage {
       },
     });
     return box;
+  }
+
+  /** What tells a case from one of another suite: the suite, or its file where several suites have that name. */
+  homeOf({ suite, path }) {
+    const { suites } = this.state.run.facts;
+    if (suites.length < 2) return null;
+    return suites.filter((/** @type {any} */ { name }) => name === suite).length > 1 ? path : suite;
   }
 
   fillChooser() {

@@ -22,6 +22,7 @@ export class AnswerGrid {
    *   address: (cell: GridCell) => string,
    *   open: (row: GridRow, cell: GridCell | null, name: string | null) => void,
    *   filter: (name: string) => Node | null,
+   *   home: (row: GridRow) => string | null,
    *   head: (column: GridColumn) => Node[],
    *   foot: (cell: GridCell, row: GridRow) => Node | null,
    *   met: () => void,
@@ -176,10 +177,12 @@ export class AnswerGrid {
 
   caseIn(row) {
     const first = row.cells[0];
+    const home = this.page.home(row);
     return [
       first
         ? element("a", { class: "gid", href: this.page.address(first) }, inline(row.id))
         : element("span", { class: "gid" }, inline(row.id)),
+      home ? element("p", { class: "gnote" }, inline(home)) : null,
       row.description ? element("p", { class: "gnote" }, inline(row.description)) : null,
       row.tags.length
         ? element(
