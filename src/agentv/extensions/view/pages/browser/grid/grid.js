@@ -11,7 +11,7 @@ import { answerCell, gridText } from "./cell.js";
 const AROUND = 3;
 const MOST_PIXELS = 15_000_000; // pixels: browsers lay out nothing that is much taller
 const LOOKED_AT = 100; // rows whose variables are offered
-const WIDE = { first: 118, variable: 190, answer: 250 };
+const WIDE = { first: 136, variable: 190, answer: 250 };
 const NARROW = { first: 84, variable: 130, answer: 210 };
 const ON_PHONES = matchMedia("(max-width: 560px)");
 
