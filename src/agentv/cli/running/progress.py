@@ -143,7 +143,8 @@ def _followed(prepared: Prepared, options: ProgressOptions, opened: Opened) -> i
 
 def _say_how_to_go_on(outcome: Outcome, view: RunView, prepared: Prepared, here: str, *, quiet: bool) -> None:
     """The command that resumes an unfinished run; after a whole one, the command that shows its answers."""
-    if outcome.interrupted and not outcome.summary.trials.skipped:
+    trials = outcome.summary.trials
+    if outcome.interrupted and not (trials.skipped or trials.errored):
         click.echo("interrupted after every trial had finished", err=True)
     elif outcome.interrupted:
         click.echo(f"interrupted; finished trials are saved. Resume with:\n  {resuming(outcome, sys.argv)}", err=True)
