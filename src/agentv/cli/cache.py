@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,6 +14,9 @@ from agentv.errors import ExitStatus
 from agentv.model.values.formatting import plural
 from agentv.reports.text.escaping import one_line
 from agentv.reports.text.paths import shown_from
+
+if TYPE_CHECKING:
+    from agentv.store.cassettes.cache import AnswerCache
 
 _MEGABYTE = 1_000_000
 
@@ -25,9 +30,10 @@ def command() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON to stdout.")
 def show(*, as_json: bool) -> int:
     """Show how many answers are stored, per target, and since when."""
-    from agentv.app.cache import stats
-
-    path, found = stats()
+    path, found = _file(), None
+    if path.is_file():
+        with _opened(path) as cache:
+            found = cache.stats()
     answers = found.answers if found else {}
     where = shown_from(str(path), str(Path.cwd()))
     if as_json:
@@ -53,7 +59,29 @@ def show(*, as_json: bool) -> int:
 @click.option("--older-than", type=click.FloatRange(0), metavar="DAYS", help="Delete only answers older than this.")
 def forget(older_than: float | None) -> int:
     """Delete stored answers."""
-    from agentv.app.cache import clear
+    from agentv.app.wiring import SystemClock
+    from agentv.model.values.formatting import timestamp
 
-    click.echo(f"deleted {plural(clear(older_than), 'answer')}")
+    path, deleted = _file(), 0
+    before = None if older_than is None else timestamp(SystemClock().utc() - timedelta(days=older_than), "seconds")
+    if path.is_file():
+        with _opened(path) as cache:
+            deleted = cache.clear(before)
+    click.echo(f"deleted {plural(deleted, 'answer')}")
     return ExitStatus.PASSED
+
+
+def _file() -> Path:
+    """The cache of the working directory's repository."""
+    from agentv.app.results.place import CACHE, place_holding
+    from agentv.store.cassettes.cache import cache_file
+
+    return cache_file(place_holding(CACHE))
+
+
+def _opened(path: Path) -> AnswerCache:
+    from agentv.app.wiring import SystemClock
+    from agentv.model.secrets.redaction import Redactor
+    from agentv.store.cassettes.cache import AnswerCache
+
+    return AnswerCache(path, Redactor(), SystemClock())

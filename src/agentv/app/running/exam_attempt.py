@@ -144,8 +144,20 @@ def exam_attempts(
             continue
         found = [_Verdict(trials[0], _status(trials, by_key)) for trials in planned[id(suite)]]
         trials = [(one.trial, one.status) for one in found]
-        reused = any(row.reused for row in _rows_of(planned[id(suite)], by_key))
-        partial = tuple(dict.fromkeys((*why, *([REUSED] if reused else []), *why_partial(suite, trials, settings))))
+        reused = [
+            "some answers were reused (rows with 'reused')"
+            for row in _rows_of(planned[id(suite)], by_key)
+            if row.reused
+        ]
+        partial = tuple(
+            dict.fromkeys(
+                (
+                    *why,
+                    *reused,
+                    *why_partial(suite, trials, settings),
+                )
+            )
+        )
         exam_row = _exam_row(suite.exam, found, run_id=run_id, ts=timestamp(now), partial=bool(partial))
         yield ExamAttempt(suite, suite.exam, exam_row, _by_case(found), partial=partial)
 
@@ -218,19 +230,6 @@ def _name(spec: TargetSpec) -> str:
     return f"{spec.provider}:{model}" if isinstance(model, str) else spec.name
 
 
-INTERRUPTED = "it was interrupted"
-
-_REPLAYED = "answers from a cassette (--replay)"
-_REGRADED = "answers of another run (--regrade)"
-_RERUN = "failed cases ran again (--rerun=failed)"
-_LAST_FAILED = "only cases that had not passed ran (--last-failed)"
-_SHARD = "one shard of the cases ran (--shard)"
-_WATCHED = "cases ran again while files were edited (--watch)"
-_CACHED = "answers may come from the cache (--no-cache calls the target again)"
-
-REUSED = "some answers were reused (rows with 'reused')"
-
-
 def why_of_run(settings: EvalSettings, before: Mapping[str, Json], *, interrupted: bool, cached: bool) -> Iterator[str]:
     """Reasons why a whole run is no evidence, for this process and those that it resumes.
 
@@ -240,22 +239,19 @@ def why_of_run(settings: EvalSettings, before: Mapping[str, Json], *, interrupte
         interrupted: it was ended early.
         cached: answers of other runs could be used: of targets, whose rows show it, and of judges, whose rows do not.
     """
-    if interrupted:
-        yield INTERRUPTED
-    if settings.replay is not None or before.get("replay") is not None:
-        yield _REPLAYED
-    if settings.regrade is not None or before.get("regrade") is not None:
-        yield _REGRADED
-    if "failed" in (settings.rerun, before.get("rerun")):
-        yield _RERUN
-    if settings.failed is not None or before.get("last_failed") is not None:
-        yield _LAST_FAILED
-    if settings.shard is not None and shard_of(settings.shard)[1] > 1:
-        yield _SHARD
-    if settings.watched is not None or before.get("watched") is not None:
-        yield _WATCHED
-    if cached or before.get("cache"):
-        yield _CACHED
+    reasons = {
+        "it was interrupted": interrupted,
+        "answers from a cassette (--replay)": settings.replay is not None or before.get("replay") is not None,
+        "answers of another run (--regrade)": settings.regrade is not None or before.get("regrade") is not None,
+        "failed cases ran again (--rerun=failed)": "failed" in (settings.rerun, before.get("rerun")),
+        "only cases that had not passed ran (--last-failed)": settings.failed is not None
+        or before.get("last_failed") is not None,
+        "one shard of the cases ran (--shard)": settings.shard is not None and shard_of(settings.shard)[1] > 1,
+        "cases ran again while files were edited (--watch)": settings.watched is not None
+        or before.get("watched") is not None,
+        "answers may come from the cache (--no-cache calls the target again)": cached or before.get("cache"),
+    }
+    return (reason for reason, holds in reasons.items() if holds)
 
 
 def why_partial(suite: Suite, found: Sequence[tuple[Trial, Status]], settings: EvalSettings) -> Iterator[str]:

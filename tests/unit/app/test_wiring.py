@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from agentv.app.plugins.guarded_target import GuardedEmbedder, UnconnectedTarget, connected
+from agentv.app.wiring import GuardedEmbedder, UnconnectedTarget, connected_target
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.response import Embeddings, Failure, TargetResponse
 from agentv.model.values.retrieved import RetrievedText
@@ -79,7 +79,7 @@ def of(target, **others) -> TargetSpec:
 def answer_of(target):
     async def ask():
         executor = DaemonThreads()
-        made = connected(of(target), executor)
+        made = connected_target(of(target), executor)
         found = await asked(made, request())
         await made.close()
         await executor.aclose()
@@ -99,7 +99,7 @@ def test_every_way_to_answer_is_taken(kind):
 @pytest.mark.parametrize(
     ("target", "code", "why"),
     [
-        (Raising, "target-raised", "target 't' of acme-evals 1.2 raised ValueError: no (test_guarded_target.py:"),
+        (Raising, "target-raised", "target 't' of acme-evals 1.2 raised ValueError: no (test_wiring.py:"),
         (Exiting, "target-raised", "called sys.exit"),
         (None, "target-raised", "connect() must return what has answer() and close(), and returned NoneType"),
         (3, "target-raised", "and returned int"),
@@ -132,7 +132,7 @@ def test_a_plain_answer_that_blocks_holds_up_nobody():
 
     async def ask():
         executor = DaemonThreads()
-        made = connected(of(Blocking()), executor)
+        made = connected_target(of(Blocking()), executor)
         slow = asyncio.ensure_future(asked(made, request()))
         await asyncio.sleep(0)
         quick = await asyncio.wait_for(asyncio.sleep(0, "quick"), 0.2)
@@ -150,11 +150,11 @@ def test_what_closing_raises_changes_no_answer():
 
 def test_one_that_is_built_in_is_not_wrapped():
     target = Good()
-    assert connected(TargetSpec("t", "echo", Settings(target)), DaemonThreads()) is target
+    assert connected_target(TargetSpec("t", "echo", Settings(target)), DaemonThreads()) is target
 
 
 def test_one_that_could_not_be_connected_can_be_closed():
-    made = connected(of(Raising), DaemonThreads())
+    made = connected_target(of(Raising), DaemonThreads())
     assert isinstance(made, UnconnectedTarget)
     asyncio.run(made.close())
 
@@ -169,7 +169,7 @@ def test_one_that_could_not_be_connected_can_be_closed():
     ],
 )
 def test_vectors_are_guarded_likewise(given, expected):
-    made = connected(of(Embedding(given)), DaemonThreads())
+    made = connected_target(of(Embedding(given)), DaemonThreads())
     assert isinstance(made, GuardedEmbedder)
     assert isinstance(made, Embedder)
     found = asyncio.run(made.embed(["a"], 1.0))
