@@ -64,6 +64,7 @@ def _placeless_case(case: Case) -> tuple[Any, ...]:
         judge=_placeless(case.judge),
         workspace=_spanless(case.workspace),
         tools=_spanless(case.tools),
+        user=case.user and structs.replace(case.user, model=_placeless(case.user.model)),
     )
     return bare, _encode(facts)
 
