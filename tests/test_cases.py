@@ -66,7 +66,7 @@ def opened(kind: str, name: str, project: Path) -> dict[str, Any]:
 
 
 def hosted(remotes: Path, project: Path, tags: Iterable[str]) -> dict[str, str]:
-    """The environment in which the repositories of a folder are on their hosts; it is empty where there are none."""
+    """The environment in which the repositories of a folder are on their hosts; it is empty without any."""
     if not remotes.is_dir():
         return {}
     hosts, made = Hosts(project.parent), {}

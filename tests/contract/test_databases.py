@@ -623,7 +623,7 @@ def test_two_servers_show_the_same_at_once(address, uploads, tmp_path):
         indexes = [root.root("support") / ".agentv/results" / RUN_ID / "index.jsonl" for root in (one, two)]
         began = time.monotonic()
         wait_for(lambda: all(index.exists() and index.read_bytes() == first for index in indexes))
-        assert time.monotonic() - began < 4  # it was told: without that it looks every five seconds
+        assert time.monotonic() - began < 4  # it was notified: without that it polls every five seconds
     assert problems == []
 
 

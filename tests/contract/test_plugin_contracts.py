@@ -141,7 +141,7 @@ class TestShout(TargetContract):
 
 
 class TestShoutWithAnyText(TargetContract):
-    """The answer cannot be told before. As echo, it neither fails nor waits."""
+    """A target whose answer is not known in advance. As echo, it neither fails nor waits."""
 
     test_a_failure_is_a_value_and_the_next_call_is_made = None
     test_a_call_can_be_cancelled = None

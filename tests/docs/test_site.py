@@ -20,7 +20,7 @@ from needs import needs
 ROOT = Path(__file__).parents[2]
 COMING_FROM = ("deepeval", "inspect", "pydantic-evals", "pytest")
 BARE_INSTALL = re.compile(r"pip install (?:-\S+ )*['\"]?agentv(?! @)(?![\w\[.-])")
-"""Installs a release, of which there is none yet. With an extra, pip adds to the agentv that is installed."""
+"""Installs a release; no release exists yet. With an extra, pip adds to the agentv that is installed."""
 
 
 def known_names() -> set[str]:

@@ -79,7 +79,7 @@ def follow(page: Any, at: str) -> None:
 
 
 def settle(page: Any) -> None:
-    """Wait until the page has followed its address, whose change is told by an event that comes after it."""
+    """Wait until the page has followed its address; the event of a change comes after the change."""
     page.evaluate("() => new Promise((done) => setTimeout(() => requestAnimationFrame(done)))")
     page.wait_for_function("() => !document.querySelector('.told').textContent.includes('searching')")
 

@@ -39,7 +39,7 @@ def of_words(text: str) -> tuple[float, ...]:
 
 
 class CountingEmbedder:
-    """Embeds by words, or as told, and keeps what it was asked."""
+    """Embeds by words, or with given vectors, and keeps the requests."""
 
     def __init__(self, reply: Callable[[Sequence[str]], Embeddings | Failure] | None = None) -> None:
         self.asked: list[list[str]] = []

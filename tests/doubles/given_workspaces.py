@@ -41,7 +41,7 @@ class GivenWorkspace:
 
 @dataclass
 class GivenWorkspaces:
-    """Opens the workspace that a test gives, or says why there is none."""
+    """Opens the workspace that a test gives, or returns its failure."""
 
     opened: Any
     notes: list[str] = field(default_factory=list)

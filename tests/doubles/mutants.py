@@ -1,4 +1,4 @@
-"""Projects that are right, and what must hold however their files are changed: told where it is wrong, or right."""
+"""Valid projects; however their files are changed, they stay valid or give a diagnostic with its position."""
 
 from __future__ import annotations
 

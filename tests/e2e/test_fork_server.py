@@ -48,7 +48,7 @@ def test_code_finds_the_same_in_a_fork_as_in_a_start_but_its_mark(project):
     marks = {one["environment"].pop(MARK) for one in (fork, other, start)}
     assert fork == other == start
     assert (fork["environment"]["OF_THE_TEST"], fork["mine"]) == ("yes", [])
-    assert len(marks) == 3  # by which the programs of a command are told from those of another
+    assert len(marks) == 3  # by which the programs of two commands are distinguished
 
 
 def test_a_fork_prints_and_ends_as_a_start_does(project):

@@ -249,7 +249,7 @@ def test_nothing_that_a_run_and_its_views_write_holds_a_secret(planted, capfd):
     rows = [json.loads(line) for line in (results / "index.jsonl").read_text().splitlines()]
     assert len(rows) == len(list(cases()))
     seen = json.dumps(rows)
-    assert seen.count("[redacted]") > 2 * len(rows)  # it was told, and taken out
+    assert seen.count("[redacted]") > 2 * len(rows)  # it was printed, and redacted
     for words in (
         *(["results", "show", "--full"], ["results", "list"], ["results", "show", "--json"]),
         *(["results", "report", form, "-"] for form in ("--md", "--html", "--junit")),

@@ -1,4 +1,4 @@
-"""`--rerun` and `--fail-fast`: what did not pass is done anew, and nothing else; a run that stops at the first failure."""
+"""`--rerun` repeats what did not pass, and nothing else; `--fail-fast` stops a run at the first failure."""
 
 from __future__ import annotations
 

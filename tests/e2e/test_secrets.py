@@ -73,7 +73,7 @@ BOOK = """targets:
 
 
 def told(call: ModelCall) -> Answer | Status:
-    """Whatever came with the call, told to everybody: a key in an answer, in an error, in a header."""
+    """A program that repeats whatever came with the call: a key in an answer, in an error, in a header."""
     everything = " ".join(f"{name}: {value}" for name, value in call.headers.items())
     if call.model == "refused":
         return Status(401, f"Incorrect API key provided: {everything}", headers={"x-echo": everything})

@@ -304,7 +304,7 @@ def _renderer(suffix: str, path: Path | str = "it") -> Renderer:
     """The renderer for a suffix, built in, of an extension or of a plugin.
 
     Raises:
-        UsageError: there is none, or its plugin is broken.
+        UsageError: no format has this suffix, or its plugin is broken.
     """
     found = EXPORTS.get(suffix.lower())
     if found is not None:

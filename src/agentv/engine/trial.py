@@ -157,7 +157,7 @@ _COLORS = lazy_pattern(r"\x1b\[[0-?]*[ -/]*[@-~]")
 
 
 def shows_text(text: str) -> bool:
-    """Whether a text has a character that a reader sees; white space, control characters and colors are none."""
+    """Whether a text has a character that a reader sees, other than white space, control characters and colors."""
     text = text.strip()
     if text[:1].isprintable():
         return bool(text)

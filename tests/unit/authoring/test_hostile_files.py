@@ -1,4 +1,4 @@
-"""Every file of every valid folder, changed as people and enemies would: right, or told where it is wrong.
+"""Every file of every valid folder, changed as people and enemies would: valid, or reported with a position.
 
 `tests/fuzz/loader.py` does the same by hand, for hours, guided by coverage.
 """
@@ -40,7 +40,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def changed(folder: Path, project: Project, path: str, seed: int) -> Path:
-    """Write the file anew, changed; the file."""
+    """Write the changed file; return it."""
     file = folder / path
     file.write_bytes(mutated(project.files[path], Random(seed)))
     return file

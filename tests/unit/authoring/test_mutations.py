@@ -1,4 +1,4 @@
-"""Whatever is done to a right file, it stays right or is told what is wrong, at a place inside of it."""
+"""However a valid file is changed, it stays valid or gets a diagnostic with a position inside it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong under an older spelling is told with the key that the file holds."""
+"""Mistakes under an older spelling are reported with the key that the file has."""
 
 from __future__ import annotations
 

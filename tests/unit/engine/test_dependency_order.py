@@ -41,7 +41,7 @@ class Clock:
 
 @dataclass
 class Recording:
-    """A target that says `a!` to the case `a`, and remembers what it was asked, by whom, and when it answered."""
+    """A target that says `a!` to the case `a`, and records its requests, their cases, and when it answered."""
 
     failing: Mapping[str, Failure] = field(default_factory=dict)
     asked: list[tuple[str, list[str]]] = field(default_factory=list)

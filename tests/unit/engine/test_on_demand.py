@@ -51,7 +51,7 @@ def suite_of(*names, failing=(), needs=None):
 
 
 def ran(suite, *asks):
-    """What each ask came to, made when the one before had ended; the last event; whom the target saw."""
+    """The result of each ask, made when the one before had ended; the last event; the cases that the target saw."""
     plan = Plan([suite], PlanSettings())
     target, demand = Answering(), OnDemandScheduler(plan)
     trials = {trial.case.id: trial for trial in plan}

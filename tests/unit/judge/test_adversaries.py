@@ -149,7 +149,7 @@ def respaced(request):
 
 
 def anew(rewrite):
-    """A way of quoting that reads the JSON of the answer, and writes it anew."""
+    """A way of quoting that reads the JSON of the answer, and writes it again."""
 
     def way(request):
         visible = re.sub(f"[{INVISIBLE}\u202a-\u202e\u2066-\u2069]", "", shown_answer(request))
@@ -302,7 +302,7 @@ def test_a_judge_that_does_not_quote_is_read_whatever_the_answer_holds(mode):
     given, wrong = MODES[mode], []
     for mechanism, attack in MECHANISMS.items():
         if mechanism == "every verdict" and mode == "scale":
-            continue  # it leaves no points that could be told from a quotation
+            continue  # it leaves no points that could not be a quotation
         for fake in (given.fake_pass, given.fake_fail):
             passed, failed = graded(mode, (attack(fake), honest(given.passes)), (attack(fake), honest(given.fails)))
             if not is_passed(passed):

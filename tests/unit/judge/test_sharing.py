@@ -7,7 +7,7 @@ from agentv.user_code.functions.deadline import LIMIT, Deadline
 
 
 class Calls:
-    """Calls that end when they are told to."""
+    """Calls that end when a test ends them."""
 
     def __init__(self, *outcomes):
         self.outcomes = list(outcomes)

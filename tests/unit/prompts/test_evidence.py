@@ -1,4 +1,4 @@
-"""What sat, and whether it is what stands there now."""
+"""What was evaluated, and whether the files have changed since."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The log of a prompt: nothing that was sat is lost, and nothing that was not sat is believed."""
+"""The log of a prompt: no attempt is lost, and nothing else counts as one."""
 
 from __future__ import annotations
 

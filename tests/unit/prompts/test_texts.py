@@ -1,4 +1,4 @@
-"""The texts that sat: kept once, whole or not at all, under the digest of their bytes."""
+"""The texts that were evaluated: kept once, whole or not at all, under the digest of their bytes."""
 
 from __future__ import annotations
 

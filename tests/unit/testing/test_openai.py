@@ -33,7 +33,7 @@ class Verdict(BaseModel):
 
 @pytest.fixture
 def ask():
-    """A client for a server that says what it is told; both end with the test."""
+    """A client for a server with given replies; both end with the test."""
     opened = []
 
     def connect(told, **options):

@@ -1,4 +1,4 @@
-"""Rate limits: the bucket without a clock, and what the providers' callers are told."""
+"""Rate limits: the bucket without a clock, and the headers of each provider."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a server is told, what it tells, and how it starts and ends."""
+"""Settings of a server, its output, its start and its end."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class ShownComparison(Struct, frozen=True):
 
     Attributes:
         verdict: one word or two, such as `better` or `inconclusive`; empty if the runs cannot be compared.
-        finding: the verdict in one sentence with its certainty, or why there is none.
+        finding: the verdict in one sentence with its certainty, or why the runs cannot be compared.
         basis: lines about the numbers that it is based on.
         notes: lines about warnings, and about cases that are not counted.
         sentence: what to do, for a reader in a hurry; empty if nothing was compared.

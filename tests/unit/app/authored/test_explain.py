@@ -106,7 +106,7 @@ WITHOUT_RIGHT_FILES = {
 """Codes whose wrong files can be shown, and whose right ones cannot → why."""
 
 CAUSES = {"broken-conversation": ["empty-output"]}
-"""Codes of trials that end so because others of the example did → the codes of those, which are told first."""
+"""Codes of trials that end so because others of the example did → the codes of those, which are reported first."""
 
 FOR_RUN = {"no-target", "no-judge", "no-embedder", "nothing-to-choose"}
 """Codes of files that matter only where something runs."""

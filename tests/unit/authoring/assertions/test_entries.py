@@ -19,7 +19,7 @@ CUSTOM = {
 
 
 def read(text: str, folder: Path, **more):
-    """The entries of a list, and what was told: code and message."""
+    """The entries of a list, and its diagnostics: code and message."""
     reading = reading_of(repository(folder, CUSTOM), **more)
     entries = reading.entries(parsed(text, str(folder / "suite.eval.yaml")), reading).value
     return entries, [(one.code, one.message) for one in reading.report.diagnostics]

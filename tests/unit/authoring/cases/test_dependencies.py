@@ -1,4 +1,4 @@
-"""Which cases hang on which others."""
+"""Which cases depend on which others."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ class Options(Declared):
 
 
 def read(text: str, folder: Path, **more):
-    """The options that a text is, and what was told: code, column, message."""
+    """The options that a text is, and its diagnostics: code, column, message."""
     reading = reading_of(repository(folder, FILES), **more)
     node = parsed(text, str(folder / "suite.eval.yaml"))
     made = shape_of(Options).decode(node.items, node, reading, "the thing", extra=ExtraKeys(hinted=("elsewhere",)))
@@ -242,7 +242,7 @@ def test_what_is_rendered_later_or_never_is_left_alone(tmp_path):
 
 
 def value(annotation, text: str, folder: Path):
-    """What a kind of value makes of a text, and what was told."""
+    """What a kind of value makes of a text, and its diagnostics."""
     reading = reading_of(repository(folder, FILES))
     node = parsed(f"- {text}", str(folder / "suite.eval.yaml")).items[0]
     return kind_for(annotation).read(node, reading, "it"), [one.message for one in reading.report.diagnostics]

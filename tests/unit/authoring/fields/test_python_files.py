@@ -1,4 +1,4 @@
-"""What a Python file defines, told without running it."""
+"""What a Python file defines, found without running it."""
 
 from __future__ import annotations
 

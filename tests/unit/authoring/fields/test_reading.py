@@ -12,7 +12,7 @@ from doubles.loading import parsed, reading_of, repository
 
 
 def rendered(text: str, folder: Path, **more):
-    """What placeholders in a file make of it, and what was told: code, line, column, message, hint."""
+    """A file with its placeholders filled in, and its diagnostics: code, line, column, message, hint."""
     path = repository(folder, {"suite.eval.yaml": text}) / "suite.eval.yaml"
     reading = reading_of(folder, renders=True, **more)
     node = reading.rendered(parsed(text, str(path)))

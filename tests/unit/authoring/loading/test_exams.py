@@ -1,4 +1,4 @@
-"""Exams: which files are some, what their sitting is recorded with, and whom they ask (SPEC section 11)."""
+"""Exams: which files are exams, what is recorded of an attempt, and which models they call (SPEC section 11)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`meta.yaml`: what is right is kept, what is wrong is told at its place."""
+"""`meta.yaml`: valid values are kept, mistakes are reported with their positions."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def test_whatever_follows_the_host_is_a_file_inside_or_told(rest):
 
 
 def said(checkout: Checkout | Unavailable, url: str = f"{GITHUB}main/docs/a.md") -> tuple[str | None, list[str]]:
-    """The path that is found, and all that is told."""
+    """The path that is found, and all diagnostics."""
     report = Report()
     found = GitFiles(lambda _wanted: checkout, report).find(url, parsed(url), "file")
     return found, [f"{one.severity} {one.code}: {one.message}{f' | {one.hint}' if one.hint else ''}" for one in report.diagnostics]  # fmt: skip

@@ -233,7 +233,7 @@ def test_no_document_is_no_mistake_of_yaml():
 
 
 def streamed(text: str) -> tuple[list[object], dict[str, object], list[str]]:
-    """The items that are handed on, the head that is known before them, and what was told."""
+    """The items that are streamed, the head that is known before them, and the diagnostics."""
     items: list[object] = []
     heads: list[MapNode] = []
 

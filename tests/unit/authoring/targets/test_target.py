@@ -15,7 +15,7 @@ from needs import each, needs
 
 
 def read(text: str, folder: Path, files: dict[str, str] | None = None, **more):
-    """The target that a text is, and what was told: code and column."""
+    """The target that a text is, and its diagnostics: code and column."""
     reading = reading_of(repository(folder, files or {}), **more)
     found = read_target(parsed(text, str(folder / "suite.eval.yaml")), registry(), reading)
     return found, [(one.code, one.span.column) for one in reading.report.diagnostics]

@@ -82,7 +82,7 @@ def test_what_a_server_on_this_machine_does_not_need_is_not_missing(tmp_path):
 
 
 def told(folder, suite, files=None, **request):
-    """The code, severity, line and text of everything that is told."""
+    """The code, severity, line and text of every diagnostic."""
     path = repository(folder, {"suite.eval.yaml": suite, **(files or {})}) / "suite.eval.yaml"
     try:
         found = load(LoadRequest((str(path),), **request), keyed_registries()).diagnostics

@@ -10,7 +10,7 @@ from agentv.cli.running.watching import Watch
 
 
 class Runs:
-    """Runs that do what they are told, and remember their commands."""
+    """Runs with given results that record their commands."""
 
     def __init__(self, *steps):
         self.steps = list(steps)

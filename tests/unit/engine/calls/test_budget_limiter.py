@@ -45,7 +45,7 @@ class Free(Priced):
 
 @dataclass
 class Shop:
-    """A target whose calls take a second and cost what they are told to; it counts who is in it at once."""
+    """A target whose calls take a second and have a given cost; it counts concurrent calls."""
 
     costs: Sequence[Any] = (0.1,)
     takes_s: float = 1.0

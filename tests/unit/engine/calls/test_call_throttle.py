@@ -34,7 +34,7 @@ class Settings:
 
 @dataclass
 class Server:
-    """A target that gives what it is told to, each after some time; the last one for ever."""
+    """A target with given answers, each after some time; the last one for ever."""
 
     given: Sequence[Any]
     takes_s: float = 0.0

@@ -1,4 +1,4 @@
-"""Clusters that cannot be joined: told at once, and in our words."""
+"""Clusters that cannot be joined are reported at once, and in our words."""
 
 from __future__ import annotations
 

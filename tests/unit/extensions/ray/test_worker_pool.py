@@ -1,4 +1,4 @@
-"""Workers that cannot be used, and what is told of them."""
+"""Workers that cannot be used, and the messages about them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What settings of model APIs may not say, told when a file is loaded."""
+"""Invalid settings of model APIs are reported when a file is loaded."""
 
 from __future__ import annotations
 

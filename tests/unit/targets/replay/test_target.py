@@ -210,7 +210,7 @@ def test_the_table_finds_what_a_dict_would(notes):
     places, expected = _Places(slots=4), {}
     for key, begin, source in notes:
         places.note(key, begin, source)
-        source = min(source, 0x7FFE)  # noqa: PLW2901  # how many sources are told apart
+        source = min(source, 0x7FFE)  # noqa: PLW2901  # number of distinct sources
         mixed = key in expected and expected[key] is not None and expected[key][1] != source
         gone = key in expected and expected[key] is None
         expected[key] = None if mixed or gone else (begin, source)

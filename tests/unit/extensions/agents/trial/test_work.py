@@ -58,7 +58,7 @@ class Seen:
 
 @dataclass
 class Agent:
-    """A target that answers as it is told, and keeps what it is asked."""
+    """A target with given answers that keeps its requests."""
 
     notes: list[str]
     answers: list[Any]

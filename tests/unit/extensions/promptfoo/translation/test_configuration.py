@@ -46,7 +46,7 @@ def write(tmp_path: Path, text: str) -> Path:
 
 
 def entries(text: str, tmp_path: Path) -> tuple[list[dict[str, Any]], list[str]]:
-    """What a list of assertions comes to, and what was told."""
+    """The translation of a list of assertions, and its messages."""
     document, told = converted(
         f"prompts: hello\nproviders: echo\ntests: [{{threshold: 1, assert: [{text}]}}]\n", tmp_path
     )

@@ -1,4 +1,4 @@
-"""A trial with an agent that prints a stream: every way in which its success is none, limits, turns, what is left."""
+"""Trials with an agent that prints a stream: false successes, limits, turns, what is left."""
 
 from __future__ import annotations
 
