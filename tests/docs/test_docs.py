@@ -134,16 +134,22 @@ def run_console(block: Block, home: Path) -> None:
             assert matches(said, printed), f"line {block.line}: {command} printed\n{printed}"
 
 
+PROGRESS = re.compile(r"^[0-9,]+/[0-9,]+ trials: .*\n", re.MULTILINE)
+
+
 def run_command(command: str, home: Path) -> tuple[int, str]:
-    """The exit status of a command, and all that it prints: `agentv` in a fork where a shell would do no more."""
+    """The exit status of a command, and its output: `agentv` in a fork where a shell would do no more.
+
+    Lines of progress are left out: a slow machine prints more of them.
+    """
     env = environment(home)
     if re.match(r"agentv ", command) and not OF_A_SHELL.search(command) and not environment_of(home).exists():
         status, out, err = fork_server().run(shlex.split(command)[1:], home, env, 60)
-        return status, out + err
+        return status, PROGRESS.sub("", out + err)
     ended = subprocess.run(
         ["sh", "-c", command], cwd=home, env=env, capture_output=True, text=True, timeout=60, check=False
     )
-    return ended.returncode, ended.stdout + ended.stderr
+    return ended.returncode, PROGRESS.sub("", ended.stdout + ended.stderr)
 
 
 def check_assertions(block: Block, home: Path) -> None:
