@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from agentv.authoring.fields.agentv.names import PROVIDERS
 from agentv.authoring.header.agentv_config import NO_EFFECT, NO_EFFECT_IN_EXECUTION
-from agentv.authoring.source.spellings import PROVIDERS
 from agentv.authoring.targets.passed_over import NO_EFFECT as NO_EFFECT_IN_TARGETS
 from agentv.targets.catalogue import NOT_YET
 

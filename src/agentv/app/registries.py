@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from agentv.app.plugins.sources import source, warnings
 from agentv.assertions.catalogue import registry as assertion_registry
+from agentv.authoring.fields.agentv.names import type_name
 from agentv.authoring.fields.request import Registries
 from agentv.authoring.source.files import nearest_in_agentv
-from agentv.authoring.source.spellings import type_name
 from agentv.model.suite.repository import Checkout, RepositoryFile, Unavailable
 from agentv.model.suite.workspace import Network, SandboxName
 from agentv.model.values.response import Failure

@@ -16,10 +16,10 @@ from agentv.authoring.dialects.recognition import (
     dialects,
     may_be_document,
 )
+from agentv.authoring.fields.agentv.spellings import CASE
 from agentv.authoring.loading.samples import refuse_unreadable
 from agentv.authoring.source.nodes import ListNode, MapNode
 from agentv.authoring.source.report import Report
-from agentv.authoring.source.spellings import CASE
 from agentv.authoring.source.yaml import read_yaml
 from agentv.errors import LoadError, UsageError
 from agentv.registry.extensions import DIALECTS

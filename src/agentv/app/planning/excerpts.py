@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agentv.authoring.cases.data_files.files import TABLES
 from agentv.authoring.source.boundary import boundary_around
-from agentv.authoring.source.files import repository_root
+from agentv.authoring.source.files import TABLES, repository_root
 from agentv.authoring.source.masking import secrets_in_line
 from agentv.model.values.lazy_pattern import lazy_pattern
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import is_dataclass
 from typing import NoReturn
 
+from agentv.authoring.fields.agentv.spellings import TARGET
 from agentv.authoring.fields.decode import shape_of
 from agentv.authoring.fields.schema import AuthoredSettings
-from agentv.authoring.source.spellings import TARGET
 from agentv.registry.extensions import ASSERTIONS, EXPORT_FORMATS, PROVIDERS
 from agentv.registry.fields import Declared, DeclaredAssertion
 from agentv.registry.types import ProviderSettings

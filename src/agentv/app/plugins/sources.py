@@ -7,7 +7,7 @@ from functools import cache
 
 from agentv.assertions.catalogue import NOT_YET as TYPES_TO_COME
 from agentv.assertions.catalogue import TYPES
-from agentv.authoring.source.spellings import ASSERTION_TYPES, type_name
+from agentv.authoring.fields.agentv.names import ASSERTION_TYPES, type_name
 from agentv.authoring.targets.provider_names import provider_name
 from agentv.errors import Diagnostic
 from agentv.model.values.span import Span

@@ -8,7 +8,6 @@ from agentv.authoring.assertions.consistency import check_entries
 from agentv.authoring.assertions.judging import judges
 from agentv.authoring.source.nodes import MapNode
 from agentv.authoring.source.report import Report
-from agentv.authoring.source.spellings import Translated
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.conversation import Turn
 from agentv.registry.fields import DeclaredAssertion
@@ -38,7 +37,7 @@ def counts_any(entries: tuple[AssertionEntry, ...]) -> bool:
 
 def check_graded(
     entries: tuple[AssertionEntry, ...],
-    written: tuple[MapNode, Translated],
+    written: MapNode,
     criteria: str | None,
     report: Report,
 ) -> None:
@@ -50,8 +49,7 @@ def check_graded(
         criteria: of the case.
         report: receives the diagnostics.
     """
-    _, translated = written
     if criteria is not None and entries and not any(reads_criteria(entry) for entry in entries):
-        at = translated.map.keys["criteria"]
+        at = written.keys["criteria"]
         report.warning("criteria-not-judged", at, "no assertion uses these criteria")
     check_entries(entries, report)

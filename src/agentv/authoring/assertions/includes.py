@@ -9,12 +9,12 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from agentv.authoring.fields.reading import Chain, ExtraKeys, Reading, notes_of, sibling
+from agentv.authoring.fields.agentv import translation
+from agentv.authoring.fields.reading import Chain, Reading, notes_of, sibling
 from agentv.authoring.source.files import exists, is_file, shown, templates_in, upwards
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, holds_placeholder, kind_of, span_of
 from agentv.authoring.source.report import Report
-from agentv.authoring.source.spellings import TEMPLATE, translate
 from agentv.authoring.source.yaml import read_yaml
 from agentv.errors import Diagnostic
 from agentv.model.values.lazy_pattern import lazy_pattern
@@ -117,12 +117,7 @@ def load_template(path: str, node: Scalar | None, reading: Reading) -> Template 
         message = f"a template is a mapping with a list 'assert', found {found}"
         report.error("bad-template-file", root or _top(path), message)
         return None
-    translated = translate(root, TEMPLATE, report)
-    for key in translated.items:
-        if key not in TEMPLATE.canonical and not key.startswith("x-"):
-            others = ExtraKeys(hinted=tuple(TEMPLATE.known), older=TEMPLATE.superseded)
-            reading.unknown_key(key, translated.map, TEMPLATE.canonical, "a template", others)
-    entries = translated.items.get("assert")
+    entries = translation.template(root, reading).get("assert")
     if not isinstance(entries, ListNode) or not entries.items:
         if entries is not None or not report.failed:
             found = "none" if entries is None else kind_of(entries)

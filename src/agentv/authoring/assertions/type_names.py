@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
+from agentv.authoring.fields.agentv.names import ASSERTION_TYPES, type_name
 from agentv.authoring.fields.decode import OptionsSchema, shape_of
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.files import shown
 from agentv.authoring.source.nearest import did_you_mean, nearest
 from agentv.authoring.source.nodes import Node
-from agentv.authoring.source.spellings import ASSERTION_TYPES, type_name
 from agentv.authoring.targets.target import PLUGINS_COMMAND
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.span import Span

@@ -10,6 +10,7 @@ from msgspec import Struct, structs
 
 from agentv.authoring.assertions.extra_option import with_extra_option
 from agentv.authoring.assertions.type_names import AnyType, AssertionTypes
+from agentv.authoring.fields.agentv.names import ASSERTION_TYPES
 from agentv.authoring.fields.decode import INVALID, OptionsSchema, report_issue, shape_of
 from agentv.authoring.fields.reading import ExtraKeys, Reading
 from agentv.authoring.fields.schema import AuthoredSettings
@@ -17,7 +18,6 @@ from agentv.authoring.fields.trust import refuse_data
 from agentv.authoring.source.files import shown
 from agentv.authoring.source.masking import secrets_in
 from agentv.authoring.source.nodes import MapNode, Node, Scalar, kind_of, plain, span_of
-from agentv.authoring.source.spellings import ASSERTION_TYPES
 from agentv.authoring.targets.target import PLUGINS_COMMAND
 from agentv.model.suite.assertion import DEFAULTS, AssertionEntry, AssertionSettings
 from agentv.model.values.span import Span

@@ -12,8 +12,10 @@ from agentv.authoring.cases.case_assertions import Entries
 from agentv.authoring.cases.case_builder import CaseBuilder
 from agentv.authoring.cases.context import CaseContext, CaseNotes
 from agentv.authoring.cases.written_case import read_written
+from agentv.authoring.fields.agentv import translation
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.nodes import (
+    Canonical,
     ListNode,
     MapNode,
     Node,
@@ -26,7 +28,6 @@ from agentv.authoring.source.nodes import (
     span_of,
 )
 from agentv.authoring.source.report import Report
-from agentv.authoring.source.spellings import CASE
 from agentv.model.suite.suite import Case
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.values import JsonObject
@@ -77,12 +78,14 @@ class CaseReader:
             return ()
         if self.context.on_case is not None:
             self.context.on_case(node)
-        defaults = self.context.defaults
-        if not expands(node, defaults.expand):
-            return self._read(node, reading, alone=alone)
+        defaults, reading = self.context.defaults, reading.part()
+        case = translation.case(node, reading)
+        if not expands(case, defaults.expand):
+            return self._read(case, reading, alone=alone)
+        sound = reading.report.valid
         found = [
-            self._read(one, reading, end, alone=alone)
-            for end, one in combinations(node, defaults.vars, defaults.fixed, reading.report)
+            self._read(one, reading.part() if sound else reading, end, alone=alone)
+            for end, one in combinations(case, defaults.vars, defaults.fixed, reading.report)
         ]
         return tuple(chain.from_iterable(found)) if all(found) else ()
 
@@ -90,15 +93,14 @@ class CaseReader:
         """All cases were read: report what is wrong with all of them."""
         self._builder.end(report)
 
-    def _read(self, node: MapNode, reading: Reading, id_suffix: str = "", *, alone: bool) -> tuple[Case, ...]:
-        reading = reading.part()
+    def _read(self, node: Canonical, reading: Reading, id_suffix: str = "", *, alone: bool) -> tuple[Case, ...]:
         case = read_written(node, reading, alone=alone, id_suffix=id_suffix)
-        if "target" not in case.translated.items:
+        if "target" not in node.items:
             self.notes.untargeted = True
         cases = self._builder.build(case, reading)
         if reading.report.valid:
             return cases
-        self.notes.add_invalid(case.translated.items.get("id"), node)
+        self.notes.add_invalid(node.get("id"), node)
         return ()
 
 
@@ -116,8 +118,8 @@ def expands(node: MapNode, default: bool) -> bool:
 
 
 def combinations(
-    node: MapNode, inherited: JsonObject, fixed: Mapping[str, object], report: Report
-) -> Iterator[tuple[str, MapNode]]:
+    node: Canonical, inherited: JsonObject, fixed: Mapping[str, object], report: Report
+) -> Iterator[tuple[str, Canonical]]:
     """The entries that one expands to, each with the end of its id, such as `[locale=de,tone=warm]`.
 
     Variables are sorted by name, so that an id stays the same if they are reordered, or if the items of a list
@@ -178,12 +180,13 @@ def _sound(lists: Mapping[str, ListNode], node: MapNode, report: Report) -> bool
     return sound
 
 
-def _with(node: MapNode, own: MapNode, values: Mapping[str, Node], end: str) -> MapNode:
+def _with(node: Canonical, own: MapNode, values: Mapping[str, Node], end: str) -> Canonical:
     """The entry with one value for each list, and the id that tells it from the others."""
     places: dict[str, Place] = {**dict.fromkeys(values, node.at), **own.keys}
     items: dict[str, Node] = {**node.items, "vars": MapNode({**own.items, **values}, places, own.at)}
-    for key in CASE.spelled("id"):
-        identity = items.get(key)
-        if isinstance(identity, Scalar) and identity.value is not None:
-            items[key] = Scalar(f"{identity.text}{end}", f"{identity.text}{end}", identity.at)
-    return MapNode(items, {"vars": node.at, **node.keys}, node.at)
+    identity = items.get("id")
+    if isinstance(identity, Scalar) and identity.value is not None:
+        items["id"] = Scalar(f"{identity.text}{end}", f"{identity.text}{end}", identity.at)
+    made = Canonical(items, {"vars": node.at, **node.keys}, node.at, node.spelled)
+    made.not_missing = node.not_missing
+    return made

@@ -79,7 +79,7 @@ class CaseAssertions(Struct, frozen=True):
         # AgentV judges a case of its `mode: conversation` with assertions alone
         unjudged = not (criteria or "").strip() or case.keys.mode is not None
         if found or (of_turns and unjudged):
-            check_graded(found, (case.node, case.translated), criteria, reading.report)
+            check_graded(found, case.node, criteria, reading.report)
             if not (self.context.show_only or counts_any((*found, *of_turns))):
                 message = "this case checks nothing: every assertion has weight 0 and none is required"
                 reading.report.error("checks-nothing", case.node, message)
@@ -109,7 +109,7 @@ class CaseAssertions(Struct, frozen=True):
 
     def _replaced(self, case: WrittenCase) -> bool:
         """Seed 002: in its files, a case's own evaluators stand in place of the suite's."""
-        written = case.translated.spelled.get("assert", "assert").rpartition(".")[2]
+        written = case.node.spelled.get("assert", "assert").rpartition(".")[2]
         return self.context.defaults.replaces and written == "evaluators"
 
     def _of_suite(self, reading: Reading, *, shared: bool) -> Entries:

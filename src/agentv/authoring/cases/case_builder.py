@@ -100,7 +100,7 @@ class CaseBuilder:
         """
         context, keys = self._context, case.keys
         if context.work is None:
-            refuse_lacking(CASE_KEYS, case.translated.map, reading.report)
+            refuse_lacking(CASE_KEYS, case.node, reading.report)
         variables = _variables(keys.vars, context.defaults, reading)
         if variables.value is not context.defaults.vars:
             reading = reading.within(Scope(variables.value, context.env))
@@ -112,13 +112,13 @@ class CaseBuilder:
         check_attachments(parts.messages or (), targets, keys.input or case.node, reading.report)
         if parts.messages is None or not (parts.graded or context.show_only):
             return ()
-        self._notes.zero.look(keys.threshold, parts.entries, case.translated.map, reading.report)
+        self._notes.zero.look(keys.threshold, parts.entries, case.node, reading.report)
         made = self._case(case, parts, parts.messages, reading)
         if made is None:
             return ()
         check_abilities(made, targets, case.node, reading.report)
         if context.budgets is not None:
-            context.budgets.check(case.translated.map, targets, reading.report)
+            context.budgets.check(case.node, targets, reading.report)
         if made.workspace is not None and context.work is not None:
             context.work.reader.check(made, targets, reading.report)
         made = self._clustered(made, case.node)

@@ -13,17 +13,17 @@ from msgspec.structs import replace
 from agentv.authoring.cases.case import CaseReader
 from agentv.authoring.cases.case_files import cases_in, in_directory, matching
 from agentv.authoring.cases.collector import CaseCollector
-from agentv.authoring.cases.data_files.files import EXCEL, HUB, TABLES, missing_library, split_sheet
+from agentv.authoring.cases.data_files.files import HUB, missing_library, split_sheet
 from agentv.authoring.cases.data_files.jsonl import JsonLines
 from agentv.authoring.cases.data_files.transcripts import Transcripts, holds_transcripts, transcripts_in
 from agentv.authoring.cases.streamed import Format, StreamedCases
+from agentv.authoring.fields.agentv.spellings import CASE
 from agentv.authoring.fields.extra_keys import RowKeys
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.boundary import ALLOW, OUTSIDE, REASON, OutsideError
-from agentv.authoring.source.files import DiskReader, checkout_of, is_directory, shown
+from agentv.authoring.source.files import EXCEL, TABLES, DiskReader, checkout_of, is_directory, shown
 from agentv.authoring.source.nodes import NOWHERE, ListNode, MapNode, Node, Scalar, kind_of, span_of
 from agentv.authoring.source.report import Report
-from agentv.authoring.source.spellings import CASE
 from agentv.errors import Diagnostic
 from agentv.model.suite.suite import Case
 from agentv.model.values.lazy_pattern import lazy_pattern

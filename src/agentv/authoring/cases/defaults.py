@@ -8,13 +8,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv.authoring.cases.prompts import SuitePrompt, read_prompt, read_prompts
+from agentv.authoring.fields.agentv import translation
 from agentv.authoring.fields.case_options import NO_OPTIONS, CaseOptions, read_options
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.metadata import merged_metadata, suite_metadata
 from agentv.authoring.fields.reading import Reading
-from agentv.authoring.fields.schema import AuthoredCase, AuthoredSuite
+from agentv.authoring.fields.schema import AuthoredDefaultTest, AuthoredSuite
 from agentv.authoring.source.nodes import MapNode, Node, Place, Scalar, holds_placeholder, is_empty, kind_of, plain
-from agentv.authoring.source.spellings import DEFAULT_TEST, Translated, translate
 from agentv.authoring.source.yaml import read_yaml
 from agentv.model.values.values import EMPTY, Json, JsonObject
 
@@ -57,15 +57,16 @@ class CaseDefaults(Struct, frozen=True):
 
 
 def read_defaults(
-    authored: AuthoredSuite, written: Mapping[str, Place], fixed: Mapping[str, Json], reading: Reading
+    authored: AuthoredSuite, root: MapNode, fixed: Mapping[str, Json], reading: Reading, *, replaces: bool
 ) -> CaseDefaults:
     """The defaults for cases in a suite's header.
 
     Args:
         authored: the header.
-        written: its keys as spelled, with their positions.
+        root: its mapping, for positions.
         fixed: the variables of the command line.
         reading: of the suite.
+        replaces: a case's own `evaluators` replace the suite's.
     """
     base = CaseDefaults(
         assert_=authored.assert_,
@@ -73,11 +74,11 @@ def read_defaults(
         input_files=None if is_empty(authored.input_files) else authored.input_files,
         vars=dict(fixed) or EMPTY,
         fixed=dict(fixed) or EMPTY,
-        replaces="evalcases" in written,
-        prompted="prompts" in written or "prompt" in written,
+        replaces=replaces,
+        prompted="prompts" in root.items or "prompt" in root.items,
         prompt=read_prompt(authored.prompt, reading),
         prompts=read_prompts(authored.prompts, reading),
-        metadata=suite_metadata(authored, written, reading.report),
+        metadata=suite_metadata(authored, root.keys, reading.report),
         threshold=0.0 if authored.require_all and authored.threshold is None else None,  # the gates decide
     )
     node = authored.default_test
@@ -94,26 +95,22 @@ def read_defaults(
     if not isinstance(node, MapNode):
         reading.report.error("bad-value", node, f"'default_test' must be a mapping, found {kind_of(node)}")
         return base
-    translated = translate(node, DEFAULT_TEST, reading.report, for_run=reading.strict_env)
-    name = f"'{reading.report.spelled(node, 'default_test')}'"
-    _refuse_others(translated, name, reading)
+    name, shape = f"'{reading.report.spelled(node, 'default_test')}'", shape_of(AuthoredDefaultTest)
+    written = translation.default_test(node, reading)
+    own = shape.decode(written.items, written, reading, name)
+    if own is INVALID:
+        own = shape.unread(written.items)
     return replace(
         base,
-        options=read_options(translated.items.get("options"), name, reading),
+        options=read_options(own.options, name, reading),
         renders=renders,
-        test_assert=translated.items.get("assert"),
-        vars={**_object(translated.items.get("vars"), "vars", reading), **fixed} or EMPTY,
-        metadata=merged_metadata(base.metadata, _object(translated.items.get("metadata"), "metadata", reading)),
-        threshold=_threshold(translated.items.get("threshold"), reading, base.threshold),
-        threshold_at=getattr(translated.items.get("threshold"), "at", None),
-        expand=_expand(translated.items.get("expand"), reading),
+        test_assert=own.assert_,
+        vars={**_object(own.vars, "vars", reading), **fixed} or EMPTY,
+        metadata=merged_metadata(base.metadata, _object(own.metadata, "metadata", reading)),
+        threshold=base.threshold if "threshold" not in written.items else own.threshold,
+        threshold_at=getattr(written.get("threshold"), "at", None),
+        expand=own.expand is True,
     )
-
-
-def _refuse_others(translated: Translated, name: str, reading: Reading) -> None:
-    for key in translated.items:
-        if key not in DEFAULT_TEST.canonical and not key.startswith("x-"):
-            reading.unknown_key(key, translated.map, DEFAULT_TEST.known, name)
 
 
 def _from_file(node: Scalar, reading: Reading) -> Node | None:
@@ -140,16 +137,3 @@ def _object(node: Node | None, key: str, reading: Reading) -> dict[str, Json]:
         return {}
     found: dict[str, Json] = plain(node)
     return found
-
-
-def _threshold(node: Node | None, reading: Reading, default: float | None) -> float | None:
-    if node is None:
-        return default
-    read = shape_of(AuthoredSuite).rules["threshold"].kind.read(node, reading, "threshold")
-    return None if read is INVALID or read is None else float(read)
-
-
-def _expand(node: Node | None, reading: Reading) -> bool:
-    if node is None:
-        return False
-    return shape_of(AuthoredCase).rules["expand"].kind.read(node, reading, "expand") is True

@@ -12,18 +12,15 @@ from agentv.authoring.assertions.graded import reads_criteria
 from agentv.authoring.cases.defaults import CaseDefaults
 from agentv.authoring.cases.messages import read_criteria, read_files, read_messages, with_files
 from agentv.authoring.cases.written_case import WrittenCase
+from agentv.authoring.fields.agentv import translation
 from agentv.authoring.fields.decode import INVALID, shape_of
-from agentv.authoring.fields.reading import ExtraKeys, Reading
+from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.schema import AuthoredTurn
-from agentv.authoring.source.nearest import nearest
-from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, kind_of
+from agentv.authoring.source.nodes import Canonical, ListNode, MapNode, Node, Scalar, is_empty, kind_of
 from agentv.authoring.source.report import Result
-from agentv.authoring.source.spellings import TURN, Translated, translate
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.conversation import Turn
 from agentv.model.values.message import Block, Message
-
-_EXTRA_KEYS = ExtraKeys(hinted=tuple(TURN.known), older=TURN.superseded)
 
 
 class TurnReader(Struct, frozen=True):
@@ -39,7 +36,7 @@ class TurnReader(Struct, frozen=True):
 
     def read(self, case: WrittenCase, reading: Reading) -> tuple[Turn, ...] | None:
         """The turns of a case; None where something is wrong with them, which is reported."""
-        keys, places, report = case.keys, case.translated.map.keys, reading.report
+        keys, places, report = case.keys, case.node.keys, reading.report
         valid = True
         asks = "prompt" if self.defaults.prompt is not None else None
         if self.defaults.prompts and keys.mode is None:  # with AgentV's 'mode', prompts go before the turns
@@ -108,22 +105,21 @@ class TurnReader(Struct, frozen=True):
             report.error("bad-turn", node, f"{what} must be a mapping with 'input', found {kind_of(node)}", hint=hint)
             return None
         reading = reading.part()
-        translated = translate(node, TURN, reading.report)
-        shape = shape_of(AuthoredTurn)
-        authored = shape.decode(translated.items, translated.map, reading, "a turn", extra=_EXTRA_KEYS)
+        written, shape = translation.turn(node, reading), shape_of(AuthoredTurn)
+        authored = shape.decode(written.items, written, reading, "a turn")
         if authored is INVALID:
-            authored = shape.unread(translated.items)
-        turn = self._built(authored, translated, what, reading)
+            authored = shape.unread(written.items)
+        turn = self._built(authored, written, what, reading)
         return turn if reading.report.valid else None
 
-    def _built(self, authored: AuthoredTurn, translated: Translated, what: str, reading: Reading) -> Turn | None:
+    def _built(self, authored: AuthoredTurn, written: Canonical, what: str, reading: Reading) -> Turn | None:
         expected = authored.expected_output
-        messages = _input(authored.input, translated.map, what, reading)
+        messages = _input(authored.input, written, what, reading)
         reference = () if expected is None or is_empty(expected) else read_messages(expected, "assistant", reading)
         criteria = read_criteria(authored.criteria, reading).value
         entries = self._entries(authored, criteria, reading)
         if criteria is not None and entries and not any(reads_criteria(entry) for entry in entries):
-            at = translated.map.keys["criteria"]
+            at = written.keys["criteria"]
             reading.report.warning("criteria-not-judged", at, f"no assertion uses the criteria of {what}")
         if messages is None or reference is None:
             return None
@@ -144,9 +140,9 @@ def _has_files(turn: Turn) -> bool:
     return len(turn.input) == 1 and isinstance(turn.input[0].content, tuple)
 
 
-def _input(given: Node | None, turn: MapNode, what: str, reading: Reading) -> tuple[Message, ...] | None:
+def _input(given: Node | None, turn: Canonical, what: str, reading: Reading) -> tuple[Message, ...] | None:
     if given is None or is_empty(given):
-        if not _misspelt(turn, "input"):
+        if "input" not in turn.not_missing:
             reading.report.error("missing-input", given or turn, f"{what} needs 'input'")
         return None
     messages = read_messages(given, "user", reading)
@@ -154,12 +150,6 @@ def _input(given: Node | None, turn: MapNode, what: str, reading: Reading) -> tu
         message = f"'input' of {what} is empty after its placeholders are filled in"
         reading.report.error("missing-input", given, message)
     return messages
-
-
-def _misspelt(turn: MapNode, key: str) -> bool:
-    """Whether another key is most likely this one, so that it is not missing too."""
-    near = (nearest(one, TURN.known) for one in turn.items if one not in TURN.known)
-    return any(TURN.older.get(one, one) == key for one in near if one)
 
 
 def _named(entry: AssertionEntry, what: str) -> AssertionEntry:

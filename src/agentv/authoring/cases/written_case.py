@@ -5,20 +5,16 @@ from __future__ import annotations
 from msgspec import Struct
 
 from agentv.authoring.fields.decode import INVALID, shape_of
-from agentv.authoring.fields.reading import SHOWN_KEYS, ExtraKeys, Reading
+from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.schema import AuthoredCase
-from agentv.authoring.source.nearest import nearest
-from agentv.authoring.source.nodes import MapNode, is_empty
-from agentv.authoring.source.other_programs import MEANT
+from agentv.authoring.source.nodes import Canonical, is_empty
 from agentv.authoring.source.report import Report
-from agentv.authoring.source.spellings import CASE, Translated, translate
 
 _SCHEMA = shape_of(AuthoredCase)
-_EXTRA_KEYS = ExtraKeys(hinted=tuple(CASE.known), older=CASE.superseded)
 
 
 class WrittenCase(Struct, frozen=True):
-    """A case as authored.
+    """A case by its canonical keys.
 
     Attributes:
         keys: by canonical name; if one is invalid, only those that are passed on unread.
@@ -28,8 +24,7 @@ class WrittenCase(Struct, frozen=True):
     """
 
     keys: AuthoredCase
-    node: MapNode
-    translated: Translated
+    node: Canonical
     not_missing: frozenset[str]
     alone: bool
     id_suffix: str = ""
@@ -54,10 +49,10 @@ class WrittenCase(Struct, frozen=True):
         for key in ("aggregation", "on_turn_failure", "window_size"):
             asked = self.has_turns if key == "window_size" else self.scripted
             if getattr(self.keys, key) is not None and not asked and "turns" not in self.not_missing:
-                report.error("bad-value", self.translated.map.keys[key], f"'{key}' needs 'turns'")
+                report.error("bad-value", self.node.keys[key], f"'{key}' needs 'turns'")
 
 
-def read_written(node: MapNode, reading: Reading, *, alone: bool, id_suffix: str) -> WrittenCase:
+def read_written(node: Canonical, reading: Reading, *, alone: bool, id_suffix: str) -> WrittenCase:
     """A case by its canonical keys; what is wrong with them is reported.
 
     Args:
@@ -67,24 +62,11 @@ def read_written(node: MapNode, reading: Reading, *, alone: bool, id_suffix: str
         id_suffix: the end of its id.
     """
     report = reading.report
-    translated = translate(node, CASE, report, for_run=reading.strict_env)
-    items = translated.items
-    keys = _SCHEMA.decode(items, translated.map, reading, "a case", extra=_EXTRA_KEYS)
-    not_missing = _misspelt(node) if keys is INVALID or report.failed else frozenset[str]()
+    keys = _SCHEMA.decode(node.items, node, reading, "a case")
     if keys is INVALID:
-        keys = _SCHEMA.unread(items)
-    if is_empty(items.get("id")) and "id" not in not_missing:
-        report.error("missing-key", items.get("id") or node, "a case needs 'id'")
-    case = WrittenCase(keys, node, translated, not_missing, alone, id_suffix)
+        keys = _SCHEMA.unread(node.items)
+    if is_empty(node.get("id")) and "id" not in node.not_missing:
+        report.error("missing-key", node.get("id") or node, "a case needs 'id'")
+    case = WrittenCase(keys, node, node.not_missing, alone, id_suffix)
     case.check_flow(report)
     return case
-
-
-def _misspelt(node: MapNode) -> frozenset[str]:
-    """The keys that are not really missing: they were misspelt, or are given by what is not built yet."""
-    unknown = [key for key in node.items if key not in _SCHEMA.rules and key not in CASE.known][:SHOWN_KEYS]
-    near = (nearest(key, CASE.known) or MEANT.get(key) for key in unknown)
-    found = {CASE.older.get(key, key) for key in near if key}
-    if "turns" in found:
-        found |= {"input", "assert"}  # which a case with turns may lack
-    return frozenset(found)

@@ -15,8 +15,8 @@ from msgspec import Struct, field
 from agentv.authoring.cases.data_files.csv_expected import DOCUMENTS, LIST_TYPES
 from agentv.authoring.convert.emit import jsonl_text
 from agentv.authoring.convert.rebased_paths import messages_of
+from agentv.authoring.fields.agentv.spellings import CASE, SUITE
 from agentv.authoring.source.nodes import NOWHERE, ListNode, MapNode, Node, Scalar, holds_placeholder, is_empty, plain
-from agentv.authoring.source.spellings import CASE, SUITE
 
 _COLUMNS = ("__id", "__description", "__threshold", "__metric")
 _MARKS = ("threshold", "min_score")

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
+from agentv.authoring.fields.agentv.spellings import CASE, SUITE
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, span_of
-from agentv.authoring.source.spellings import CASE, SUITE
 from agentv.model.values.span import Span
 
 _SCHEME = "file://"

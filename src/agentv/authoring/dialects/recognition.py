@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from agentv.authoring.convert.source_formats import AGENT_SKILLS, EVA
 from agentv.authoring.dialects.dialect import Dialect, DocumentDialect
+from agentv.authoring.fields.agentv.spellings import CASE, SUITE
 from agentv.authoring.prompt_library.files import is_exam
 from agentv.authoring.source.nodes import MapNode, Node
-from agentv.authoring.source.spellings import CASE, SUITE
 from agentv.registry.extensions import DIALECTS, SIGNS, lacking, missing
 from agentv.user_code.plugin_tables import added, added_value, usable
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 from msgspec import Struct, field
 
 from agentv.authoring.fields.decode import INVALID, shape_of
-from agentv.authoring.fields.reading import ExtraKeys, Reading, RubricOptions
+from agentv.authoring.fields.reading import Reading, RubricOptions
 from agentv.authoring.fields.schema import AuthoredOptions
 from agentv.authoring.source.nodes import MapNode, Node, is_empty, kind_of
-from agentv.authoring.source.spellings import OPTIONS, translate
 from agentv.model.suite.assertion import Transform
 
 _SCHEMA = shape_of(AuthoredOptions)
-_EXTRA_KEYS = ExtraKeys(hinted=tuple(OPTIONS.known), older=OPTIONS.superseded)
 
 
 class CaseOptions(Struct, frozen=True):
@@ -60,11 +58,9 @@ def read_options(node: Node | None, where: str, reading: Reading) -> CaseOptions
     if not isinstance(node, MapNode):
         reading.report.error("bad-value", node, f"'options' must be a mapping, found {kind_of(node)}")
         return NO_OPTIONS
-    translated = translate(node, OPTIONS, reading.report, for_run=reading.strict_env)
-    what = f"'options' of {where}"
-    read = _SCHEMA.decode(translated.items, translated.map, reading, what, extra=_EXTRA_KEYS)
+    read = _SCHEMA.decode(node.items, node, reading, f"'options' of {where}")
     if read is INVALID:
         return NO_OPTIONS
-    key = translated.items.get("prompt")
+    key = node.get("prompt")
     rubric = {} if key is None or read.prompt is None else {"prompt": (read.prompt, key.at)}
     return CaseOptions(read.judge, False, rubric, read.transform, read.repeat)

@@ -6,13 +6,13 @@ import re
 from collections.abc import Callable, Iterable
 from functools import cache
 
+from agentv.authoring.fields.agentv.spellings import CASE, OPTIONS, RUN, SUITE
 from agentv.authoring.fields.decode import shape_of
 from agentv.authoring.fields.schema import AuthoredSettings
 from agentv.authoring.source.nearest import CUTOFF, LONGEST
 from agentv.authoring.source.nodes import MapNode, Node, Place
 from agentv.authoring.source.other_programs import MEANT
 from agentv.authoring.source.report import Report
-from agentv.authoring.source.spellings import CASE, OPTIONS, RUN, SUITE
 from agentv.model.values.formatting import shorten
 
 KEPT_NAMES = 1_000

@@ -29,7 +29,6 @@ from agentv.authoring.source.nearest import did_you_mean, nearest
 from agentv.authoring.source.nodes import Filled, ListNode, MapNode, Node, Place, Scalar, node_of, span_of
 from agentv.authoring.source.other_programs import HINTS, MEANT
 from agentv.authoring.source.report import Report, Result
-from agentv.authoring.source.spellings import RUN
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.values.pictures import is_none
 from agentv.model.values.span import Span
@@ -215,7 +214,14 @@ class Reading(Struct, frozen=True):
         return self if renders == self.renders else structs.replace(self, renders=renders)
 
     def unknown_key(
-        self, key: str, mapping: MapNode, allowed: Iterable[str], what: str, extra: ExtraKeys = NO_EXTRA_KEYS
+        self,
+        key: str,
+        mapping: MapNode,
+        allowed: Iterable[str],
+        what: str,
+        extra: ExtraKeys = NO_EXTRA_KEYS,
+        *,
+        hint: str | None = None,
     ) -> None:
         """Report a key that means nothing here; of very many in one mapping the first."""
         before = self.report.occurrences(mapping.keys)
@@ -225,7 +231,7 @@ class Reading(Struct, frozen=True):
                 self.report.error("unknown-key", mapping.keys[key], message)
             return
         listed = [*allowed, *extra.listed]
-        hint = _cut_off(key, mapping) or _of_others(key, what) or _meant(key, listed, extra)
+        hint = _cut_off(key, mapping) or hint or HINTS.get(what, {}).get(key) or _meant(key, listed, extra)
         hint = hint or _misplaced(key, listed, mapping)
         hint = hint or (f"did you mean '{extra.meant}'?" if extra.meant else None)
         notes = () if hint else (f"{what} takes {', '.join(sorted(listed))}" if listed else f"{what} takes none",)
@@ -505,13 +511,6 @@ def _cut_off(key: str, mapping: MapNode) -> str | None:
     if before == key or not isinstance(text, Scalar) or not isinstance(text.value, str):
         return None
     return f"quote the value of '{before}': inside {{ }}, a comma ends an unquoted text"
-
-
-def _of_others(key: str, what: str) -> str | None:
-    """The hint for a key that other programs have here, or that belongs under `run`."""
-    if what == "an eval file" and key in RUN.canonical:
-        return f"it belongs under 'run': run: {{{key}: …}}"
-    return HINTS.get(what, {}).get(key)
 
 
 def _misplaced(key: str, listed: Iterable[str], mapping: MapNode) -> str | None:

@@ -298,6 +298,27 @@ class AuthoredTurn(Declared):
 
 
 @dataclass(frozen=True, slots=True)
+class AuthoredDefaultTest(Declared):
+    """`default_test:` of a suite."""
+
+    vars: Annotated[Unread, Doc("values for {{ name }}; a case overrides single keys")] = None
+    expand: Annotated[bool | None, Verbatim(), Doc("a list in vars produces one case per item")] = None
+    metadata: Annotated[Unread, Doc("kept in every row; a case overrides single keys")] = None
+    assert_: Annotated[Unread, Doc("assertions added to every case")] = None
+    threshold: Annotated[Fraction | None, Verbatim(), Doc("minimum score of every case to pass")] = None
+    options: Annotated[Unread, Doc("options of every case; a case overrides single keys")] = None
+
+
+@dataclass(frozen=True, slots=True)
+class AuthoredTemplate(Declared):
+    """A file of assertions to include."""
+
+    assert_: Annotated[Unread, Doc("the assertions that replace the include")] = None
+    name: Annotated[Unread, Doc("for people")] = None
+    description: Annotated[Unread, Doc("for people")] = None
+
+
+@dataclass(frozen=True, slots=True)
 class AuthoredPrompt(Declared):
     """An entry of `prompts:` that is an object."""
 

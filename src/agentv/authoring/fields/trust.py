@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from agentv.authoring.fields.agentv.names import PROVIDERS
 from agentv.authoring.source.nodes import Node, Place, Scalar
 from agentv.authoring.source.report import Report
-from agentv.authoring.source.spellings import PROVIDERS
 from agentv.registry.table import Registry
 from agentv.registry.types import Provider
 from agentv.templating import RenderError, undeclared

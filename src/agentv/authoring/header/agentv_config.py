@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from agentv.authoring.fields.agentv import translation
+from agentv.authoring.fields.agentv.spellings import RUN
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.nodes import MapNode, Node, Place, Scalar, kind_of
-from agentv.authoring.source.spellings import RUN
 from agentv.authoring.targets.catalog import one_default
 from agentv.authoring.targets.passed_over import remark_on_keys
 from agentv.authoring.targets.references import referenced
@@ -87,6 +88,9 @@ class _Config:
             else:
                 self._items[key], self._keys[key] = node, at
         self._fill(root)
+        run = self._items.get("run")
+        if isinstance(run, MapNode):
+            self._items["run"] = translation.run_block(run, self._reading)
         remark_on_keys(self._passed, self._reading.report)
         return MapNode(self._items, self._keys, root.at)
 

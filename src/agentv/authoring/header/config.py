@@ -17,7 +17,6 @@ from agentv.authoring.fields.schema import AuthoredRepeat, AuthoredRun, Authored
 from agentv.authoring.header.agentv_config import canonical_config
 from agentv.authoring.source.files import is_file, shown, upwards
 from agentv.authoring.source.nodes import MapNode, Node, Scalar, holds_placeholder, kind_of
-from agentv.authoring.source.spellings import RUN, translate
 from agentv.authoring.source.yaml import read_shared
 from agentv.authoring.targets.catalog import places_of
 from agentv.model.suite.suite import DEFAULT_RETRY, Aggregate, RunSettings
@@ -157,22 +156,19 @@ def read_run(node: Node, reading: Reading) -> RunSettings:
         reading.report.error("bad-value", node, f"'run' must be a mapping, found {kind_of(node)}")
         return RunSettings()
     name = reading.report.spelled(node, "run")
-    pairs = {key: _run_value(key, item) for key, item in node.items.items()}
-    translated = translate(MapNode(pairs, node.keys, node.at), RUN, reading.report)
-    items = dict(translated.items)
+    items = dict(node.items)
     trials = read_trials(items, reading)
     if trials is not None:
         del items["repeat"]
-    others = ExtraKeys(hinted=tuple(RUN.known), older=RUN.superseded)
-    read = shape_of(AuthoredRun).decode(items, translated.map, reading, f"'{name}'", extra=others)
+    read = shape_of(AuthoredRun).decode(items, node, reading, f"'{name}'")
     if read is INVALID or trials is INVALID:
         return RunSettings()
     retry = None if read.retry is None else read.retry.over(DEFAULT_RETRY)
     if read.min_pass_rate is not None and read.gate is None:
-        at = translated.items["min_pass_rate"]
+        at = node.items["min_pass_rate"]
         reading.report.error("missing-key", at, "'min_pass_rate' requires 'gate: corrected'")
     if read.gate is not None and (needs := lacking(PORTS, "LabelledRuns")):
-        reading.report.error("missing-extra", translated.items["gate"], f"'gate' {needs}", hint=HOW_TO_GET)
+        reading.report.error("missing-extra", node.items["gate"], f"'gate' {needs}", hint=HOW_TO_GET)
     early = read.repeat if isinstance(read.repeat, AuthoredRepeat) else None
     return RunSettings(
         workers=read.workers,
@@ -195,16 +191,6 @@ def read_run(node: Node, reading: Reading) -> RunSettings:
         gate=read.gate,
         min_pass_rate=read.min_pass_rate,
     )
-
-
-def _run_value(key: str, node: Node) -> Node:
-    """Older values that mean something else: `timeout_ms: 500`, `fail_on_error: true`."""
-    if key == "timeout_ms" and isinstance(node, Scalar) and type(node.value) in (int, float):
-        seconds = node.value / 1000
-        return Scalar(seconds, repr(seconds), node.at)
-    if key == "fail_on_error" and isinstance(node, Scalar) and isinstance(node.value, bool):
-        return Scalar(1 if node.value else None, node.text, node.at)
-    return node
 
 
 def _merged(configs: list[Config]) -> Config:

@@ -16,14 +16,15 @@ from agentv.authoring.assertions.type_names import AssertionTypes
 from agentv.authoring.cases.case import CaseReader
 from agentv.authoring.cases.case_assertions import read_shared
 from agentv.authoring.cases.context import CaseContext, CaseNotes
-from agentv.authoring.cases.data_files.files import TABLES
 from agentv.authoring.cases.defaults import CaseDefaults, read_defaults
 from agentv.authoring.cases.trial_budgets import TrialBudgets, place_of_budget
 from agentv.authoring.cases.work import SuiteWork, directory_of_agents, refuse_lacking
+from agentv.authoring.fields.agentv import translation
+from agentv.authoring.fields.agentv.spellings import TARGET
 from agentv.authoring.fields.clusters import ClusterReader
 from agentv.authoring.fields.decode import INVALID, kind_for, shape_of
 from agentv.authoring.fields.metadata import GOVERNANCE
-from agentv.authoring.fields.reading import ExtraKeys, Reading
+from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.request import LoadRequest, Registries
 from agentv.authoring.fields.schema import AuthoredExamOf, AuthoredSuite
 from agentv.authoring.fields.tags import read_tags
@@ -32,8 +33,6 @@ from agentv.authoring.header.judge_minimums import split_minimums
 from agentv.authoring.source.environment import dotenv_of, merged, read_dotenv
 from agentv.authoring.source.masking import secrets_in
 from agentv.authoring.source.nodes import MapNode, Node, Place, Scalar, is_empty, kind_of, plain, span_of
-from agentv.authoring.source.report import Report
-from agentv.authoring.source.spellings import SUITE, TARGET, Translated, translate
 from agentv.authoring.targets.catalog import one_default, open_registry
 from agentv.authoring.targets.registry import DEFAULT, TargetRegistry
 from agentv.authoring.targets.suite_targets import SuiteTargets, default_of
@@ -58,6 +57,7 @@ class Header(Struct, frozen=True):
         threshold: of cases without their own, with its position.
         triggering: as authored.
         exam: the prompt whose exam the suite is.
+        not_missing: keys that are misspelt, which is reported.
     """
 
     suite: Suite
@@ -69,6 +69,7 @@ class Header(Struct, frozen=True):
     threshold: tuple[float | None, Place | None]
     triggering: Node | None = None
     exam: AuthoredExamOf | None = None
+    not_missing: frozenset[str] = frozenset()
 
 
 class HeaderReader(Struct, frozen=True):
@@ -78,9 +79,10 @@ class HeaderReader(Struct, frozen=True):
     request: LoadRequest
     registries: Registries
 
-    def read(self, root: MapNode, reading: Reading) -> Header:
+    def read(self, written: MapNode, reading: Reading) -> Header:
         """The header; what is wrong with it is reported and left out."""
         request = self.request
+        root, others = translation.suite(written, reading)
         env = self.environment(root.get("env"), reading)
         reading.secrets.update(secrets_in(dict(request.variables)))  # the case's variables are data, these are given
         reading = reading.within(Scope(request.variables, env))
@@ -88,17 +90,20 @@ class HeaderReader(Struct, frozen=True):
         targets = SuiteTargets(request, registry, self.path)
         assertions = self._assertions(reading)
         reading = replace(reading, entries=assertions.entries)
-        authored, translated, others = self._authored(root, reading)
+        shape = shape_of(AuthoredSuite)
+        authored = shape.decode(root.items, root, reading, "an eval file")
+        if authored is INVALID:
+            authored = shape.unread(root.items)
         registry.default_provider = authored.default_provider
         reading = self._with_preprocessors(authored.preprocessors, reading)
         language = Language(nunjucks=authored.template == "nunjucks", missing_empty=authored.missing_vars == "empty")
         scope = dataclasses.replace(reading.scope, language=language)
         reading = replace(reading, scope=scope, given=_options_of_types(authored, span_of(root.at)))
-        run = self._run(authored, translated, config, reading)
+        run = self._run(authored, config, reading)
         registry.retry = run.retry or registry.retry
-        defaults = read_defaults(authored, root.keys, request.variables, reading)
+        defaults = read_defaults(authored, root, request.variables, reading, replaces="evalcases" in written.keys)
         asked = tuple(targets.asked(authored.targets, reading))
-        work = self._work(authored, asked, translated, reading)
+        work = self._work(authored, asked, root, reading)
         judge, minimums = split_minimums(authored.judge, reading)
         suite = Suite(
             name=authored.name or name_of(self.path),
@@ -136,22 +141,24 @@ class HeaderReader(Struct, frozen=True):
             clusters=None if run.cluster is None else ClusterReader(run.cluster, env),
             on_case=request.on_case,
             work=work,
-            budgets=TrialBudgets(request, place_of_budget(translated.map)),
+            budgets=TrialBudgets(request, place_of_budget(root)),
         )
         notes = CaseNotes.of_env(env)
         notes.judging.advice = PASTE_BESIDE if authored.default_provider is not None else notes.judging.advice
         reading = reading.within(Scope(defaults.vars, env)).rendering(reading.renders or defaults.renders)
         cases = CaseReader(context, notes, read_shared(context, reading))
-        threshold = (None, None) if authored.require_all else _threshold(defaults, translated, suite.threshold, config)
+        threshold = (None, None) if authored.require_all else _threshold(defaults, root, suite.threshold, config)
         of_exam = authored.triggering, authored.exam
-        return Header(suite, reading, cases, assertions, targets, authored.targets, threshold, *of_exam)
+        return Header(
+            suite, reading, cases, assertions, targets, authored.targets, threshold, *of_exam, root.not_missing
+        )
 
     def _work(
-        self, authored: AuthoredSuite, targets: Sequence[TargetSpec], translated: Translated, reading: Reading
+        self, authored: AuthoredSuite, targets: Sequence[TargetSpec], root: MapNode, reading: Reading
     ) -> SuiteWork | None:
         """What is written of the work of agents; None: the extension that reads it is not here."""
         if missing(SUITE_KEYS):
-            refuse_lacking(SUITE_KEYS, translated.map, reading.report)
+            refuse_lacking(SUITE_KEYS, root, reading.report)
             return None
         request = self.request
         workspace = authored.workspace
@@ -202,27 +209,10 @@ class HeaderReader(Struct, frozen=True):
             add(issue.code, Span(file, 1, 1, 1, 2), issue.message, hint=issue.hint)
         return AssertionReader(AssertionTypes(self.registries.assertions, found))
 
-    def _authored(self, root: MapNode, reading: Reading) -> tuple[AuthoredSuite, Translated, dict[str, Json]]:
-        """The header by its canonical keys, and what `dataset` and `suite` say beside `name`."""
-        items, extra = _with_name(root, reading.report)
-        translated = translate(items, SUITE, reading.report, for_run=self.request.for_run)
-        own = {key: node for key, node in translated.items.items() if not key.startswith("run.") and key != "$schema"}
-        shape, others = shape_of(AuthoredSuite), ExtraKeys(hinted=tuple(SUITE.known), older=SUITE.superseded)
-        authored = shape.decode(own, translated.map, reading, "an eval file", extra=others)
-        return (shape.unread(own) if authored is INVALID else authored), translated, extra
-
-    def _run(self, authored: AuthoredSuite, translated: Translated, config: Config, reading: Reading) -> RunSettings:
-        """`run:`, with what stands under `execution:` and means the same."""
-        older = {key[4:]: node for key, node in translated.items.items() if key.startswith("run.")}
-        if authored.run is None and not older:
+    def _run(self, authored: AuthoredSuite, config: Config, reading: Reading) -> RunSettings:
+        own = authored.run
+        if own is None:
             return _completed(config.run, authored, self.request)
-        own = authored.run if authored.run is not None else MapNode({}, {}, translated.map.at)
-        if isinstance(own, MapNode) and older:
-            for key in older.keys() & own.items.keys():
-                message = f"'{key}' is set both here and in 'execution'; keep one of them"
-                reading.report.error("two-spellings", own.keys[key], message)
-            places = {key: translated.map.keys[f"run.{key}"] for key in older}
-            own = MapNode({**older, **own.items}, {**places, **own.keys}, own.at)
         if authored.cluster is not None and isinstance(own, MapNode) and "cluster" in own.items:
             message = "'cluster' is set both here and in the suite; keep one of them"
             reading.report.error("two-spellings", own.keys["cluster"], message)
@@ -238,12 +228,12 @@ def _completed(run: RunSettings, authored: AuthoredSuite, request: LoadRequest) 
 
 
 def _threshold(
-    defaults: CaseDefaults, translated: Translated, of_suite: float | None, config: Config
+    defaults: CaseDefaults, root: MapNode, of_suite: float | None, config: Config
 ) -> tuple[float | None, Place | None]:
     """The threshold of the cases that have none of their own, and where it is written."""
     if defaults.threshold is not None:
         return defaults.threshold, defaults.threshold_at
-    node = translated.items.get("threshold") or config.nodes.get("threshold")
+    node = root.get("threshold") or config.nodes.get("threshold")
     return of_suite, node.at if node is not None else None
 
 
@@ -285,29 +275,6 @@ def _suite_env(node: Node, reading: Reading) -> dict[str, str]:
         else:
             reading.report.error("bad-value", item, f"'{key}' must be text, found {kind_of(item)}")
     return found
-
-
-_FILES_OF_CASES = (".csv", ".tsv", ".json", ".jsonl", ".yaml", ".yml", *TABLES)
-
-
-def _with_name(root: MapNode, report: Report) -> tuple[MapNode, dict[str, Json]]:
-    """`dataset` and `suite` name the suite, or are kept in its metadata where `name` stands too."""
-    older = [key for key in ("dataset", "suite") if key in root.items]
-    if not older:
-        return root, {}
-    items, keys = dict(root.items), dict(root.keys)
-    others: dict[str, Json] = {}
-    for key in older:
-        node, at = items.pop(key), keys.pop(key)
-        if isinstance(node, Scalar) and node.text.lower().endswith(_FILES_OF_CASES):
-            message = f"'{key}' names the suite, and '{node.text}' looks like a file of cases"
-            report.error("bad-value", node, message, hint=f"did you mean 'tests: {node.text}'?")
-        elif "name" in items:
-            others[key] = plain(node)
-        else:
-            items["name"], keys["name"] = node, at
-            report.older(key, "name", at)
-    return MapNode(items, keys, root.at), others
 
 
 def _governance(authored: AuthoredSuite) -> dict[str, Json]:

@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping
 
+from agentv.authoring.fields.agentv.names import ASSERTION_TYPES
 from agentv.authoring.fields.decode import shape_of
 from agentv.authoring.fields.json_kinds import FREE_KEYS, NAME, OLDER, Schema, object_of, properties_of
 from agentv.authoring.fields.schema import AuthoredSettings
-from agentv.authoring.source.spellings import ASSERTION_TYPES
 from agentv.registry.table import Registry
 from agentv.registry.types import AssertionType
 

@@ -14,6 +14,8 @@ from typing import Any
 from msgspec import Struct
 
 from agentv.authoring.cases.triggering.queries import AuthoredTriggering
+from agentv.authoring.fields.agentv.spellings import CASE, DEFAULT_TEST, OPTIONS, RUN, SUITE, TEMPLATE, TURN
+from agentv.authoring.fields.agentv.spellings import TARGET as TARGET_KEYS
 from agentv.authoring.fields.decode import shape_of
 from agentv.authoring.fields.json_kinds import (
     ASSERTIONS,
@@ -27,11 +29,13 @@ from agentv.authoring.fields.json_kinds import (
 )
 from agentv.authoring.fields.schema import (
     AuthoredCase,
+    AuthoredDefaultTest,
     AuthoredJudgeMinimums,
     AuthoredOptions,
     AuthoredPrompt,
     AuthoredRun,
     AuthoredSuite,
+    AuthoredTemplate,
     AuthoredTurn,
 )
 from agentv.authoring.json_schema.entries import assertion_defs
@@ -41,8 +45,6 @@ from agentv.authoring.json_schema.sharing import shared
 from agentv.authoring.json_schema.spellings import OLDER_RUN, older_spelling, spelled_mapping
 from agentv.authoring.json_schema.targets import BY_ID, TARGET, target_defs
 from agentv.authoring.prompt_library.meta import meta_schema
-from agentv.authoring.source.spellings import CASE, DEFAULT_TEST, OPTIONS, RUN, SUITE, TEMPLATE, TURN
-from agentv.authoring.source.spellings import TARGET as TARGET_KEYS
 from agentv.registry.extensions import CASE_KEYS, SCHEMA_DEFS, SUITE_KEYS, loaded, missing, registered
 from agentv.registry.table import Registry
 from agentv.registry.types import AssertionType, Provider
@@ -114,7 +116,9 @@ def _eval_file(words: Vocabulary) -> _Document:
         },
         "options": spelled_mapping(properties_of(AuthoredOptions, _OPTIONS_VALUES), OPTIONS, "#/$defs/options"),
         "included-tests": _INCLUDED_TESTS,
-        "default_test": spelled_mapping(_DEFAULT_TEST_VALUES, DEFAULT_TEST, "#/$defs/default_test"),
+        "default_test": spelled_mapping(
+            properties_of(AuthoredDefaultTest, _DEFAULT_TEST_VALUES), DEFAULT_TEST, "#/$defs/default_test"
+        ),
         **prompt_defs(),
         **triggering_defs(AuthoredTriggering),
         **{key: one for name in registered(SCHEMA_DEFS) for key, one in loaded(SCHEMA_DEFS, name)().items()},
@@ -150,12 +154,9 @@ def _targets_file(words: Vocabulary) -> _Document:
 
 
 def _template(words: Vocabulary) -> _Document:
-    values: dict[str, Schema] = {
-        "assert": {"description": "the assertions that replace the include", **ASSERTIONS, "minItems": 1},
-        "name": {"description": "for people", **TEXT},
-        "description": {"description": "for people", **TEXT},
-    }
-    body = {**spelled_mapping(values, TEMPLATE, "#"), **needed([TEMPLATE.spelled("assert")])}
+    values: dict[str, Schema] = {"assert_": {**ASSERTIONS, "minItems": 1}, "name": TEXT, "description": TEXT}
+    properties = properties_of(AuthoredTemplate, values)
+    body = {**spelled_mapping(properties, TEMPLATE, "#"), **needed([TEMPLATE.spelled("assert")])}
     return "agentv assertion template", body, _shared(words)
 
 
@@ -269,12 +270,10 @@ _TURN_KEYS = ("input", "criteria", "expected_output", "assert_")
 _TURN_VALUES: Mapping[str, Schema] = {key: _CASE_VALUES[key] for key in _TURN_KEYS}
 
 _DEFAULT_TEST_VALUES: dict[str, Schema] = {
-    "vars": {"description": "values for {{ name }}; a case overrides single keys", **_OBJECT_OR_NOTHING},
-    "expand": {"description": "a list in vars produces one case per item", "type": ["boolean", "null"]},
-    "metadata": {"description": "kept in every row; a case overrides single keys", **_OBJECT_OR_NOTHING},
-    "assert": {"description": "assertions added to every case", **ASSERTIONS},
-    "threshold": {"description": "minimum score of every case to pass", "$ref": "#/$defs/case/properties/threshold"},
-    "options": {"description": "options of every case; a case overrides single keys", **_OPTIONS},
+    "vars": _OBJECT_OR_NOTHING,
+    "metadata": _OBJECT_OR_NOTHING,
+    "assert_": ASSERTIONS,
+    "options": _OPTIONS,
 }
 
 _OPTIONS_VALUES: Mapping[str, Schema] = {

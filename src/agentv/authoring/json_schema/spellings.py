@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from agentv.authoring.fields.agentv.spellings import RUN, Spellings
 from agentv.authoring.fields.json_kinds import FREE_KEYS, OLDER, Schema, spelled_once
-from agentv.authoring.source.spellings import RUN, SINGULAR, Spellings
 
 OLDER_RUN: Mapping[str, Schema] = {
     "trials": {"$ref": "#/$defs/run/properties/repeat"},
@@ -32,12 +32,8 @@ def spelled_mapping(
         place: location of the schema, for references to its own keys.
         more: further keys, and older ones whose values differ.
 
-    Raises:
-        TypeError: the table has another set of canonical keys.
     """
-    if properties.keys() != spellings.canonical:
-        raise TypeError(f"declared and spelled differently: {sorted(properties.keys() ^ spellings.canonical)}")
-    older = {key: _reference(canonical, key, place) for key, canonical in spellings.older.items()}
+    older = {key: _reference(canonical, key, place, spellings) for key, canonical in spellings.older.items()}
     known = {*properties, *older, *(more or {})}
     nested = {key: _nested(inner, place, known, spellings.not_yet) for key, inner in spellings.nested.items()}
     return {
@@ -54,9 +50,9 @@ def older_spelling(canonical: str, schema: Schema) -> Schema:
     return {**schema, "description": f"older spelling of '{canonical}'", **OLDER}
 
 
-def _reference(canonical: str, key: str, place: str) -> Schema:
+def _reference(canonical: str, key: str, place: str, spellings: Spellings) -> Schema:
     reference = {"$ref": _RUN.get(canonical) or f"{place}/properties/{canonical}"}
-    return reference if key in SINGULAR else older_spelling(canonical, reference)
+    return reference if key in spellings.equal else older_spelling(canonical, reference)
 
 
 def _nested(inner: Mapping[str, str], place: str, known: set[str], postponed: Collection[str]) -> Schema:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from agentv.authoring.fields.agentv.names import SETTINGS
+from agentv.authoring.fields.agentv.spellings import TARGET as KEYS
 from agentv.authoring.fields.decode import shape_of
 from agentv.authoring.fields.json_kinds import NAME, OLDER, Schema, needed, object_of, properties_of, spellings_of
 from agentv.authoring.fields.pacing import FLAT, AuthoredRetry
 from agentv.authoring.fields.schema import AuthoredTarget
 from agentv.authoring.json_schema.spellings import older_spelling, spelled_mapping
-from agentv.authoring.source.spellings import SETTINGS
-from agentv.authoring.source.spellings import TARGET as KEYS
 from agentv.authoring.targets.aliases import USE_TARGET
 from agentv.registry.table import Registry
 from agentv.registry.types import Provider

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agentv.authoring.cases.data_files.files import TABLES
 from agentv.authoring.dialects.recognition import by_name, by_record, dialect
-from agentv.authoring.source.files import is_file, shown
+from agentv.authoring.source.files import TABLES, is_file, shown
 from agentv.authoring.source.nodes import ListNode, MapNode, Node
 from agentv.errors import Diagnostic, UsageError
 from agentv.model.values.span import Span

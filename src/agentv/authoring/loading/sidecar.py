@@ -7,10 +7,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from agentv.authoring.fields.agentv.spellings import SUITE
 from agentv.authoring.loading.context import SuiteContext
 from agentv.authoring.source.files import is_file
 from agentv.authoring.source.nodes import MapNode, kind_of
-from agentv.authoring.source.spellings import SUITE
 from agentv.authoring.source.yaml import read_yaml
 from agentv.model.values.lazy_pattern import lazy_pattern
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from itertools import islice
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -14,7 +13,8 @@ from agentv.authoring.cases.datasets import STREAMED
 from agentv.authoring.convert.source_formats import AGENT_SKILLS
 from agentv.authoring.dialects.dialect import DocumentDialect, Surroundings
 from agentv.authoring.dialects.recognition import OWN, Claim, by_content, dialect, may_be_document, may_be_own
-from agentv.authoring.fields.reading import SHOWN_KEYS, Chain, Reading
+from agentv.authoring.fields.agentv.spellings import TEMPLATE
+from agentv.authoring.fields.reading import Chain, Reading
 from agentv.authoring.fields.request import LoadRequest, Registries
 from agentv.authoring.header.header import HeaderReader
 from agentv.authoring.header.judge_minimums import names_judge
@@ -23,11 +23,8 @@ from agentv.authoring.loading.exams import exam_of
 from agentv.authoring.loading.samples import of_json, of_stream
 from agentv.authoring.loading.sidecar import TESTS, cases_beside, read_sidecar
 from agentv.authoring.loading.suite_builder import SuiteBuilder
-from agentv.authoring.source.nearest import nearest
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, holds_placeholder, kind_of, node_of
-from agentv.authoring.source.other_programs import MEANT
 from agentv.authoring.source.report import Report, Result
-from agentv.authoring.source.spellings import SUITE, TEMPLATE
 from agentv.authoring.source.yaml import Sink, read_yaml
 from agentv.authoring.targets.registry import TargetRegistry
 from agentv.errors import Diagnostic
@@ -250,7 +247,9 @@ class SuiteReader:
         """Read everything but the cases."""
         context = self._context
         header = HeaderReader(self.path, context.request, context.registries).read(root, self._reading)
-        self._not_missing |= _misspelt(root)
+        of_judge = {"judge"} if names_judge(root.get("judge")) else set()
+        named = {"target" if key == "targets" else key for key in header.not_missing} | of_judge
+        self._not_missing |= _EXPECTED_KEYS & named
         if header.exam is None:
             context.disk.kept = None
         self._builder = SuiteBuilder(context, header)
@@ -313,15 +312,6 @@ def _has_its_own_cases(context: SuiteContext, why: str) -> bool:
     message = f"{why}, so --tests-from does not apply"
     context.report.error("bad-value", context.top, message, hint="give an eval file in YAML")
     return True
-
-
-def _misspelt(root: MapNode) -> frozenset[str]:
-    """Whether a target, a judge or cases are named, if wrongly: their absence is not to be reported, too."""
-    unknown = islice((key for key in root.items if key not in SUITE.known and not key.startswith("x-")), SHOWN_KEYS)
-    near = {key: nearest(key, SUITE.known) or MEANT.get(key, key) for key in unknown}
-    found = {SUITE.older.get(key, key) for key in near.values()}
-    found |= {"judge"} if names_judge(root.get("judge")) else set()
-    return _EXPECTED_KEYS & {"target" if key == "targets" else key for key in found}
 
 
 def _looks_like_template(root: MapNode) -> bool:

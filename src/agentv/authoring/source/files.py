@@ -20,6 +20,12 @@ from agentv.authoring.source.ignores import MARK
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.span import Span
 
+PARQUET = (".parquet",)
+ARROW = (".arrow", ".feather", ".ipc")
+EXCEL = (".xlsx", ".xlsm")
+TABLES = (*PARQUET, *ARROW, *EXCEL)
+"""Suffixes of files that hold a table whose values have types."""
+
 KEPT_PATHS = 4096
 """Paths that are looked for once; more are looked for again, so that a million cases need no memory."""
 

@@ -91,6 +91,28 @@ class MapNode:
         return self.items.get(key)
 
 
+class Canonical(MapNode):
+    """A mapping with canonical keys.
+
+    Attributes:
+        spelled: canonical key → the key as authored, of those that were translated.
+        not_missing: keys that unknown ones may mean, which is reported.
+    """
+
+    __slots__ = ("not_missing", "spelled")
+
+    def __init__(
+        self,
+        items: dict[str, Node],
+        keys: dict[str, Place],
+        at: Place,
+        spelled: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        super().__init__(items, keys, at)
+        self.spelled = spelled
+        self.not_missing: frozenset[str] = frozenset()
+
+
 Node: TypeAlias = "Scalar | ListNode | MapNode"
 
 

@@ -164,6 +164,12 @@ class Report:
         _, written, means = self.findings.spelled.get(id(value), (value, canonical, canonical))
         return written if means == canonical else canonical
 
+    def carry(self, old: MapNode, new: MapNode) -> None:
+        """Name a mapping that takes the place of another by the same authored key."""
+        if id(old) in self.findings.spelled:
+            _, written, canonical = self.findings.spelled[id(old)]
+            self.findings.spelled[id(new)] = new, written, canonical
+
     def _as_written(self, at: Scalar | ListNode | MapNode | Place | None, message: str) -> str:
         found = self.findings.spelled.get(id(at)) if self.findings.spelled else None
         return message if found is None else message.replace(f"'{found[2]}'", f"'{found[1]}'", 1)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Container
 
+from agentv.authoring.fields.agentv.spellings import TARGET
 from agentv.authoring.fields.reading import ExtraKeys, Reading
 from agentv.authoring.source.nodes import MapNode, Node, Scalar, is_empty, kind_of
-from agentv.authoring.source.spellings import TARGET
 
 USE_TARGET = "use_target"
 _KEYS = frozenset({"name", USE_TARGET, "hooks"})

@@ -8,6 +8,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from agentv.authoring.fields.agentv.names import SETTINGS
+from agentv.authoring.fields.agentv.spellings import TARGET
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.files import Places, is_file, shown, upwards
 from agentv.authoring.source.nearest import nearest
@@ -22,7 +24,6 @@ from agentv.authoring.source.nodes import (
     plain,
     span_of,
 )
-from agentv.authoring.source.spellings import SETTINGS, TARGET
 from agentv.authoring.source.yaml import read_shared
 from agentv.authoring.targets.passed_over import remark_on_keys, without_effect_in
 from agentv.authoring.targets.references import entries_of, is_reference

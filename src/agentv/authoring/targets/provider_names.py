@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 
+from agentv.authoring.fields.agentv.names import PROVIDERS
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.files import nearest_in_agentv
 from agentv.authoring.source.nodes import MapNode, Node, Scalar
 from agentv.authoring.source.report import Report
-from agentv.authoring.source.spellings import PROVIDERS
 from agentv.registry.table import Registry
 from agentv.registry.types import Provider
 

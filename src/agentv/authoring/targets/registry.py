@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import Struct, field, structs
 
+from agentv.authoring.fields.agentv.spellings import TARGET
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.trust import refuse_data, refuses_provider, refuses_target
 from agentv.authoring.source.files import shown
@@ -21,7 +22,6 @@ from agentv.authoring.source.nodes import (
     span_of,
 )
 from agentv.authoring.source.report import Report
-from agentv.authoring.source.spellings import TARGET
 from agentv.authoring.targets.aliases import USE_TARGET, check_alias, refers, report_cycle, written_target
 from agentv.authoring.targets.provider_names import (
     provider_name,

@@ -8,12 +8,12 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from agentv.authoring.fields.agentv.spellings import TARGET
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.request import LoadRequest
 from agentv.authoring.source.files import Places
 from agentv.authoring.source.nodes import MapNode, Node, Scalar, is_empty, node_of, span_of
 from agentv.authoring.source.report import Report
-from agentv.authoring.source.spellings import TARGET
 from agentv.authoring.targets.references import entries_of
 from agentv.authoring.targets.registry import PASTE, TargetRegistry
 from agentv.authoring.targets.target import flattened, read_target

@@ -15,6 +15,9 @@ from msgspec import structs
 
 from agentv.authoring.code.command_files import paths_of_command
 from agentv.authoring.code.fingerprints import commands_of, digest_of, files_behind, is_unfollowed
+from agentv.authoring.fields.agentv.names import SETTINGS
+from agentv.authoring.fields.agentv.spellings import TARGET
+from agentv.authoring.fields.agentv.translation import translated
 from agentv.authoring.fields.decode import INVALID, OptionsSchema, shape_of
 from agentv.authoring.fields.kinds import FILE, FILE_OR_DIRECTORY
 from agentv.authoring.fields.pacing import gathered
@@ -27,7 +30,6 @@ from agentv.authoring.source.nearest import did_you_mean, nearest
 from agentv.authoring.source.nodes import NOWHERE, MapNode, Node, Scalar, is_empty, plain, span_of
 from agentv.authoring.source.plaintext_secrets import check_settings
 from agentv.authoring.source.report import Report
-from agentv.authoring.source.spellings import SETTINGS, TARGET, translate
 from agentv.authoring.targets.aliases import USE_TARGET
 from agentv.authoring.targets.passed_over import settings_in
 from agentv.authoring.targets.provider_names import (
@@ -87,8 +89,7 @@ def _read(node: MapNode, providers: Registry[Provider], reading: Reading, retry:
     reading = structs.replace(reading.part(), javascript={}, scope=replace(reading.scope, names=GATEWAY_NAMES))
     reading = reading.rendering(reading.renders or "settings" in node.items)
     flat = gathered(flattened(node, providers, reading.report), reading.report)
-    translated = translate(flat, TARGET, reading.report)
-    at = _with_provider(translated.map, reading)
+    at = _with_provider(translated(flat, TARGET, reading, None), reading)
     if at is None:
         return None
     at = as_provider(at, providers, reading)

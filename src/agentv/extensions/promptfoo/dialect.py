@@ -7,10 +7,10 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from agentv.authoring.dialects.dialect import DocumentDialect, Surroundings, Translation
+from agentv.authoring.fields.agentv.spellings import CASE
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.loading.load import COLLECTED
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, kind_of
-from agentv.authoring.source.spellings import CASE
 from agentv.errors import UsageError
 
 NAMES = ("promptfooconfig.yaml", "promptfooconfig.yml", "promptfooconfig.json")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from agentv.authoring.cases.case import combinations, expands, label
 from agentv.authoring.fields.tags import read_tags
-from agentv.authoring.source.nodes import NOWHERE, node_of, plain
+from agentv.authoring.source.nodes import NOWHERE, Canonical, node_of, plain
 from agentv.authoring.source.report import Report
 from doubles.loading import case_of, found_in, parsed, reading_of, suite_of
 
@@ -211,6 +211,7 @@ def entry(**given):
 
 def found(node, inherited=None, fixed=()) -> dict[str, dict]:
     report = Report()
+    node = Canonical(node.items, node.keys, node.at)
     made = {end: plain(one) for end, one in combinations(node, inherited or {}, dict.fromkeys(fixed, ""), report)}
     assert not report.count
     return made

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentv.authoring.fields.agentv.spellings import SUITE
 from agentv.authoring.source.nearest import did_you_mean, nearest
-from agentv.authoring.source.spellings import SUITE
 
 NAMES = ["contains", "icontains", "contains-any", "equals", "regex", "assert", "input", "max-tokens"]
 

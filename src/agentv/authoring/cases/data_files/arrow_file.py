@@ -9,8 +9,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agentv.authoring.cases.data_files.files import PARQUET
 from agentv.authoring.cases.data_files.rows import TableRow, Value, WrongValue, report_unreadable
+from agentv.authoring.source.files import PARQUET
 from agentv.authoring.source.nodes import WrittenFloat
 from agentv.authoring.source.report import Report
 

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from agentv.authoring.source.files import EXCEL, PARQUET
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.registry.extras import missing_extra
 from agentv.registry.fields import Issue
-
-PARQUET = (".parquet",)
-ARROW = (".arrow", ".feather", ".ipc")
-EXCEL = (".xlsx", ".xlsm")
-TABLES = (*PARQUET, *ARROW, *EXCEL)
-"""Suffixes of files that hold a table whose values have types."""
 
 HUB = ("hf://", "huggingface://")
 """Prefixes of a dataset of Hugging Face; the second is promptfoo's, which is answered with the first."""

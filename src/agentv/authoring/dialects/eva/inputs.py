@@ -13,6 +13,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from agentv.authoring.assertions.entries import JUDGED
+from agentv.authoring.fields.agentv.names import type_name
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.boundary import ALLOW, OUTSIDE
 from agentv.authoring.source.files import is_directory, is_file, shown
@@ -30,7 +31,6 @@ from agentv.authoring.source.nodes import (
     span_of,
 )
 from agentv.authoring.source.report import Report
-from agentv.authoring.source.spellings import type_name
 from agentv.authoring.source.yaml import read_yaml
 from agentv.model.values.span import Span
 from agentv.templating import RenderError, has_placeholder, undeclared

@@ -31,6 +31,7 @@ from agentv.authoring.dialects.skill.skills import (
     skills_beside,
     without_file,
 )
+from agentv.authoring.fields.agentv.spellings import SUITE
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.schema import Unread
@@ -49,7 +50,6 @@ from agentv.authoring.source.nodes import (
     plain,
     span_of,
 )
-from agentv.authoring.source.spellings import SUITE
 from agentv.model.values.values import Json
 from agentv.registry.fields import AsWritten, Declared, Doc, Nonempty, Text, Verbatim
 

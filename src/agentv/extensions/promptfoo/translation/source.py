@@ -12,6 +12,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agentv.authoring.cases.data_files.jsonl import JsonLines
+from agentv.authoring.fields.agentv.spellings import CASE
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.boundary import ALLOW, OUTSIDE, REASON, Boundary
 from agentv.authoring.source.files import is_file, shown
@@ -20,7 +21,6 @@ from agentv.authoring.source.nearest import did_you_mean
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, span_of
 from agentv.authoring.source.patterns import climbs, literal_part
 from agentv.authoring.source.report import Report
-from agentv.authoring.source.spellings import CASE
 from agentv.authoring.source.yaml import read_yaml
 from agentv.errors import Diagnostic
 from agentv.extensions.promptfoo.translation.tables import ORDER

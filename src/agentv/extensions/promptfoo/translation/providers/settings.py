@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from agentv.authoring.fields.agentv.names import SETTINGS
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar
-from agentv.authoring.source.spellings import SETTINGS
 from agentv.extensions.promptfoo.translation.providers.provider_tables import RETRIES, UNUSED_SETTINGS
 from agentv.extensions.promptfoo.translation.source import FILE, Source, mapping, text_node
 

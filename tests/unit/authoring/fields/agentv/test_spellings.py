@@ -7,22 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from agentv.authoring.fields.decode import shape_of
-from agentv.authoring.fields.schema import AuthoredCase, AuthoredOptions, AuthoredRun, AuthoredSuite, AuthoredTarget
-from agentv.authoring.source.nodes import plain
-from agentv.authoring.source.report import Report
-from agentv.authoring.source.spellings import (
-    CASE,
-    DEFAULT_TEST,
-    OPTIONS,
-    RUN,
-    SUITE,
-    TARGET,
-    TEMPLATE,
-    translate,
-    type_name,
-)
-from doubles.loading import case_of, found_in, outcome, parsed, repository, suite_of
+from agentv.authoring.fields.agentv.names import type_name
+from agentv.authoring.fields.agentv.spellings import CASE, DEFAULT_TEST, OPTIONS, RUN, SUITE, TARGET, TEMPLATE
+from doubles.loading import case_of, found_in, outcome, repository, suite_of
 
 SECTION_3 = {
     "name": ["dataset", "suite"],
@@ -183,20 +170,6 @@ def test_dataset_and_suite_stay_in_the_metadata_where_the_name_stands_too(tmp_pa
     assert suite.metadata == {"dataset": "b", "suite": "c"}
 
 
-@pytest.mark.parametrize(
-    ("spellings", "cls"),
-    [
-        (SUITE, AuthoredSuite),
-        (CASE, AuthoredCase),
-        (RUN, AuthoredRun),
-        (TARGET, AuthoredTarget),
-        (OPTIONS, AuthoredOptions),
-    ],
-)
-def test_the_table_and_the_declaration_know_the_same_keys(spellings, cls):
-    assert spellings.canonical == set(shape_of(cls).names)
-
-
 @pytest.mark.parametrize("spellings", [SUITE, CASE, RUN, TARGET, TEMPLATE, DEFAULT_TEST, OPTIONS])
 def test_an_older_key_means_one_that_there_is(spellings):
     meant = {*spellings.older.values(), *(key for keys in spellings.nested.values() for key in keys.values())}
@@ -206,15 +179,7 @@ def test_an_older_key_means_one_that_there_is(spellings):
     assert in_run <= RUN.known
 
 
-def test_what_is_spelled_as_it_should_be_is_not_copied():
-    node = parsed("{id: a, input: b}")
-    assert translate(node, CASE, Report()).items is node.items
-
-
 def test_an_unknown_key_inside_execution_keeps_its_place(tmp_path):
-    report = Report()
-    translated = translate(parsed("execution:\n  targt: x\n  x-free: 1\n"), CASE, report)
-    assert plain(translated.map) == {"execution.targt": "x"}
     assert found_in(
         tmp_path, "target: echo\ntests:\n- id: a\n  input: b\n  execution: {targt: x}\n  assert: [{contains: b}]\n"
     ) == [("unknown-key", 5)]
