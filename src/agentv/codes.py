@@ -12,6 +12,7 @@ FILES: Mapping[str, str] = {
     "always-passes": "An assertion passes for every answer, so it checks nothing.",
     "ambiguous-assertion": "Two files in `.agentv/assertions/` define the same assertion type.",
     "ambiguous-config": "A project has its configuration twice, as `config.yaml` and as `config.yml`.",
+    "ambiguous-path": "A path of a target may mean two files: where `.agentv` is, or beside the eval file.",
     "ambiguous-ref": "A URL of a git host may refer to a branch or a tag, which are different commits.",
     "bad-assertion": "An entry of an `assert:` list does not have the form of an assertion.",
     "bad-assertion-file": "A file in `.agentv/assertions/` does not define exactly one callable assertion function.",

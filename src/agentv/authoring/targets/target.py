@@ -23,7 +23,7 @@ from agentv.authoring.fields.kinds import FILE, FILE_OR_DIRECTORY
 from agentv.authoring.fields.pacing import gathered
 from agentv.authoring.fields.reading import FROM_PROJECT, ExtraKeys, Reading
 from agentv.authoring.fields.schema import AuthoredTarget
-from agentv.authoring.source.files import exists, is_file
+from agentv.authoring.source.files import exists, is_file, shown
 from agentv.authoring.source.globs import files_of_globs
 from agentv.authoring.source.masking import MASK, mask, secrets_in, unsearched, without_keys
 from agentv.authoring.source.nearest import did_you_mean, nearest
@@ -64,12 +64,35 @@ def read_target(
 ) -> TargetSpec | None:
     """A target out of its mapping; None when something is wrong, which is reported.
 
+    Paths in a project file start at the directory that contains `.agentv`. A target whose files are not there, and all
+    are beside the eval file, starts there, as in AgentV.
+
     Args:
         node: the mapping.
         providers: what its `provider` can mean.
         reading: of the suite.
         retry: the suite's; what the target says of it wins.
     """
+    here, beside = reading.places, reading.places.beside
+    if beside is None or beside == here.suite:
+        return _read_spared(node, providers, reading, retry)
+    own, report = reading.report.beside(), reading.report
+    spec = _read_spared(node, providers, reading.reporting_to(own), retry)
+    if any(one.code == "missing-file" and one.severity == "error" for one in own.diagnostics):
+        other = report.beside()
+        there = structs.replace(here, suite=beside, beside=here.suite, _found={})
+        found = _read_spared(node, providers, structs.replace(reading, report=other, places=there), retry)
+        own, spec = (own, spec) if found is None or other.failed else (other, found)
+    for one in own.diagnostics:
+        report.add(one)
+    report.unset.update(own.unset)
+    if own.unrendered:
+        report.leave_unrendered()
+    return spec
+
+
+def _read_spared(node: MapNode, providers: Registry[Provider], reading: Reading, retry: Retry) -> TargetSpec | None:
+    """The target; None if it cannot be used. Where it is not called, what the environment lacks is noted in it."""
     if not reading.spares:
         return _read(node, providers, reading, retry)
     first = Report()  # to see what is missing; then the target is read as if that were set
@@ -132,7 +155,7 @@ def _read(node: MapNode, providers: Registry[Provider], reading: Reading, retry:
         upstream = structs.replace(upstream, price=price)
     reading.secrets.update(secrets)
     search = search_paths({**reading.scope.env, **authored.env})
-    report_misplaced(settings, own.get("command") or at, search, reading)
+    check_places(settings, own.get("command") or at, search, reading)
     files = _files(settings, authored.fingerprint, search)
     names = {variable.setting: variable.found for variable in variables if variable.found}
     reading.unsearched.update(unsearched({names.get(key, key): one for key, one in values.items()}))
@@ -445,8 +468,8 @@ def files_of_settings(settings: object) -> Iterator[str]:
             yield path
 
 
-def report_misplaced(settings: object, at: Node, search: SearchPaths, reading: Reading) -> None:
-    """Report files that a command names, that do not exist from where it runs, and that exist from the eval file.
+def check_places(settings: object, at: Node, search: SearchPaths, reading: Reading) -> None:
+    """Report files of a target that exist only where its paths do not begin, and those that exist twice and differ.
 
     Args:
         settings: of a target of a project file; others are not checked.
@@ -455,7 +478,13 @@ def report_misplaced(settings: object, at: Node, search: SearchPaths, reading: R
         reading: of the file that holds the target.
     """
     home, beside = reading.places.suite, reading.places.beside
-    for command in commands_of(settings) if beside not in (None, home) else ():
+    if beside is None or beside == home:
+        return
+    rules = shape_of(type(settings)).rules.values()
+    recordings = (getattr(settings, rule.name) for rule in rules if rule.kind is FILE_OR_DIRECTORY and not rule.older)
+    for path in (*files_of_settings(settings), *filter(None, recordings)):
+        _compare(path, os.path.normpath(f"{beside}{os.sep}{os.path.relpath(path, home)}"), home, at, reading)
+    for command in commands_of(settings):
         if not command.cwd:
             continue  # an agent's installed program, which the target does not name
         there = os.path.normpath(f"{beside}{os.sep}{os.path.relpath(command.cwd, home)}")
@@ -463,7 +492,19 @@ def report_misplaced(settings: object, at: Node, search: SearchPaths, reading: R
         for path in paths_of_command(structs.replace(command, cwd=there), search):
             written = os.path.relpath(path, there)
             here = os.path.normpath(f"{command.cwd}{os.sep}{written}")
-            if path not in known and written in str(command) and is_file(path) and not exists(here):
-                hint = f"did you mean '{os.path.relpath(path, command.cwd)}'?"
-                message = f"file '{written}' does not exist where this command runs"
-                reading.report.error("missing-file", at, message, hint=hint, notes=(FROM_PROJECT,))
+            if path in known or written not in str(command) or not is_file(path):
+                continue
+            if exists(here):
+                _compare(here, path, command.cwd, at, reading)
+                continue
+            hint = f"did you mean '{os.path.relpath(path, command.cwd)}'?"
+            message = f"file '{written}' does not exist where this command runs"
+            reading.report.error("missing-file", at, message, hint=hint, notes=(FROM_PROJECT,))
+
+
+def _compare(path: str, other: str, home: str, at: Node, reading: Reading) -> None:
+    """Report two different files that a path may mean: AgentV takes the one beside the eval file."""
+    if is_file(path) and is_file(other) and Path(path).read_bytes() != Path(other).read_bytes():
+        message = f"'{os.path.relpath(path, home)}' may be {shown(path)} or {shown(other)}, which differ"
+        hint = f"for the second, write '{os.path.relpath(other, home)}'; for the first, rename one of them"
+        reading.report.error("ambiguous-path", at, message, hint=hint, notes=(FROM_PROJECT,))
