@@ -143,10 +143,24 @@ def _without_options(form: TypedForm, reading: Reading) -> TypedForm:
     return form._replace(pairs=pairs, item=MapNode(pairs, places, form.item.at))
 
 
+def _named(form: TypedForm, reading: Reading) -> TypedForm:
+    """The entry with its `id`, which AgentV's files give assertions, as the name."""
+    at, pairs = form.item.keys["id"], {**form.pairs}
+    if form.pairs.keys() & {"name", "metric"}:
+        del pairs["id"]
+        reading.report.remark("no-effect", at, "'id' has no effect beside 'name'")
+        return form._replace(pairs=pairs)
+    reading.report.older("id", "name", at)
+    pairs = {"name" if key == "id" else key: node for key, node in form.pairs.items()}
+    return form._replace(pairs=pairs, item=MapNode(form.item.items, {**form.item.keys, "name": at}, form.item.at))
+
+
 def _completed(form: TypedForm, kind: AnyType, schema: OptionsSchema | None, reading: Reading) -> TypedForm:
     """The entry without its `options`; a rubric with what holds for all rubrics, where it says nothing of its own."""
     if schema is not None and "options" in form.pairs and "options" not in schema.rules:
         form = _without_options(form, reading)
+    if schema is not None and "id" in form.pairs and not {"id", "name", "metric"} & schema.rules.keys():
+        form = _named(form, reading)
     if kind.name in reading.given:
         form = form._replace(pairs={**reading.given[kind.name], **form.pairs})
     if kind.name != RUBRIC or not reading.rubric:

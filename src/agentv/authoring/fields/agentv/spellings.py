@@ -29,6 +29,7 @@ class Spellings(Struct, frozen=True):
         nested: key of a nested mapping → (key in it → canonical key here). The nested mapping is dissolved.
         not_yet: keys that are known and not built yet.
         tolerates: whether `validate` only warns of these.
+        no_effect: places of keys that mean nothing, in AgentV too.
         equal: spellings as good as the canonical one.
     """
 
@@ -37,6 +38,7 @@ class Spellings(Struct, frozen=True):
     nested: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     not_yet: frozenset[str] = frozenset()
     tolerates: bool = True
+    no_effect: frozenset[str] = frozenset()
     equal: frozenset[str] = frozenset()
 
     @property
@@ -107,6 +109,7 @@ SUITE = Spellings(
         },
     },
     not_yet=frozenset({"scenarios", "derived_metrics", "nunjucks_filters", "output_path"}),
+    no_effect=frozenset({"defaults.system_message"}),
     equal=frozenset({"target"}),
 )
 

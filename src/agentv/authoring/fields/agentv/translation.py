@@ -179,6 +179,8 @@ class _Translation:
                 self._postpone(f"{outer}.{key}", at)
             elif canonical is not None:
                 self._put(canonical, f"{outer}.{key}", item, at)
+            elif f"{outer}.{key}" in self._spellings.no_effect:
+                self._report.warning("no-effect", at, f"'{outer}.{key}' has no effect")
             elif not key.startswith("x-"):
                 self._put(f"{outer}.{key}", f"{outer}.{key}", item, at)
 

@@ -52,7 +52,7 @@ class AgentProgram:
             *((f"pip install {self.pip}",) if self.pip else ()),
             "set 'command'",
         ]
-        return Issue((), message, "missing-agent", ", or ".join(ways))
+        return Issue((), message, "missing-agent", ", or ".join(ways), of_machine=True)
 
     def untested(self, version: str) -> bool:
         """Whether a version is known to be none of the tested ones; minor and patch versions count as one."""
