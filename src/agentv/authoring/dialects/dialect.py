@@ -48,7 +48,8 @@ class Translation(Struct, frozen=True):
         not_missing: keys whose absence is not reported: they are misplaced or invalid, which is reported already.
         own_paths: paths are relative to the file, whichever other file mentions them.
         home: the directory that paths are relative to; None: that of the file.
-        reads_on: after an error in the translation, the rest is read nevertheless, so that all errors are reported.
+        reads_on: after an error in the translation, the rest can be read as if it were whole; if not, errors that may
+            follow from the first ones are omitted.
     """
 
     root: MapNode

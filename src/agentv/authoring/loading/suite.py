@@ -36,6 +36,14 @@ from agentv.templating import Scope
 
 _TARGET_KEYS = frozenset({"target", "judge"})
 _EXPECTED_KEYS = _TARGET_KEYS | {"tests"}
+_OF_WHAT_IS_LEFT_OUT = frozenset(
+    {
+        *("checks-nothing", "missing-input", "no-judge", "no-target", "no-tests", "two-spellings"),
+        *("unknown-key", "unknown-target"),
+    }
+)
+"""Codes of errors that a part which was not translated may cause elsewhere."""
+
 _TESTS_LINE = lazy_pattern(
     rb"^(?:" + b"|".join(key.encode() for key in sorted(TESTS)) + rb"):[ \t]*(?:#.*)?\r?$", re.MULTILINE
 )
@@ -163,13 +171,29 @@ class SuiteReader:
             header = HeaderReader(self.path, context.request, context.registries)
             self._reading = self._reading.within(Scope(EMPTY, header.environment(root.get("env"), self._reading)))
         made = found.translate(self.path, root, self._reading, Surroundings(context.runs_code, self._asks_agents))
-        if made is None or (self._report.failed and not made.reads_on):
+        if made is None:
             return None
         places = replace(self._reading.places, suite=made.home or self._reading.places.suite, alone=made.own_paths)
         self._reading = replace(self._reading, places=places).rendering(holds_placeholder(made.root))
         self._not_missing |= made.not_missing
+        if self._report.failed and not made.reads_on:
+            self._report_others(made.root)
+            return None
         suite = self._suite(made.root)
         return suite and replace(suite, dialect=self.dialect)
+
+    def _report_others(self, root: MapNode) -> None:
+        """Report what else is wrong with a file whose translation failed, without what follows from that."""
+        request = replace(self._context.request, for_run=False, makes=False, on_case=None, on_header=None)
+        found = [one.span for one in self._report.diagnostics if one.severity == "error" and one.span is not None]
+        others = SuiteReader(self.path, request, self._context.registries, Report())
+        others._reading = replace(self._reading, report=others._report, strict_env=False)
+        others._not_missing = _EXPECTED_KEYS
+        others._suite(root)
+        for one in others.diagnostics:
+            follows = one.code in _OF_WHAT_IS_LEFT_OUT or any(one.span and one.span.within(span) for span in found)
+            if one.severity == "error" and not follows:
+                self._report.add(one)
 
     def _suite_of(self, root: Node) -> Suite | None:
         """The suite of a file that is no exam."""
