@@ -126,8 +126,8 @@ def _convert_document(source: Path, form: str, options: dict[str, Any]) -> int:
 def _convert_suite(source: Path, options: dict[str, Any]) -> int:
     from agentv.app.authored.convert import convert
     from agentv.authoring.dialects.recognition import document_dialect
-    from agentv.authoring.loading.check import is_of_project
     from agentv.authoring.loading.load import refuse_others
+    from agentv.authoring.source.files import is_of_project
 
     to = options["to"]
     refuse_others(str(source))

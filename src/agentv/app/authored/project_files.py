@@ -9,10 +9,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from agentv.app.planning.default_paths import default_paths
-from agentv.authoring.loading.check import PROJECT_FILES
 from agentv.authoring.loading.load import PASSED_OVER, collected, eval_files
 from agentv.authoring.loading.sidecar import cases_beside
-from agentv.authoring.source.files import template_home
+from agentv.authoring.source.files import is_of_project, template_home
 from agentv.errors import LoadError, UsageError
 
 NOT_COPIED = frozenset({".git", "node_modules", "__pycache__", ".venv"})
@@ -58,12 +57,9 @@ def project_files(directory: Path) -> list[str]:
     for folder, folders, files in os.walk(directory):
         folders[:] = [name for name in folders if name not in NOT_COPIED]
         here = Path(folder)
-        shared = here.name == ".agentv"
         templates = template_home(f"{folder}{os.sep}") is not None
-        for name in files:
-            stem, suffix = os.path.splitext(name)  # noqa: PTH122  # config.local.yaml has two suffixes
-            if suffix in _YAML and (templates or (shared and stem in PROJECT_FILES)):
-                found.append(str((here / name).absolute()))
+        own = (here / name for name in files if (templates and name.endswith(_YAML)) or is_of_project(here / name))
+        found += [str(path.absolute()) for path in own]
     return sorted(found)
 
 

@@ -77,6 +77,8 @@ def rewritten(text: str, renames: Iterable[Rename], *, restate: bool = False) ->
         restate: values that mean the same under the canonical key are written as it has them.
     """
     mark, text = text[: text.startswith("\ufeff")], text.removeprefix("\ufeff")
+    if "\r\n" in text and text.count("\n") == text.count("\r\n"):  # lines that are made end as the others do
+        return mark + rewritten(text.replace("\r\n", "\n"), renames, restate=restate).replace("\n", "\r\n")
     renames = list(renames)
     in_place = [one for one in renames if one.in_place and not (restate and one.written in _VALUES)]
     moves = {(one.span.line, one.span.column): one for one in renames if one not in in_place}

@@ -13,14 +13,12 @@ from agentv.authoring.fields.request import LoadRequest, Registries
 from agentv.authoring.loading.sidecar import cases_beside
 from agentv.authoring.loading.suite import SuiteReader
 from agentv.authoring.prompt_library.files import META, exam_above, prompt_file_of
-from agentv.authoring.source.files import is_directory, template_home
+from agentv.authoring.source.files import is_directory, is_of_project, template_home
 from agentv.authoring.source.ignores import without_ignored
 from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic
 
 _YAML = (".yaml", ".yml")
-PROJECT_FILES = ("targets", "providers", "config", "config.local")
-"""What `.agentv` itself holds: names without their suffix."""
 _OF_PROMPTS = frozenset({META, *INPUT_FILES})
 """Files that the exam of a prompt reads; what is wrong with them shows there."""
 
@@ -83,11 +81,6 @@ def check_file(path: str, request: LoadRequest, registries: Registries) -> FileC
     else:
         reader.read()
     return FileCheck(reader.diagnostics, frozenset(reader.files), reader.dialect)
-
-
-def is_of_project(file: Path) -> bool:
-    """Whether a file is one that `.agentv` itself holds: targets, or a configuration."""
-    return file.suffix in _YAML and file.parent.name == ".agentv" and file.stem in PROJECT_FILES
 
 
 def _concerns(path: str, found: str, stand_in: str) -> bool:

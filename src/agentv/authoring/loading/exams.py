@@ -12,11 +12,12 @@ from typing import Any
 from msgspec.structs import replace
 
 from agentv.authoring.code.fingerprints import digest_of, files_behind
+from agentv.authoring.dialects.skill.skills import SKILL
 from agentv.authoring.fields.request import LoadRequest
 from agentv.authoring.fields.schema import AuthoredExamOf
 from agentv.authoring.header.header import Header
 from agentv.authoring.prompt_library.files import META
-from agentv.authoring.source.files import checkout_of, is_file, repository_root
+from agentv.authoring.source.files import checkout_of, is_file, is_of_project, repository_root
 from agentv.authoring.source.masking import MASK
 from agentv.authoring.source.nodes import Scalar
 from agentv.authoring.source.report import Report
@@ -25,11 +26,7 @@ from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.exam import DESCRIPTION, TARGET, Exam, normalised
 from agentv.model.suite.suite import Suite, TargetSpec
 
-_SKILL = "SKILL.md"
 _SET_ASIDE = frozenset({".env", META})
-_OF_PROJECT = frozenset(
-    f"{name}.{suffix}" for name in ("targets", "providers", "config", "config.local") for suffix in ("yaml", "yml")
-)
 
 
 def exam_of(of: AuthoredExamOf, header: Header, suite: Suite, request: LoadRequest, read: Mapping[str, bytes]) -> Exam:
@@ -148,9 +145,9 @@ def _is_set_aside(path: str, directory: str) -> bool:
     if checkout_of(path) is not None:
         return True  # the exam names it by its URL
     folder, name = os.path.split(path)
-    if name == _SKILL and folder != directory:
+    if name == SKILL and folder != directory:
         return True
-    return name in _SET_ASIDE or (name in _OF_PROJECT and os.path.basename(folder) == ".agentv")  # noqa: PTH119
+    return name in _SET_ASIDE or is_of_project(Path(path))
 
 
 def _behind(entry: AssertionEntry, suite: Suite) -> Iterator[str]:

@@ -180,6 +180,12 @@ def template_home(path: str) -> str | None:
     return home if inside else None
 
 
+def is_of_project(file: Path) -> bool:
+    """Whether a file is one that `.agentv` itself holds: targets, or a configuration."""
+    return file.suffix in (".yaml", ".yml") and file.parent.name == ".agentv" and file.stem in _OF_PROJECT
+
+
+_OF_PROJECT = ("targets", "providers", "config", "config.local")
 _DOTTED = ("./", "../")
 
 

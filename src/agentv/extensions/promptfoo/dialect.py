@@ -12,12 +12,11 @@ from agentv.authoring.fields.reading import Reading
 from agentv.authoring.loading.load import COLLECTED
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, kind_of
 from agentv.errors import UsageError
-
-NAMES = ("promptfooconfig.yaml", "promptfooconfig.yml", "promptfooconfig.json")
+from agentv.extensions.promptfoo import SIGNS
 
 _IN_JAVASCRIPT = re.compile(r"promptfooconfig\.[cm]?[jt]s")
 _EXPORT = "promptfoo export eval latest -o promptfoo.json"
-_KEYS = ({"prompts", "providers"}, {"prompts", "targets"})
+_KEYS = [set(sign.removeprefix("keys:").split("+")) for sign in SIGNS if sign.startswith("keys:")]
 _OWN = frozenset({"prompts", "providers", "targets", "tests", "defaultTest", "scenarios", "redteam"})
 _OWN_ALONE = frozenset({"scenarios", "assertionTemplates", "redteam"})
 
@@ -40,7 +39,7 @@ class Promptfoo(DocumentDialect):
     def claims(self, path: str, root: Node, data: bytes) -> bool:  # noqa: ARG002  # the keys say enough
         """Whether a file is a configuration: by its name, else by its keys, and tests that need no id."""
         file = Path(path)
-        if file.name in NAMES:
+        if f"name:{file.name}" in SIGNS:
             return True
         found = configuration_in(root)
         if not isinstance(found, MapNode):

@@ -276,3 +276,10 @@ def test_every_place_of_a_key_is_taken_out_in_turn() -> None:
 def test_a_block_goes_with_all_that_is_in_it() -> None:
     text = "dashboard:\n  # how\n  theme: dark\n\n  tabs:\n  - a\n# of results\nresults: x\n"
     assert list(without_key(text, "dashboard")) == ["# of results\nresults: x\n"]
+
+
+def test_a_key_that_moves_keeps_the_line_ends_of_the_file() -> None:
+    text = "name: a\r\nexecution:\r\n  threshold: 1  # all\r\n  target: echo\r\ntests: []\r\n"
+    found = rewritten(text, [rename(text, "execution.threshold", "threshold")])
+    assert found.count("\n") == found.count("\r\n")
+    assert "\r\nthreshold: 1  # all\r\n" in found

@@ -74,6 +74,7 @@ class ExamCases:
         self._judge = judge
         self._prompt = prompt
         self._unused = UnusedInputs(prompt)
+        self._has_rubric = False
 
     def translated(self, node: Node, number: int) -> MapNode | None:
         """One entry of `cases:`; None if too little of it is right to read the rest, which is reported.
@@ -111,9 +112,12 @@ class ExamCases:
         }
         return mapping(made, node.at, node.keys)
 
-    def warn_of_unused(self) -> None:
-        """Warn of inputs that no case uses, after the last one."""
+    def warn_of_unused(self, judge: Judge) -> None:
+        """Warn of inputs that no case uses, and of settings of the exam's judge if no case has a rubric."""
         self._unused.warn(self._reading.report)
+        for key in sorted(_JUDGED & judge.items.keys()) if not self._has_rubric else ():
+            message = f"'{key}' configures how a rubric is graded, but no case has a 'rubric'"
+            self._reading.report.warning("no-effect", judge.keys[key], message)
 
     def _name(self, node: MapNode, name: Node | None) -> Node | None:
         report = self._reading.report
@@ -149,6 +153,7 @@ class ExamCases:
             if isinstance(required, Scalar) and required.value is False:
                 hint = "to show an assertion without counting it, use 'weight: 0'"
                 report.error("bad-value", required, "every assertion of an exam is required", hint=hint)
+        self._has_rubric |= keys.rubric is not None or _misspelt(node, "rubric")
         if keys.rubric is None and not _misspelt(node, "rubric"):
             for key in _JUDGED & own.items.keys():
                 message = f"'{key}' configures how a rubric is graded, but this case has no 'rubric'"

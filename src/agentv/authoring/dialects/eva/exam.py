@@ -145,7 +145,7 @@ class _Exam:
         text = silent.text_of(str(prompt), Scalar(str(prompt), str(prompt), node.at)) if prompt else None
         cases = ExamCases(self._reading, judge, text if text is not None and text.strip() else None)
         found = [case for number, item in enumerate(node.items, 1) if (case := cases.translated(item, number))]
-        cases.warn_of_unused()
+        cases.warn_of_unused(judge)
         return ListNode([*found], node.at)
 
     def _triggering(self, node: Node) -> Node | None:

@@ -36,7 +36,7 @@ from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.schema import Unread
 from agentv.authoring.source.files import shown
-from agentv.authoring.source.nearest import nearest
+from agentv.authoring.source.nearest import did_you_mean, nearest
 from agentv.authoring.source.nodes import (
     ListNode,
     MapNode,
@@ -133,6 +133,10 @@ def _evals(root: MapNode, skill: Skill, reading: Reading, *, of_agents: bool) ->
     """The evals, with the skill's instructions as the system's message, or as a variant of agents."""
     at = root.at
     _check_name(root, skill, reading)
+    for key in root.items.keys() - _KEYS:
+        if meant := did_you_mean(key, _KEYS):
+            message = f"the key '{key}' is kept in 'metadata' and means nothing"
+            reading.report.warning("unknown-key", root.keys[key], message, hint=meant)
     pairs: dict[str, Node | None] = {
         "metadata": node_of({key: plain(node) for key, node in root.items.items() if key not in _KEYS}, at)
     }

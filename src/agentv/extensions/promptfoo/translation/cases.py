@@ -6,12 +6,12 @@ import re
 from collections.abc import Mapping
 from itertools import chain, count
 
-from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, plain
+from agentv.authoring.source.nodes import MapNode, Node, Scalar, is_empty, plain
 from agentv.extensions.promptfoo.translation.assertions import assertions
 from agentv.extensions.promptfoo.translation.options import AROUND, options_of
 from agentv.extensions.promptfoo.translation.prompts import Prompts
 from agentv.extensions.promptfoo.translation.providers.targets import targets
-from agentv.extensions.promptfoo.translation.source import Source, mapping, ordered, text_node
+from agentv.extensions.promptfoo.translation.source import Source, items_of, mapping, ordered, text_node
 from agentv.extensions.promptfoo.translation.tables import REFUSED
 from agentv.extensions.promptfoo.translation.variables import variables
 
@@ -85,7 +85,7 @@ class CaseConverter:
             return self._converted(key, item, node)
         if key in REFUSED:
             self._source.tell(node.keys[key], f"'{key}' of a test has no equivalent", REFUSED[key])
-            return {key: item}
+            return {}
         self._source.unread(key, node.keys[key], " of a test", (*_KEPT, *_CONVERTED, "provider", "id", "prompts"))
         return {}
 
@@ -104,7 +104,7 @@ class CaseConverter:
         """The one target of a case. Where it is all that the suite has, nothing needs to be said."""
         if isinstance(item, MapNode):
             return {"target": targets(item, self._source)}
-        named = item.items if isinstance(item, ListNode) else [item]
+        named = items_of(item)
         if key == "provider" and isinstance(item, Scalar) and item.text not in self._targets:
             return {"target": targets(item, self._source)}
         found = [self._targets.get(one.text) for one in named if isinstance(one, Scalar)]
@@ -115,11 +115,11 @@ class CaseConverter:
             if len(known) == 1:
                 return {"target": known[0]}
         self._source.tell(node.keys[key], f"'{key}' of a test has no equivalent", REFUSED[key])
-        return {key: item}
+        return {}
 
     def _asks_all(self, item: Node) -> bool:
         """Whether a test names all prompts that there are."""
-        named = [one.text for one in (item.items if isinstance(item, ListNode) else [item]) if isinstance(one, Scalar)]
+        named = [one.text for one in items_of(item) if isinstance(one, Scalar)]
         labels = {one.label.text for one in self.prompts.found if one.label is not None}
         return "*" in named or (len(labels) == len(self.prompts.found) > 0 and labels <= set(named))
 

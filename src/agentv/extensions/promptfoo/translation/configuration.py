@@ -31,7 +31,15 @@ from agentv.extensions.promptfoo.translation.prompts import Prompts, prompts_of
 from agentv.extensions.promptfoo.translation.provider_prompts import with_common_prompts, with_listed_prompts
 from agentv.extensions.promptfoo.translation.providers.targets import named_targets, targets
 from agentv.extensions.promptfoo.translation.references import resolved
-from agentv.extensions.promptfoo.translation.source import FILE, Source, mapping, number_node, ordered, text_node
+from agentv.extensions.promptfoo.translation.source import (
+    FILE,
+    Source,
+    items_of,
+    mapping,
+    number_node,
+    ordered,
+    text_node,
+)
 from agentv.extensions.promptfoo.translation.tables import LANGUAGE, REFUSED, RUN_WITHOUT_EFFECT, WITHOUT_EFFECT
 from agentv.extensions.promptfoo.translation.thresholds import marked
 from agentv.extensions.promptfoo.translation.tool_calls import declared_calls
@@ -54,7 +62,7 @@ def eval_file(path: Path, root: MapNode, source: Source) -> Mapping[str, Node]:
         source: of the configuration; gets warnings with its places.
     """
     root = resolved(root, source)
-    providers = _listed(root.get("providers") or root.get("targets"))
+    providers = items_of(root.get("providers") or root.get("targets"))
     source = replace(
         source,
         only_shown=not _has_assertions(root),
@@ -66,14 +74,10 @@ def eval_file(path: Path, root: MapNode, source: Source) -> Mapping[str, Node]:
     return _Converter(path, source).converted(root)
 
 
-def _listed(node: Node | None) -> list[Node]:
-    return node.items if isinstance(node, ListNode) else [] if node is None else [node]
-
-
 def _has_assertions(root: MapNode) -> bool:
     """Whether some test may have assertions: those of other files are not looked at."""
     default, tests = root.get("defaultTest"), root.get("tests")
-    listed = tests.items if isinstance(tests, ListNode) else [] if tests is None else [tests]
+    listed = items_of(tests)
     if "scenarios" in root.items or any(isinstance(one, Scalar) for one in [default, *listed]):
         return True
     return any(isinstance(one, MapNode) and not is_empty(one.get("assert")) for one in [default, *listed])
@@ -154,7 +158,6 @@ class _Converter:
             return
         elif key in REFUSED:
             self._source.tell(root.keys[key], f"'{key}' has no equivalent", REFUSED[key])
-            self._made[key] = item
         else:
             self._source.unread(key, root.keys[key], "", (*_KEYS, *WITHOUT_EFFECT, *REFUSED))
 
@@ -183,7 +186,6 @@ class _Converter:
         if not isinstance(node, MapNode):
             if node is not None and not is_empty(node):
                 self._source.tell(node, "'defaultTest' is not a mapping")
-                self._made["default_test"] = node
             return
         made: dict[str, Node] = {}
         for key, item in node.items.items():
@@ -210,7 +212,7 @@ class _Converter:
             return {key: item}
         if key in REFUSED:
             self._source.tell(node.keys[key], f"'{key}' of 'defaultTest' has no equivalent", REFUSED[key])
-            return {key: item}
+            return {}
         self._source.unread(key, node.keys[key], " of 'defaultTest'", _OF_DEFAULT)
         return {}
 
@@ -221,7 +223,7 @@ class _Converter:
             return self._tables(items, cases, root)
         for item in items:
             self._test(item, cases)
-        for scenario in scenarios.items if isinstance(scenarios, ListNode) else [scenarios] if scenarios else []:
+        for scenario in items_of(scenarios):
             self._scenario(scenario, cases, self._source)
         if not cases.made:
             self._without_tests(cases, root)
@@ -247,7 +249,7 @@ class _Converter:
 
     def _unchecked_tables(self, found: Node) -> bool:
         """Whether some CSV file has no column that says what is expected."""
-        paths = found.items if isinstance(found, ListNode) else [found]
+        paths = items_of(found)
         tables = [one for one in paths if isinstance(one, Scalar) and one.text.endswith(".csv")]
         contents = [self._source.content(one) for one in tables]
         return any("__expected" not in one.text.partition("\n")[0] for one in contents if one is not None)
@@ -272,19 +274,19 @@ class _Converter:
             return
         for path in paths:
             found = self._source.document(path, item)
-            for one in found.items if isinstance(found, ListNode) else [found] if found is not None else []:
+            for one in items_of(found):
                 cases.take(one)
 
     def _generated(self, item: Node, cases: CaseConverter) -> None:
         found = returned_tests(item, self._source)
-        for one in found.items if isinstance(found, ListNode) else [found] if found is not None else []:
+        for one in items_of(found):
             cases.take(one)
 
     def _scenario(self, node: Node, cases: CaseConverter, source: Source) -> None:
         """Every test of a scenario, with each of its configurations."""
         if isinstance(node, Scalar) and node.text.startswith(FILE):
             found = source.document(node.text, node)
-            for one in found.items if isinstance(found, ListNode) else [found] if found is not None else []:
+            for one in items_of(found):
                 self._scenario(one, cases, source.inside(node.text))
             return
         configs, tests = (node.get("config"), node.get("tests")) if isinstance(node, MapNode) else (None, None)

@@ -17,7 +17,7 @@ from agentv.extensions.promptfoo.translation.provider_prompts import (
     prompts_of_provider,
     without_prompts,
 )
-from agentv.extensions.promptfoo.translation.source import FILE, mapping, text_node
+from agentv.extensions.promptfoo.translation.source import FILE, items_of, mapping, text_node
 
 _KEY = "prompts"
 _COMPARED = frozenset({"select-best", "max-score"})
@@ -44,7 +44,7 @@ def matrix_of(root: MapNode) -> Matrix | None:
     Its tests must stand in the configuration, and none may compare the answers of several prompts or providers.
     """
     place = "providers" if "providers" in root.items else "targets"
-    providers, prompts, tests = _listed(root.get(place)), _listed(root.get(_KEY)), _listed(root.get("tests"))
+    providers, prompts, tests = items_of(root.get(place)), items_of(root.get(_KEY)), items_of(root.get("tests"))
     said = [prompts_of_provider(one) for one in providers]
     own = [one.get(_KEY) if isinstance(one, MapNode) else None for one in tests]
     if all(one is None for one in [*said, *own]) or not _can_be_written(root, providers, tests):
@@ -63,10 +63,6 @@ def matrix_of(root: MapNode) -> Matrix | None:
 def _without_prompts(test: Node) -> Node:
     items = test.items if isinstance(test, MapNode) else {}
     return mapping(test, {key: item for key, item in items.items() if key != _KEY})
-
-
-def _listed(node: Node | None) -> list[Node]:
-    return node.items if isinstance(node, ListNode) else [] if node is None else [node]
 
 
 def _can_be_written(root: MapNode, providers: list[Node], tests: list[Node]) -> bool:
@@ -91,7 +87,7 @@ def _compares(node: Node | None) -> bool:
 def fits(matrix: Matrix, prompts: Prompts) -> bool:
     """Whether each entry of `prompts` is one prompt, whose text can stand in a case."""
     written = all(one.file is None or not names_code(one.file.text) for one in prompts.found)
-    return written and len(prompts.found) == len(_listed(matrix.root.get(_KEY)))
+    return written and len(prompts.found) == len(items_of(matrix.root.get(_KEY)))
 
 
 def written_out(matrix: Matrix, prompts: Prompts, said: Node | None, cases: Node) -> ListNode:
@@ -103,7 +99,7 @@ def written_out(matrix: Matrix, prompts: Prompts, said: Node | None, cases: Node
         said: the targets, in the order of the providers.
         cases: one for each test.
     """
-    targets = _listed(said)
+    targets = items_of(said)
     taken: set[str] = set()
     made: list[Node] = []
     listed = cases.items if isinstance(cases, ListNode) else []

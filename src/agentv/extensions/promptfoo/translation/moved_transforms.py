@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agentv.authoring.source.nodes import ListNode, MapNode, Node
-from agentv.extensions.promptfoo.translation.source import mapping
+from agentv.extensions.promptfoo.translation.source import items_of, mapping
 
 
 def with_moved_transforms(root: MapNode) -> MapNode:
@@ -30,7 +30,7 @@ def with_moved_transforms(root: MapNode) -> MapNode:
 def _has_transforms(root: MapNode) -> bool:
     """Whether tests have transforms, or stand in files, where they cannot be seen."""
     tests = root.get("tests")
-    listed = tests.items if isinstance(tests, ListNode) else [tests] if tests is not None else []
+    listed = items_of(tests)
     options = [root.get("defaultTest"), *listed]
     inner = [one.get("options") for one in options if isinstance(one, MapNode)]
     return any(isinstance(one, MapNode) and "transform" in one.items for one in inner)

@@ -27,7 +27,7 @@ def is_option(key: str) -> bool:
 
 
 def options_of(node: Node, source: Source, passed_over: frozenset[str] = frozenset()) -> dict[str, Node]:
-    """The keys of a case that its options become. What has no equivalent stays under `options`, and is refused.
+    """The keys of a case that its options become. What has no equivalent is reported.
 
     Args:
         node: the value of `options`.
@@ -38,7 +38,7 @@ def options_of(node: Node, source: Source, passed_over: frozenset[str] = frozens
         return {}
     if not isinstance(node, MapNode):
         source.tell(node, "'options' is not a mapping")
-        return {"options": node}
+        return {}
     made: dict[str, Node] = {}
     kept: dict[str, Node] = {}
     for key, item in node.items.items():
@@ -52,7 +52,6 @@ def options_of(node: Node, source: Source, passed_over: frozenset[str] = frozens
         elif convert is None:
             hint = OPTIONS_INSTEAD.get(key, "promptfoo sends it with the call: write it in 'config' of the providers")
             source.tell(node.keys[key], f"the option '{key}' has no equivalent", hint)
-            kept[key] = item
         else:
             own, inside = convert(item, source)
             made |= own

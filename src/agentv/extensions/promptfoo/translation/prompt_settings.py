@@ -8,7 +8,7 @@ from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar
 from agentv.extensions.promptfoo.translation.options import is_option
 from agentv.extensions.promptfoo.translation.provider_prompts import labels_of, matched_prompts, prompts_of_provider
 from agentv.extensions.promptfoo.translation.providers.provider_tables import DOCUMENTS
-from agentv.extensions.promptfoo.translation.source import mapping, text_node
+from agentv.extensions.promptfoo.translation.source import items_of, mapping, text_node
 
 _MERGING = (
     "anthropic:messages:",
@@ -34,7 +34,7 @@ def with_prompt_settings(root: MapNode) -> MapNode:
     """
     place = "providers" if "providers" in root.items else "targets"
     given, said = root.get(place), root.get("prompts")
-    providers = given.items if isinstance(given, ListNode) else [given] if given is not None else []
+    providers = items_of(given)
     prompts = said.items if isinstance(said, ListNode) else []
     settings = [one.get(_KEY) if isinstance(one, MapNode) else None for one in prompts]
     if not any(isinstance(one, MapNode) for one in settings) or not all(map(_merges, providers)):
@@ -54,7 +54,7 @@ def with_default_settings(root: MapNode) -> MapNode:
     """
     place = "providers" if "providers" in root.items else "targets"
     given, default = root.get(place), root.get("defaultTest")
-    providers = given.items if isinstance(given, ListNode) else [given] if given is not None else []
+    providers = items_of(given)
     options = default.get("options") if isinstance(default, MapNode) else None
     if not isinstance(options, MapNode) or not isinstance(default, MapNode):
         return root

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar
-from agentv.extensions.promptfoo.translation.source import FILE, mapping, text_node
+from agentv.extensions.promptfoo.translation.source import FILE, items_of, mapping, text_node
 
 _KEY = "prompts"
 
@@ -26,7 +26,7 @@ def with_common_prompts(root: MapNode) -> MapNode:
     """
     place = "providers" if "providers" in root.items else "targets"
     given = root.get(place)
-    providers = given.items if isinstance(given, ListNode) else [given]
+    providers = items_of(given)
     said = [prompts_of_provider(one) for one in providers]
     prompts = root.get(_KEY)
     listed = ListNode([prompts], prompts.at) if isinstance(prompts, Scalar) else prompts
@@ -37,7 +37,7 @@ def with_common_prompts(root: MapNode) -> MapNode:
     common = next(iter(found))
     if len(found) > 1 or not common:
         return root
-    kept = [without_prompts(one) for one in providers if one is not None]
+    kept = [without_prompts(one) for one in providers]
     left = ListNode([one for number, one in enumerate(entries) if number in common], (prompts or root).at)
     return mapping(root, {**root.items, place: ListNode(kept, given.at), _KEY: left})
 
@@ -69,7 +69,7 @@ def matched_prompts(said: Node | None, entries: list[Node]) -> frozenset[int]:
     if said is None:
         return frozenset(range(len(entries)))
     found: set[int] = set()
-    for one in said.items if isinstance(said, ListNode) else [said]:
+    for one in items_of(said):
         text = one.text if isinstance(one, Scalar) else ""
         own = {number for number, entry in enumerate(entries) if any(_names(text, name) for name in labels_of(entry))}
         if not own:

@@ -165,6 +165,11 @@ def mapping(node: Node, items: Mapping[str, Node]) -> MapNode:
     return MapNode(dict(items), {key: keys.get(key, node.at) for key in items}, node.at)
 
 
+def items_of(node: Node | None) -> list[Node]:
+    """The items of a list, or a value alone."""
+    return node.items if isinstance(node, ListNode) else [] if node is None else [node]
+
+
 def ordered(items: Mapping[str, Node]) -> dict[str, Node]:
     """The keys in the order in which people read them."""
     known = {key: items[key] for key in ORDER if key in items}

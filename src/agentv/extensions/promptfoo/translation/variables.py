@@ -16,7 +16,7 @@ from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_em
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
 from agentv.extensions.promptfoo.translation.generated import computed_variable
-from agentv.extensions.promptfoo.translation.source import FILE, Source, mapping, text_node, whole_number
+from agentv.extensions.promptfoo.translation.source import FILE, Source, items_of, mapping, text_node, whole_number
 from agentv.templating import Language, RenderError, Scope, has_placeholder, render_text, undeclared
 
 _NAME = re.compile(r"\{\{\s*(\w+)\s*\}\}")
@@ -90,7 +90,7 @@ def _merged(node: Scalar | ListNode, source: Source) -> MapNode | None:
     made = MapNode({}, {}, node.at)
     beside = span_of(node.at).file  # these paths begin beside the file that names them
     source = replace(source, directory=Path(beside).parent) if beside else source
-    for one in node.items if isinstance(node, ListNode) else [node]:
+    for one in items_of(node):
         if not isinstance(one, Scalar):
             return None
         paths = source.matched(one) or [one.text] if has_magic(one.text) else [one.text]
@@ -106,8 +106,7 @@ def _variable(key: str, node: Node, known: Mapping[str, Node], source: Source) -
     """A variable's value; None after reporting why it has none."""
     if isinstance(node, ListNode) and _is_expanded(node):
         items = [_variable(key, item, known, source) for item in node.items]
-        flat = [one for item in items for one in (item.items if isinstance(item, ListNode) else [item])]
-        return ListNode([item for item in flat if item is not None], node.at)
+        return ListNode([one for item in items for one in items_of(item)], node.at)
     if isinstance(node, Scalar) and isinstance(node.value, str):
         return _text(key, node, node.value, known, source)
     unset = isinstance(node, Scalar) and node.value is None  # promptfoo shows it as empty text

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from agentv.authoring.fields.agentv.names import SETTINGS
-from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar
+from agentv.authoring.source.nodes import MapNode, Node, Place, Scalar
 from agentv.extensions.promptfoo.translation.providers.provider_tables import RETRIES, UNUSED_SETTINGS
-from agentv.extensions.promptfoo.translation.source import FILE, Source, mapping, text_node
+from agentv.extensions.promptfoo.translation.source import FILE, Source, items_of, mapping, text_node
 
 _NESTED = frozenset({"generationConfig", "inferenceConfig", "inferenceConfiguration", "textGenerationConfig"})
 """Settings that hold others."""
@@ -128,7 +128,7 @@ def _organization(item: Node) -> dict[str, Node]:
 def _instruction(item: Node) -> dict[str, Node] | None:
     """Google's `{parts: [{text: …}]}` as a text."""
     parts = item.get("parts") if isinstance(item, MapNode) else None
-    listed = parts.items if isinstance(parts, ListNode) else [parts] if isinstance(parts, MapNode) else []
+    listed = items_of(parts)
     texts = [one.get("text") for one in listed if isinstance(one, MapNode)]
     shown = [one.text for one in texts if isinstance(one, Scalar)]
     if not shown or len(shown) < len(listed):

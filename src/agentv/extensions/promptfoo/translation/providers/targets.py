@@ -31,7 +31,7 @@ from agentv.extensions.promptfoo.translation.providers.provider_tables import (
 from agentv.extensions.promptfoo.translation.providers.services import own_form, with_service_settings
 from agentv.extensions.promptfoo.translation.providers.settings import of_model
 from agentv.extensions.promptfoo.translation.providers.tool_settings import with_tools
-from agentv.extensions.promptfoo.translation.source import FILE, Source, mapping, number_node, text_node
+from agentv.extensions.promptfoo.translation.source import FILE, Source, items_of, mapping, number_node, text_node
 from agentv.extensions.promptfoo.translation.tables import LANGUAGE, REFUSED
 from agentv.extensions.promptfoo.translation.tool_calls import with_calls_as_output
 from agentv.extensions.promptfoo.translation.transforms import response_path, response_transform
@@ -109,7 +109,7 @@ def named_targets(node: Node | None, source: Source) -> dict[str, Node]:
     """Targets by the id and the label of their providers."""
     silent = replace(source, reading=source.reading.reporting_to(Report()))
     found: dict[str, Node] = {}
-    listed = node.items if isinstance(node, ListNode) else [node] if node is not None else []
+    listed = items_of(node)
     for item in listed:
         made = _target(item, silent) if isinstance(item, Scalar | MapNode) else None
         said = [item.get("id"), item.get("label")] if isinstance(item, MapNode) else [item]
@@ -398,12 +398,10 @@ def _others(items: Mapping[str, Node], node: Node, source: Source) -> dict[str, 
             made |= response_transform(item, source)
         elif key == "prompts":
             source.tell(keys.get(key, item.at), "'prompts' of a provider has no equivalent", REFUSED[key])
-            made[key] = item
         elif key not in _KNOWN:
             source.unread(key, keys.get(key, item.at), " of a provider", _KNOWN)
         elif key == "inputs":
             source.tell(item, "'inputs' of a provider has no equivalent", "agentv does not generate attacks")
-            made[key] = item
     return made
 
 
@@ -446,7 +444,6 @@ def _http(provider: _Provider) -> dict[str, Node]:
             made["retry"] = mapping(item, {"max_retries": item})
         else:
             source.tell(item, f"'{key}' of an HTTP provider has no equivalent", "an http target takes url, method, …")
-            made[key] = item
     made["template"] = text_node(LANGUAGE["template"], node.at)
     method = made.get("method")
     if isinstance(method, Scalar):
