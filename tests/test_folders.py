@@ -93,7 +93,7 @@ NOT_IN_TEMPLATES = {
         "a template  has no targets",
     ),
     **dict.fromkeys(["exposed-files", "unmatched-glob", "unpinned-repository"], "a template has no workspace"),
-    **dict.fromkeys(["ambiguous-config", "conflicting-defaults"], "it is about the files of a project"),
+    **dict.fromkeys(["ambiguous-config", "ambiguous-path", "conflicting-defaults"], "it is about a project"),
     **dict.fromkeys(["bad-prompt", "input-not-shown"], "a template has no prompts"),
     **dict.fromkeys(["bad-prompt-file", "unused-input", "unused-judge"], "a template is no exam"),
     "bad-dotenv": "it is about .env files",
@@ -134,7 +134,7 @@ NOT_IN_LINES = {
     "secret-in-file": "lines are data; what is written by hand is searched",
     "unused-template": "it stands in the template",
     "bad-template-file": "it stands in the template",
-    **dict.fromkeys(["ambiguous-config", "conflicting-defaults"], "it is about the files of a project"),
+    **dict.fromkeys(["ambiguous-config", "ambiguous-path", "conflicting-defaults"], "it is about a project"),
     "duplicate-target": "it is about targets.yaml",
     "empty-file": "an empty file of lines is one without cases: no-tests",
 }

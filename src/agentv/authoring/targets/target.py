@@ -482,7 +482,7 @@ def check_places(settings: object, at: Node, search: SearchPaths, reading: Readi
         return
     rules = shape_of(type(settings)).rules.values()
     recordings = (getattr(settings, rule.name) for rule in rules if rule.kind is FILE_OR_DIRECTORY and not rule.older)
-    for path in (*files_of_settings(settings), *filter(None, recordings)):
+    for path in filter(None, recordings):
         _compare(path, os.path.normpath(f"{beside}{os.sep}{os.path.relpath(path, home)}"), home, at, reading)
     for command in commands_of(settings):
         if not command.cwd:
