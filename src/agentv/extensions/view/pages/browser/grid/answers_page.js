@@ -16,7 +16,7 @@ import { Filters } from "../list/filters.js";
 import { problemBox } from "../page/loading.js";
 import { unitWords } from "../run/rates.js";
 import { AnswerGrid } from "./grid.js";
-import { answersName, DENSITIES, GridLayout } from "./layout.js";
+import { answersName, columnWords, DENSITIES, GridLayout } from "./layout.js";
 import { commentList, ratingBar } from "./ratings.js";
 
 export class AnswersPage {
@@ -492,12 +492,4 @@ export class AnswersPage {
 
 function asTrial(cell) {
   return typeof cell.trial === "string" ? { trial: cell.trial } : cell.trial;
-}
-
-/** What a column ran with, in a line. */
-export function columnWords({ prompt, target, variant }) {
-  return [prompt, target, variant]
-    .filter((name) => name !== null)
-    .map((name) => shortened(plainly(name), 40))
-    .join(" · ");
 }

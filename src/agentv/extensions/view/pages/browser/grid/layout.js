@@ -1,6 +1,7 @@
 // How a grid is laid out: which columns are shown, how tall rows are, and how texts are. The browser keeps it, the columns
 // for each set of suites.
 
+import { plainly, shortened } from "../data/texts.js";
 import { store, stored } from "../dom/storage.js";
 
 /** Heights of rows in pixels, and how many lines of a text they hold. */
@@ -110,4 +111,12 @@ function read(name) {
   } catch {
     return {};
   }
+}
+
+/** What a column ran with, in a line. */
+export function columnWords({ prompt, target, variant }) {
+  return [prompt, target, variant]
+    .filter((name) => name !== null)
+    .map((name) => shortened(plainly(name), 40))
+    .join(" · ");
 }
