@@ -134,7 +134,10 @@ def test_errors_show_nothing(suite):
     [
         (["--against", "base"], "--against requires --until decided"),
         (["--margin", "0.1"], "--margin requires --against and --until decided"),
-        (["--against", "base", "--until", "decided", "--margin", "0"], "--margin must be a number above 0 and below 1"),
+        (
+            ["--against", "base", "--until", "decided", "--margin", "0"],
+            "--margin must be a number from 0.0001 to 0.9999",
+        ),
         (["--against", "gone", "--until", "decided"], "no run 'gone'"),
         (
             ["--against", "base", "--until", "decided", "--limit", "5"],

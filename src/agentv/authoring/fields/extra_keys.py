@@ -178,8 +178,11 @@ def _words(key: str) -> _Words:
 
 @cache
 def _cases() -> frozenset[_Words]:
-    """The words of the keys of cases; `solution` decides no verdict, so that a misspelt one does no harm."""
-    return frozenset(map(_words, (*(CASE.canonical - {"solution"}), *CASE.older, *CASE.nested, *CASE.not_yet)))
+    """The words of the keys of cases.
+
+    `solution` decides no verdict, so that a misspelt one does no harm; rows have `user_id` and the like for themselves.
+    """
+    return frozenset(map(_words, (*(CASE.canonical - {"solution", "user"}), *CASE.older, *CASE.nested, *CASE.not_yet)))
 
 
 @cache

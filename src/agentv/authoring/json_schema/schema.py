@@ -338,7 +338,7 @@ def prompt_defs() -> dict[str, Schema]:
 def input_or_prompts() -> Schema:
     """The keywords that ask every case for its input, unless the suite has prompts."""
     case: Schema = {"type": "object", "not": {"required": ["include"]}}
-    schema: Schema = {"items": {"if": case, "then": needed([[*CASE.spelled("input"), "turns"]])}}
+    schema: Schema = {"items": {"if": case, "then": needed([[*CASE.spelled("input"), "turns", "user"]])}}
     return {
         "if": {"anyOf": [{"required": ["prompts"]}, {"required": ["prompt"]}]},
         "else": {"patternProperties": {f"^(?:{'|'.join(SUITE.spelled('tests'))})$": schema}},

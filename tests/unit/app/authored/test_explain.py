@@ -92,6 +92,7 @@ WITHOUT_EXAMPLE = {
     "worker-lost": "it needs a cluster",
     "worker-unfit": "it needs a cluster",
     "schema-limit": "it takes a schema of many pages",
+    "no-receiver": "it needs a port that another program holds",
 }
 """Codes that no short text can show → why."""
 

@@ -20,7 +20,7 @@ from agentv.model.values.span import Span
 
 ROOT = Path(__file__).parents[4]
 OWN_KEYS = {
-    *("vars", "metadata", "env", "input", "expected_output", "value", "schema", "headers", "body", "config"),
+    *("vars", "knows", "metadata", "env", "input", "expected_output", "value", "schema", "headers", "body", "config"),
     *(
         "responses",
         "args",
