@@ -36,6 +36,8 @@ class _Counted(DeclaredAssertion):
         if trace is None:
             return _NO_TRACE
         what, found = self._counted(trace)
+        if trace.partial and len(found) <= self.max:
+            return Grade.errored("no-data", f"the trace is partial, so there may be more: {trace.partial}")
         names = Counter(found)
         evidence = ", ".join(f"{name} {times}×" if times > 1 else name for name, times in names.most_common(_SHOWN))
         said = plural(len(found), what)

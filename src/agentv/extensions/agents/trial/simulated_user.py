@@ -181,7 +181,7 @@ def read_reply(said: str) -> UserReply:
     message, done = reply.get("message"), reply.get("done")
     if done in _ENDS:
         return UserReply(done=done)
-    if done is not None:
+    if done not in (None, False):
         raise UnreadableReplyError(f"has 'done': {json.dumps(done)}, which is neither 'achieved' nor 'gave_up'")
     if not isinstance(message, str) or not message.strip():
         raise UnreadableReplyError("has no text under 'message'" if "message" in reply else "has no 'message'")

@@ -46,3 +46,11 @@ def test_messages_are_turns_where_no_call_of_a_model_is_reported():
 @pytest.mark.parametrize("assertion", [ToolErrors(), PermissionDenials(), Turns(9)])
 def test_without_a_trace_they_err(assertion):
     assert grade(assertion).error.code == "no-data"
+
+
+@pytest.mark.parametrize("least", [ToolErrors(1), PermissionDenials(0), Turns(1)])
+def test_a_partial_trace_shows_that_there_were_too_many_and_not_that_there_were_few(least):
+    partial = Trace(TRACE.steps, partial="there is no span at all")
+    assert grade(least, agent_trace=partial).passed is False
+    found = grade(type(least)(9), agent_trace=partial)
+    assert (found.error.code, "there is no span at all" in found.error.message) == ("no-data", True)

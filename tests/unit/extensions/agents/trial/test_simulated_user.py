@@ -8,6 +8,7 @@ import pytest
 
 from agentv.extensions.agents.trial.simulated_user import UnreadableReplyError, read_reply
 from agentv.sdk import evaluate
+from agentv.testing import ModelServer
 from agentv.work_ports import UserReply
 from doubles.loading import repository
 from doubles.priced_server import PricedServer
@@ -85,11 +86,24 @@ def test_a_budget_that_is_spent_in_the_middle_stops_the_run(tmp_path):
     assert found.status.name != "PASSED"
 
 
+def test_a_user_whose_key_is_refused_is_asked_again_by_a_resume(tmp_path):
+    def reply(call):
+        return "Why?" if call.text == "My money!" else '{"done": "achieved"}'
+
+    with ModelServer(reply, keys={"k", "good"}) as server:
+        targets = TARGETS.replace("api_key: k", "api_key: bad").replace("URL", server.openai)
+        repository(tmp_path, {"a.eval.yaml": SUITE.replace("URL", server.openai), ".agentv/targets.yaml": targets})
+        (broken,) = evaluate(tmp_path / "a.eval.yaml", out=tmp_path / "out").results
+    assert (broken.status, broken.error.code) == ("errored", "user-http-status")
+    assert broken.error.stops
+
+
 @pytest.mark.parametrize(
     ("said", "reply"),
     [
         ('{"message": "a"}', UserReply("a")),
         ('{"message": "a", "done": null}', UserReply("a")),
+        ('{"message": "a", "done": false}', UserReply("a")),
         ('{"message": "thanks", "done": "achieved"}', UserReply(done="achieved")),
         ('```json\n{"done": "gave_up"}\n```', UserReply(done="gave_up")),
         ('<think>{"done": "gave_up"}</think>\n{"message": "a"}', UserReply("a")),
