@@ -9,14 +9,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from agentv.app.wiring import Connections
 from agentv.engine.calls.deadlines import in_time
 from agentv.engine.calls.recorded_call import RecordedTarget
+from agentv.engine.trial import request_of
 from agentv.model.run.trial import Trial
 from agentv.model.suite.suite import CODE_TIMEOUT_S, JUDGE_TIMEOUT_S, SimulatedUser, TargetSpec
 from agentv.model.values.formatting import shorten
-from agentv.model.values.message import Message, prompt_text
+from agentv.model.values.message import Message
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.thoughts import spoken
 from agentv.model.values.usage import TokenUsage, total_cost
@@ -142,24 +144,14 @@ class TrialUser:
         return Failure("unreadable-user-reply", f"{self._name} gave no message: its reply {problem}{shown}")
 
     def _request(self, messages: tuple[Message, ...], attempt: int) -> TargetRequest:
-        trial, case, model = self._trial, self._trial.case, self._trial.user_model
-        own = model.env if model is not None else {}
-        return TargetRequest(
-            case_id=case.id,
-            prompt=prompt_text(messages),
-            messages=messages,
-            vars=case.vars,
-            metadata=case.metadata,
+        trial, model = self._trial, self._trial.user_model
+        own, timeout_s = ({}, None) if model is None else (model.env, model.timeout_s)
+        return replace(
+            request_of(trial, messages, len(self._said) + 1),
             attempt=attempt,
-            sample=trial.sample,
-            timeout_s=(model.timeout_s if model is not None else None) or JUDGE_TIMEOUT_S,
+            timeout_s=timeout_s or JUDGE_TIMEOUT_S,
             env={**trial.suite.env, **own},
-            prompt_id=case.prompt_id,
-            turn=len(self._said) + 1,
-            suite="\0".join(
-                (trial.suite.name, USER, trial.suite.env_sha256, trial.variant_name or "", trial.target.name)
-            ),
-            root=trial.suite.root,
+            suite=f"{trial.suite.name}\x00{USER}\x00{trial.suite.env_sha256}\x00{trial.target.name}",
             schema=_SCHEMA,
         )
 
