@@ -1,4 +1,4 @@
-"""Hooks of mkdocs: pages of assertion types, marks of fenced blocks, and links that leave the folder `docs`."""
+"""Hooks of mkdocs: generated parts, pages of assertion types, fenced blocks, and links that leave `docs`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 
 from assertion_examples import Example, file_name, run_examples
 from assertion_pages import FOLDER, SOURCE, anchors_of, groups_of, index_page, retarget, type_pages
+from generate import complete
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
@@ -27,7 +28,7 @@ FOREIGN = re.compile(r"<(?:script|link|img|iframe)[^>]+(?:src|href)=\"?(?P<addre
 
 @cache
 def _source() -> str:
-    return (DOCS / SOURCE).read_text(encoding="utf-8")
+    return complete((DOCS / SOURCE).read_text(encoding="utf-8"))
 
 
 @cache
@@ -88,6 +89,7 @@ def _first_sentence(text: str) -> str:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001  # mkdocs passes them by name
     """A page as the site shows it."""
     path = page.file.src_uri
+    markdown = complete(markdown)
     if path == SOURCE:
         markdown = index_page(markdown)
     elif not path.startswith(f"{FOLDER}/"):

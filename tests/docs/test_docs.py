@@ -29,6 +29,7 @@ from pathlib import Path
 
 import click
 import pytest
+from generate import PART, complete, owners_text, parts
 from jsonschema import Draft202012Validator
 
 from agentv.app.authored.schema import schema_text
@@ -39,6 +40,7 @@ from agentv.authoring.source.yaml import read_yaml
 from agentv.cli.main import cli
 from agentv.codes import CODES
 from agentv.model.run.summary import Summary
+from agentv.registry.extensions import NAMES
 from agentv.store.rows.rows import Row, ScoreRow
 from e2e.command import fork_server
 from needs import needs
@@ -65,8 +67,14 @@ class Block:
     marks: dict[str, str] = field(default_factory=dict)
 
 
+@cache
+def text_of(page: Path) -> str:
+    """A page as the site has it, with its generated parts."""
+    return complete(page.read_text(encoding="utf-8"))
+
+
 def blocks_of(page: Path) -> Iterator[Block]:
-    text = page.read_text(encoding="utf-8")
+    text = text_of(page)
     for found in FENCE.finditer(text):
         language, *words = found["info"].split()
         marks = dict(word.split("=", 1) for word in words if "=" in word)
@@ -248,26 +256,29 @@ def test_a_page_is_true(page: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text_of(page)):
         if not target.startswith("http"):
             assert (page.parent / target).exists(), target
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_inside_pages_lead_to_headings_and_anchors(page: Path) -> None:
-    for path, anchor in re.findall(r"\]\(([^)#\s]*)#([^)]+)\)", page.read_text(encoding="utf-8")):
+    for path, anchor in re.findall(r"\]\(([^)#\s]*)#([^)]+)\)", text_of(page)):
         other = (page.parent / path) if path else page
-        text = other.read_text(encoding="utf-8")
+        text = text_of(other)
         headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
         slugs = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
         slugs |= set(re.findall(r'<a id="([\w-]+)">', text))
         assert anchor in slugs, f"{path}#{anchor}"
 
 
-def test_the_generated_parts_are_not_stale() -> None:
-    program = [sys.executable, str(ROOT / "docs" / "generate.py"), "--check"]
-    ended = subprocess.run(program, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, f"run: python docs/generate.py\n{ended.stdout}{ended.stderr}"
+def test_every_generated_part_has_a_place() -> None:
+    placed = [found["name"] for page in PAGES for found in PART.finditer(page.read_text(encoding="utf-8"))]
+    assert sorted(placed) == sorted(parts())
+
+
+def test_the_names_that_extensions_add_are_not_stale() -> None:
+    assert NAMES.read_text(encoding="utf-8") == owners_text(), "run: python docs/website/generate.py"
 
 
 def test_every_key_of_the_results_is_explained() -> None:
@@ -278,7 +289,7 @@ def test_every_key_of_the_results_is_explained() -> None:
 
 def test_every_code_that_a_page_names_exists() -> None:
     for page in PAGES:
-        named = re.findall(r"\b(?:error|warning|hint)\[([a-z-]+)\]", page.read_text(encoding="utf-8"))
+        named = re.findall(r"\b(?:error|warning|hint)\[([a-z-]+)\]", text_of(page))
         assert [code for code in named if code not in CODES] == [], page
 
 

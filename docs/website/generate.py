@@ -1,24 +1,21 @@
 # ruff: noqa: S101  # its asserts tell the type checker what the tables hold
-"""Writes the generated parts of the reference pages: those between `<!-- generated: NAME -->` and `<!-- end -->`.
+"""The generated parts of the reference pages. The site has one wherever a page has the line `<!-- generated: NAME -->`.
 
-Also the table of the names that extensions add, which the core says where an extension is not here.
+They come from the declarations that the program itself reads, so that they cannot say anything else.
 
-    python docs/generate.py           rewrites what is stale
-    python docs/generate.py --check   names what is stale, and exits with 1 if anything is
+    python docs/website/generate.py   rewrites the table of the names that extensions add
 
-The tables come from the declarations that the program itself reads, so that they cannot say anything else.
+The core reads that table to say which extension a name belongs to, where the extension is missing.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
 from inspect import cleandoc
-from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 import click
@@ -62,8 +59,7 @@ from agentv.registry.extensions import (
 from agentv.registry.extensions import OPTIONS as FLAGS
 from agentv.registry.fields import Command
 
-PAGES = Path(__file__).parent / "reference"
-BLOCK = re.compile(r"<!-- generated: (?P<name>[^>]+?) -->\n.*?<!-- end -->", re.DOTALL)
+PART = re.compile(r"^<!-- generated: (?P<name>[^>]+?) -->$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -346,8 +342,18 @@ def tool_names() -> str:
     return "\n".join(rows)
 
 
-def blocks() -> dict[str, str]:
-    """Name → text, for everything that must stand in the pages."""
+def complete(page: str) -> str:
+    """A page with its generated parts.
+
+    Raises:
+        KeyError: nothing generates a part.
+    """
+    return PART.sub(lambda found: parts()[found["name"]], page)
+
+
+@cache
+def parts() -> dict[str, str]:
+    """Name → text, for every part that a page must have."""
     found = registries()
     root = schema()
     return {
@@ -406,35 +412,10 @@ def all_owners() -> dict[str, dict[str, str]]:
     return found | {kind: dict.fromkeys(names, CORE) | found[kind] for kind, names in of_core.items()}
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Write the pages, or with --check only compare them."""
-    wanted = blocks()
-    seen: set[str] = set()
-    stale: list[str] = []
-    for page in sorted(PAGES.glob("*.md")):
-        text = page.read_text(encoding="utf-8")
-        names = [found["name"] for found in BLOCK.finditer(text)]
-        seen |= set(names)
-        unknown = [name for name in names if name not in wanted]
-        if unknown:
-            stale.append(f"{page.name}: nothing generates {', '.join(unknown)}")
-            continue
-        fresh = BLOCK.sub(
-            lambda found: f"<!-- generated: {found['name']} -->\n\n{wanted[found['name']]}\n\n<!-- end -->", text
-        )
-        if fresh != text:
-            stale.append(f"{page.name}: stale")
-            if "--check" not in arguments:
-                page.write_text(fresh, encoding="utf-8")
-    owned = json.dumps(all_owners(), indent=2, sort_keys=True) + "\n"
-    if owned != NAMES.read_text(encoding="utf-8"):
-        stale.append(f"{NAMES.name}: stale")
-        if "--check" not in arguments:
-            NAMES.write_text(owned, encoding="utf-8")
-    missing = [f"no page has the block '{name}'" for name in wanted if name not in seen]
-    sys.stdout.write("\n".join([*stale, *missing, ""]) or "the reference pages are as they should be\n")
-    return 1 if missing or (stale and "--check" in arguments) or any("nothing generates" in one for one in stale) else 0
+def owners_text() -> str:
+    """The table of the names that extensions add, as its file holds it."""
+    return json.dumps(all_owners(), indent=2, sort_keys=True) + "\n"
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    NAMES.write_text(owners_text(), encoding="utf-8")
