@@ -18,7 +18,7 @@ from typing import Any
 _FOLDER = Path(__file__).parent.parent / "extensions"
 
 NAMES = Path(__file__).with_name("extension_names.json")
-"""Kind → name → the extension that adds it, of all extensions, or `CORE`; `docs/generate.py` writes it."""
+"""Kind → name → the extension that adds it, of all extensions, or `CORE`; `docs/website/generate.py` writes it."""
 
 CORE = "core"
 """Who has the names that no plugin can add."""
