@@ -8,6 +8,7 @@ import tomllib
 from pathlib import Path
 
 import click
+from diagrams import drawn
 from generate import complete
 from python_api import split_docstring
 from screenshots import SHOWN
@@ -119,6 +120,11 @@ def test_pictures_are_small_and_shown() -> None:
         assert content[:4] + content[8:12] == b"RIFFWEBP"
         assert len(content) < 60_000, f"{name}: run python docs/website/screenshots.py"
         assert f"](../assets/{name}.webp)" in pages
+
+
+def test_diagrams_are_not_stale() -> None:
+    files = {file.stem: file.read_text(encoding="utf-8") for file in (ROOT / "docs" / "assets").glob("*.svg")}
+    assert files == drawn(), "run: python docs/website/diagrams.py"
 
 
 @needs("mkdocs")
