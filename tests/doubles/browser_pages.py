@@ -81,11 +81,15 @@ def follow(page: Any, at: str) -> None:
 def settle(page: Any) -> None:
     """Wait until the page has followed its address; the event of a change comes after the change."""
     page.evaluate("() => new Promise((done) => setTimeout(() => requestAnimationFrame(done)))")
-    page.wait_for_function("() => !document.querySelector('.told').textContent.includes('searching')")
+    page.wait_for_function(
+        """() => !document.querySelector('.told')?.textContent.includes('searching')
+            && !document.querySelector('[aria-busy=true]')"""
+    )
 
 
 def barriers(page: Any) -> list[str]:
-    """What keeps people from using the page as it is, by axe-core's rules."""
+    """What keeps people from using the page, by axe-core's rules."""
+    settle(page)
     require("axe-core")
     file = axe()
     assert file is not None

@@ -41,7 +41,11 @@ export class CompareScreen {
       base && compared.length > 1 ? this.api.get(["compare", "moved"], { run: compared }, signal) : null,
     ]);
     const newest = ids.length ? [] : newestTwo(runs);
-    if (newest.length) location.replace(comparisonAddress(newest));
+    if (newest.length) {
+      history.replaceState(null, "", comparisonAddress(newest));
+      this.ids = newest;
+      return this.page(newest, signal);
+    }
     const choice = this.chooser(ids, runs);
     if (!told) return element("article", {}, element("h1", { tabindex: -1 }, "Compare runs"), choice);
     return element(

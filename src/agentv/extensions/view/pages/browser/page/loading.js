@@ -14,13 +14,13 @@ export class Loading {
   /** Show a page that is there, instead of any that is under way. */
   show(page) {
     this.stop();
-    this.place.removeAttribute("aria-busy");
     this.place.replaceChildren(page);
   }
 
   stop() {
     this.under?.abort();
     this.under = null;
+    this.place.removeAttribute("aria-busy");
   }
 
   /**
@@ -33,6 +33,7 @@ export class Loading {
     this.stop();
     const under = new AbortController();
     this.under = under;
+    this.place.setAttribute("aria-busy", "true"); // shown by the style sheet where it lasts
     const soon = setTimeout(() => this.wait(under), SOON_MS);
     try {
       const page = await make(under.signal);
@@ -48,9 +49,8 @@ export class Loading {
   }
 
   wait(under) {
-    if (this.under !== under) return;
-    this.place.setAttribute("aria-busy", "true");
-    if (!this.place.hasChildNodes()) this.place.append(element("p", { class: "plain", role: "status" }, "Loading…"));
+    if (this.under === under && !this.place.hasChildNodes())
+      this.place.append(element("p", { class: "plain", role: "status" }, "Loading…"));
   }
 
   fail(problem, again) {
