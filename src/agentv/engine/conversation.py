@@ -31,7 +31,7 @@ from agentv.model.run.grade import Check, Grade
 from agentv.model.run.trial import Score, Trial, TrialResult
 from agentv.model.run.verdict import combined, combined_parts
 from agentv.model.suite.conversation import Turn, UserDone, answer_messages
-from agentv.model.values.message import Message
+from agentv.model.values.message import Message, transcript_text
 from agentv.model.values.response import Attempt, Failure, TargetResponse
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import EMPTY as NO_METADATA
@@ -83,6 +83,8 @@ async def run_conversation(trial: Trial, run_context: RunContext, work: TrialWor
 def turns_of(trial: Trial) -> tuple[Turn, ...]:
     """The questions of a trial that are known: those of its case, its user's first, or the one that its input is."""
     user = trial.case.user
+    if user is not None and trial.case.asks_first:
+        return (Turn(()),)
     if user is not None:
         return (Turn((Message("user", user.start),) if user.start else ()),)
     return trial.case.turns or (Turn(opening_of(trial)),)
@@ -117,6 +119,7 @@ class _Conversation:
 
     Attributes:
         transcript: the transcript so far.
+        spoken: what both sides said of it, without calls of tools.
         sent: what the target got at its last call.
         parts: the grades of each turn, and of the case.
         retries: calls that gave no answer and were made again.
@@ -130,6 +133,7 @@ class _Conversation:
     run_context: RunContext
     work: TrialWork | None = None
     transcript: list[Message] = field(init=False)
+    spoken: list[Message] = field(init=False)
     sent: tuple[Message, ...] = ()
     answers: list[TargetResponse] = field(default_factory=list)
     parts: list[tuple[Score, ...]] = field(default_factory=list)
@@ -142,6 +146,7 @@ class _Conversation:
 
     def __post_init__(self) -> None:
         self.transcript = list(transcript_of(self.trial, ()))
+        self.spoken = list(self.transcript)
 
     @property
     def _several(self) -> bool:
@@ -154,6 +159,8 @@ class _Conversation:
                 yield turn
             return
         self.user = self.run_context.works.user(self.trial)
+        if self.trial.case.asks_first:
+            yield Turn(())
         while self.done is None:
             reply = await self.user.reply(self.transcript)
             if isinstance(reply, Failure):
@@ -186,6 +193,7 @@ class _Conversation:
             return _in_turn(failure, number) if self._several else failure
         own = answer_messages(answer, self.sent)
         self.transcript += [*turn.input, *own]
+        self.spoken += [*turn.input, Message("assistant", answer.output or "")]
         return await self._grade(turn, self._of_turn(turn, answer, own), number) if turn.assertions else None
 
     async def recall(self) -> Failure | None:
@@ -247,9 +255,11 @@ class _Conversation:
 
     def _summed(self) -> TargetResponse:
         """The last answer, with what all of them took."""
-        answers = self.answers
+        answers, user = self.answers, self.trial.case.user
+        output = transcript_text(self.spoken) if user and user.output == "transcript" else answers[-1].output
         return structs.replace(
             answers[-1],
+            output=output,
             token_usage=_usage(one.token_usage for one in answers),
             cost_usd=_sum(one.cost_usd for one in answers),
             duration_ms=_sum(one.duration_ms for one in answers),

@@ -87,10 +87,11 @@ class PromptMatrix:
         messages = filled(prompt.sections, within) if prompt.sections else read_messages(prompted, "user", within)
         if messages is not None and not any(message.content or message.tool_calls for message in messages):
             own.error("missing-input", prompt.node, "this prompt is empty after its placeholders are filled in")
-        if case.input and not prompt.shows_input:
+        before_user = case.input if case.user is not None and not prompt.shows_input else ()
+        if case.input and not prompt.shows_input and not before_user:
             hint = "write {{ input }} where the prompt should contain it"
             own.warning("input-not-shown", prompt.node, "this prompt does not use the case's 'input'", hint=hint)
-        whole = around(messages, prompt.node) if messages is not None and not own.failed else None
+        whole = around((*messages, *before_user), prompt.node) if messages is not None and not own.failed else None
         digest = self._digest_of(case, whole, prompt, own) if whole is not None else None
         if own.count:
             self._issues.add(own.diagnostics, case.id)

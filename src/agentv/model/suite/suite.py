@@ -196,6 +196,7 @@ class SimulatedUser(Struct, frozen=True):
         model: writes them; None: the judge in force, unless `function` is set.
         function: `file.py:name` that writes them instead, absolute; empty: none.
         sha256: of the function's code.
+        output: what is graded as the output: the target's last answer, or what both sides said.
     """
 
     goal: str = ""
@@ -206,11 +207,13 @@ class SimulatedUser(Struct, frozen=True):
     model: TargetSpec | None = None
     function: str = ""
     sha256: str = ""
+    output: Literal["answer", "transcript"] = "answer"
 
     def facts(self) -> tuple[object, ...]:
-        """What determines its part of a conversation, beside the judge in force."""
+        """What determines its part of a conversation, beside the judge in force, and what is graded."""
         model = self.model and (self.model.name, self.model.fingerprint)
-        return (self.goal, self.persona, self.knows, self.start, self.max_turns, model, self.function, self.sha256)
+        said = (self.goal, self.persona, self.knows, self.start, self.max_turns, model, self.function, self.sha256)
+        return said if self.output == "answer" else (*said, self.output)
 
 
 class Case(Struct, frozen=True):
@@ -282,6 +285,11 @@ class Case(Struct, frozen=True):
     def has_turns(self) -> bool:
         """Whether its target is asked several questions, after what `input` says."""
         return bool(self.turns) or self.user is not None
+
+    @property
+    def asks_first(self) -> bool:
+        """Whether its `input` ends with a question, which the target answers before the simulated user goes on."""
+        return self.user is not None and bool(self.input) and self.input[-1].role == "user"
 
 
 class Cases(Protocol):

@@ -175,6 +175,12 @@ def reference_text(messages: Sequence[Message]) -> str:
     return "\n\n".join(message.text for message in messages)
 
 
+def transcript_text(messages: Iterable[Message]) -> str:
+    """What both sides of a conversation said: a block for each message, `User: …` or `Assistant: …`."""
+    said = (one for one in messages if one.role in ("user", "assistant"))
+    return "\n---\n".join(f"{one.role.capitalize()}: {one.text}" for one in said)
+
+
 def _label(message: Message) -> str:
     return f"{message.role} ({message.name})" if message.name else message.role
 

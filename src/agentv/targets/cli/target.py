@@ -39,7 +39,7 @@ from agentv.targets.cli.placeholders import MCP_CONFIG, CommandPlan, command_iss
 from agentv.targets.http.answers import LIMIT, TOO_LARGE, decoded, from_reply, parsed
 from agentv.targets.http.healthcheck import Healthcheck
 from agentv.targets.http.once import Once, timed
-from agentv.targets.promptfoo.calls import context_of, options_of
+from agentv.targets.promptfoo.calls import context_of, options_of, prompt_of
 from agentv.user_code.excerpts import is_javascript_error, last_error, tail
 from agentv.user_code.processes.leftovers import temporary_prefix
 from agentv.user_code.processes.processes import Finished, run_program
@@ -120,6 +120,8 @@ class _Cli:
         return unhealthy or await timed(self._ask(request))
 
     async def _ask(self, request: TargetRequest) -> TargetResponse | Failure:
+        if "CONTEXT" in self._plan.uses:  # promptfoo's interface, whose programs parse a conversation as JSON
+            request = replace(request, prompt=prompt_of(request))
         prompt = _encoded(request.prompt, as_argument="PROMPT" in self._plan.uses)
         if isinstance(prompt, Failure):
             return prompt

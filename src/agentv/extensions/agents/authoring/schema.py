@@ -137,6 +137,9 @@ class AuthoredUser(Declared):
     max_turns: Annotated[AtLeastOne, Doc("maximum number of messages of the user")] = 10
     model: Annotated[Unread, Doc("what plays the user: a target by name, or `provider:model`; else the judge")] = None
     function: Annotated[FunctionRef | None, Doc("`file.py:name` that returns the messages instead of a model")] = None
+    output: Annotated[Literal["answer", "transcript"], Doc("what is graded as the output: the last answer, or all")] = (
+        "answer"
+    )
 
     def validate(self) -> Iterable[Issue]:
         """Reports a user without a goal, and one that is both a model and a function."""

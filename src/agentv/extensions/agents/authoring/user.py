@@ -42,4 +42,5 @@ def read_user(node: Node, reading: Reading, registry: TargetRegistry) -> Simulat
         model,
         str(read.function) if read.function is not None else "",
         sha256("".join(digests_behind(read)).encode()).hexdigest() if read.function is not None else "",
+        read.output,
     )

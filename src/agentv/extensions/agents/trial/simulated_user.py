@@ -111,7 +111,8 @@ class TrialUser:
             last = self._said[1 - _EQUAL :]
             repeats = len(last) == _EQUAL - 1 and all(one.split() == reply.message.split() for one in last)
             return UserReply(done="repeated") if repeats else self._spoken(reply.message)
-        if not self._said or (reply.done == "gave_up" and len(self._used) == 1):
+        asked = self._said or self._trial.case.asks_first
+        if not asked or (reply.done == "gave_up" and len(self._used) == 1):
             return Failure("user-ended-early", f"{self._name} ended the conversation before it wrote a message")
         return reply
 

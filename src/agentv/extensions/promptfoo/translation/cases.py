@@ -11,6 +11,7 @@ from agentv.extensions.promptfoo.translation.assertions import assertions
 from agentv.extensions.promptfoo.translation.options import AROUND, options_of
 from agentv.extensions.promptfoo.translation.prompts import Prompts
 from agentv.extensions.promptfoo.translation.providers.targets import targets
+from agentv.extensions.promptfoo.translation.simulated_users import is_simulated, with_user
 from agentv.extensions.promptfoo.translation.source import Source, items_of, mapping, ordered, text_node
 from agentv.extensions.promptfoo.translation.tables import REFUSED
 from agentv.extensions.promptfoo.translation.variables import variables
@@ -29,6 +30,7 @@ class CaseConverter:
         prompts: what is asked.
         targets: targets by the ids and labels of providers.
         defaults: the variables of `defaultTest`.
+        user: the simulated user of `defaultTest`, for tests without a provider of their own.
 
     Attributes:
         made: the cases so far.
@@ -36,13 +38,19 @@ class CaseConverter:
     """
 
     def __init__(
-        self, source: Source, prompts: Prompts, targets: Mapping[str, Node], defaults: Mapping[str, Node]
+        self,
+        source: Source,
+        prompts: Prompts,
+        targets: Mapping[str, Node],
+        defaults: Mapping[str, Node],
+        user: Node | None,
     ) -> None:
         self.made: list[Node] = []
         self.prompts = prompts
         self._source = source
         self._targets = targets
         self._defaults = defaults
+        self._user = user
         self._ids: set[str] = set()
         self._number = 0
 
@@ -59,8 +67,17 @@ class CaseConverter:
             if "expand" in items and "expand" in made:  # what `options` says of lists wins
                 made["expand"] = items["expand"] if key == "vars" else made["expand"]
             items |= made
-        if self.prompts.asked is not None:
-            items["input"] = self._asked(self.prompts.asked, node.get("options"))
+        asked = None if self.prompts.asked is None else self._asked(self.prompts.asked, node.get("options"))
+        user = node.get("provider") or self._user
+        if self.prompts.head and is_simulated(user) != is_simulated(self._user):
+            hint = "write a configuration for each kind of test"
+            self._source.tell(node, "several prompts for tests with and without a simulated user", hint)
+        if user is not None and is_simulated(user):
+            given = node.get("vars")
+            own = given.items if isinstance(given, MapNode) else {}
+            items |= with_user(user, asked, {**self._defaults, **own}, self._source)
+        elif asked is not None:
+            items["input"] = asked
         identity, description = items.pop("id"), items.pop("description", None)
         first = {"id": identity} if description is None else {"id": identity, "description": description}
         self.made.append(mapping(node, {**first, **ordered(items)}))
@@ -75,7 +92,8 @@ class CaseConverter:
         return name
 
     def _key(self, key: str, item: Node, node: MapNode) -> dict[str, Node]:
-        if key == "id" or is_empty(item) or (key == "prompts" and self._asks_all(item)):
+        is_seen_to = (key == "prompts" and self._asks_all(item)) or (key == "provider" and is_simulated(item))
+        if key == "id" or is_empty(item) or is_seen_to:
             return {}
         if key in _KEPT:
             return {key: item}

@@ -31,6 +31,11 @@ from agentv.extensions.promptfoo.translation.prompts import Prompts, prompts_of
 from agentv.extensions.promptfoo.translation.provider_prompts import with_common_prompts, with_listed_prompts
 from agentv.extensions.promptfoo.translation.providers.targets import named_targets, targets
 from agentv.extensions.promptfoo.translation.references import resolved
+from agentv.extensions.promptfoo.translation.simulated_users import (
+    is_simulated,
+    refuse_servers,
+    with_system_prompts,
+)
 from agentv.extensions.promptfoo.translation.source import (
     FILE,
     Source,
@@ -105,6 +110,7 @@ class _Converter:
         self._source = source
         self._made: dict[str, Node] = {}
         self._defaults: dict[str, Node] = {}
+        self._user: Node | None = None
 
     def converted(self, root: MapNode) -> Mapping[str, Node]:
         stem = self._path.name.partition(".")[0]
@@ -114,6 +120,10 @@ class _Converter:
         self._made["trim"] = Scalar(False, "false", root.at)
         root = with_default_settings(with_listed_prompts(root))
         root = with_common_prompts(with_moved_transforms(with_prompt_settings(with_named_embedder(root))))
+        default = root.get("defaultTest")
+        if isinstance(default, Scalar) and default.text.startswith(FILE):
+            default = self._source.document(default.text, default)
+        self._user = default.get("provider") if isinstance(default, MapNode) else None
         prompts = self._prompts(root)
         matrix = matrix_of(root)
         matrix = matrix if matrix is not None and fits(matrix, prompts) else None
@@ -121,12 +131,15 @@ class _Converter:
         items = {key: item for key, item in root.items.items() if key != "prompts"}
         tests = items.pop("tests", None)
         scenarios = items.pop("scenarios", None)
-        self._default_test(items.pop("defaultTest", None))
+        if items.pop("defaultTest", None) is not None:
+            self._default_test(default)
         for key, item in items.items():
             self._key(key, item, root)
         self._made |= prompts.head if matrix is None else {}
         named = named_targets(root.get("providers") or root.get("targets"), self._source)
-        found = self._tests(tests, scenarios, CaseConverter(self._source, prompts, named, self._defaults), root)
+        found = self._tests(
+            tests, scenarios, CaseConverter(self._source, prompts, named, self._defaults, self._user), root
+        )
         if matrix is not None:
             found = written_out(matrix, prompts, self._made.get("targets"), found)
         head, found = marked(self._made, found, self._source)
@@ -135,9 +148,13 @@ class _Converter:
         return {**ordered(head), "tests": found}
 
     def _prompts(self, root: MapNode) -> Prompts:
-        around = _stands_around(root.get("tests"))
-        form: Literal["inline", "listed"] | None = "inline" if around else "listed" if _mixes_tables(root) else None
+        inline = _stands_around(root.get("tests")) or is_simulated(self._user) or _has_users(root)
+        form: Literal["inline", "listed"] | None = "inline" if inline else "listed" if _mixes_tables(root) else None
         prompts = prompts_of(root.get("prompts") or _default_prompt(root), self._source, root, form)
+        if is_simulated(self._user):
+            prompts = with_system_prompts(prompts, self._source)
+        if is_simulated(self._user) or _has_users(root):
+            refuse_servers(items_of(root.get("providers") or root.get("targets")), self._source)
         pictures = only_in_blocks(self._source.pictures, [one.content for one in prompts.found])
         contents = (one.content for one in prompts.found)
         asked = tuple(one.text if isinstance(one, Scalar) else json.dumps(plain(one)) for one in contents)
@@ -181,15 +198,13 @@ class _Converter:
             self._made["run"] = mapping(node, run)
 
     def _default_test(self, node: Node | None) -> None:
-        if isinstance(node, Scalar) and node.text.startswith(FILE):
-            node = self._source.document(node.text, node)
         if not isinstance(node, MapNode):
             if node is not None and not is_empty(node):
                 self._source.tell(node, "'defaultTest' is not a mapping")
             return
         made: dict[str, Node] = {}
         for key, item in node.items.items():
-            if not is_empty(item):
+            if not is_empty(item) and not (key == "provider" and is_simulated(item)):
                 made |= self._default(key, item, node)
         if made:
             self._made["default_test"] = mapping(node, made)
@@ -219,6 +234,8 @@ class _Converter:
     def _tests(self, tests: Node | None, scenarios: Node | None, cases: CaseConverter, root: MapNode) -> Node:
         given = tests if isinstance(tests, ListNode) else ListNode([tests] if tests is not None else [], root.at)
         items = given.items
+        for table in filter(_is_table, items) if is_simulated(self._user) else ():
+            self._source.tell(table, "rows of a table for a simulated user have no equivalent", "write them as tests")
         if items and scenarios is None and all(_is_table(item) for item in items):
             return self._tables(items, cases, root)
         for item in items:
@@ -314,6 +331,11 @@ def _stands_around(tests: Node | None) -> bool:
     listed = tests.items if isinstance(tests, ListNode) else []
     options = [one.get("options") for one in listed if isinstance(one, MapNode)]
     return any(isinstance(one, MapNode) and AROUND & one.items.keys() for one in options)
+
+
+def _has_users(root: MapNode) -> bool:
+    """Whether some test of the configuration has a simulated user."""
+    return any(isinstance(one, MapNode) and is_simulated(one.get("provider")) for one in items_of(root.get("tests")))
 
 
 def _checks_nothing(head: Mapping[str, Node], tests: Node) -> bool:
