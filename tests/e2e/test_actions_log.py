@@ -57,13 +57,6 @@ def test_no_line_of_any_command_is_obeyed(hostile):
     assert json.dumps(ANSWER) in json.dumps(shown)  # it was answered, and is kept as it was
 
 
-def test_json_means_what_it_does_elsewhere(hostile):
-    hostile.run("eval", "a.eval.yaml")
-    rows = [json.loads(hostile.run("results", "show", "last", "--json", env=env).stdout) for env in (ENV, {})]
-    assert rows[0] == rows[1]
-    assert ID in json.dumps(rows[0])
-
-
 def test_annotations_are_commands_and_nothing_else_is(hostile):
     ended = hostile.run("eval", "a.eval.yaml", "--format", "github", env=ENV)
     obeyed = commands_in(ended.stdout)

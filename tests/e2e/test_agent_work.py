@@ -141,24 +141,6 @@ def test_an_existing_directory_is_used_as_it_is_by_one_at_a_time(shop):
     assert (refused.status, "is not a directory" in refused.stderr) == (2, True)
 
 
-def test_a_wrong_variant_is_refused_with_the_nearest(shop):
-    ended = shop.run("eval", "a.eval.yaml", "--variant", "with-skil")
-    assert (ended.status, "did you mean 'with-skill'?" in ended.stderr) == (2, True)
-
-
-def test_one_cause_is_told_once(shop):
-    shop.write("a.eval.yaml", SUITE.replace("template: ./repo", "template: ./repo, setup: [exit 3]"))
-    ended = shop.run("eval", "a.eval.yaml", "--out", "out")
-    assert ended.status == 3
-    assert ended.stderr.count("setup-failed") == 1
-    assert "ERRORED 2 cases (4 trials): setup-failed" in ended.stderr
-
-
-def test_workspaces_stay_on_this_machine(shop):
-    ended = shop.run("eval", "a.eval.yaml", "--executor", "ray")
-    assert (ended.status, "workspaces are made on this machine" in ended.stderr) == (2, True)
-
-
 @needs("bwrap")
 def test_a_link_to_a_link_to_a_script_of_an_npm_package_runs_beside_what_it_loads(project, tmp_path):
     package = tmp_path / "apart/node_modules/tool"

@@ -59,12 +59,6 @@ def test_an_edited_input_and_an_edited_target_are_asked(cached):
     assert asked(cached) == ["a", "a", "b"]
 
 
-@pytest.mark.parametrize("words", [[], ["--no-cache"]])
-def test_without_it_everybody_is_asked(cached, words):
-    cached.run("eval", "a.eval.yaml", *words)
-    assert asked(cached) == ["a", "b"]
-
-
 def test_the_file_may_ask_for_it_and_the_flag_wins(cached):
     cached.write("a.eval.yaml", SUITE + "run: {cache: true}\n")
     cached.run("eval", "a.eval.yaml")
@@ -98,12 +92,6 @@ def test_what_there_is_and_how_to_be_rid_of_it(cached):
     assert "no stored answers" in cached.run("cache", "stats").stdout
     cached.run("eval", "a.eval.yaml", "--cache")
     assert asked(cached) == ["a", "b"]
-
-
-def test_without_a_cache_there_is_nothing_to_show_or_forget(project):
-    assert "no stored answers" in project.run("cache", "stats").stdout
-    assert "deleted 0 answers" in project.run("cache", "clear").stdout
-    assert not (project.path / ".agentv").exists()
 
 
 def test_no_secret_is_kept(project):
@@ -175,16 +163,6 @@ def test_a_cache_of_a_newer_agentv_is_refused(cached):
     assert "was written by a newer agentv" in ended.stderr
 
 
-def test_an_empty_answer_is_not_kept_for_ever(cached):
-    with sqlite3.connect(file(cached)) as database:  # as it was kept by an agentv that kept all
-        (body,) = database.execute("SELECT answer FROM answers WHERE \"case\" = 'a'").fetchone()
-        row = {**json.loads(body), "output": " "}
-        database.execute("UPDATE answers SET answer = ? WHERE \"case\" = 'a'", (json.dumps(row).encode(),))
-    database.close()
-    assert cached.run("eval", "a.eval.yaml", "--cache").status == 0
-    assert asked(cached) == ["a"]
-
-
 def test_an_empty_answer_is_not_kept(project):
     project.write("agent.py", AGENT.replace('f"{prompt} {os.urandom(4).hex()}"', '" "'))
     project.write("a.eval.yaml", SUITE)
@@ -198,16 +176,3 @@ def test_an_answer_that_only_calls_a_tool_is_kept(project):
     project.write("a.eval.yaml", SUITE)
     project.run("eval", "a.eval.yaml", "--cache")
     assert "2 answers" in project.run("cache", "stats").stdout
-
-
-def test_a_damaged_answer_is_asked_for_again(cached):
-    with sqlite3.connect(file(cached)) as database:
-        database.execute("UPDATE answers SET answer = X'7B7D' WHERE \"case\" = 'a'")
-    database.close()
-    assert cached.run("eval", "a.eval.yaml", "--cache").status == 0
-    assert asked(cached) == ["a"]
-
-
-@pytest.mark.parametrize("words", [["--rerun=failed"], ["--replay", "x"], ["--regrade"]])
-def test_two_places_for_answers_are_one_too_many(cached, words):
-    assert cached.run("eval", "a.eval.yaml", "--cache", *words).status == 2

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
 import time
 
 import pytest
 
-from agentv.app.planning.answer_sources import AnswerSources
-from agentv.errors import StoreError
-from agentv.model.secrets.redaction import Redactor
-from agentv.store.cassettes.cassette import Cassette
-from agentv.store.cassettes.cassette_file import check_place
 from agentv.testing import ModelServer
 from e2e.command import Project
 
@@ -90,17 +84,6 @@ def test_a_good_cassette_is_not_lost_to_a_target_that_is_down(recorded, edit, wh
     assert ended.status == 3
     assert f"error: fixtures/run.jsonl is unchanged, because {why}: record it again" in ended.stderr
     assert lines(recorded) == before
-
-
-def test_a_recording_of_nothing_takes_no_cassettes_place(tmp_path):
-    path = tmp_path / "run.jsonl"
-    recording = AnswerSources(cassette=Cassette(path, Redactor()), records=True)
-    assert recording.ended(interrupted=False, cut=False, errored=0) == (f"recorded 0 calls in {path}", False)
-    before = path.read_bytes()
-    told, failed = recording.ended(interrupted=False, cut=False, errored=0)
-    assert failed
-    assert told == f"{path} is unchanged, because no call was made: record it again once every call has an answer"
-    assert path.read_bytes() == before
 
 
 def test_it_stands_for_everybody(recorded):
@@ -194,17 +177,6 @@ def test_an_interrupted_replay_keeps_what_it_added_and_goes_on(project):
     assert "added 1 call to run.jsonl, which now holds 3" in ended.stderr
 
 
-def test_a_replay_that_adds_leaves_what_is_there_as_it_is(recorded):
-    file = recorded.path / "fixtures" / "run.jsonl"
-    before = file.read_text()
-    words = ("eval", "a.eval.yaml", "--replay", "fixtures/run.jsonl", "--replay-mode", "new")
-    assert "added" not in recorded.run(*words).stderr
-    assert file.read_text() == before
-    recorded.write("a.eval.yaml", SUITE.replace("input: blue", "input: sky blue"))
-    assert "added 1 call to fixtures/run.jsonl, which now holds 4" in recorded.run(*words).stderr
-    assert set(before.splitlines()) < set(file.read_text().splitlines())
-
-
 def test_a_cassette_that_would_hold_a_secret_is_not_written(project):
     target = "{provider: cli, command: 'echo it is $API_TOKEN', env: {API_TOKEN: hunter2222}}"
     project.write("a.eval.yaml", f"target: {target}\ntests:\n  - {{id: a, input: x, assert: [{{contains: it}}]}}\n")
@@ -240,15 +212,6 @@ def test_a_file_that_is_no_cassette_is_refused(project, content, told):
     assert not (project.path / ".agentv" / "results").exists()
 
 
-def test_a_call_that_stands_twice_is_refused(recorded):
-    file = recorded.path / "fixtures" / "run.jsonl"
-    red = file.read_text().splitlines()[1]
-    file.write_text(file.read_text() + red.replace("It is red", "It is dark red") + "\n")
-    ended = recorded.run("eval", "a.eval.yaml", "--replay", "fixtures/run.jsonl")
-    assert ended.status == 2
-    assert "fixtures/run.jsonl:5: duplicate of the call in line 2" in ended.stderr
-
-
 @pytest.mark.parametrize(
     ("file", "told"),
     [
@@ -273,33 +236,6 @@ def test_nothing_is_recorded_over_what_is_no_cassette_nor_where_it_cannot_be_wri
     assert ((project.path / "a.eval.yaml").read_text(), (project.path / "agent.py").read_text()) == (SUITE, AGENT)
 
 
-def test_nobody_is_asked_where_a_cassette_may_not_be_written(monkeypatch, tmp_path):
-    monkeypatch.setattr(os, "access", lambda *_: False)  # who runs the tests may write everywhere
-    with pytest.raises(StoreError, match=r"cannot write .*: the directory .* is not writable"):
-        check_place(tmp_path / "new" / "run.jsonl")
-
-
-def test_a_cassette_that_is_recorded_anew_says_what_it_replaces(recorded):
-    ended = recorded.run("eval", "a.eval.yaml", "--filter", "b", "--record", "fixtures/run.jsonl")
-    assert "recorded 1 call in fixtures/run.jsonl, replacing 3" in ended.stderr
-
-
-@pytest.mark.parametrize("there", [True, False])
-def test_a_link_to_a_cassette_stays_one(recorded, there):
-    shared = recorded.path / "shared" / "run.jsonl"
-    shared.parent.mkdir()
-    (recorded.path / "fixtures" / "run.jsonl").rename(shared)
-    link = recorded.path / "fixtures" / "run.jsonl"
-    link.symlink_to("../shared/run.jsonl")
-    if not there:
-        shared.unlink()
-    ended = recorded.run("eval", "a.eval.yaml", "--filter", "b", "--record", "fixtures/run.jsonl")
-    assert "recorded 1 call in fixtures/run.jsonl" in ended.stderr
-    assert link.is_symlink()
-    assert len(shared.read_text().splitlines()) == 2
-    assert sorted(one.name for one in (*link.parent.iterdir(), *shared.parent.iterdir())) == ["run.jsonl", "run.jsonl"]
-
-
 @pytest.mark.parametrize(("words", "status"), [(["--fail-fast"], 1), (["--max-errors", "1"], 3)])
 def test_a_run_that_stopped_early_is_no_cassette(recorded, words, status):
     file = recorded.path / "fixtures" / "run.jsonl"
@@ -317,24 +253,6 @@ def test_a_run_that_stopped_early_is_no_cassette(recorded, words, status):
     ended = recorded.run(*common, "--filter", "b")  # stopped by the last of its trials, it is whole
     said = "recorded 1 call in fixtures/run.jsonl, replacing 3" if status == 1 else "is unchanged, because 1 trial"
     assert said in ended.stderr
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["--record", "a", "--replay", "b"],
-        ["--replay-mode", "new"],
-        ["--regrade", "--record", "a"],
-        ["--resume", "--record", "a"],
-        ["--rerun=failed", "--record", "a"],
-    ],
-)
-def test_flags_that_contradict_each_other_are_refused(project, words):
-    project.write("a.eval.yaml", "target: echo\ntests:\n  - {id: a, input: x, assert: [{contains: x}]}\n")
-    project.run("eval", "a.eval.yaml")  # so that there is a run to go on with
-    ended = project.run("eval", "a.eval.yaml", *words)
-    assert ended.status == 2
-    assert "--re" in ended.stderr
 
 
 @pytest.mark.libraries

@@ -149,20 +149,6 @@ def test_what_is_started_for_a_grading_is_compared_first(project, assertion, wri
     assert next(iter(writes)) in ended.stderr
 
 
-def test_an_answer_that_an_earlier_run_left_is_told_to_be_removed(project):
-    """A script is given the file that the target writes: the first run makes it, the second finds it."""
-    project.write("check.py", 'import sys\nprint(\'{"score": 1}\' if open(sys.argv[1]).read() else "")\n')
-    check = "{type: script, command: [python3, check.py, out/answer.json]}"
-    project.write("out/.gitkeep", "")
-    assert ran(project, check, {"out/answer.json": "1"}).status == 0
-    assert "delete it before each run" not in ran(project, check, {"out/answer.json": "1"}).stderr
-    ended = ran(project, check, {"out/answer.json": "2"})
-    assert (ended.status, "out/answer.json was changed" in ended.stderr) == (3, True), ended.stderr
-    assert "delete it before each run" in ended.stderr
-    (project.path / "out" / "answer.json").unlink()
-    assert ran(project, check, {"out/answer.json": "2"}).status == 0
-
-
 @pytest.mark.parametrize(("assertion", "writes"), IN_PROCESS.values(), ids=IN_PROCESS)
 def test_what_grades_in_this_process_was_imported_before_the_first_call(project, assertion, writes):
     ended = ran(project, assertion, writes)
@@ -268,23 +254,6 @@ def test_what_the_environment_leads_to_is_compared(project, variable, directorie
     ended = project.run("eval", "a.eval.yaml", env={variable: os.pathsep.join([*places, *filter(None, [before])])})
     assert (ended.status, code_of(project)) == (3, "grader-changed"), ended.stderr
     assert written in ended.stderr
-
-
-def test_a_program_that_path_finds_first_is_a_change_where_no_file_is_known(project):
-    project.write("first/kept.txt", "")
-    project.write(
-        "agent.py",
-        "from pathlib import Path\n"
-        "file = Path('first/grep')\nfile.write_text('#!/bin/sh\\nexit 0\\n')\nfile.chmod(0o755)\nprint('wrong')\n",
-    )
-    project.write(
-        "a.eval.yaml",
-        "target: {name: agent, provider: cli, command: [python3, agent.py]}\n"
-        "tests:\n  - {id: a, input: x, assert: [{script: [grep, -q, right]}]}\n",
-    )
-    path = os.pathsep.join([str(project.path / "first"), project.environment["PATH"]])
-    ended = project.run("eval", "a.eval.yaml", env={"PATH": path})
-    assert (ended.status, code_of(project)) == (3, "grader-changed"), ended.stderr
 
 
 def test_a_judge_whose_code_changed_is_not_asked(project):

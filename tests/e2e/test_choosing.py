@@ -24,16 +24,6 @@ def many(project):
     return project
 
 
-def test_a_run_says_which_files_are_above_the_file_that_mentions_them(project):
-    project.write("docs/a.md", "hi")
-    project.write("evals/a.md", "near")
-    suite = "target: echo\ninput_files: [docs/a.md, a.md]\ntests: [{id: a, input: x, assert: [{contains: hi}]}]\n"
-    project.write("evals/s.eval.yaml", suite)
-    ended = project.run("eval", "evals/s.eval.yaml")
-    assert ended.status == 0, ended.stderr
-    assert "note: found in a directory above evals/s.eval.yaml: 'docs/a.md' is docs/a.md\n" in ended.stderr
-
-
 def test_the_list_is_for_programs_and_its_totals_are_for_people(many):
     ended = many.run("eval", "a.jsonl", "--list", "--limit", "2")
     assert ended.status == 0, ended.stderr
@@ -51,12 +41,6 @@ def test_the_list_as_json(many):
     assert found["cases"][0]["source"] == "a.jsonl:11"
 
 
-def test_a_quiet_list_is_its_totals(many):
-    ended = many.run("eval", "a.jsonl", "--list", "-q")
-    assert ended.stdout == ""
-    assert ended.stderr.startswith("200 cases, 400 trials")
-
-
 def test_a_list_whose_reader_goes_away_ends_without_a_word(project):
     project.write("a.jsonl", lines(5000))
     project.write("a.yaml", SIDECAR)
@@ -66,12 +50,6 @@ def test_a_list_whose_reader_goes_away_ends_without_a_word(project):
     )
     assert ended.stdout == "a: c0 with prompt-1 on echo\n"
     assert ended.stderr == ""
-
-
-def test_a_list_of_nothing_is_an_error(many):
-    ended = many.run("eval", "a.jsonl", "--list", "--filter", "d*")
-    assert (ended.status, ended.stdout) == (2, "")
-    assert "--filter 'd*' matches no case" in ended.stderr
 
 
 def chosen(rows) -> set[str]:
@@ -129,12 +107,6 @@ def test_what_cannot_be_chosen_is_said(many, words, says):
     assert not many.ran
 
 
-def test_variables_of_the_command_line_win_and_the_last_one_counts(many):
-    ended = many.run("eval", "a.jsonl", "--limit", "1", "--var", "t=y", "--var", "t=x=1", "--var", "more= x ")
-    assert ended.status == 0, ended.stderr
-    assert [row["output"] for row in many.rows()] == ["Say x=1", "Write x=1"]
-
-
 def test_a_case_with_several_prompts_is_told_apart_wherever_it_is_shown(project):
     suite = "target: echo\nprompts: [{id: brief, prompt: 'Say {{ t }}'}, {id: long, prompt: 'Write {{ t }}'}]\n"
     project.write("a.eval.yaml", f"{suite}tests:\n  - {{id: a, vars: {{t: x}}, assert: [{{contains: Say}}]}}\n")
@@ -148,11 +120,3 @@ def test_a_case_with_several_prompts_is_told_apart_wherever_it_is_shown(project)
     assert {name: group["pass_rate"] for name, group in shown["by_prompt"].items()} == {"brief": 1.0, "long": 0.0}
     replayed = project.run("eval", "a.eval.yaml", "--target", "replay:run/index.jsonl", "--out", "replayed", "-q")
     assert "1 case: 0 passed, 1 failed, 0 errored" in replayed.stderr
-
-
-def test_what_lists_stand_for_can_be_named_alone_or_all_together(project):
-    case = "{id: a, expand: true, vars: {t: [x, y]}, input: '{{ t }}', assert: [{contains: '{{ t }}'}]}"
-    project.write("a.eval.yaml", f"target: echo\ntests:\n  - {case}\n")
-    for pattern, found in {"a": 2, "a[t=y]": 1, "a*": 2, "*y]": 1}.items():
-        ended = project.run("eval", "a.eval.yaml", "--list", "--filter", pattern)
-        assert len(ended.stdout.splitlines()) == found, pattern

@@ -88,17 +88,6 @@ def test_any_case_that_passed_must_pass_and_not_vanish_or_break(compared):
         assert (ended.status, told in ended.stderr) == (1, True)
 
 
-def test_json_is_all_of_stdout(compared):
-    ended = compared.run("compare", "good", "bad", "--json")
-    assert (ended.status, json.loads(ended.stdout)["verdict"]) == (1, "worse")
-
-
-def test_three_runs_are_a_matrix_that_fails_where_one_is_worse_than_the_base(compared):
-    ended = compared.run("compare", "good", "good", "bad")
-    assert ended.status == 1
-    assert "run 2  same run" in ended.stdout
-
-
 def test_runs_that_cannot_be_compared_are_refused(compared):
     compared.run("eval", "evals", "-t", "echo", "--filter", "broken", "--out", "other", "-q")
     assert compared.run("compare", "good").status == 2

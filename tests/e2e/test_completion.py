@@ -51,9 +51,3 @@ def test_bash_completes_a_command_line(project):
         [shutil.which("bash"), "-c", asked], check=False, capture_output=True, text=True, cwd=project.path
     )
     assert (ended.stdout, ended.stderr) == ("validate\n", "")
-
-
-@pytest.mark.parametrize("shell", ["fish", "zsh"])
-def test_other_shells_get_a_script(project, shell):
-    ended = project.run("completion", shell)
-    assert (ended.status, f"_AGENTV_COMPLETE={shell}_complete" in ended.stdout) == (0, True)

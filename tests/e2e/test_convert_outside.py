@@ -67,21 +67,3 @@ def test_allowed_files_are_read_and_not_quoted(project, outside):
     assert ended.status == 2
     assert "error[bad-yaml]" in ended.stderr
     assert "PRIVATE" not in ended.stderr
-
-
-def test_a_prompt_that_looks_like_a_pattern_is_still_a_prompt(project):
-    project.write(
-        "promptfooconfig.yaml", "prompts: ['/help?']\nproviders: [echo]\n" + CHECKED.replace("value: x", "value: help")
-    )
-    ended = project.run("convert", "promptfooconfig.yaml")
-    assert ended.status == 0, ended.stderr
-    assert "input: /help?" in (project.path / "promptfoo.eval.yaml").read_text()
-
-
-def test_a_suite_that_reads_outside_is_converted_where_that_is_allowed(project, outside):
-    (outside / "rows.yaml").write_text("- {id: a, input: hello, assert: [contains: hello]}\n")
-    project.write("suite.eval.yaml", f"target: echo\ntests: file://{outside}/rows.yaml\n")
-    assert project.run("convert", "suite.eval.yaml", "--to", "jsonl").status == 2
-    ended = project.run("convert", "suite.eval.yaml", "--to", "jsonl", "--allow-outside")
-    assert ended.status == 0, ended.stderr
-    assert '"id":"a"' in (project.path / "suite.jsonl").read_text().replace(" ", "")

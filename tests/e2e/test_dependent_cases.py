@@ -48,12 +48,6 @@ def test_cases_of_one_cluster_are_not_counted_as_independent(project, sidecar, f
     assert rate(ended) == f"pass rate 75.0% of 40 judged {said}", ended.stderr
 
 
-def test_conversations_are_clusters_unless_a_suite_says_otherwise(project):
-    project.write("a.jsonl", lines(conversation_id="talk {}"))
-    project.write("a.yaml", "target: mock:hello\n")
-    assert rate(project.run("eval", "a.jsonl", "-q")).endswith("(95% CI 34.4% to 94.5%, 8 conversations)")
-
-
 def test_one_cluster_has_no_interval(project):
     project.write("a.jsonl", lines(clusters=1))
     project.write("a.yaml", "target: echo\ncluster: customer\n")
@@ -68,16 +62,6 @@ def test_one_cluster_has_no_interval(project):
     assert "(no confidence interval: 1 cluster by `customer` only)" in (project.path / "run.md").read_text()
     listed = project.run("results", "list")
     assert listed.status == 0
-
-
-def test_cases_that_lack_the_key_are_counted_and_the_first_is_named(project):
-    project.write("a.jsonl", lines(number=3, clusters=1).replace('"customer": 0', '"customr": 0', 2))
-    project.write("a.yaml", "target: echo\n")
-    ended = project.run("eval", "a.jsonl", "--cluster", "customer")
-    assert (ended.status, ended.stdout) == (2, "")
-    assert "a.jsonl:1:1: error[missing-cluster]: 2 of 3 cases lack 'customer' in metadata and vars" in ended.stderr
-    assert "the first is 'c0'" in ended.stderr
-    assert "did you mean 'customr'?" in ended.stderr
 
 
 def test_a_run_goes_on_with_the_clusters_that_it_began_with(project):

@@ -2,33 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
-
-
-def test_a_code_is_explained_on_stdout(project):
-    ended = project.run("explain", "unknown-assertion")
-    assert (ended.status, ended.stderr) == (0, "")
-    assert "- contians: return" in ended.stdout
-    assert "did you mean 'contains'?" in ended.stdout
-    assert json.loads(project.run("explain", "unknown-assertion", "--json").stdout)["code"] == "unknown-assertion"
-
-
-def test_an_unknown_code_names_the_nearest(project):
-    ended = project.run("explain", "unknown-asertion")
-    assert (ended.status, ended.stdout) == (2, "")
-    assert ended.stderr.startswith("error: no code 'unknown-asertion'\n  did you mean 'unknown-assertion'")
-
-
-def test_without_a_code_all_are_listed(project):
-    ended = project.run("explain")
-    lines = ended.stdout.splitlines()
-    assert lines[0] == "In files"
-    assert "In a run" in lines
-    listed = [line.split()[0] for line in lines if line.startswith("  ")]
-    assert {"unknown-key", "timeout"} <= set(listed)
-    assert [one["code"] for one in json.loads(project.run("explain", "--json").stdout)] == listed
 
 
 def test_a_run_does_not_load_the_long_texts(project):

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import time
-
-import pytest
 
 from agentv.user_code.processes.orphans import MARK
 from e2e.fork_server import can_fork
@@ -51,27 +47,7 @@ def test_code_finds_the_same_in_a_fork_as_in_a_start_but_its_mark(project):
     assert len(marks) == 3  # by which the programs of two commands are distinguished
 
 
-def test_a_fork_prints_and_ends_as_a_start_does(project):
-    project.write("a.eval.yaml", SUITE.replace("input", "inputt"))
-    for words in (
-        ("eval", "a.eval.yaml"),
-        ("validate", "a.eval.yaml", "--json"),
-        ("--version",),
-        ("eval", "--nothing"),
-    ):
-        assert project.run(*words) == project.run(*words, fresh=True)
-
-
 def test_what_python_reads_when_it_starts_needs_a_start(project):
     assert can_fork(project.environment)
     assert not can_fork({**project.environment, "PYTHONUTF8": "0"})
     assert not can_fork({**project.environment, "LC_ALL": "C"})
-
-
-def test_a_command_that_does_not_end_is_killed(project):
-    project.write("agent.py", "import time\ndef answer(prompt):\n    time.sleep(600)\n")
-    project.write("a.eval.yaml", SUITE)
-    before = time.monotonic()
-    with pytest.raises(subprocess.TimeoutExpired):
-        project.run("eval", "a.eval.yaml", timeout=1)
-    assert time.monotonic() - before < 300

@@ -33,22 +33,6 @@ def test_a_repository_that_is_not_found_any_more_serves_as_it_was_with_a_warning
     assert "does not appear to be a git repository" in told
 
 
-def test_a_commit_by_its_whole_name_is_not_asked_for_again(project, hosts, remote):
-    sha = remote.git("rev-parse", "HEAD")
-    project.write("a.eval.yaml", SUITE % URL.format(sha))
-    assert project.run("eval", "a.eval.yaml", env=hosts.env).status == 0
-    remote.folder.rename(hosts.folder / "gone")
-    ended = project.run("eval", "a.eval.yaml", env=hosts.env)
-    assert (ended.status, "warning" in ended.stdout + ended.stderr) == (0, False), ended.stdout + ended.stderr
-
-
-def test_a_repository_that_was_never_there_leaves_nothing_behind(project, hosts):
-    project.write("a.eval.yaml", SUITE % URL.format("main"))
-    ended = project.run("eval", "a.eval.yaml", env=hosts.env)
-    assert (ended.status, "missing-repository" in ended.stdout + ended.stderr) == (2, True)
-    assert hosts.kept() == []
-
-
 TOKEN = "ghp-Zq8Wv3Rt6Yb1Nc9XkL2pM5"
 
 

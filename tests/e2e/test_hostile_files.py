@@ -106,14 +106,6 @@ def test_pipes_in_place_of_files_end_at_once(project: Project) -> None:
     assert project.run("validate", ".", timeout=20).status == 2
 
 
-def test_links_in_circles_do_not_make_a_pattern_endless(project: Project) -> None:
-    for name in ("a", "b"):
-        (project.path / name).symlink_to(project.path)
-    project.write("cases/one.jsonl", '{"id": "a", "input": "hello", "assert": [{"contains": "hello"}]}\n')
-    project.write("evals.yaml", SUITE.format(tests='"**/*.jsonl"'))
-    assert project.run("eval", "evals.yaml", timeout=20).status == 0
-
-
 def test_a_cell_runs_no_command_unless_the_data_is_trusted(project: Project) -> None:
     project.write("rows.csv", "question,__expected\nhello,\"python: open('ran', 'w').write(output) > 0\"\n")
     project.write("evals.yaml", "target: echo\ninput: '{{ question }}'\ntests: rows.csv\n")
@@ -126,21 +118,6 @@ def test_a_cell_runs_no_command_unless_the_data_is_trusted(project: Project) -> 
     assert (project.path / "ran").read_text() == "hello"
 
 
-def test_lines_that_are_run_themselves_may_run_code(project: Project) -> None:
-    project.write("rows.jsonl", '{"id": "a", "input": "hello", "assert": [{"python": "output == \'hello\'"}]}\n')
-    project.write("rows.yaml", "target: echo\n")
-    assert project.run("eval", "rows.jsonl").status == 0
-
-
-def test_a_generator_gives_data(project: Project) -> None:
-    cases = "def cases():\n    yield {'id': 'a', 'input': 'x', 'assert': [{'python': 'True'}]}\n"
-    project.write("rows.py", cases)
-    project.write("evals.yaml", SUITE.format(tests="rows.py:cases"))
-    ended = project.run("eval", "evals.yaml")
-    assert (ended.status, "error[untrusted-data]: case 1, assert[0]" in ended.stderr) == (2, True), ended.stderr
-    assert project.run("eval", "evals.yaml", "--trust-data").status == 0
-
-
 def test_convert_keeps_promptfoos_code_in_data_and_says_so(project: Project) -> None:
     project.write("promptfooconfig.yaml", "prompts: ['{{ q }}']\nproviders: [echo]\ntests: rows.csv\n")
     project.write("rows.csv", "q,__expected\nhello,python: output == 'hello'\n")
@@ -151,14 +128,6 @@ def test_convert_keeps_promptfoos_code_in_data_and_says_so(project: Project) -> 
     project.write("rows.csv", "q,__expected\nhello,equals: hello\n")
     (project.path / "promptfoo.eval.yaml").unlink()
     assert "trust" not in project.run("convert", "promptfooconfig.yaml").stderr
-
-
-def test_cases_that_run_code_become_rows_that_may(project: Project) -> None:
-    case = "{id: a, input: hello, assert: [{type: python, value: \"output == 'hello'\"}]}"
-    project.write("s.eval.yaml", f"target: echo\ntests:\n  - {case}\n")
-    ended = project.run("convert", "s.eval.yaml", "--to", "csv")
-    assert (ended.status, "trust_data: true" in ended.stderr) == (0, True), ended.stderr
-    assert project.run("eval", "s.csv").status == 0
 
 
 def test_a_repository_that_holds_the_home_directory_is_read_but_for_that(project):

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import random
 
 import pytest
 from msgspec.structs import replace
 
-from agentv.extensions.view.pages import HtmlReport, render
+from agentv.extensions.view.pages import render
 from agentv.extensions.view.pages.page import joined
 from agentv.extensions.view.pages.work import ShownDiff, ShownWork
 from agentv.extensions.view.shown_comparison import ShownComparison, ShownDifference
 from agentv.model.run.grade import Check
 from agentv.model.run.group_totals import Counts, GroupTotals
-from agentv.model.values.message import Message
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.trace import MessageStep, PermissionStep, ToolCallStep, Trace, UsageStep
 from agentv.reports.text.escaping import percent
@@ -26,7 +24,7 @@ from doubles.html_reports import HOSTILE, RECORD, early, everything, hostile_tri
 from doubles.matrix import HOSTILE as EVIL
 from doubles.matrix import MATRIX
 from doubles.traces import WORK
-from doubles.trials import ROOT, finished, graded, scored, trial
+from doubles.trials import finished, graded, scored, trial
 from doubles.views import SUMMARY
 from needs import needs
 
@@ -96,12 +94,6 @@ def test_a_page_that_holds_a_part_of_the_run_says_so(opened):
     assert "this page contains" not in opened(everything(), summary=SUMMARY).inner_text(".verdict")
 
 
-def test_a_run_without_a_summary_is_counted_in_the_page(opened):
-    tab = opened(everything())
-    assert tab.locator(".tile strong").all_inner_texts() == ["3", "4", "2"]
-    assert "This run is incomplete: the numbers cover the finished trials." in tab.inner_text(".verdict")
-
-
 def test_a_case_on_several_targets_and_in_several_samples_counts_once_in_intervals(opened):
     def one(case, target, sample=1):
         scores = [scored(case > 1, name="polite")]
@@ -134,12 +126,6 @@ def test_a_report_can_be_used_by_everybody(opened):
     found = barriers(tab)
     follow(tab, "#/case/agent/looks-it-up/gpt")
     assert "\n".join(found + barriers(tab)) == ""
-
-
-def test_a_run_without_trials_says_so(opened):
-    tab = opened([])
-    assert tab.inner_text("h1") == "No cases ran"
-    assert tab.inner_text(".list") == "No cases match."
 
 
 @pytest.mark.parametrize(("passed", "judged"), [(0, 3), (1, 7), (29, 40), (999, 1000), (5, 5)])
@@ -187,42 +173,6 @@ def test_the_page_of_a_case_shows_all_that_is_known(opened):
     assert tab.locator(".grade > summary svg").nth(0).get_attribute("aria-label") == "failed"
 
 
-def test_the_table_of_assertions_tells_types_from_names(opened):
-    scores = [scored(True, name="contains: a"), graded(1.0, True, name="tone", kind="llm-rubric")]
-    rows = opened([finished(scores=scores)]).locator("section:has(h2:text('By assertion')) tbody th")
-    assert rows.locator(".tag").all_inner_texts() == ["contains", "llm-rubric"]
-    assert [one.split()[-1] for one in rows.all_inner_texts()] == ["a", "tone"]
-
-
-def test_a_single_check_does_not_say_twice_what_was_looked_for(opened):
-    said = Check("contains '30 days'", False, "found '14 days'")
-    tab = opened([finished("failed", scores=[graded(0.0, False, said, name="contains: '30 days'", kind="contains")])])
-    tab.click(".row")
-    tab.wait_for_selector(".grade")
-    shown = tab.inner_text(".grade")
-    assert shown.count("30 days") == 1
-    assert shown.count("contains") == 1
-    assert tab.inner_text(".grade .quote") == "found '14 days'"
-
-
-def test_outcomes_are_told_by_icon_and_word(opened):
-    chips = opened([*samples(True, False), finished("failed")]).locator(".chip")
-    assert all(len(one.split(" ")) == 2 for one in chips.all_inner_texts())
-    assert chips.locator("svg").count() == chips.count() > 1
-
-
-def test_a_broken_case_says_why(opened):
-    tab = opened(everything(), at="#/case/refunds/slow/gpt")
-    assert "timeout" in tab.inner_text(".problem")
-    assert "no answer after 3 s" in tab.inner_text(".problem")
-
-
-def test_tool_calls_and_retries_are_shown(opened):
-    shown = opened(everything(), at="#/case/agent/looks-it-up/gpt").inner_text("article")
-    for text in ("calls find_order (182 ms)", '"id": "4711"', '"status": "shipped"', "rate-limited after 120 ms"):
-        assert text in shown
-
-
 @pytest.mark.parametrize("of_turn", [False, True])
 def test_thoughts_are_folded_beside_the_answer_that_was_graded(opened, of_turn):
     answer = TargetResponse("<think>maybe 41?</think>\n\n42").without_thoughts()
@@ -233,12 +183,6 @@ def test_thoughts_are_folded_beside_the_answer_that_was_graded(opened, of_turn):
     thoughts.locator("summary").click()
     assert thoughts.locator("pre").inner_text() == "<think>maybe 41?</think>"
     assert tab.locator("details.thoughts + *").first.inner_text().endswith("42")
-
-
-def test_thoughts_without_an_answer_are_shown(opened):
-    cut = finished("errored", output="", thoughts="<think>so long", error=Failure("empty-output", "it ends there"))
-    tab = opened([cut], at="#/case/refunds/case-1/gpt")
-    assert tab.inner_text("section:has(h2:text('Answer'))").endswith("Thoughts, not graded: 14 characters")
 
 
 def test_samples_of_a_case_stand_together(opened):
@@ -266,16 +210,6 @@ def test_samples_that_ended_early_show_bounds_that_hold_although_they_did(opened
     low, high = wilson_interval(9, 12)
     assert percent(low) not in shown
     assert percent(high) not in shown
-
-
-def test_the_reference_stands_beside_the_answer(opened):
-    subject = trial("with-reference")
-    subject = replace(
-        subject, case=replace(subject.case, expected_output=(Message("assistant", "You may, within 14 days."),))
-    )
-    tab = opened([finished(trial=subject)], at="#/case/refunds/with-reference/gpt")
-    assert tab.locator(".difference del").all_inner_texts() == ["14"]
-    assert tab.locator(".difference ins").all_inner_texts() == ["30"]
 
 
 # what a person can do
@@ -390,14 +324,6 @@ def test_only_what_can_be_seen_of_a_long_list_is_there(opened):
     tab.wait_for_selector(".row.chosen:has-text('case-1500')")
 
 
-def test_the_tab_key_leads_through_the_whole_list(opened):
-    tab = opened(suite_of(100), at="#/cases?order=run")
-    tab.focus(".row >> nth=0")
-    for _ in range(40):
-        tab.keyboard.press("Tab")
-    assert tab.evaluate("document.activeElement.querySelector('.id').textContent") == "case-40"
-
-
 def test_two_runs_stand_side_by_side(opened):
     before = [*(finished(trial=trial(name)) for name in ("a", "b", "c", "gone")), finished("failed", trial=trial("d"))]
     edited = trial("c")
@@ -460,45 +386,6 @@ def test_a_comparison_begins_with_its_verdict_and_lists_both_directions(opened):
     assert opened(run(True), run(True), comparison=refused).inner_text("h1") == "No verdict"
 
 
-@pytest.mark.parametrize("view", [DESKTOP, PHONE])
-def test_what_moved_is_on_the_first_screen(opened, view):
-    before = [finished(trial=trial("a"), scores=[scored(True)]), finished(trial=trial("same"))]
-    now = [finished("failed", trial=trial("a"), scores=[scored(False)]), finished(trial=trial("same"))]
-    tab = opened(now, before, at="#/case/refunds/a/gpt", view=view)
-    assert "the-run-before" in tab.inner_text(".top")
-    assert tab.locator("article h2").all_inner_texts()[:2] == ["Compared with the other run", "Checks: 0 of 1 passed"]
-    answers, moves = (tab.locator(one).bounding_box() for one in (".difference .removed", ".moves"))
-    assert answers["y"] < moves["y"] < view["height"]
-    badge, moved = (tab.locator(f".outcome {one}").bounding_box() for one in (".badge", ".mark"))
-    assert moved["x"] > badge["x"] + badge["width"]
-    tab.goto(tab.url.replace("/a/", "/same/"))
-    tab.wait_for_selector("h1:has-text('same')")
-    assert tab.locator("article h2").all_inner_texts()[0] == "Checks: 1 of 1 passed"
-
-
-def test_a_target_of_another_name_is_the_same_case_where_each_run_has_one(opened):
-    def with_prompt(name, *ids):
-        subjects = [trial(one) for one in ids]
-        return [finished(trial=replace(one, case=replace(one.case, prompt_id=name))) for one in subjects]
-
-    tab = opened(with_prompt("v2", "a", "b"), with_prompt("v1", "a"))
-    assert tab.locator(".changes li").all_inner_texts() == ["as before (1)", "not in the other run (1)"]
-    tab = opened([finished(trial=trial("a", target="new"))], [finished(trial=trial("a", target="old"))])
-    assert tab.locator(".changes li").all_inner_texts() == ["as before (1)"]
-    targets = [finished(trial=trial("a", target=name)) for name in ("old", "other")]
-    tab = opened([finished(trial=trial("a", target="new"))], targets)
-    assert tab.locator(".changes li").all_inner_texts() == ["not in the other run (1)"]
-
-
-def test_on_paper_everything_is_unfolded(opened):
-    tab = opened(everything(), at="#/case/refunds/fine/gpt")
-    assert tab.locator(".grade[open]").count() == 0
-    unfolded = "() => { dispatchEvent(new Event('beforeprint')); return document.querySelector('.grade').innerText }"
-    assert "output contains '30 days'" in tab.evaluate(unfolded)  # at once: paper does not wait
-    tab.evaluate("dispatchEvent(new Event('afterprint'))")
-    assert tab.locator(".grade[open]").count() == 0
-
-
 def test_targets_and_prompts_stand_side_by_side(opened):
     def one(target, prompt):
         subject = trial("row-1", target=target)
@@ -525,22 +412,6 @@ def test_targets_and_prompts_stand_side_by_side(opened):
     tab.click(".cellrate >> nth=1")
     assert tab.url.endswith("#/cases?target=claude&prompt=plain")
     assert ids(tab) == ["row-1"]
-
-
-def test_a_group_whose_rate_counts_trials_says_so_beside_its_cases(opened):
-    group = GroupTotals(Counts(7, 0, 7), 0.5, 0.5, (0.2, 0.8), judged=14, interval_clusters=7, clustered_by=("case",))
-    alone = GroupTotals(Counts(2, 1, 1), 0.5, 0.5, (0.1, 0.9), judged=2, interval_clusters=2, clustered_by=("case",))
-    matrix = replace(MATRIX, by_target=(replace(MATRIX.by_target[0], totals=group), *MATRIX.by_target[1:]))
-    tab = opened([finished()], summary=replace(SUMMARY, matrix=matrix, by_tag={"a": group, "b": alone}))
-
-    def row(title, place):
-        cells = tab.locator(f"section:has(h2:text-is('{title}')) tbody tr >> nth={place}").locator("td")
-        return [text.strip().split("\n") for text in cells.all_inner_texts()[:2]]
-
-    for title in ("By target", "By tag"):
-        assert row(title, 0) == [["7 cases: 7 failed"], ["50.0%", "of 14 judged trials"]]
-    assert row("By tag", 1) == [["2 cases: 1 passed, 1 failed"], ["50.0%", "of 2 judged trials"]]
-    assert row("By prompt", 1) == [["16 passed, 3 failed, 1 errored"], ["84.2%"]]  # cases and trials are the same
 
 
 # what hostile texts cannot
@@ -638,41 +509,6 @@ def test_answers_are_shown_as_markdown_to_those_who_ask(opened):
     assert "too long" not in tab.inner_text(".said")
 
 
-def test_an_address_that_leads_nowhere_says_so(opened):
-    results = [finished(trial=trial("a b/c", target=name)) for name in ("gpt", "claude")]
-    tab = opened(results, at="#/case/refunds/a%20b%2Fc/<b>gone")
-    assert tab.inner_text("h1") == "This report does not contain the case"
-    assert "refunds · a b/c · <b>gone" in tab.inner_text("article")
-    assert tab.title().startswith("not in this report · refunds")
-    assert tab.locator("article .look .why").all_inner_texts() == [
-        "gpt · You may, within 30 days.",
-        "claude · You may, within 30 days.",
-    ]
-    tab.keyboard.press("Escape")
-    tab.wait_for_selector("article.overview")
-    follow(tab, "#/case/refunds/a b%2fc/claude")  # as other programs write it
-    assert tab.inner_text("h1") == "a b/c"
-    assert tab.locator(".warning").count() == 0
-    follow(tab, "#/case/refunds/a b%2fc/claude?sample=7")
-    assert "asks for sample 7, which this report does not contain" in tab.inner_text("article .warning")
-    follow(tab, "#/nothing")
-    assert tab.inner_text("h1") == "This report has no such page"
-
-
-def test_an_answer_of_five_megabytes_is_shown_in_parts(opened):
-    tab = opened(
-        [finished(trial=trial("big"), output="x\u202e" * 2000 + "word " * 1_100_000)], at="#/case/refunds/big/gpt"
-    )
-    assert "1,000 k characters of 5,504 k characters" in tab.inner_text("article")
-    shown = "() => document.querySelectorAll('section:has(.corner) pre .odd').length"
-    assert tab.evaluate(shown) == 1000  # each is an element: more of them at once take seconds to lay out
-    tab.click("text=Show more")
-    assert tab.evaluate(shown) == 2000
-    tab.click("text=Show more")
-    length = tab.evaluate("() => document.querySelector('section:has(.corner) pre').textContent.length")
-    assert 400_000 < length < 500_000
-
-
 # what everybody can read
 
 CONTRAST = """() => {
@@ -692,22 +528,6 @@ CONTRAST = """() => {
 }"""
 
 
-@pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize(
-    "at",
-    [
-        "",
-        "#/cases?status=failed",
-        "#/case/refunds/window-closed/gpt",
-        "#/case/refunds/slow/gpt",
-        "#/case/refunds/says-it-often/gpt",
-    ],
-)
-def test_every_text_stands_out_from_its_ground(opened, at, dark):
-    tab = opened(everything(), everything()[::-1], at=at, dark=dark)
-    assert tab.evaluate(CONTRAST) == []
-
-
 @pytest.mark.parametrize("at", ["", "#/cases", "#/case/refunds/window-closed/gpt", "#/case/agent/looks-it-up/gpt"])
 def test_nothing_is_wider_than_a_phone(opened, at):
     before = [finished(trial=trial("window-closed"), output="a " * 400 + "x" * 400), *everything()]
@@ -719,31 +539,7 @@ def test_nothing_is_wider_than_a_phone(opened, at):
     assert tab.is_visible("main" if at != "#/cases" else ".list")
 
 
-def test_what_a_screen_reader_needs_is_there(opened):
-    tab = opened(everything(), at="#/case/refunds/window-closed/gpt")
-    assert tab.locator("h1").count() == 1
-    assert tab.evaluate("document.activeElement.localName") == "body"
-    nameless = "[...document.querySelectorAll('button, select, input, a, svg[role=img]')].filter((one) => !(one.textContent.trim() || one.getAttribute('aria-label') || one.querySelector('[aria-label]')))"
-    assert tab.evaluate(f"{nameless}.length") == 0
-    tab.keyboard.press("j")
-    tab.wait_for_function("() => document.activeElement.localName === 'h1'")
-    assert tab.get_attribute(".row.chosen", "aria-current") == "true"
-
-
 # what differs
-
-
-def test_a_difference_leaves_both_texts_whole_and_is_the_shortest(tab):
-    chance = random.Random(7)
-    pairs = [["".join(chance.choices("abc", k=chance.randrange(9))) for _ in range(2)] for _ in range(400)]
-    source = script("data/differences.js")
-    found = tab.evaluate(
-        f"(pairs) => {{ {source}; return pairs.map(([one, other]) => differences([...one], [...other])) }}", pairs
-    )
-    for (one, other), path in zip(pairs, found, strict=True):
-        assert "".join(text for kind, text in path if kind != "added") == one
-        assert "".join(text for kind, text in path if kind != "removed") == other
-        assert sum(kind == "same" for kind, _ in path) == common(one, other)
 
 
 def common(one, other):
@@ -756,22 +552,7 @@ def common(one, other):
     return row[-1]
 
 
-def test_texts_without_anything_in_common_are_given_up_on(tab):
-    source = script("data/differences.js")
-    lines = "Array.from({ length: 3000 }, (_, number) => mark + number).join('\\n')"
-    call = f"() => {{ {source}; const text = (mark) => {lines}; return alignedLines(text('a'), text('b')) }}"
-    assert tab.evaluate(call) is None
-
-
-def test_a_report_is_what_of_makes_it():
-    made = HtmlReport.of("id", RECORD, SUMMARY, [], ROOT)
-    assert made.summary == SUMMARY.as_json()
-    assert json.dumps(made.facts())
-
-
 # the work of agents
-
-DIFF = "diff --git a/app.py b/app.py\n--- a/app.py\n+++ b/app.py\n@@ -1,2 +1,2 @@\n def total():\n-    return 1\n+    return 2\n++++ b/forged.py\n"
 
 
 def worked(opened, work, **given):
@@ -806,35 +587,6 @@ def test_a_partial_trace_says_so_and_gives_no_totals(opened):
     assert "$0.7500" not in tab.inner_text(".timeline")
 
 
-@pytest.mark.parametrize("dark", [False, True])
-def test_a_diff_is_coloured(opened, dark):
-    tab = worked(opened, ShownWork(diff=ShownDiff(DIFF, 8, 90_000, "artifacts/a/diff.patch")), dark=dark)
-    assert tab.inner_text(".filetitle") == "app.py +2 −1"
-    colour = "node => getComputedStyle(node).backgroundColor"
-    added, removed, same = (
-        tab.locator(f".patchline.{kind}").first.evaluate(colour) for kind in ("added", "removed", "same")
-    )
-    assert len({added, removed, same}) == 3
-    assert tab.locator(".patchline.added").all_inner_texts() == ["+    return 2", "++++ b/forged.py"]
-    assert "The first 8 lines of 90,000; the rest is in artifacts/a/diff.patch" in tab.inner_text("article")
-
-
-def test_long_work_is_shown_in_parts(opened):
-    steps = tuple(MessageStep("user", f"step {number}") for number in range(450))
-    lines = DIFF + "".join(f"+line {number}\n" for number in range(1000))
-    tab = worked(opened, ShownWork(Trace(steps), diff=ShownDiff(lines, 1008, 1008, "d")))
-    assert tab.locator(".did > li").count() == 200
-    tab.locator(".timeline button.more").click()
-    tab.locator(".timeline button.more").click()
-    assert (tab.locator(".did > li").count(), tab.locator(".timeline button.more").count()) == (450, 0)
-    assert tab.locator(".patchline").count() == 0
-    tab.locator(".patch summary").click()
-    tab.wait_for_selector(".patchline")
-    assert tab.locator(".patchline").count() == 400
-    tab.locator(".patch button.more").click()
-    assert tab.locator(".patchline").count() == 800
-
-
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_work_is_text(opened, text):
     steps = (
@@ -853,7 +605,3 @@ def test_hostile_work_is_text(opened, text):
     for summary in tab.locator(".did summary").all():
         summary.click()
     assert tab.locator("article img, article script, article a[href^='javascript']").count() == 0
-
-
-def test_why_there_is_no_timeline(opened):
-    assert "trace.json: it is gone" in worked(opened, ShownWork(problem="trace.json: it is gone")).inner_text("article")

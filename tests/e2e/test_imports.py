@@ -6,8 +6,6 @@ import json
 import subprocess
 import sys
 
-import pytest
-
 HEAVY = [
     "aiohttp",
     "anthropic",
@@ -63,15 +61,6 @@ def imported(project, *words):
 def test_a_run_on_the_first_project_imports_no_sdk(project):
     assert project.run("init").status == 0
     assert imported(project, "eval", "evals/") == (0, set())
-
-
-@pytest.mark.parametrize(
-    ("words", "status"), [(("eval", "evals/", "--target", "echo"), 0), (("validate", "evals/"), 0), (("targets",), 0)]
-)
-def test_a_model_that_is_configured_and_not_asked_imports_no_sdk(project, words, status):
-    project.write(".agentv/targets.yaml", BESIDE)
-    project.write("evals/a.eval.yaml", "tests:\n  - {id: a, input: hi, assert: [contains: hi]}\n")
-    assert imported(project, *words) == (status, set())
 
 
 def test_the_list_of_what_is_heavy_is_true(project):

@@ -82,22 +82,6 @@ def test_a_project_that_cannot_be_written_is_told_plainly(project):
     assert any(f"cannot write evals/chatbot.eval.yaml: {reason}" in ended.stderr for reason in reasons), ended.stderr
 
 
-def test_what_stands_there_is_kept(project):
-    mine = project.write("chatbot.py", "def answer(prompt): return 'mine'\n")
-    ended = project.run("init")
-    assert mine.read_text() == "def answer(prompt): return 'mine'\n"
-    assert "kept chatbot.py" in ended.stderr
-    again = project.run("init")
-    assert "wrote" not in again.stderr
-
-
-def test_a_directory_that_cannot_be_made_is_said(project):
-    project.write("taken", "a file")
-    ended = project.run("init", "taken/sub")
-    assert ended.status != 0
-    assert "taken" in ended.stderr
-
-
 @pytest.mark.parametrize("git", [False, True])
 def test_a_project_in_the_home_directory_is_green_and_keys_stay_closed(tmp_path, git):
     project = Project(tmp_path)
@@ -123,12 +107,3 @@ def test_a_project_in_the_home_directory_is_green_and_keys_stay_closed(tmp_path,
     refused = project.run("eval", "b.eval.yaml", env=home)
     assert refused.status == 2
     assert "outside-repository" in refused.stderr
-
-
-def test_a_run_that_cannot_be_written_names_another_place(project):
-    project.write("a.eval.yaml", "target: echo\ntests: [{id: a, input: hi, assert: [contains: hi]}]\n")
-    project.write(".agentv", "a file in the place of the directory")
-    ended = project.run("eval", "a.eval.yaml")
-    assert ended.status == 2
-    assert "--out DIRECTORY" in ended.stderr
-    assert project.run("eval", "a.eval.yaml", "--out", "run").status == 0

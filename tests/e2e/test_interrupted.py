@@ -117,16 +117,6 @@ def test_no_totals_stand_beside_the_rows_of_a_resume_that_was_killed(project):
     assert not path.exists()
 
 
-def test_keys_of_others_in_the_totals_stay_when_a_run_goes_on(project):
-    project.write("a.eval.yaml", "target: echo\ntests:\n  - {id: a, input: hello, assert: [contains: hello]}\n")
-    project.run("eval", "a.eval.yaml", "--out", "out", "--budget-tokens", "9")
-    path = project.path / "out" / "summary.json"
-    path.write_text(json.dumps({**summary(project), "ours": 1, "samples": "of earlier rows"}))
-    project.run("eval", "a.eval.yaml", "--out", "out", "--resume")
-    assert (summary(project)["ours"], summary(project)["processes"]) == (1, 2)
-    assert "samples" not in summary(project)
-
-
 def test_a_resume_says_that_its_journal_is_damaged(project):
     cases = "".join(f"  - {{id: {name}, input: hello, assert: [contains: hello]}}\n" for name in "ab")
     project.write("a.eval.yaml", f"target: echo\ntests:\n{cases}")

@@ -83,26 +83,6 @@ def test_the_syntax_of_a_script_decides_its_format(project, runtime, package, na
     assert ended.status == 0, ended.stderr
 
 
-@pytest.mark.parametrize("name", ["grader.ts", "grader.mts"])
-def test_a_node_without_typescript_says_which_has_it(project, tmp_path_factory, name):
-    path = f"{path_with(tmp_path_factory.mktemp('path') / 'bin', 'node')['PATH']}:/bin"
-    project.write(name, GRADER % "@agentv/sdk")
-    project.write("a.eval.yaml", SUITE % f"[node, --no-experimental-strip-types, {name}]")
-    assert project.run("eval", "a.eval.yaml", env={"PATH": path}).status == 3
-    message = project.rows()[0]["scores"][0]["reason"]
-    assert f"does not run TypeScript ({project.path / name}): use Node ≥ 22.18 or bun" in message
-
-
-def test_options_of_the_users_own_stay(project, runtime):
-    program, path = runtime
-    project.write("own.mjs", "globalThis.mine = true;\n")
-    project.write("grader.mjs", f"{GRADER % '@agentv/sdk'}\nif ('{program}' === 'node' && !globalThis.mine) throw 1;\n")
-    project.write("a.eval.yaml", SUITE % f"[{program}, grader.mjs]")
-    own = (project.path / "own.mjs").as_uri()
-    ended = project.run("eval", "a.eval.yaml", env={"PATH": path, "NODE_OPTIONS": f"--import={own}"})
-    assert ended.status == 0, ended.stderr
-
-
 @pytest.mark.parametrize("crash", CRASHES)
 def test_a_crash_shows_the_error_and_its_place(project, runtime, crash):
     program, path = runtime
@@ -114,11 +94,3 @@ def test_a_crash_shows_the_error_and_its_place(project, runtime, crash):
     assert SAID[crash] in message
     assert "Node.js v" not in message
     assert "Bun v" not in message
-
-
-def test_a_type_that_is_no_typescript_keeps_its_line(project, runtime):
-    _, path = runtime
-    project.write(".agentv/assertions/broken.ts", "const one: number = 1;\nconst two = ;\n")
-    project.write("a.eval.yaml", (SUITE % "x").replace("script: x", "type: broken"))
-    assert project.run("eval", "a.eval.yaml", env={"PATH": path}).status == 3
-    assert "(broken.ts:2)" in project.rows()[0]["scores"][0]["reason"]

@@ -89,13 +89,6 @@ def test_an_interrupted_rerun_is_resumed_with_the_same_cases(failing):
     assert "selected 3 of 4 cases (3 of 8 trials)" in resumed.stderr
 
 
-@pytest.mark.parametrize("other", ["--resume", "--rerun=failed", "--sample=2"])
-def test_other_ways_to_choose_are_refused(failing, other):
-    failing.run("eval", "evals")
-    found = failing.run("eval", "evals", "--lf", other)
-    assert (found.status, "--last-failed conflicts with" in found.stderr) == (2, True)
-
-
 def test_an_exam_of_the_failed_cases_alone_is_no_evidence(project):
     project.write("prompts/p/prompt.md", "Say {{ word }}")
     project.write("prompts/p/meta.yaml", "description: says a word\nstatus: draft\nowner: me\n")

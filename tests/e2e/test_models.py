@@ -180,25 +180,6 @@ def test_tokens_are_told_apart_and_a_price_that_is_not_known_once(project, serve
     assert "not known for 2 trials" in ended.stderr
 
 
-def test_without_its_key_nothing_is_asked(project, server):
-    project.write("a.eval.yaml", "tests:\n  - {id: a, input: Hello, assert: [Says hello]}\n")
-    env = {**env_of(server), "ANTHROPIC_API_KEY": "", "ANTHROPIC_KEY": "sk-ant-1234"}
-    ended = project.run("eval", "a.eval.yaml", "--target", TARGET, "--judge", JUDGE, env=env)
-    assert (ended.status, server.calls, project.ran) == (2, [], False)
-    assert f"error[no-api-key]: target '{JUDGE}' needs an API key" in ended.stderr
-    assert "set ANTHROPIC_API_KEY" in ended.stderr
-    assert "ANTHROPIC_KEY is set" in ended.stderr
-    assert "sk-ant-1234" not in ended.stderr
-
-
-def test_a_list_of_what_would_run_needs_no_key(project):
-    project.write("a.eval.yaml", "tests:\n  - {id: a, input: Hello, assert: [Says hello, Is polite]}\n")
-    ended = project.run("eval", "a.eval.yaml", "--target", TARGET, "--judge", JUDGE, "--list")
-    assert ended.status == 0
-    assert ended.stderr.count("warning[no-api-key]") == 2
-    assert "1 call of targets, 1 call of judges" in ended.stderr
-
-
 def test_another_key_asks_nothing_again(project, server):
     project.write("a.eval.yaml", "tests:\n  - {id: a, input: Hello, assert: [Says hello]}\n")
     ended, _ = asked(server, project, "a.eval.yaml")

@@ -243,14 +243,3 @@ def _said(group):
     low, high = group["pass_rate_bounds"]
     worst = [percent(low)] if low < high else []
     return [percent(group["pass_rate"]), *map(percent, group["pass_rate_interval"] or ()), *worst]
-
-
-@pytest.mark.parametrize(("passed", "judged"), [(9, 16), (5, 8), (1, 16), (7, 16)])
-def test_a_number_just_between_two_is_rounded_alike_in_the_page(project, tab, passed, judged):
-    tests = [{"id": f"c{n}", "input": "x", "assert": [{"equals": "x" if n < passed else "y"}]} for n in range(judged)]
-    project.write("s.eval.yaml", json.dumps({"name": "s", "target": "echo", "tests": tests}))
-    ended = project.run("eval", "s.eval.yaml", "-o", "out.html")
-    load_report(tab, project.path / "out.html")
-    said = percent(passed / judged)
-    assert f"pass rate {said} of {judged} judged" in ended.stderr
-    assert shares(tab.inner_text(".big")) == [said]

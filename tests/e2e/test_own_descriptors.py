@@ -74,18 +74,6 @@ def test_code_that_closes_or_writes_to_all_descriptors_errs_its_own_trial(projec
     assert not (project.path / "out" / "rejected.jsonl").exists()
 
 
-@pytest.mark.parametrize("function", ["pool", "held_pool"])
-def test_pools_of_forks_end_when_they_are_told_to(project, function):
-    project.write("code.py", CODE)
-    names = [f"hello {number}" for number in range(8)]
-    text = suite(*names, target=f"python:code.py:{function}").replace("workers: 1", "workers: 4, timeout_s: 300")
-    project.write("a.eval.yaml", text)
-    ended = project.run("eval", "a.eval.yaml", "--out", "out")
-    assert ended.status == 0, ended.stderr
-    if function == "held_pool":  # as any program: by the signal
-        assert {row["output"].rpartition(" ")[2] for row in project.rows("out")} == {"-15"}
-
-
 def test_a_run_ends_by_ctrl_c_although_a_worker_hears_nothing(project):
     project.write("code.py", CODE)
     project.write("a.eval.yaml", suite("hello", "deaf"))

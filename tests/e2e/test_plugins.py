@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from agentv import __version__
 from doubles.plugin_packages import ASSERTION, REPORT, TARGET, install, install_acme, install_extension
 from e2e.command import Ended, Project
 
@@ -57,17 +56,6 @@ def test_they_are_listed(acme):
         ["target", "shout", "acme-evals", "1.2", "ok", "Answers with the prompt in capitals."],
         ["report", "tap", "acme-evals", "1.2", "ok", "Test Anything Protocol."],
     ]
-
-
-def test_extensions_are_listed_first(project):
-    lines = project.run("plugins").stdout.splitlines()
-    at = next(number for number, line in enumerate(lines) if line.startswith("extension  editor"))
-    summary = "The language server, which editors start to check and complete eval files."
-    assert lines[at].split(maxsplit=5) == ["extension", "editor", "agentv", __version__, "ok", summary]
-    assert lines[at + 1].split() == ["command:", "lsp"]
-    assert {(one["kind"], one["status"]) for one in json.loads(project.run("plugins", "--json").stdout)} == {
-        ("extension", "ok")
-    }
 
 
 def test_what_is_wrong_in_a_file_is_said_at_its_place(acme):
@@ -132,16 +120,6 @@ def test_what_a_plugin_prints_does_not_reach_the_output_of_programs(project):
     assert json.loads(run(project, "plugins", "--json").stdout)[0]["status"] == "ok"
 
 
-def test_a_file_of_the_project_wins_over_a_plugin_and_says_so(acme):
-    acme.write(".agentv/assertions/twice.py", "def assertion(ctx, *, value=''):\n    return False\n")
-    ended = run(acme, "eval", "suite.eval.yaml")
-    assert ended.status == 1
-    assert (
-        "warning[shadowed-plugin]: assertion type 'twice' of acme-evals 1.2 is not used: .agentv/assertions/twice.py"
-        in ended.stderr
-    )
-
-
 def test_another_version_or_edited_code_gives_no_stale_answers(acme):
     def answered() -> tuple[str, bool]:
         assert run(acme, "eval", "suite.eval.yaml", "--cache").status in (0, 1)
@@ -158,36 +136,6 @@ def test_another_version_or_edited_code_gives_no_stale_answers(acme):
     assert answered() == ("Hello Hello!", True)
     (acme.path / "site" / "acme_evals-1.2.dist-info" / "METADATA").write_text("Name: acme-evals\nVersion: 1.3\n")
     assert answered() == ("Hello Hello!", False)
-
-
-def test_an_edited_assertion_grades_again_when_a_run_is_resumed(acme):
-    assert run(acme, "eval", "suite.eval.yaml").status == 0
-    code = acme.path / "site" / "acme_evals" / "checks.py"
-    code.write_text(
-        code.read_text().replace("count >= 2", "count >= 2 + 1")
-    )  # of another length: its time may be the same
-    assert run(acme, "eval", "suite.eval.yaml", "--resume").status == 1
-
-
-def test_a_target_that_cannot_connect_errs_its_trials(acme):
-    code = acme.path / "site" / "acme_evals" / "targets.py"
-    code.write_text(code.read_text().replace("return Shouting(self.mark)", "raise ValueError('no')"))
-    assert run(acme, "eval", "suite.eval.yaml").status == 3
-    (row,) = acme.rows()
-    assert row["status"] == "errored"
-    assert "target 'shout:!' of acme-evals 1.2 raised ValueError: no (targets.py:" in row["error"]["message"]
-
-
-def test_a_blocking_answer_holds_up_nobody(acme):
-    code = acme.path / "site" / "acme_evals" / "targets.py"
-    code.write_text(
-        code.read_text()
-        .replace("async def answer", "def answer")
-        .replace("        return Tar", "        import time\n        time.sleep(60)\n        return Tar")
-    )
-    ended = run(acme, "eval", "suite.eval.yaml", "--timeout", "0.2")
-    assert ended.status == 3
-    assert acme.rows()[0]["error"]["code"] == "timeout"
 
 
 def test_a_grade_that_blocks_is_errored_and_never_a_pass(acme):
@@ -230,14 +178,6 @@ def test_a_report_that_fails_loses_neither_the_run_nor_other_exports(acme):
     assert len(acme.rows()) == 1
     assert (acme.path / "rows.csv").exists()
     assert not (acme.path / "run.tap").exists()
-
-
-def test_a_broken_report_is_refused_before_anything_runs(acme):
-    (acme.path / "site" / "acme_evals" / "reports.py").write_text("def tap(): return ''\n")
-    ended = run(acme, "eval", "suite.eval.yaml", "-o", "run.tap")
-    assert ended.status == 2
-    assert "acme_evals.reports:tap must be a function that can be called with one argument" in ended.stderr
-    assert not acme.ran
 
 
 def test_a_secret_setting_is_written_nowhere(acme):
@@ -354,27 +294,6 @@ def test_a_broken_extension_is_listed_and_stops_no_other_command(project, how):
         assert (ended.status, "Traceback" in ended.stderr) == (0, False), ended.stderr
 
 
-def test_a_command_of_an_extension_that_cannot_be_imported_is_unknown_for_that_reason(project):
-    install_extension(project.path / "site", agentv_tables="import nowhere\n")
-    ended = run(project, "greet", "you")
-    assert ended.status == 2
-    assert "no command 'greet'; extension 'acme' of acme-evals 1.2 cannot be loaded: ModuleNotFound" in ended.stderr
-
-
-def test_a_broken_command_says_why_where_it_is_called(project):
-    install_extension(project.path / "site", commands="import nowhere\n")
-    ended = run(project, "greet", "you", "--loud")
-    assert (ended.status, ended.stdout) == (2, "")
-    assert "error: [bad-plugin] command 'greet' of acme-evals 1.2 cannot be loaded: ModuleNotFoundError" in ended.stderr
-    assert "upgrade acme-evals, or remove it: pip uninstall acme-evals" in ended.stderr
-
-
-def test_a_command_that_raises_names_its_plugin(extended):
-    ended = run(extended, "greet", "nobody")
-    assert ended.status == 2
-    assert "error: extension 'acme' of acme-evals 1.2 raised ZeroDivisionError: division by zero (site" in ended.stderr
-
-
 def test_of_two_extensions_with_one_name_neither_is_used(extended):
     tables = "COMMANDS = {'greet': 'other:greet', 'leave': 'other:leave'}\n"
     install(extended.path / "site", {"extensions": {"other": "other"}}, {"other.py": tables}, package="other")
@@ -385,11 +304,6 @@ def test_of_two_extensions_with_one_name_neither_is_used(extended):
     assert "site/other.py:1:14: warning[bad-plugin]" in said
     install(extended.path / "site", {"extensions": {"acme": "other"}}, {"other.py": tables}, package="other")
     assert "extension 'acme' is registered by acme-evals 1.2 and other 1.2" in run(extended, "plugins").stdout
-
-
-def test_a_name_of_an_extension_of_agentv_is_taken(project):
-    install(project.path / "site", {"extensions": {"view": "other"}}, {"other.py": "raise ValueError\n"})
-    assert "extension 'view' of acme-evals 1.2 is not used: 'view' is built in" in run(project, "plugins").stdout
 
 
 def test_nothing_is_looked_for_that_a_command_does_not_need(extended):

@@ -29,16 +29,3 @@ def test_all_that_is_printed_arrives(project, prints, shown):
     assert ended.status == (3 if "kill" in prints else 0), ended.stderr[-1000:]
     assert shown in ended.stderr
     assert time.monotonic() - before < 20
-
-
-def test_a_line_names_its_directory_where_several_print(project):
-    for name in ("one", "two"):
-        project.write(
-            f"{name}/agent.py",
-            "import os\ndef answer(prompt):\n    os.write(1, b'said\\nmore\\n')\n    return 'fine'\n",
-        )
-        project.write(f"{name}/a.eval.yaml", SUITE.replace("agent.py", "./agent.py"))
-    ended = project.run("eval", "one", "two", "--workers", "2")
-    assert ended.status == 0, ended.stderr
-    printed = [line for line in ended.stderr.splitlines() if line.endswith(("said", "more"))]
-    assert sorted(printed) == ["[one] more", "[one] said", "[two] more", "[two] said"]

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from agentv.testing import ModelServer
 from e2e.command import AGENTV, Project
-from e2e.test_commands import EXAMPLES, in_a_terminal
+from e2e.test_commands import EXAMPLES
 
 TARGETS = """\
 targets:
@@ -93,21 +92,6 @@ def test_from_an_empty_repository_to_a_ready_prompt(project):
     assert project.run("prompt", "check", "--require", "ready").status == 0
 
 
-def test_every_form_that_init_writes_loads_and_nothing_is_overwritten(project):
-    for form in ("xml", "md", "txt"):
-        assert project.run("prompt", "init", f"a-{form}", "--format", form).status == 0
-    assert project.run("prompt", "doctor").stderr == "3 prompts: no problems found\n"
-    project.write("prompts/a-md/meta.yaml", "description: mine\n")
-    (project.path / "prompts/a-md/eval.yml").unlink()
-    again = project.run("prompt", "init", "a-md")
-    assert "kept prompts/a-md/prompt.md" in again.stderr
-    assert "wrote prompts/a-md/eval.yml" in again.stderr
-    assert (project.path / "prompts/a-md/meta.yaml").read_text() == "description: mine\n"
-    assert not (project.path / "prompts/a-md/prompt.xml").exists()
-    for wrong in ("../up", "-x", ".hidden", "a b"):
-        assert project.run("prompt", "init", "--", wrong).status == 2
-
-
 def test_a_sitting_is_on_record_with_what_sat(library):
     assert library.run("prompt", "eval", "greeter").status == 0
     [row] = library.log()
@@ -127,19 +111,6 @@ def test_a_sitting_is_on_record_with_what_sat(library):
 def test_every_way_to_run_an_exam_puts_it_on_record(library, words):
     assert library.run(*words).status == 0
     assert [row["all_passed"] for row in library.log()] == [True]
-
-
-@pytest.mark.parametrize("name", ["greeter", "prompts/greeter", "./prompts/greeter/", "prompts/greeter/eval.yml"])
-def test_a_prompt_is_named_by_its_id_or_by_a_path(library, name):
-    assert library.run("prompt", "eval", name).status == 0
-    assert len(library.log()) == 1
-
-
-def test_an_id_of_its_own_wins_over_the_name_of_the_directory(library):
-    library.write_prompt("folder", meta="id: hello\ndescription: says hello\n")
-    assert library.run("prompt", "show", "hello").status == 0
-    missing = library.run("prompt", "show", "greter")
-    assert (missing.status, "did you mean 'greeter'?" in missing.stderr) == (2, True)
 
 
 def test_a_failed_line_fails_the_exam_and_the_gate_stays_shut(library):
@@ -232,25 +203,6 @@ def test_an_edit_takes_the_status_its_ground_away(library):
     assert library.run("prompt", "promote", "greeter", "--to", "ready").status == 0
 
 
-def test_neither_other_descriptions_nor_the_environment_are_part_of_what_sat(library):
-    library.write_prompt("second")
-    library.write(".env", "REGION=north\n")
-    library.write("prompts/greeter/prompt.md", "Greet {{ name }} of the {{ env.REGION }}.\n")
-    library.write(
-        "prompts/greeter/eval.yml", "triggering: {should_trigger: [greet]}\ndefaults: {judge: yes-man}\n" + EXAM
-    )
-    library.write(
-        ".agentv/targets.yaml",
-        TARGETS.replace("targets:\n", "targets:\n  - {name: yes-man, provider: mock, response: 'YES'}\n"),
-    )
-    library.ready()
-    library.write(".env", "REGION=south\n")
-    library.write("prompts/second/meta.yaml", "description: Greets better.\n")
-    assert "south" in library.run("prompt", "render", "greeter", "--case", "greets").stdout
-    checked = library.run("prompt", "doctor", "greeter")
-    assert checked.status == 0, checked.stderr
-
-
 def test_an_unrelated_target_does_not_matter_and_an_edited_one_does(library):
     unrelated = "  - {name: code, provider: python, function: 'm.py:f'}\ndefaults:"
     library.write(".agentv/targets.yaml", TARGETS.replace("defaults:", unrelated))
@@ -297,132 +249,6 @@ def test_promotion_changes_one_word_of_meta_and_demotion_too(library):
     dry = library.run("prompt", "promote", "greeter", "--dry-run")
     assert (dry.status, library.meta()) == (0, META.replace("draft", "tested"))
     assert library.run("prompt", "demote", "greeter", "--to", "tested").status == 2
-
-
-def test_quiet_tells_only_the_exams_that_did_not_go_well(library):
-    for name in ("second", "third"):
-        library.write_prompt(name)
-    library.write("prompts/third/eval.yml", EXAM.replace("contains: Ann", "contains: Bob"))
-    ended = library.run("prompt", "eval", "greeter", "second", "-q")
-    assert (ended.status, "exam of" in ended.stderr) == (0, False)
-    assert ended.stderr.startswith("2 cases: 2 passed")
-    (library.path / "prompts/second/.eval.jsonl").unlink()
-    (library.path / "prompts/second/.eval.jsonl").mkdir()
-    ended = library.run("prompt", "eval", "--all", "-q")
-    assert ended.status == 3  # what is not on record
-    told = [line for line in ended.stderr.splitlines() if line.startswith("exam of")]
-    assert told == ["exam of second: passed, 1 of 1", "exam of third: failed, 0 of 1 passed"]
-    library.write("prompts/greeter/eval.yml", "defaults: {model: pupil}\n" + EXAM)
-    partial = library.run("prompt", "eval", "greeter", "--target", "other", "-q")
-    assert "exam of greeter: passed, 1 of 1\n  partial, so not evidence for a promotion" in partial.stderr
-    assert len(json.loads(library.run("prompt", "eval", "greeter", "-q", "--json").stdout)["exams"]) == 1
-
-
-def test_the_note_of_a_torn_log_shows_no_absolute_path(library):
-    library.write("prompts/greeter/.eval.jsonl", '{"ts": "2026')
-    ended = library.run("prompt", "eval", "greeter")
-    assert (
-        "  note: the last line of .eval.jsonl is incomplete, because an exam was stopped while writing it"
-        in ended.stderr
-    )
-    assert str(library.path) not in ended.stderr
-
-
-def test_what_is_ready_already_keeps_nobody_from_a_promotion(library):
-    library.write_prompt("second")
-    library.ready()
-    assert library.run("prompt", "eval", "second").status == 0
-    both = library.run("prompt", "promote", "greeter", "second", "--to", "ready")
-    assert both.status == 0
-    assert both.stderr == ("greeter is ready already\nsecond: draft → ready, written to prompts/second/meta.yaml\n")
-    for words in ((), ("--to", "tested")):
-        again = library.run("prompt", "promote", "greeter", *words)
-        assert (again.status, again.stderr) == (0, "greeter is ready already\n")
-    library.write_prompt("third")
-    assert library.run("prompt", "promote", "greeter", "third").status == 1
-
-
-def test_diff_shows_what_changed_since_the_exam(library):
-    assert library.run("prompt", "diff", "greeter").status == 0
-    library.ready()
-    assert library.run("prompt", "diff", "greeter").stdout == ""
-    library.write("prompts/greeter/prompt.md", "Greet {{ name }} \x1b[2Jwarmly.")
-    library.write("prompts/greeter/meta.yaml", library.meta().replace("Greets", "Welcomes"))
-    shown = library.run("prompt", "diff", "greeter").stdout
-    assert "-Greet {{ name }}.\n" in shown
-    assert "+Greet {{ name }} \\x1b[2Jwarmly.\n\\ No newline at end of file" in shown
-    assert "-Greets a person by name\n" in shown
-    assert "--- description" in shown
-    for kept in (library.path / ".agentv" / "exams").iterdir():
-        kept.unlink()
-    assert "the examined text is not stored here" in library.run("prompt", "diff", "greeter").stdout
-    told = json.loads(library.run("prompt", "diff", "greeter", "--json").stdout)
-    assert {one["path"]: one["kept"] for one in told["differences"]} == {"prompt.md": False, "description": False}
-
-
-def test_render_prints_what_the_model_would_see_and_nothing_else(library):
-    assert library.run("prompt", "render", "greeter").stdout == "Greet Ann.\n"
-    library.write(
-        "prompts/greeter/prompt.md", "<system>\nBe {{ '{{' }} kind.\n</system>\n<user>\nGreet {{ name }}.\n</user>\n"
-    )
-    assert library.run("prompt", "render", "greeter").stdout == "system:\nBe {{ kind.\n\nuser:\nGreet Ann.\n"
-    told = json.loads(library.run("prompt", "render", "greeter", "--json").stdout)
-    assert [one["role"] for one in told["messages"]] == ["system", "user"]
-    library.write("prompts/greeter/eval.yml", EXAM + EXAM.removeprefix("cases:\n").replace("greets", "again"))
-    several = library.run("prompt", "render", "greeter")
-    assert (several.status, "there are greets, again" in several.stderr) == (2, True)
-    assert "did you mean 'again'?" in library.run("prompt", "render", "greeter", "--case", "agian").stderr
-
-
-def test_doctor_says_every_thing_at_its_place(library):
-    library.write_prompt("bare")
-    for name in ("meta.yaml", "eval.yml"):
-        (library.path / "prompts" / "bare" / name).unlink()
-    library.write_prompt("silent", meta="status: tested\n")
-    library.write_prompt("twin", meta="id: greeter\ndescription: the same\n")
-    library.write("prompts/greeter/promt.md", "lost\n")
-    library.write("prompts/greeter/examples/old/inputs.yml", "name: Ann\n")
-    library.write("prompts/greeter/.eval.jsonl", "nonsense\n")
-    ended = library.run("prompt", "doctor", "--json")
-    found = {(one["code"], one["file"], one["line"]) for one in json.loads(ended.stdout)}
-    assert ended.status == 1
-    assert found == {
-        ("missing-file", "prompts/bare/prompt.md", 1),
-        ("missing-key", "prompts/silent/meta.yaml", 1),
-        ("no-evidence", "prompts/silent/meta.yaml", 1),
-        ("duplicate-id", "prompts/twin/meta.yaml", 1),
-        ("unknown-file", "prompts/greeter/promt.md", 1),
-        ("unknown-file", "prompts/greeter/examples/old/inputs.yml", 1),
-        ("bad-log", "prompts/greeter/.eval.jsonl", 1),
-    }
-    github = library.run("prompt", "check", "--format", "github")
-    assert (github.status, github.stdout.count("::error")) == (1, 6)
-
-
-def test_check_asks_for_a_status(library):
-    assert library.run("prompt", "check").status == 0
-    too_low = library.run("prompt", "check", "--require", "tested")
-    assert too_low.status == 1
-    assert (
-        "prompts/greeter/meta.yaml:4:9: error[status-too-low]: 'greeter' is draft, but tested is required"
-        in too_low.stderr
-    )
-
-
-def test_the_queries_come_with_their_measures(library):
-    library.write(
-        "prompts/greeter/eval.yml",
-        "defaults: {judge: doorkeeper}\ntriggering:\n  should_trigger: [say hello to Ann]\n"
-        "  should_not_trigger: [what is the weather, sing a song]\n" + EXAM,
-    )
-    ended = library.run("prompt", "eval", "greeter")
-    assert ended.status == 1
-    assert "triggering: 2 of 3 queries right" in ended.stderr
-    [row] = library.log()
-    assert (row["total"], row["failed_cases"], row["judge"]) == (4, ["trigger: sing a song"], "doorkeeper")
-    told = json.loads(library.run("prompt", "eval", "greeter", "--json").stdout)["exams"][0]
-    assert told["triggering"]["false_positives"] == 1
-    assert told["promotion"] == {"to": "tested", "open": True, "reasons": []}
 
 
 def test_a_log_that_cannot_be_written_is_no_success_and_the_results_stay(library):
@@ -479,52 +305,6 @@ def test_an_interrupted_exam_is_on_record_as_partial_and_can_be_gone_on_with(lib
     assert resumed.status == 0, resumed.stderr
     assert [(row["passed"], row["partial"]) for row in library.log()][1:] == [(40, False)]
     assert len({row["run_id"] for row in library.log()}) == 1
-
-
-def test_an_exam_against_a_model(library):
-    library.write("prompts/greeter/eval.yml", "defaults: {model: 'openai:gpt-5-mini'}\n" + EXAM)
-    with ModelServer("Hello Ann") as server:
-        ended = library.run("prompt", "eval", "greeter", env={"OPENAI_BASE_URL": server.openai, "OPENAI_API_KEY": "k"})
-    assert ended.status == 0, ended.stderr
-    assert library.log()[0]["model"] == "openai:gpt-5-mini"
-
-
-def test_what_a_person_sees_fits_a_terminal(library):
-    library.ready()
-    library.write("prompts/greeter/prompt.md", "Greet {{ name }} warmly.\n")
-    for number in range(5):
-        library.write(f"prompts/greeter/examples/a-rather-long-name-{number}/inputs.yml", "name: Ann\n")
-    status, screen, written = in_a_terminal(library, "prompt", "list", columns=80)
-    assert status == 0
-    assert "\x1b[" in written
-    assert max(map(len, screen)) <= 80
-    assert any("ready (edited)" in line and "prompt.md" in line for line in screen)
-    _, screen, _ = in_a_terminal(library, "prompt", "show", "greeter", columns=80)
-    assert max(map(len, screen)) <= 80
-
-
-def test_a_library_is_needed(project):
-    for words in (
-        ("list",),
-        ("doctor",),
-        ("check",),
-        ("show", "x"),
-        ("eval", "x"),
-        ("eval", "--all"),
-        ("promote", "x"),
-    ):
-        ended = project.run("prompt", *words)
-        assert (ended.status, "prompts" in ended.stderr) == (2, True), words
-    assert project.run("prompt", "eval").status == 2
-    assert project.run("prompt", "evla").status == 2
-
-
-def test_help_of_each_command_shows_an_example(project):
-    listed = project.run("prompt", "--help").stdout
-    for command in ("list", "show", "init", "eval", "render", "diff", "doctor", "check", "promote", "demote"):
-        assert f"  {command} " in listed
-        ended = project.run("prompt", command, "--help")
-        assert f"Example: agentv prompt {command}" in ended.stdout
 
 
 @pytest.fixture

@@ -124,13 +124,6 @@ def test_processes_share_the_cases_and_no_case_runs_twice(evals):
     assert all(f"{run.name}" in ended.stdout for run in runs)
 
 
-def test_target_and_repeat_are_those_of_the_command_line(evals):
-    found, _ = outcomes(evals, "evals", "-k", "hello", "--agentv-target", "cli:cat", "--agentv-repeat", "3")
-
-    assert found == {"hello[cli:cat]": "passed"}
-    assert sorted(row["sample"] for row in evals.rows()) == [1, 2, 3]
-
-
 def test_a_broken_file_is_an_error_of_the_collection_with_its_diagnostics(evals):
     evals.write("evals/bad.eval.yaml", "name: bad\ntarget: echo\ntests: [{id: a, input: x, asert: [contains: x]}]\n")
 

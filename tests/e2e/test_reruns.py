@@ -71,38 +71,6 @@ def test_the_newest_row_counts(ran):
     assert ran.run("eval", "a.eval.yaml", "--out", "out", "--resume").status == 0
 
 
-def test_where_nothing_ended_so_nothing_is_asked(ran):
-    ran.write("mended", "")
-    ran.run("eval", "a.eval.yaml", "--out", "out", "--rerun", "errored")
-    ran.run("eval", "a.eval.yaml", "--out", "out", "--rerun", "failed")
-    (ran.path / "asked.txt").unlink()
-    ended = ran.run("eval", "a.eval.yaml", "--out", "out", "--rerun", "failed")
-    assert (ended.status, asked(ran)) == (0, [])
-    assert "resuming: 3 trials complete, 0 to run" in ended.stderr
-
-
-def test_the_last_run_is_done_anew_where_none_is_named(ran):
-    assert ran.run("eval", "a.eval.yaml").status == 3
-    (ran.path / "asked.txt").unlink()
-    assert ran.run("eval", "a.eval.yaml", "--rerun", "failed").status == 3
-    assert asked(ran) == ["fails"]
-
-
-def test_without_a_run_there_is_nothing_to_do_anew(project):
-    project.write("agent.py", AGENT)
-    project.write("a.eval.yaml", SUITE)
-    ended = project.run("eval", "a.eval.yaml", "--rerun", "failed")
-    assert ended.status == 2
-    assert "has no runs" in ended.stderr
-
-
-def test_other_words_are_refused(ran):
-    ended = ran.run("eval", "a.eval.yaml", "--rerun", "passed")
-    assert ended.status == 2
-    assert "failed" in ended.stderr
-    assert "errored" in ended.stderr
-
-
 def test_what_was_paid_for_the_old_rows_is_not_forgotten(project):
     cases = "tests:\n  - {id: a, input: x, assert: [{contains: no}]}\n"
     project.write("a.eval.yaml", f"target: {{provider: cli, command: ./agent.sh}}\n{cases}")

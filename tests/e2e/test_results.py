@@ -34,11 +34,6 @@ def test_runs_are_listed_for_people_and_for_programs(ran):
     assert (run["state"], run["suites"], run["cases"]["failed"]) == ("finished", ["support"], 1)
 
 
-def test_without_runs_there_is_nothing_to_list(project):
-    assert project.run("results", "list").stdout == "no runs in .agentv/results\n"
-    assert project.run("results", "list", "--json").stdout == "[]\n"
-
-
 def test_a_run_is_deleted_only_where_somebody_says_so(ran):
     refused = ran.run("results", "delete", "last")
     assert (refused.status, "cannot ask for confirmation without a terminal: delete 1 run" in refused.stderr) == (
@@ -70,17 +65,6 @@ def test_a_person_is_asked(ran, answer, left):
     assert len(json.loads(ran.run("results", "list", "--json").stdout)) == left
 
 
-@pytest.mark.parametrize("words", [(), ("last", "--keep", "1"), ("--older-than", "3 moons"), ("--keep", "-1")])
-def test_what_says_not_which_runs_deletes_none(ran, words):
-    assert ran.run("results", "delete", *words, "--yes").status == 2
-    assert len(json.loads(ran.run("results", "list", "--json").stdout)) == 1
-
-
-def test_old_runs_are_deleted(ran):
-    assert ran.run("results", "delete", "--older-than", "30d", "--yes").stdout == "no runs to delete\n"
-    assert ran.run("results", "delete", "--older-than", "0h", "--keep", "0", "--yes").stdout == "deleted 1 run\n"
-
-
 def test_trials_of_a_run_are_shown_and_chosen(ran):
     shown = ran.run("results", "show")
     assert shown.status == 0
@@ -99,32 +83,6 @@ def test_as_json_the_chosen_rows_are_those_of_the_file(ran):
     assert told["summary"]["cases"]["total"] == 2
 
 
-def test_chosen_trials_are_exported(ran):
-    ended = ran.run("results", "export", "last", "--failed", "-o", "failed.jsonl", "-o", "failed.csv")
-    assert (ended.status, "wrote failed.jsonl: 1 trial" in ended.stderr) == (0, True)
-    (row,) = [json.loads(line) for line in (ran.path / "failed.jsonl").read_text().splitlines()]
-    assert row == next(row for row in ran.rows() if row["test_id"] == "shipping")
-    assert "shipping" in (ran.path / "failed.csv").read_text()
-    assert ran.run("results", "export", "-o", "all.jsonl").status == 0
-    assert len((ran.path / "all.jsonl").read_text().splitlines()) == 2
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["show", "20200101T000000Z-0000"], "cannot show: no run"),
-        (["show", "--case", "refunds"], "matches --case 'refunds'"),
-        (["export", "last"], "no output file"),
-        (["export", "last", "-o", "x.docx"], "unknown suffix"),
-        (["export", "last", "--tag", "a", "-o", "x.csv"], "matches --tag 'a'"),
-    ],
-)
-def test_what_cannot_be_shown_or_exported_is_said(ran, words, said):
-    ended = ran.run("results", *words)
-    assert (ended.status, said in ended.stderr) == (2, True), ended.stderr
-    assert not (ran.path / "x.csv").exists()
-
-
 def test_reading_a_run_imports_nothing_heavy(ran):
     from e2e.test_imports import imported
 
@@ -140,10 +98,3 @@ def test_a_run_whose_last_row_was_cut_off_is_shown_and_exported_without_it(ran):
     assert len(json.loads(ran.run("results", "show", "--json").stdout)["rows"]) == 1
     assert ran.run("results", "export", "-o", "rows.jsonl", "-o", "rows.csv").status == 0
     assert len((ran.path / "rows.jsonl").read_text().splitlines()) == 1
-
-
-def test_a_run_of_which_no_trial_ended_is_not_exported(ran):
-    next((ran.path / ".agentv" / "results").glob("*/index.jsonl")).write_bytes(b"")
-    ended = ran.run("results", "export", "-o", "rows.jsonl")
-    assert (ended.status, "nothing to export: no trial of the run" in ended.stderr) == (2, True)
-    assert not (ran.path / "rows.jsonl").exists()

@@ -50,14 +50,6 @@ def test_outside_git_the_nearest_agentv_holds_them_and_not_the_highest(outside):
     assert [listed(outside, folder) for folder in ("top/sub/deep", "top/sub", "top")] == [1, 1, 0]
 
 
-def test_the_cache_lies_beside_them(outside):
-    nested(outside)
-    assert at(outside, "top/sub/deep", "eval", "a.eval.yaml", "--cache", "--target", "mock:hi").status == 0
-    assert (outside.path / "top/sub/.agentv/cache/answers.sqlite").is_file()
-    assert not (outside.path / "top/.agentv/cache").exists()
-    assert "1 answer" in at(outside, "top/sub/deep", "cache", "stats").stdout
-
-
 @pytest.mark.parametrize("reader", ["top", "top/sub", "top/sub/deep"])
 def test_what_ran_above_is_found_from_there_and_from_every_subfolder(outside, reader):
     nested(outside)
@@ -92,32 +84,3 @@ def test_the_home_directory_holds_none_of_what_runs_below_it(outside):
     assert at(outside, "home/work", "eval", "evals").status == 0
     assert places(outside) == ["home/work"]
     assert listed(outside, "home/work/evals") == 1
-
-
-def test_inside_git_the_top_of_the_checkout_holds_them(outside):
-    nested(outside)
-    (outside.path / "top/.git").mkdir()
-    assert at(outside, "top/sub/deep", "eval", "a.eval.yaml").status == 0
-    assert places(outside) == ["top"]
-    assert listed(outside, "top/sub") == 1
-    assert at(outside, "top/sub", "eval", "deep", "--resume").status == 0
-
-
-def test_targets_are_still_looked_up_to_the_highest(outside):
-    nested(outside)
-    outside.write("top/.agentv/targets.yaml", "targets: [{name: said, provider: mock, response: hi}]\n")
-    outside.write("top/sub/deep/a.eval.yaml", SUITE.replace("echo", "said"))
-    ended = at(outside, "top/sub/deep", "eval", "a.eval.yaml")
-    assert (ended.status, places(outside)) == (0, ["top/sub"]), ended.stdout + ended.stderr
-
-
-def test_two_dots_in_a_path_do_not_lead_through_the_working_directory(outside):
-    nested(outside)
-    targets = "targets: [{name: said, provider: mock, response: %s}]\n"
-    outside.write("top/.agentv/targets.yaml", targets % "hi")
-    outside.write("top/beside/.agentv/targets.yaml", targets % "nothing")
-    outside.write("top/sub/deep/a.eval.yaml", SUITE.replace("echo", "said"))
-    assert at(outside, "top/beside", "eval", "../sub/deep/a.eval.yaml").status == 0
-    assert places(outside) == ["top/sub"]
-    (outside.path / "top/beside/link").symlink_to("../sub/deep")
-    assert at(outside, "top/beside", "eval", "link/../deep/a.eval.yaml").status == 0

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 from pathlib import Path
 
 import pytest
@@ -17,7 +15,6 @@ KEPT = {
     "gemini": ("gemini/tmp", "3cc29937-4e38-472d-974e-f03fee3008a9", "write_file"),
     "pi": ("pi/sessions", "01a2089f-dcab-7788-b4f3-295b63b5d939", "write"),
 }
-PLACES = {"claude": ".claude/projects", "gemini": ".gemini/tmp", "pi": ".pi/agent/sessions"}
 SUITE = """
 name: notes
 target: {{provider: replay, fixtures: ../recorded.jsonl}}
@@ -52,65 +49,6 @@ def test_a_past_session_is_graded_without_running_anything(project, program):
     graded = project.run("eval", "evals")
     assert (graded.status, "1 passed" in graded.stdout + graded.stderr) == (1, True), graded.stdout
     assert "1 failed" in graded.stdout + graded.stderr
-
-
-@pytest.mark.parametrize("program", KEPT)
-def test_the_list_is_a_table_newest_first(project, program):
-    listed = import_session(project, program, "--list")
-    rows = [line.split() for line in listed.stdout.splitlines()]
-    assert rows[0] == ["SESSION", "BEGUN", "PROJECT", "TURNS", "FIRST", "PROMPT"]
-    assert KEPT[program][1] in {row[0] for row in rows[1:-2]}
-    assert all(row[3:] == ["/home/user/shop", "1", "Write", "the", "notes."] for row in rows[1:-2])
-
-
-def test_a_file_and_the_home_directory(project):
-    for program, place in PLACES.items():
-        shutil.copytree(SESSIONS / KEPT[program][0], project.path / "home" / place)
-    home = {"HOME": str(project.path / "home"), "CLAUDE_CONFIG_DIR": "", "PI_CODING_AGENT_DIR": ""}
-    for program in PLACES:
-        row = json.loads(project.run("import", program, "--session", "latest", env=home).stdout)
-        assert row["trace"]["agent"] == program
-    file = next((SESSIONS / "claude").rglob("435ef572*.jsonl"))
-    assert json.loads(project.run("import", "claude", str(file)).stdout)["test_id"] == KEPT["claude"][1]
-
-
-def test_the_list_is_narrowed(project):
-    day, other = "2026-11-23", "2026-11-20"
-    assert "2 sessions" in import_session(project, "claude", "--list", "--date", day).stdout
-    assert "no sessions of claude" in import_session(project, "claude", "--list", "--date", other).stdout
-    assert "2 sessions" in import_session(project, "claude", "--list", "--project-path", "/home/user").stdout
-    assert "no sessions of claude" in import_session(project, "claude", "--list", "--project-path", "/home/us").stdout
-
-
-def test_the_newest_is_the_one_that_was_written_last(project):
-    shutil.copytree(SESSIONS / "claude", project.path / "kept")
-    for number, path in enumerate(sorted((project.path / "kept" / "projects").glob("*/*.jsonl"))):
-        os.utime(path, (number, number))
-    done = project.run("import", "claude", "--session", "latest", "--sessions-dir", "kept/projects")
-    assert json.loads(done.stdout)["test_id"].startswith("b1ee7cc8")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("claude",), "agentv import claude takes FILE…, --session ID or --list"),
-        (("claude", "a.jsonl", "--list"), "agentv import claude takes FILE…, --session ID or --list"),
-        (("acp",), "agentv import acp takes FILE…"),
-        (("acp", "--list"), "acp has no directory of sessions"),
-        (("otlp", "x.json", "--date", "2026-01-01"), "--project-path, --date and --sessions-dir do not apply to otlp"),
-        (("claude", "gone.jsonl"), "cannot read gone.jsonl: No such file or directory"),
-        (("claude", "pi.jsonl"), "it reads as pi: agentv import pi pi.jsonl"),
-        (("claude", "empty.jsonl"), "the file has no message of a session of claude"),
-        (("claude", "--session", "435ef572-6264-492f-a4c3-a25e218d0946"), "did you mean '435ef572-6264-492f-a4c3-a25e218d0945'?"),
-        (("claude", "--session", "x"), "no session 'x' of claude in"),
-    ],
-)  # fmt: skip
-def test_wrong_input(project, arguments, said):
-    project.write("empty.jsonl", "{}\n")
-    shutil.copy(next((SESSIONS / "pi").rglob("*.jsonl")), project.path / "pi.jsonl")
-    more = ["--sessions-dir", str(SESSIONS / "claude/projects")] if arguments[0] == "claude" else []
-    done = project.run("import", *arguments, *more)
-    assert (done.status, said in done.stderr) == (2, True), done.stderr
 
 
 def test_what_is_damaged_is_named_and_the_session_is_partial(project):

@@ -144,29 +144,6 @@ def test_shards_of_another_run_are_refused(suite, options, edit, why):
     assert (refused.status, f"cannot merge: the runs shard1 and other {why}" in refused.stderr) == (2, True), refused
 
 
-def test_a_shard_twice_and_what_is_no_shard_are_refused(suite):
-    shards(suite, 2)
-    suite.run("eval", "evals", "-q", "--shard", "1/2", "--out", "again")
-    suite.run("eval", "evals", "-q", "--out", "whole")
-    twice = suite.run("results", "merge", "shard1", "shard2", "again")
-    assert "cannot merge: the runs shard1 and again are both shard 1/2" in twice.stderr
-    assert "the run whole is no shard" in suite.run("results", "merge", "shard1", "whole").stderr
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (("--shard", "3/2"), "--shard takes I/N, with I from 1 to N, found '3/2'"),
-        (("--shard", "1/2", "--sample", "2"), "--shard with --sample requires --seed"),
-        (("--prompt", "brif"), "--prompt brif: no suite has this prompt\n  did you mean 'brief'?"),
-        (("--seed", "2"), "--seed requires --sample or --shuffle"),
-    ],
-)
-def test_what_selects_nothing_is_refused(suite, options, said):
-    refused = suite.run("eval", "evals", *options)
-    assert (refused.status, said in refused.stderr) == (2, True), refused.stderr
-
-
 def test_a_shuffled_run_keeps_its_order_when_it_is_resumed(suite):
     options = ("eval", "evals", "-q", "--workers", "1")
     suite.run(*options, "--shuffle", "--seed", "4", "--out", "whole")
@@ -182,12 +159,6 @@ def test_a_shuffled_run_keeps_its_order_when_it_is_resumed(suite):
     assert (keys(suite, "cut"), fresh.status) == (keys(suite, "fresh"), 1)
     refused = suite.run(*options, "--resume", "ordered", "--shuffle")
     assert "the run ordered started without --shuffle" in refused.stderr
-
-
-def test_a_run_of_one_prompt_is_partial(suite):
-    ended = suite.run("eval", "evals", "--prompt", "Brief one", "--out", "brief")
-    assert "--prompt selected 7 of 14 trials; the rest did not run" in ended.stderr
-    assert {row["prompt_id"] for row in rows(suite, "brief")} == {"brief"}
 
 
 def test_tables_have_the_order_of_the_file_whatever_the_order_of_the_rows(suite):

@@ -58,14 +58,6 @@ def test_a_run_whose_checks_were_taken_away_does_not_compare_as_well(project):
     assert ended.status != 0, ended.stdout + ended.stderr
 
 
-def test_samples_of_a_shown_case_are_all_made_and_shown(project):
-    project.write("a.eval.yaml", SUITE)
-    repeated = project.run("eval", "a.eval.yaml", "--repeat", "3", "--filter", "ann", "--json")
-    assert json.loads(repeated.stdout)["cases"]["shown"] == 1
-    early = project.run("eval", "a.eval.yaml", "--repeat", "3", "--until", "decided", "--filter", "ann", "--json")
-    assert json.loads(early.stdout)["trials"] == json.loads(repeated.stdout)["trials"]
-
-
 def test_a_finished_run_with_shown_cases_resumes_without_a_call(project):
     project.write("a.eval.yaml", SUITE)
     project.run("eval", "a.eval.yaml", "-o", "run")
@@ -73,10 +65,3 @@ def test_a_finished_run_with_shown_cases_resumes_without_a_call(project):
     assert ended.status == 1, ended.stderr
     rows = [json.loads(line) for line in (project.path / "run" / "index.jsonl").read_text().splitlines()]
     assert len(rows) == 6
-
-
-def test_results_show_finds_shown_trials(project):
-    project.write("a.eval.yaml", SUITE)
-    project.run("eval", "a.eval.yaml")
-    found = project.run("results", "show", "--shown")
-    assert (found.status, found.stdout.count("SHOWN"), "PASSED" in found.stdout) == (0, 4, False)

@@ -35,10 +35,3 @@ def test_one_command_runs_a_skill_with_and_without_itself(shop):
     assert "evals" not in diff
     compared = json.loads(shop.run("compare", "out", "--by", "variant", "--json").stdout)
     assert [compared["base"]["variants"], compared["candidate"]["variants"]] == [["without-skill"], ["with-skill"]]
-
-
-def test_models_have_no_variants_and_the_message_says_so(shop):
-    ended = shop.run("eval", EVALS, "--target", "echo", "--variant", "with-skill")
-    assert ended.status == 2
-    assert "--variant with-skill: no suite has this variant" in ended.stderr
-    assert "the evals of a skill have variants where all targets are agents" in ended.stderr

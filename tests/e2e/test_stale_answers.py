@@ -203,16 +203,6 @@ def test_fingerprint_names_more_files_of_a_target(project):
     assert project.run("eval", "a.eval.yaml", "--cache").status == 1
 
 
-def test_fingerprint_names_more_files_of_a_script(project):
-    text = "target: {name: it, provider: mock, response: hi}\ntests:\n  - id: a\n    input: x\n"
-    entry = "{type: script, command: [env, sh, -c, 'sh rules/$NAME.sh'], fingerprint: ['rules/*.sh']}"
-    write(project, {"rules/strict.sh": "exit 0\n", ".env": "NAME=strict\n"})
-    project.write("a.eval.yaml", f"{text}    assert: [{entry}]\n")
-    assert project.run("eval", "a.eval.yaml", "-o", "run").status == 0
-    project.write("rules/strict.sh", "exit 1\n")
-    assert project.run("eval", "a.eval.yaml", "-o", "run", "--resume").status == 1
-
-
 def test_a_pattern_that_matches_nothing_is_an_error(project):
     project.write("a.eval.yaml", target(command="echo one", fingerprint="['data/*.txt']"))
     ended = project.run("eval", "a.eval.yaml")

@@ -78,13 +78,6 @@ def test_a_call_to_each_and_what_to_do_where_it_fails(project, server):
     assert "sk-ant" not in ended.stdout + ended.stderr
 
 
-def test_those_that_are_named_alone_are_called(project, server):
-    project.write(".agentv/targets.yaml", BOOK.format(url=server.anthropic))
-    env = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": server.anthropic}
-    found, ended = listed(project, "--check", "haiku", "anthropic:claude-opus-4-8", env=env)
-    assert (list(found), ended.status) == (["haiku", "anthropic:claude-opus-4-8"], 0)
-
-
 def test_a_missing_key_fails_the_check_without_a_call(project, server):
     before = len(server.calls)
     found, ended = listed(project, "--check", "anthropic:claude-opus-4-8")
@@ -94,61 +87,3 @@ def test_a_missing_key_fails_the_check_without_a_call(project, server):
         "no-api-key",
         "set ANTHROPIC_API_KEY, in the environment or in a .env file",
     )
-
-
-def test_a_server_that_is_not_there(project):
-    env = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}
-    ended = project.run("targets", "--check", "anthropic:claude-opus-4-8", env=env)
-    assert ended.status == 3
-    assert "is the server running, and is 'base_url' right?" in ended.stdout
-
-
-def test_without_any_it_says_what_could_be(project):
-    ended = project.run("targets", env={"ANTHROPIC_API_KEY": KEY})
-    assert ended.status == 0
-    assert "no .agentv/targets.yaml here" in ended.stdout
-    assert "ANTHROPIC_API_KEY set" in ended.stdout
-    assert "agentv eval evals/ --target anthropic:claude-haiku-4-5" in ended.stdout
-    assert "No key is set" in project.run("targets").stdout
-
-
-@pytest.mark.parametrize(
-    ("book", "words", "said"),
-    [
-        ("targts: [{name: a, provider: mock}]\n", (), "unknown-key"),
-        ("targets: []\n", ("nobody",), "unknown-target"),
-    ],
-)
-def test_what_is_wrong_is_told_and_ends_with_2(project, book, words, said):
-    project.write(".agentv/targets.yaml", book)
-    ended = project.run("targets", *words)
-    assert (ended.status, said in ended.stderr) == (2, True)
-
-
-def test_each_target_is_shown_with_what_is_wrong_with_it(project):
-    book = """targets:
-  - {name: good, provider: echo}
-  - {name: misspelt, provider: mokc}
-  - {name: agent, provider: vscode}
-  - {name: alias, use_target: good}
-  - {name: open, use_target: "${{ WHICH }}"}
-  - {name: lost, use_target: nobody}
-"""
-    project.write(".agentv/targets.yaml", book)
-    ended = project.run("targets", "--json")
-    assert ended.status == 0
-    listed = {one["name"]: one for one in json.loads(ended.stdout)["targets"]}
-    assert {name: one["problem_code"] for name, one in listed.items()} == {
-        "good": None,
-        "misspelt": "unknown-provider",
-        "agent": "not-yet",
-        "alias": None,
-        "open": None,
-        "lost": "unknown-target",
-    }
-    assert (listed["alias"]["provider"], listed["alias"]["source"]) == ("echo", ".agentv/targets.yaml:5")
-    assert listed["open"]["keys"][0]["names"] == ["WHICH"]
-    assert "misspelt: no provider 'mokc'" in project.run("targets").stdout
-    checked = project.run("targets", "--check")
-    assert checked.status == 3
-    assert "lost: unknown-target: no target 'nobody'" in checked.stdout

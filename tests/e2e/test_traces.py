@@ -44,25 +44,6 @@ def test_a_session_of_another_program_is_graded_without_running_anything(there, 
     assert (graded.status, "1 passed" in graded.stdout + graded.stderr) == (0, True)
 
 
-def test_without_an_output_file_rows_go_to_stdout(there):
-    assert json.loads(there.run("import", "atif", "one.atif.json").stdout)["test_id"] == "one"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("import", "acp", "gone.jsonl"), "error: cannot read gone.jsonl: No such file or directory"),
-        (("import", "otlp", "one.atif.json"), "it reads as atif: agentv import atif one.atif.json"),
-        (("import", "cobol", "x"), "FORMAT must be acp, otlp, atif"),
-        (("trace", "show", "last", "x"), "has no runs"),
-        (("trace", "shwo"), "no command 'shwo'; did you mean 'show'?"),
-    ],
-)
-def test_wrong_input(there, arguments, said):
-    done = there.run(*arguments)
-    assert (done.status, said in done.stderr) == (2, True), done.stderr
-
-
 def test_the_traces_of_a_run_are_shown_and_exported(there):
     there.run("import", "atif", "one.atif.json", "--test-id", "refund", "-o", "recorded.jsonl")
     there.run("eval", "evals")

@@ -70,13 +70,6 @@ def test_no_more_is_asked_than_decides_and_the_last_row_says_why(suite):
     assert f"SAMPLES never: 0 of 3 passed, the rate is below the threshold; {bounds}\n" in ended.stderr
 
 
-def test_a_larger_alpha_decides_sooner_and_a_run_keeps_it(suite):
-    ran(suite, "--repeat", "30", "--until", "decided", "--alpha", "0.2")
-    assert asked(suite) == {"always": 9, "never": 2}
-    assert "resuming: 11 trials complete" in ran(suite, "--resume").stderr
-    assert asked(suite).total() == 11
-
-
 def test_a_killed_run_goes_on_with_the_samples_that_it_has(suite):
     suite.write("stop", "")
     suite.write("a.eval.yaml", SUITE.replace("target", "run: {repeat: {max: 30, until: decided}, workers: 1}\ntarget"))
@@ -103,46 +96,6 @@ def test_a_run_that_decided_early_is_a_whole_one(suite):
     )
     assert again.status == 1, again.stderr
     assert asked(suite).total() == 19
-
-
-def test_a_budget_and_a_decision_go_together(suite):
-    suite.write("agent.py", AGENT.replace('"yes" if', '{"output": "y", "cost_usd": 1} if 0 else "yes" if'))
-    ended = ran(suite, "--repeat", "30", "--until", "decided", "--budget-usd", "1", "--list")
-    assert "2 cases, up to 60 trials" in ended.stderr
-
-
-@pytest.mark.parametrize(
-    ("words", "more", "said"),
-    [
-        (("--until", "decided"), "", "--until decided requires several samples per case"),
-        (("--alpha", "0.1"), "", "--alpha requires --until decided"),
-        (("--until", "decided", "--repeat", "9", "--alpha", "0.7"), "", "--alpha"),
-        (("--until", "certain", "--repeat", "9"), "", "certain"),
-        (("--until", "decided", "--repeat", "9"), "run: {aggregate: pass_any}\n", "sets aggregate: pass_any"),
-    ],
-)
-def test_what_contradicts_it_is_a_wrong_command(suite, words, more, said):
-    suite.write("a.eval.yaml", more + SUITE)
-    ended = ran(suite, *words)
-    assert (ended.status, asked(suite)) == (2, {})
-    assert said in ended.stderr
-
-
-def test_conversations_go_on_sample_by_sample(suite):
-    talk = SUITE.replace("input: a}", "input: a, conversation_id: k}").replace(
-        "input: b}", "input: b, conversation_id: k}"
-    )
-    suite.write("a.eval.yaml", talk)
-    ended = ran(suite, "--until", "decided", "--repeat", "9")
-    assert ended.status == 2
-    assert "'never' of the suite 'a' continues a conversation sample by sample" in ended.stderr
-
-
-def test_failed_samples_alone_are_not_made_anew(suite):
-    ran(suite, "--until", "decided", "--repeat", "9")
-    ended = ran(suite, "--until", "decided", "--repeat", "9", "--rerun=failed")
-    assert ended.status == 2
-    assert "--rerun=failed repeats only failed samples" in ended.stderr
 
 
 @pytest.mark.parametrize("flags", [("--fail-fast",), ("--max-errors", "1")])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 from doubles.misbehaving_server import misbehaving_server
@@ -59,21 +58,3 @@ def test_calls_that_were_made_again_and_their_waits_are_told(project):
         r"  call 1 got no answer after [\d.]+ m?s, waited 0\.\d s: http-status: HTTP 429 Too Many Requests: no 429",
         again[0],
     )
-
-
-def test_samples_and_answers_of_earlier_runs_are_told_apart(project):
-    project.write("a.eval.yaml", "target: echo\ntests:\n  - {id: a, input: hello, assert: [contains: hello]}\n")
-    assert project.run("eval", "a.eval.yaml", "--out", "one", "--repeat", "2").status == 0
-    ended = project.run("eval", "a.eval.yaml", "--regrade=one", "--repeat", "2", "-v", "--json")
-    assert ended.status == 0, ended.stderr
-    assert "PASSED a: a on echo (sample 2 of 2): score 1.00, " in ended.stderr
-    assert ended.stderr.count(", reused from an earlier run or a recording\n") == 2
-    json.loads(ended.stdout)
-
-
-def test_quiet_and_verbose_contradict_each_other(project):
-    project.write("a.eval.yaml", "target: echo\ntests:\n  - {id: a, input: hello, assert: [contains: hello]}\n")
-    ended = project.run("eval", "a.eval.yaml", "-q", "-v")
-    assert ended.status == 2
-    assert "--quiet and --verbose conflict" in ended.stderr
-    assert not project.ran

@@ -182,18 +182,6 @@ def gone(pids: list[int]) -> bool:
     return not any(alive(one) for one in pids)
 
 
-def test_a_signal_to_the_whole_group_counts_once(project):
-    process, pids = started(project, start_new_session=True)
-    os.killpg(process.pid, signal.SIGINT)
-    with pytest.raises(subprocess.TimeoutExpired):
-        process.wait(1.5)  # it waits for what runs: that was one Ctrl-C, and not two
-    os.killpg(process.pid, signal.SIGINT)
-    _, stderr = process.communicate(timeout=30)
-    assert process.returncode == 130
-    assert "--resume=out" in stderr
-    assert gone(pids)
-
-
 @pytest.mark.parametrize("number", [signal.SIGQUIT, signal.SIGHUP])
 def test_quit_and_a_closed_terminal_leave_no_program_behind(project, number):
     process, pids = started(project)

@@ -9,7 +9,6 @@ import threading
 from contextlib import contextmanager
 
 import httpx
-import pytest
 
 from agentv.store.files.encoding import to_json
 from agentv.store.rows.rows import RelativePaths, row_of
@@ -101,14 +100,3 @@ def test_a_port_in_use_ends_with_the_port_and_the_option(project):
         assert ended.status == 2
         assert f"port {client.base_url.port} is in use" in ended.stderr
         assert "--port" in ended.stderr
-
-
-def test_a_run_that_is_not_there_is_told(project):
-    ended = project.run("view", "nothing", "--no-open")
-    assert ended.status == 2
-    assert "cannot view: no run 'nothing'" in ended.stderr
-
-
-@pytest.mark.parametrize("words", [("--port", "x"), ("--port", "70000"), ("--prot", "1")])
-def test_mistakes_in_options_are_told(project, words):
-    assert project.run("view", "--no-open", *words).status == 2

@@ -144,34 +144,6 @@ def test_a_run_is_labelled_by_keys_and_nothing_tells_what_the_judge_said(opened,
     tab.wait_for_selector(f"text=You and the judge agree on {agreed} of 5.")
 
 
-def test_points_are_digits_and_no_other_key_labels(opened, project):
-    tab = opened("#/label?run=scaled")
-    read(tab)
-    for key in "0pf6":
-        tab.keyboard.press(key)
-    assert kept(project, "scaled") == []
-    press(tab, "1")
-    press(tab, "4")
-    assert [(one.verdict, one.score) for one in kept(project, "scaled")] == [("fail", 0.0), ("pass", 0.75)]
-
-
-def test_a_key_that_is_held_or_pressed_twice_labels_one_answer(opened, project):
-    tab = opened("#/label?run=held")
-    read(tab)
-    tab.keyboard.down("1")
-    tab.wait_for_selector("text=Answer 2 of 6")
-    read(tab)
-    tab.keyboard.down("1")  # repeats, since it was not released
-    tab.keyboard.up("1")
-    assert read(tab) == "Answer 2 of 6"
-    assert len(kept(project, "held")) == 1
-    tab.dblclick("button.choice >> nth=0")
-    tab.wait_for_selector("text=Answer 3 of 6")
-    tab.keyboard.press("1")  # before anybody can have read it
-    read(tab)
-    assert len(kept(project, "held")) == 2
-
-
 def test_an_old_tab_does_not_replace_a_label_that_it_did_not_show(opened, project):
     old, new = opened("#/label?run=tabs"), opened("#/label?run=tabs")
     read(old)
@@ -229,18 +201,3 @@ def test_a_server_that_cannot_be_reached_loses_nothing(opened, project):
     press(tab, "1")
     assert [one.note for one in kept(project, "offline")] == ["half a thought"]
     opened.wrong[:] = [one for one in opened.wrong if "ERR_INTERNET_DISCONNECTED" not in one]
-
-
-def test_the_judge_is_checked_and_its_disagreements_lead_to_the_cases(opened, project, monkeypatch):
-    monkeypatch.chdir(project.path)
-    session = open_session("checked", None, 60, 0, "ada")
-    for drawn in session.distinct:
-        session.label(drawn, "fail", note="<b>\u202e worse</b>")
-    tab = opened("#/judge?run=checked")
-    tab.wait_for_selector(".confusion")
-    assert "Only 6 labelled answers; the intervals say how little that shows." in tab.inner_text("main")
-    assert tab.locator(".confusion td.number").all_inner_texts() == ["0", "4", "0", "2"]
-    assert "4 disagreements: 4 false passes, 0 false failures" in tab.inner_text("main")
-    assert "U+202E" in tab.inner_text(".disagreement >> nth=0")
-    tab.click(".disagreement a >> nth=0")
-    tab.wait_for_selector(".casehead")

@@ -192,17 +192,6 @@ def test_the_page_of_a_run_says_what_its_file_says(project, opened, pages, tmp_p
     assert tab.inner_text(".side .told") == file.inner_text(".side .told")
 
 
-def test_filters_and_search_are_the_servers_and_stand_in_the_address(project, opened):
-    tab = opened("#/run/both/cases?status=failed&target=old")
-    tab.wait_for_selector(".row .id")
-    assert sorted(tab.locator(".row .id").all_inner_texts()) == [EVIL, "bike"]
-    tab.click("text=Clear")
-    tab.wait_for_function("() => document.querySelectorAll('.row .id').length === 8")
-    tab.fill(".search", "lamp")
-    tab.wait_for_function("() => document.querySelectorAll('.row .id').length === 2")
-    assert tab.locator(".row .id").all_inner_texts() == ["lamp", "lamp"]
-
-
 def test_every_answer_is_in_a_grid_that_keys_go_through(project, opened, pages, tmp_path):
     assert project.run("results", "report", "both", "--html", str(tmp_path / "report.html")).status == 0
     tab = opened("#/run/both/answers")
@@ -242,63 +231,6 @@ def variables(project):
     shutil.rmtree(project.path / ".agentv" / "results" / "variables")
 
 
-def test_enter_filters_by_a_variable_whose_whole_text_a_dialog_shows(variables, opened):
-    tab = opened(f"#/run/{variables}/answers")
-    tab.wait_for_selector(".gcell.answer")
-    tab.fill("[aria-label='Filter by input']", "LONG")
-    tab.keyboard.press("Enter")
-    tab.wait_for_function("() => document.querySelectorAll('.grow').length === 1")
-    assert "/answers?where=input%3DLONG" in tab.url, "no case was opened"
-    assert tab.inner_text(".gtools .told") == "1 of 2 cases"
-    tab.click(".grow .gcell:nth-child(2)")
-    tab.wait_for_selector("dialog.gfull[open] pre")
-    assert tab.inner_text("dialog.gfull pre").endswith("… (5,003 characters)"), "as its row has it"
-    tab.keyboard.press("Escape")
-    tab.click("button.gprompt")
-    assert tab.inner_text("dialog.gfull[open]") == "ask · prompt\nClose\nAsk about {{ place }}: {{ input }}"
-    tab.keyboard.press("Escape")
-    tab.focus(".gbar > .chips button:last-child")
-    tab.keyboard.press(" ")
-    tab.wait_for_url(lambda address: "status=failed" in address or "status=passed" in address)
-
-
-def test_a_comment_that_is_not_saved_is_reported_where_it_was_written(variables, project, pages):
-    process = project.start("view", "--no-open", "--port", "0", "--label", "--by", "ada")
-    address = re.search(r"http://\S+", process.stdout.readline())[0]
-    tab = pages.lend()
-    tab.goto(f"{address}#/run/{variables}/answers")
-    tab.wait_for_selector(".gcell.answer")
-    tab.route("**/ratings", lambda route: route.abort() if route.request.method == "POST" else route.continue_())
-    tab.focus(".grid")
-    tab.keyboard.press("End")
-    tab.keyboard.press("c")
-    tab.wait_for_selector("dialog.gfull[open] textarea")
-    tab.fill("dialog.gfull textarea", "too short")
-    tab.click("dialog.gfull >> text=Save comment")
-    tab.wait_for_selector("dialog.gfull [role=alert]:not([hidden])")
-    assert "Not saved: The server cannot be reached" in tab.inner_text("dialog.gfull")
-    tab.unroute("**/ratings")
-    tab.click("dialog.gfull >> text=Save comment")
-    tab.wait_for_selector("dialog.gfull", state="hidden")
-    tab.wait_for_selector(".gthumb.said")
-    process.send_signal(signal.SIGINT)
-    process.communicate(timeout=30)
-    assert set(pages.take_back()) == {None}
-
-
-def test_a_case_leads_to_the_next_and_to_its_other_targets(project, opened):
-    tab = opened("#/run/both/case/returns/bike/old")
-    tab.wait_for_selector(".casehead .steps a")
-    assert tab.inner_text(".casehead h1") == "bike"
-    tab.click("text=Compare answers")
-    tab.wait_for_selector(".besides .difference")
-    assert "within 14 days" in tab.inner_text(".besides")
-    before = tab.url
-    tab.keyboard.press("j")
-    tab.wait_for_function("(before) => location.href !== before", arg=before)
-    tab.wait_for_function("() => document.querySelector('.casehead h1').textContent !== 'bike'")
-
-
 def test_answers_that_are_markup_are_text(project, opened):
     tab = opened(SCREENS["hostile case"][0])
     tab.wait_for_selector(".casehead")
@@ -328,34 +260,6 @@ def test_two_runs_are_compared_verdict_first(project, opened):
     assert "Compared with the other run" in tab.inner_text("article")
 
 
-def test_the_palette_goes_anywhere(project, opened):
-    tab = opened("#/run/old/")
-    tab.wait_for_selector(".verdict")
-    tab.keyboard.press("Control+k")
-    tab.keyboard.type("runs")
-    tab.keyboard.press("Enter")
-    tab.wait_for_selector(".runtable")
-    tab.keyboard.press(":")
-    tab.keyboard.type("new")
-    tab.wait_for_selector(".commands [aria-selected=true] .more")
-    *_, found = tab.inner_text(".commands [aria-selected=true] .more").split(" · ")
-    tab.keyboard.press("Enter")
-    tab.wait_for_selector(".verdict")
-    assert f"/run/{found}" in tab.url
-
-
-def test_every_page_has_the_links_to_the_others_and_compare_begins_with_the_newest_whole_runs(project, opened):
-    for address, ready in (("#/run/both/", ".verdict"), ("#/run/both/case/returns/lamp/new", ".casehead")):
-        tab = opened(address)
-        tab.wait_for_selector(ready)
-        assert tab.locator("nav.pages a").all_inner_texts()[:2] == ["Runs", "Compare"]
-        assert tab.locator("nav.places a[aria-current]").count() <= 1
-    tab.click("nav.pages >> text=Compare")
-    tab.wait_for_function("() => location.hash.startsWith('#/compare?run=')")
-    tab.wait_for_selector(".compared")
-    assert tab.locator("nav.places a").count() == 0
-
-
 def test_chips_count_rows_that_the_search_finds_and_tiles_lead_to_as_many_cases_as_they_say(project, opened):
     tab = opened("#/run/both/")
     tab.wait_for_selector(".row")
@@ -375,19 +279,6 @@ def test_chips_count_rows_that_the_search_finds_and_tiles_lead_to_as_many_cases_
     tab.wait_for_function(
         "() => [...document.querySelectorAll('.told')].some((one) => one.textContent.includes('2 of 4 cases'))"
     )
-
-
-def test_a_server_that_does_not_answer_is_told_in_place_and_asked_again(project, opened):
-    tab = opened()
-    tab.route("**/api/runs/*/trials/*", lambda route: route.abort())
-    tab.evaluate("(at) => { location.hash = at }", "#/run/both/case/returns/lamp/new")
-    tab.wait_for_selector("main [role=alert]")
-    assert "The server cannot be reached" in tab.inner_text("main")
-    assert tab.locator(".row .id").count() == 8
-    tab.unroute("**/api/runs/*/trials/*")
-    tab.click("text=Try again")
-    tab.wait_for_selector(".casehead")
-    opened.wrong.clear()  # the browser tells of the request that failed
 
 
 def test_runs_are_named_and_deleted_where_that_is_allowed_until_the_server_ends(project, pages):
@@ -490,22 +381,6 @@ def test_only_pages_opened_with_the_printed_address_can_change_anything(project,
         process.communicate(timeout=30)
 
 
-def test_how_answers_are_shown_is_chosen_once(project, opened):
-    tab = opened("#/run/both/case/returns/lamp/new")
-    tab.click("button:text('Markdown')")
-    tab.wait_for_selector(".markdown")
-    tab.reload()
-    tab.wait_for_selector(".markdown")
-    tab.wait_for_selector(".casehead .steps a")  # the keys lead to the neighbours, which are known then
-    tab.keyboard.press("j")
-    tab.wait_for_function("() => !location.hash.includes('lamp/new')")
-    tab.wait_for_selector(".casehead .steps a")
-    tab.keyboard.press("k")
-    tab.wait_for_selector(".markdown")
-    tab.keyboard.press("m")
-    assert tab.locator(".markdown").count() == 0
-
-
 def test_a_run_is_followed_while_it_goes_on(project, opened, tmp_path):
     gate = tmp_path / "go"
     runs = opened()
@@ -554,15 +429,3 @@ def test_the_evidence_of_a_check_is_marked_in_the_answer(project, opened):
     tab.keyboard.type("in the answer")
     tab.keyboard.press("Enter")
     tab.wait_for_selector("mark.chosen")
-
-
-def test_a_prompt_says_what_keeps_it_from_its_gates(project, opened):
-    tab = opened("#/prompts")
-    tab.wait_for_selector(".prompts .look")
-    tab.keyboard.press("j")
-    tab.keyboard.press("Enter")
-    tab.wait_for_selector(".gates")
-    assert "tested: not passed" in tab.inner_text(".gates")
-    assert EVIL in tab.inner_text(".prompt .description")
-    tab.keyboard.press("Escape")
-    tab.wait_for_selector(".prompts .look")

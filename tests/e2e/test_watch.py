@@ -5,8 +5,6 @@ from __future__ import annotations
 import signal
 import threading
 
-import pytest
-
 SUITE = """\
 target: {name: mine, provider: python, function: agent.py:answer}
 tests:
@@ -71,10 +69,3 @@ def test_only_what_a_save_changes_is_called_again(project):
     process.stdout.close()
     process.stderr.close()
     assert sorted((row["test_id"], row["status"]) for row in project.rows()) == [("a", "failed"), ("b", "passed")]
-
-
-@pytest.mark.parametrize("other", ["--resume", "--record=x.jsonl", "--json", "--list"])
-def test_what_makes_no_sense_with_it_is_refused(project, other):
-    project.write("evals/a.eval.yaml", SUITE)
-    found = project.run("eval", "evals", "--watch", other)
-    assert (found.status, "--watch" in found.stderr) == (2, True)

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-
-from e2e.command import AGENTV
 
 SUITE = "target: echo\ntests:\n  - {id: a, input: hello, assert: [contains: hello]}\n"
 WRONG = "target: echo\ntests:\n  - {id: b, input: hello, assert: [contains: bye]}\n"
@@ -22,22 +19,6 @@ def test_evals_is_taken_and_said(project):
     assert "using evals/" in checked.stderr
 
 
-def test_the_evals_of_a_directory_above_is_taken(project):
-    project.write("evals/one.eval.yaml", SUITE)
-    project.write("src/x.txt", "")
-    ended = subprocess.run(
-        [AGENTV, "eval", "--list"],
-        cwd=project.path / "src",
-        env=project.environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stderr
-    assert "using ../evals/" in ended.stderr
-    assert "a on echo" in ended.stdout
-
-
 def test_patterns_of_the_configuration_win_over_evals(project, tmp_path_factory):
     project.write("evals/passed-over.eval.yaml", WRONG)
     project.write("deep/a/cases.yaml", SUITE)
@@ -50,17 +31,6 @@ def test_patterns_of_the_configuration_win_over_evals(project, tmp_path_factory)
     assert "using 2 eval files of 'eval_patterns' in .agentv/config.yaml" in ended.stderr
     assert "note: 'no/*.yaml' of 'eval_patterns' in .agentv/config.yaml matches no eval file" in ended.stderr
     assert sorted(row["test_id"] for row in project.rows()) == ["a", "row-1"]
-
-
-def test_a_directory_among_the_patterns_is_searched_and_a_sidecar_means_its_cases(project, tmp_path_factory):
-    project.write("suites/one.eval.yaml", SUITE)
-    project.write("suites/notes.yaml", "no: eval file\n")
-    project.write("lines.jsonl", '{"id": "l", "input": "hello", "assert": [{"contains": "hello"}]}\n')
-    project.write("lines.yaml", "target: echo\n")
-    project.write(".agentv/config.yaml", "eval_patterns: [suites, 'lines.*']\n")
-    ended = project.run("eval", env={"HOME": str(tmp_path_factory.mktemp("home"))})
-    assert ended.status == 0, ended.stderr
-    assert sorted(row["test_id"] for row in project.rows()) == ["a", "l"]
 
 
 def test_nothing_found_is_an_error_that_says_what_to_do(project):
@@ -94,11 +64,3 @@ def test_patterns_stay_in_the_repository(project, tmp_path_factory):
         assert "hello" not in ended.stderr, pattern
     ended = project.run("validate", "--allow-outside")
     assert ended.status == 0, ended.stderr
-
-
-def test_what_a_run_without_a_path_is_resumed_with_needs_none_either(project):
-    project.write("evals/one.eval.yaml", SUITE)
-    assert project.run("eval", "-o", "out").status == 0
-    ended = project.run("eval", "--resume=out")
-    assert ended.status == 0, ended.stderr
-    assert "1 trial complete" in ended.stderr
