@@ -9,7 +9,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from hashlib import sha256
-from pathlib import Path
 from threading import Event, Thread
 
 import pytest
@@ -18,7 +17,6 @@ from hypothesis import strategies as st
 
 from agentv.errors import StoreError, UsageError
 from agentv.extensions.labels.labelling import LabelFiles
-from agentv.extensions.team.label_groups import GroupHash, group_hash, group_of, label_id
 from agentv.extensions.team.server.serving import copying
 from agentv.extensions.team.server.state import TeamState
 from agentv.extensions.team.store.audit import audit_lines
@@ -32,7 +30,6 @@ from agentv.extensions.team.store.replica import Replica
 from agentv.extensions.team.store.sessions import Sessions
 from agentv.extensions.team.store.tokens import Tokens
 from agentv.extensions.team.store.uploaded import (
-    OtherTokenError,
     RowBatch,
     RunName,
     UploadConflictError,
@@ -42,7 +39,7 @@ from agentv.extensions.team.store.uploads import Uploads
 from agentv.model.run.labelled.labels import Label
 from agentv.store.files.directory import is_being_written
 from agentv.store.journal.verification import check_rows, stored_summary
-from agentv.store.labels.label_files import label_line, labels_directory
+from agentv.store.labels.label_files import labels_directory
 from doubles.postgresql import postgres_server
 
 RUN_ID = "20261121T140322Z-7f3a"
@@ -128,15 +125,6 @@ def test_migrations_are_applied_once_by_servers_that_start_at_once(address):
         migrate(opened[1])
     for one in opened:
         one.close()
-
-
-def test_a_failed_migration_leaves_nothing(address):
-    database = open_database(address)
-    broken = Migration(1, "broken", ("CREATE TABLE half (name TEXT)", "CREATE TABL"))
-    with pytest.raises(StoreError):
-        migrate(database, (broken,))
-    assert migrate(database)  # the table `migrations` is empty, or not there
-    database.close()
 
 
 def test_watchers_see_changes_of_other_connections(address, database):
@@ -293,38 +281,6 @@ def test_a_rewritten_file_replaces_rows_and_copies_follow(uploads, database, tmp
     replica.close()
 
 
-def test_earlier_rows_come_in_parts_each_once(uploads, monkeypatch):
-    lines = [row(f"case {number}") for number in range(40)]
-    uploads.put_record(NAME, RECORD, writing=False)
-    for number, line in enumerate(lines):
-        uploads.add_rows(NAME, batch(sum(map(len, lines[:number])), line))
-    uploads.add_rows(NAME, batch(sum(map(len, lines[:30])), row("new"), replace=True))
-    uploads.add_rows(NAME, batch(sum(map(len, lines[:7])), row("newer"), generation=2, replace=True))
-    monkeypatch.setattr("agentv.extensions.team.store.uploads._AT_ONCE", 300)
-    for generation, expected in ((1, lines), (2, [*lines[:30], row("new")])):
-        found, after = [], 0
-        while after is not None:
-            some, after = uploads.earlier_rows(NAME, generation, after)
-            found += some
-        assert found == expected
-
-
-def test_runs_of_an_older_database_belong_to_who_began_them(database):
-    project, record = Tokens(database).create_project, RECORD
-    project("support", "tester")
-    uploads = Uploads(database)
-    uploads.put_record(NAME, record, writing=False)
-    with database.transaction() as transaction:
-        transaction.run("DROP TABLE replaced_rows")
-        transaction.run("DROP TABLE replacements")
-        transaction.run("ALTER TABLE runs DROP COLUMN begun_by")
-        transaction.run("DELETE FROM migrations WHERE number = 6")
-    assert migrate(database) == ("0006 replaced",)
-    with pytest.raises(OtherTokenError, match="was begun by tester"):
-        uploads.put_summary(replace(NAME, actor="other"), None, writing=True)
-    assert uploads.put_summary(NAME, None, writing=True)
-
-
 def test_artifacts_and_the_summary_reach_the_copies(uploads, database, tmp_path):
     content = b"\x00\xffdiff"
     digest = sha256(content).hexdigest()
@@ -392,30 +348,6 @@ def test_a_copy_without_its_totals_counts_as_running_and_no_other_waits_for_it(u
     replica.close()
 
 
-def test_copies_are_brought_up_to_date_by_one_thread_at_a_time(uploads, database, tmp_path):
-    uploads.put_record(NAME, RECORD, writing=False)
-    uploads.add_rows(NAME, batch(0, row("a")))
-    uploads.put_summary(NAME, json.dumps({"run_id": RUN_ID}).encode(), writing=False)
-    begun, go_on, summed = Event(), Event(), []
-
-    def totals_of(run, pushed):
-        summed.append(run.name)
-        begun.set()
-        assert go_on.wait(10)
-        return pushed
-
-    replica = Replica(database, tmp_path / "copies", totals_of)
-    with ThreadPoolExecutor(2) as threads:
-        first = threads.submit(replica.update)
-        assert begun.wait(10)
-        second = threads.submit(replica.update)
-        with pytest.raises(TimeoutError):
-            second.result(0.1)
-        go_on.set()
-        assert (first.result(10), second.result(10), summed) == (1, 0, [RUN_ID])
-    replica.close()
-
-
 def test_the_artifacts_of_a_deleted_run_are_deleted_where_no_other_run_has_them(uploads, database):
     other = replace(NAME, run="20251121T140322Z-0000")
     uploads.put_record(NAME, RECORD, writing=False)
@@ -434,32 +366,6 @@ def test_the_artifacts_of_a_deleted_run_are_deleted_where_no_other_run_has_them(
     assert contents() == {b"shared"}
     uploads.delete(other)
     assert contents() == set()
-
-
-def test_a_file_that_became_a_directory_and_one_that_cannot_be_written(uploads, database, tmp_path):
-    digest = sha256(b"x").hexdigest()
-    uploads.put_record(NAME, RECORD, writing=False)
-    uploads.put_content("support", digest, b"x")
-    replica = Replica(database, tmp_path / "copies", pushed_summary)
-    run = replica.root("support") / ".agentv/results" / RUN_ID
-    for path in ("artifacts/a", "artifacts/a/b/c", "artifacts/a/b", "artifacts/a/bc", "artifacts/a"):
-        assert uploads.put_files(NAME, {path: digest}) == []
-        replica.update()
-        assert (run / path).read_bytes() == b"x"
-    assert uploads.state(NAME).files == 1
-    earlier = replace(NAME, run="20251121T140322Z-0000")
-    (run / "artifacts/b").mkdir()  # nobody writes there
-    (run / "artifacts/b").rmdir()
-    (run / "artifacts/b").symlink_to(run / "missing/file")
-    uploads.put_files(NAME, {"artifacts/b/c": digest})
-    uploads.put_record(earlier, RECORD.replace(RUN_ID.encode(), earlier.run.encode()), writing=False)
-    for _ in range(2):
-        with pytest.raises(StoreError, match=RUN_ID):
-            replica.update()
-        assert (run.parent / earlier.run / "run.json").exists()  # the other run is copied
-    uploads.delete(NAME)
-    assert replica.update() == 1
-    replica.close()
 
 
 def test_pushers_at_once_store_each_row_once(uploads, database):
@@ -488,35 +394,6 @@ def test_every_change_has_one_line_in_the_audit_log(uploads, database):
     assert found == [("tester", action) for action in actions]
     newest = audit_lines(database, "support", limit=1)[0]
     assert [line.action for line in audit_lines(database, "support", before=newest.id, limit=1)] == ["rows added"]
-
-
-def test_a_name_given_on_the_server_outlives_pushes_and_new_copies(uploads, database, tmp_path):
-    fields = json.loads(RECORD)
-    uploads.put_record(NAME, RECORD, writing=False)
-    replicas = [Replica(database, tmp_path / "a", pushed_summary), Replica(database, tmp_path / "b", pushed_summary)]
-
-    def names(*chosen):
-        for one in chosen:
-            one.update()
-        paths = [one.root("support") / ".agentv" / "results" / RUN_ID / "run.json" for one in chosen]
-        return [json.loads(path.read_bytes()).get("name") for path in paths]
-
-    assert names(replicas[0]) == [None]
-    assert uploads.give_name(NAME, "before the fix")
-    assert uploads.give_name(NAME, "before the fix")
-    assert not uploads.give_name(RunName("support", "20261121T140322Z-0000", "tester"), "x")
-    assert uploads.state(NAME).record == sha256(RECORD).hexdigest()
-    assert names(*replicas) == ["before the fix", "before the fix"]
-    uploads.put_record(NAME, json.dumps({**fields, "ended": "later"}).encode(), writing=False)
-    assert names(*replicas) == ["before the fix", "before the fix"]
-    uploads.put_record(NAME, json.dumps({**fields, "name": "nightly"}).encode(), writing=False)
-    assert names(*replicas) == ["nightly", "nightly"]
-    uploads.give_name(NAME, "")
-    assert names(*replicas) == ["", ""]
-    details = [line.detail for line in audit_lines(database, "support") if line.action == "run named"]
-    assert details == [f"{RUN_ID}: ", f"{RUN_ID}: before the fix"]
-    for one in replicas:
-        one.close()
 
 
 def labelled(person, case="refund", verdict="pass", time="2026-11-21T14:03:22Z", suite="support"):
@@ -552,35 +429,6 @@ def test_labels_are_kept_once_in_the_order_of_arrival_and_reach_the_copies(datab
     details = [line.detail for line in audit_lines(database, "support") if line.action == "labels added"]
     assert details == ["support: 1", "support: 1", "../../etc/a b: 1", "support: 2"]
     replica.close()
-
-
-def test_which_labels_a_server_lacks_by_groups_and_by_ids(database):
-    for project in ("support", "other"):
-        Tokens(database).create_project(project, "tester")
-    labels, ana, later = TeamLabels(database, "support", "tester"), labelled("ana"), labelled("ana", verdict="fail")
-    ids = [label_id(label_line(one)) for one in (ana, later)]
-    labels.add([ana])
-    group = group_of(ana.suite, ana.person, ana.time)
-    hashes = [GroupHash(*group, group_hash(found)) for found in (ids[:1], ids, ids[1:], [])]
-    assert labels.differing(hashes) == [1, 2, 3]
-    assert labels.differing([GroupHash("unknown", *group[1:], group_hash([]))]) == labels.differing([]) == []
-    assert labels.missing(ids) == labels.missing(ids[1:]) == ids[1:]
-    assert labels.missing(ids[:1]) == labels.missing([]) == []
-    assert TeamLabels(database, "other", "tester").missing(ids) == ids
-
-
-def test_who_was_shown_an_agreement_is_kept_for_each_project_run_and_person(database):
-    for project in ("support", "other"):
-        Tokens(database).create_project(project, "tester")
-    labels = TeamLabels(database, "support", "tester")
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda _: labels.mark_shown(RUN_ID, "Ada", ["a", "b", "a"]), range(4)))
-    labels.mark_shown(RUN_ID, "ada ", ["b", "c"])
-    assert labels.shown(RUN_ID, " ADA") == {"a", "b", "c"}
-    assert labels.shown(RUN_ID, "ben") == labels.shown("another", "ada") == set()
-    assert TeamLabels(database, "other", "tester").shown(RUN_ID, "ada") == set()
-    details = [line.detail for line in audit_lines(database, "support") if line.action == "agreement shown"]
-    assert set(details) == {f"{RUN_ID}: 2 answers", f"{RUN_ID}: 1 answer"}
 
 
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -662,15 +510,6 @@ def test_a_password_that_is_not_encoded_is_refused_without_showing_it(password):
     for fine in ("agentv:a%40b@127.0.0.1:1/agentv", "127.0.0.1:1/agentv?application_name=a@b"):
         with pytest.raises(DatabaseUnavailableError):
             open_database(f"postgresql://{fine}")
-
-
-def test_a_file_that_is_no_database_is_refused(tmp_path):
-    Path(tmp_path, "x.sqlite").write_bytes(b"hello, I am no database" * 100)
-    with pytest.raises(StoreError, match=r"cannot read the database .*x\.sqlite"):
-        open_database(f"sqlite:///{tmp_path}/x.sqlite")
-    for wrong in ("mysql://host/x", "team.sqlite", "sqlite://", "sqlite:///"):
-        with pytest.raises(UsageError, match="unknown form"):
-            open_database(wrong)
 
 
 def test_members_and_sessions(database):

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import subprocess
 import sys
 import threading
@@ -98,23 +97,6 @@ def test_a_function_returns_what_it_retrieved():
     assert (second.context, second.notes) == ((RetrievedText("c"),), ())
 
 
-def test_a_mapping_with_a_function_as_target():
-    asked = []
-
-    def answer(prompt: str) -> str:
-        asked.append(prompt)
-        return prompt.upper()
-
-    done = evaluate({"name": "greeting", "tests": [one(**{"assert": [{"contains": "HELLO"}]})]}, target=answer)
-    assert asked == ["hello"]
-    assert done.status is ExitStatus.PASSED
-    assert done.passed
-    assert done.summary.cases.passed == 1
-    assert done.results[0].output == "HELLO"
-    assert done.results[0].trial.target.name == "answer"
-    assert (done.directory / "index.jsonl").is_file()
-
-
 def test_a_suite_built_in_python_and_an_async_target():
     async def answer(prompt: str, vars: dict) -> str:  # noqa: A002  # the name that SPEC section 12 offers
         await asyncio.sleep(0)
@@ -132,13 +114,6 @@ def test_a_suite_built_in_python_and_an_async_target():
     assert done.status is ExitStatus.FAILED
     assert {one.trial.case.id: one.status for one in done.results} == {"good": "passed", "bad": "failed"}
     assert [score.grade.passed for score in done.results[0].scores] in ([True, True], [False, True])
-
-
-def test_nothing_writes_out_all_results(monkeypatch):
-    written = []
-    monkeypatch.setattr(agentv.Evaluation, "__repr__", lambda self: written.append(self) or "results")
-    found = evaluate({"target": "echo", "tests": [{"id": "a", "input": "hello", "assert": [{"contains": "hello"}]}]})
-    assert (found.status, written) == (ExitStatus.PASSED, [])
 
 
 def test_inside_a_running_loop():
@@ -178,15 +153,6 @@ def test_the_blocking_one_works_inside_a_running_loop_too():
     assert session.get() == "none"
 
 
-def test_the_results_are_short_as_text_and_whole_as_html():
-    done = evaluate({"target": "echo", "tests": [one("<b>"), one("z", input="bye")]})
-    assert repr(done) == f"<Evaluation {done.run_id}: 1 passed, 1 failed, 0 errored>"
-    assert str(done).startswith("2 cases: 1 passed, 1 failed")
-    bundle = done._repr_mimebundle_(include=None, exclude=None)
-    assert bundle == {"text/plain": str(done), "text/html": done._repr_html_()}
-    assert "&lt;b&gt;" in bundle["text/html"]
-
-
 def test_a_path_and_options(tmp_path):
     (tmp_path / "a.eval.yaml").write_text(
         "target: echo\ntests:\n"
@@ -210,11 +176,6 @@ def test_what_is_wrong_is_raised_with_every_diagnostic():
         evaluate({"target": "echo", "tests": [one(asert=[]), {"id": "b", "input": "x", "assert": [{"contians": "x"}]}]})
     assert {found.code for found in caught.value.diagnostics} == {"unknown-key", "unknown-assertion"}
     assert "did you mean 'contains'" in str(caught.value)
-
-
-def test_a_filter_that_selects_nothing_is_raised():
-    with pytest.raises(UsageError, match="matches no case"):
-        evaluate({"target": "echo", "tests": [one()]}, filter="zzz")
 
 
 def test_a_target_that_raises_is_errored_and_not_raised():
@@ -284,12 +245,6 @@ def test_a_threshold_of_zero_for_a_run_is_warned_of_unless_a_gate_judges():
         evaluate({"target": "echo", "tests": [one()]}, threshold=0, strict=True)
 
 
-@pytest.mark.parametrize("given", [{"tags": [""]}, {"tags": ["a", " "]}, {"exclude_tags": [""]}])
-def test_an_empty_tag_is_no_tag(given):
-    with pytest.raises(UsageError, match="empty tag"):
-        evaluate({"target": "echo", "tests": [one()]}, **given)
-
-
 def test_every_suite_has_an_environment_of_its_own_for_judges_and_javascript():
     from agentv.app.wiring import Connections
     from agentv.model.suite.suite import Suite as LoadedSuite
@@ -299,25 +254,6 @@ def test_every_suite_has_an_environment_of_its_own_for_judges_and_javascript():
     first, second, third = (connections.javascript(suite) for suite in suites)
     assert (first.env, second.env) == ({"A": "1"}, {"A": "2"})
     assert first is third
-
-
-def test_a_judge_runs_in_the_environment_of_the_suite_that_it_judges(tmp_path):
-    says = 'printf \'{"score": %s, "reason": "so"}\' "$MARK"'
-    judge = {"name": "j", "provider": "cli", "command": says}
-    suites = [
-        {
-            "target": "echo",
-            "judge": judge,
-            "env": {"MARK": mark},
-            "name": mark,
-            "tests": [one(**{"assert": [{"llm-rubric": "is kind"}]})],
-        }
-        for mark in ("1.0", "0.0")
-    ]
-    for number, suite in enumerate(suites):
-        (tmp_path / f"{number}.eval.yaml").write_text(json.dumps(suite), encoding="utf-8")
-    done = evaluate([str(tmp_path / f"{number}.eval.yaml") for number in range(2)])
-    assert sorted((result.trial.suite.name, result.score) for result in done.results) == [("0.0", 0.0), ("1.0", 1.0)]
 
 
 def test_a_case_with_turns_and_one_that_depends_on_it():
@@ -353,24 +289,6 @@ def test_a_case_with_turns_and_one_that_depends_on_it():
     assert [turn.output for turn in talk.turns] == ["answer 1", "answer 3", "answer 5"]
 
 
-def test_what_was_held_back_is_among_the_results():
-    tests = [one("a", **{"assert": [{"contains": "bye"}]}), one("b", depends_on=["a"])]
-    done = evaluate({"name": "s", "target": "mock:hello", "tests": tests})
-    assert done.status is ExitStatus.FAILED
-    assert {result.trial.case.id: result.status for result in done.results} == {"a": "failed", "b": "skipped"}
-    assert done.summary.cases.skipped == 1
-
-
-def test_prompts_and_expanding_lists_of_a_suite_made_in_python(tmp_path):
-    case = agentv.Case(id="a", vars={"t": ["x", "y"]}, expand=True, assertions=[{"contains": "{{ t }}"}])
-    suite = agentv.Suite(name="s", tests=[case], prompts=["Say {{ t }}", {"id": "chat", "prompt": "Write {{ t }}"}])
-    found = agentv.evaluate(suite, target="echo", out=str(tmp_path / "out"), sample=1, seed=3)
-    assert found.passed
-    (left,) = {result.trial.case.id for result in found.results}
-    assert left in {"a[t=x]", "a[t=y]"}
-    assert [result.trial.case.prompt_id for result in found.results] == ["prompt-1", "chat"]
-
-
 def test_flags_that_select_cases_are_keywords():
     prompts = [{"id": "brief", "prompt": "{{ q }}"}, {"id": "long", "prompt": "Please, {{ q }}"}]
     tests = [Case(id=f"c{at}", vars={"q": "x"}, assertions=[{"contains": "x"}]) for at in range(5)]
@@ -382,17 +300,6 @@ def test_flags_that_select_cases_are_keywords():
         evaluate(suite, filter=[])
     empty = evaluate(suite, shard="6/6")
     assert (empty.results, empty.status) == ((), ExitStatus.PASSED)
-
-
-def test_cases_of_one_cluster_are_counted_as_such():
-    cases = [
-        Case(id=f"c{number}", input="hello", assertions=[{"contains": "hello"}], vars={"customer": number % 3})
-        for number in range(6)
-    ]
-    suite = Suite(name="s", tests=cases, target="echo", cluster="customer")
-    summary = evaluate(suite).summary
-    assert (summary.interval_clusters, summary.clustered_by) == (3, ("customer",))
-    assert evaluate(suite, cluster="{{ customer }}").summary.interval_clusters == 3
 
 
 def test_arguments_of_which_no_run_can_be_made_are_refused_in_a_sentence():

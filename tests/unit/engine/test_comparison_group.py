@@ -129,20 +129,6 @@ def test_a_reply_without_a_choice_errs_all_after_one_repair(tmp_path, reply):
     assert len(prompts) == 4
 
 
-def test_a_choice_can_be_repaired(tmp_path):
-    def judge(prompt: str) -> str:
-        return longest(prompt) if "cannot be used" in prompt else "I like them all"
-
-    assert statuses(ran(tmp_path, case("a"), judge))["a", "long", 1] == "passed"
-
-
-def test_choices_that_disagree_are_none(tmp_path):
-    def judge(prompt: str) -> str:
-        return " ".join(json.dumps({"best": name}) for name, _ in answers_in(prompt))
-
-    assert set(statuses(ran(tmp_path, case("a"), judge)).values()) == {"errored"}
-
-
 def test_no_answer_can_name_itself(tmp_path):
     seen: list[str] = []
 
@@ -174,21 +160,6 @@ def test_the_answer_is_shaped_before_it_is_compared(tmp_path):
 
     ran(tmp_path, text, judge)
     assert sorted(set(asked)) == ["a mu", "ok", "rath"]
-
-
-def test_an_answer_that_its_transform_empties_is_not_compared(tmp_path):
-    text = "  - {id: a, input: x, assert: [{type: not-select-best, value: y, transform: \"''\"}]}\n"
-    found = ran(tmp_path, text)
-    assert {one.status for one in found.results} == {"errored"}
-    assert {one.error.code for one in found.results if one.error is not None} == {"empty-output"}
-
-
-def test_what_the_judge_cost_is_counted_once(tmp_path):
-    head = TARGETS
-    found = ran(tmp_path, case("a"), head=head)
-    assert sum(one.judge_cost_usd or 0.0 for one in found.results) == 0.0
-    usages = [one.scores[0].grade.token_usage for one in found.results]
-    assert usages.count(None) >= 2
 
 
 @pytest.mark.parametrize("workers", [1, 3])

@@ -17,7 +17,6 @@ from agentv.model.suite.conversation import Flow, Turn, answer_messages
 from agentv.model.suite.suite import Case, Suite, TargetSpec
 from agentv.model.values.message import Message, ToolCall
 from agentv.model.values.response import Failure, TargetResponse
-from agentv.model.values.retrieved import RetrievedText
 from agentv.model.values.usage import TokenUsage
 from doubles.run_contexts import GivenRunContext
 from doubles.stores import MemoryStore
@@ -125,20 +124,6 @@ def test_a_turn_sees_its_own_answer_and_the_case_the_whole():
     assert (whole.cost_usd, whole.duration_ms, whole.finish_reason) == (0.75, 2000.0, "stop")
 
 
-def test_a_turn_sees_what_was_retrieved_for_it_and_the_case_the_last():
-    of_turn: list[AssertionContext] = []
-    of_case: list[AssertionContext] = []
-    first, second = (RetrievedText("a"),), (RetrievedText("b"),)
-    turns = [Turn((user(name),), (entry(Looking(of_turn)),)) for name in "ab"]
-    answers = [TargetResponse("One", context=first, metadata={"n": 1}), TargetResponse("Two", context=second)]
-    result, _, _ = run(trial_of(*turns, assertions=(entry(Looking(of_case)),)), *answers)
-    assert [(one.context, one.response_metadata) for one in of_turn] == [(first, {"n": 1}), (second, {})]
-    assert (of_case[0].context, result.context, result.response_metadata) == (second, second, {})
-    assert [one.context for one in result.turns] == [first, second]
-    result, _, _ = run(trial_of(*turns), answers[0], Failure("timeout", "late"))
-    assert (result.context, result.response_metadata) == ((), {})
-
-
 def test_a_failed_turn_lets_the_later_ones_go_on():
     trial = trial_of(Turn((user("a"),), (entry(Looking([], passes=False)),)), Turn((user("b"),), (entry(Looking([])),)))
     result, target, _ = run(trial, TargetResponse("One"), TargetResponse("Two"))
@@ -200,16 +185,6 @@ def test_a_case_of_a_conversation_goes_on_from_its_history_without_the_suites_op
     assert seen[0].messages == (assistant("Two"),)
     assert len(store.answers) == 1
     assert transcript_of(trial, result.turns) == (*history, user("b"), assistant("Two"))
-
-
-def test_the_first_case_of_a_conversation_has_the_suites_opening():
-    trial = trial_of(opening=(Message("system", "Be kind"), user("a")), preamble=1, conversation_id="x")
-    _, target, _ = run(trial, TargetResponse("One"))
-    assert [message.role for message in target.requests[0].messages] == ["system", "user"]
-
-
-def test_a_plain_case_is_no_conversation():
-    assert not is_conversation(trial_of(opening=(user("a"),)))
 
 
 ASKED = (Message("system", {"rules": []}), user("a"))

@@ -3,7 +3,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -15,7 +14,6 @@ from msgspec.structs import replace
 from agentv.engine.dependency_order import DependencyScheduler, completed_keys, parted
 from agentv.engine.plan import Plan, PlanSettings, without
 from agentv.engine.run import Run, RunOptions
-from agentv.engine.run_state import RunLimits
 from agentv.model.run.events import RunFinished, TrialFinished
 from agentv.model.run.grade import Grade
 from agentv.model.run.trial import TrialResult
@@ -29,14 +27,6 @@ from doubles.run_contexts import GivenRunContext
 from doubles.stores import MemoryStore
 
 GOOD, BAD = Grade.of(True, "good"), Grade.of(False, "bad")
-
-
-class Clock:
-    def monotonic(self) -> float:
-        return 0.0
-
-    def utc(self) -> datetime:
-        return datetime(2026, 11, 22, tzinfo=UTC)
 
 
 @dataclass
@@ -111,16 +101,6 @@ def test_a_dependency_ends_before_what_depends_on_it_begins(workers):
     assert target.log == ["begin a", "end a", "begin b", "end b", "begin c", "end c"]
 
 
-def test_what_waits_takes_no_worker():
-    target = Recording()
-    waiting = [case(f"w{number}") for number in range(5)]
-    free = [case(f"f{number}") for number in range(4)]
-    suite = linked(case("slow"), *waiting, *free, needs={one.id: ["slow"] for one in waiting})
-    ran(suite, target, workers=3)
-    begun = [line for line in target.log if line.startswith("begin")]
-    assert begun[:3] == ["begin slow", "begin f0", "begin f1"]
-
-
 def test_what_depends_on_a_failed_case_is_skipped_with_the_reason():
     suite = linked(case("a", BAD), case("b"), case("c"), needs={"b": ["a"], "c": ["b"]})
     found, finished = ran(suite, Recording())
@@ -143,15 +123,6 @@ def test_a_conversation_goes_on_after_a_bad_answer_and_not_after_none():
     assert statuses(found) == {"a": "failed", "b": "errored", "c": "skipped"}
     assert target.asked == [("a", ["a?"]), ("b", ["a?", "a!1", "b?"])]
     assert found["t", "c", 1].error == Failure("broken-conversation", "'b', before it in the conversation 'x', errored")
-
-
-def test_conversations_run_beside_each_other():
-    talks = [case(f"{talk}{number}", conversation_id=talk) for talk in "xyz" for number in range(3)]
-    target = Recording()
-    found, _ = ran(linked(*talks), target, workers=3)
-    assert target.most == 3
-    assert {result.status for result in found.values()} == {"passed"}
-    assert dict(target.asked)["z2"] == ["z0?", "z0!1", "z1?", "z1!1", "z2?"]
 
 
 def test_sample_by_sample_and_target_by_target_a_conversation_goes_on():
@@ -177,26 +148,6 @@ def test_the_verdict_over_all_samples_counts():
     assert found["t", "b", 1].error == Failure("dependency-not-passed", "'a', which it depends on, errored")
 
 
-def test_a_failed_sample_of_a_case_that_passes_lets_others_run():
-    lenient = replace(linked(case("a"), case("b"), needs={"b": ["a"]}), threshold=0.5)
-
-    @dataclass(frozen=True)
-    class Alternating:
-        grades: list[Grade]
-
-        def label(self) -> str:
-            return ""
-
-        def grade(self, context: Any) -> Grade:
-            return self.grades.pop()
-
-    entry = AssertionEntry("given", Alternating([GOOD, BAD]), AssertionSettings())
-    flaky = replace(lenient.cases[0], assertions=(entry,))
-    found, _ = ran(replace(lenient, cases=(flaky, lenient.cases[1])), Recording(), settings=PlanSettings(repeat=2))
-    assert sorted(found["t", "a", sample].status for sample in (1, 2)) == ["failed", "passed"]
-    assert {found["t", "b", sample].status for sample in (1, 2)} == {"passed"}
-
-
 def test_a_dependency_with_a_target_of_its_own_counts_for_every_target():
     own = TargetSpec("own", "x", None)
     suite = linked(case("a", BAD, target=own), case("b"), case("c"), needs={"b": ["a"]}, targets=["t", "u"])
@@ -210,15 +161,6 @@ def test_a_dependency_with_a_target_of_its_own_counts_for_every_target():
     }
 
 
-def test_a_case_with_a_target_of_its_own_waits_for_its_dependency_on_every_target():
-    own = TargetSpec("own", "x", None)
-    suite = linked(case("a"), case("b", target=own), needs={"b": ["a"]}, targets=["t", "u"])
-    target = Recording()
-    found, _ = ran(suite, target, workers=1)
-    assert target.log[-1] == "end b"
-    assert found["own", "b", 1].status == "passed"
-
-
 def test_each_target_has_its_own_verdict():
     class Half(Recording):
         async def answer(self, request: Any) -> Any:
@@ -230,24 +172,9 @@ def test_each_target_has_its_own_verdict():
     assert (found["t", "b", 1].status, found["u", "b", 1].status) == ("passed", "skipped")
 
 
-def test_a_long_chain_needs_no_stack():
-    cases = [case(f"c{number}", BAD if number == 0 else GOOD) for number in range(3000)]
-    needs = {later.id: [earlier.id] for earlier, later in pairwise(cases)}
-    found, _ = ran(linked(*cases, needs=needs), Recording())
-    assert sum(result.status == "skipped" for result in found.values()) == 2999
-
-
 def test_what_waits_for_what_never_comes_is_skipped_and_no_run_hangs():
     found, _ = ran(linked(case("a"), needs={"a": ["gone"]}), Recording())
     assert found["t", "a", 1].error == Failure("dependency-not-passed", "'gone', which it depends on, was not run")
-
-
-def test_too_many_errors_stop_those_that_wait_too():
-    cases = [case("a"), case("b"), case("c")]
-    suite = linked(*cases, needs={"c": ["b"]})
-    found, finished = ran(suite, Recording({"a": Failure("x", "y")}), workers=1, limits=RunLimits(1))
-    assert statuses(found) == {"a": "errored"}
-    assert finished.unstarted == 2
 
 
 def test_a_bug_of_ours_ends_the_run_though_others_wait():
@@ -319,15 +246,6 @@ def test_what_an_earlier_run_kept_is_gone_on_from():
     assert ended == {"b": "passed", "c": "skipped"}
 
 
-def test_a_conversation_stands_as_far_as_it_has_no_gap():
-    talk = [case(name, conversation_id="x") for name in "abc"]
-    plan = Plan([linked(*talk, case("d"))], PlanSettings())
-    keys = {trial.case.id: trial.key for trial in plan}
-    rows = {keys["a"], keys["c"], keys["d"]}
-    assert list(completed_keys(plan, rows)) == [keys["a"], keys["d"]]
-    assert list(completed_keys(plan, set(keys.values()))) == list(keys.values())
-
-
 def test_what_hangs_on_a_case_without_a_row_does_not_stand_either_wherever_it_is_written():
     cases = [case(name, conversation_id="x" if name in "de" else None) for name in "abcdef"]
     plan = Plan([linked(*cases, needs={"a": ["c"], "b": ["a"], "d": ["b"]}), linked(case("z"))], PlanSettings())
@@ -336,16 +254,6 @@ def test_what_hangs_on_a_case_without_a_row_does_not_stand_either_wherever_it_is
     assert list(completed_keys(plan, set(without_c))) == keys[5:]
     assert list(completed_keys(plan, set(keys))) == keys
     assert list(completed_keys(plan, set(keys[:5]))) == keys[:5]
-
-
-def test_an_edited_case_changes_the_keys_of_those_that_go_on_from_it():
-    suite = linked(case("a", conversation_id="x"), case("b", conversation_id="x"))
-
-    def key(story: str) -> str:
-        told = replace(suite, links={"b": Link((), "a", story)})
-        return {trial.case.id: trial.key for trial in Plan([told], PlanSettings())}["b"]
-
-    assert key("one") == key("one") != key("two")
 
 
 class CountedCases(tuple[Case, ...]):

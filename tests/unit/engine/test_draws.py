@@ -5,7 +5,7 @@ from itertools import permutations
 import pytest
 from msgspec.structs import replace
 
-from agentv.engine.draws import Draws, Groups
+from agentv.engine.draws import Draws
 from agentv.stats.samples.betting import PairedBets
 from doubles.trials import finished, trial
 
@@ -73,12 +73,3 @@ def test_cases_that_the_base_lacks_are_drawn_and_in_no_number():
     for one in draws.trials:
         draws.add(ended(one, "passed"))
     assert (draws.drawn, draws.decided) == (29, False)
-
-
-def test_groups_join_through_others():
-    groups = Groups()
-    groups.join("a", ["b"])
-    groups.join("c", ["d"])
-    groups.join("b", ["d"])
-    assert len({groups.of(one) for one in "abcd"}) == 1
-    assert groups.of("e") == "e"

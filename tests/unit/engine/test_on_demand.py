@@ -1,9 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime
-
-import pytest
 
 from agentv.engine.on_demand import OnDemandScheduler
 from agentv.engine.plan import Plan, PlanSettings
@@ -17,14 +14,6 @@ from agentv.model.values.message import Message
 from agentv.model.values.response import TargetResponse
 from doubles.nested_grading import Given
 from doubles.run_contexts import GivenRunContext
-
-
-class Clock:
-    def monotonic(self) -> float:
-        return 0.0
-
-    def utc(self) -> datetime:
-        return datetime(2026, 11, 22, tzinfo=UTC)
 
 
 class Answering:
@@ -84,24 +73,6 @@ def test_only_what_was_asked_for_runs_and_the_run_waits_for_more():
     assert found == {"c": "passed", "a": "passed", "b": "passed"}
     assert target.asked[0] == "c"
     assert demand.counts == (3, 3)
-
-
-def test_what_was_asked_for_already_does_not_run_again():
-    found, demand, target = ran(suite_of("a", "b"), ["a"], ["a", "b"])
-
-    assert found == {"a": "passed", "b": "passed"}
-    assert target.asked == ["a", "b"]
-    assert demand.counts == (2, 2)
-
-
-@pytest.mark.parametrize(("failing", "second"), [((), "passed"), (("first",), "skipped")])
-def test_what_hangs_on_another_waits_for_it(failing, second):
-    suite = suite_of("second", "first", failing=failing, needs={"second": ["first"]})
-
-    found, _, target = ran(suite, ["second", "first"])
-
-    assert found == {"first": "failed" if failing else "passed", "second": second}
-    assert target.asked[0] == "first"
 
 
 def test_what_hangs_on_a_failed_case_is_skipped_though_nobody_is_at_work():

@@ -23,25 +23,6 @@ def order(plan: Plan) -> list[tuple[str, str, int]]:
     return [(trial.target.name, trial.case.id, trial.sample) for trial in plan]
 
 
-def test_suite_target_case_sample():
-    plan = Plan([suite(case("a"), case("b"), targets=(GPT, CLAUDE))], PlanSettings(repeat=2))
-    assert order(plan) == [
-        ("gpt", "a", 1), ("gpt", "a", 2), ("gpt", "b", 1), ("gpt", "b", 2),
-        ("claude", "a", 1), ("claude", "a", 2), ("claude", "b", 1), ("claude", "b", 2),
-    ]  # fmt: skip
-    assert plan.counts() == (2, 8)
-
-
-def test_a_case_with_a_target_of_its_own_runs_on_that_alone():
-    plan = Plan([suite(case("a", target=CLAUDE), case("b"), targets=(GPT, JUDGE))], PlanSettings())
-    assert order(plan) == [("claude", "a", 1), ("gpt", "b", 1), ("judge", "b", 1)]
-
-
-def test_a_target_of_the_command_line_wins_over_the_cases():
-    plan = Plan([suite(case("a", target=CLAUDE))], PlanSettings(flagged_targets=True))
-    assert order(plan) == [("gpt", "a", 1)]
-
-
 @pytest.mark.parametrize("flagged", [False, True])
 def test_a_question_for_the_judge_is_asked_of_the_judge_alone_whatever_targets_are_named(flagged):
     asked = (case("q", asks_judge=True), case("a", target=CLAUDE))
@@ -49,17 +30,6 @@ def test_a_question_for_the_judge_is_asked_of_the_judge_alone_whatever_targets_a
     plan = Plan([subject], PlanSettings(flagged_targets=flagged))
     assert [one for one in order(plan) if one[1] == "q"] == [("judge", "q", 1)]
     assert plan.counts() == ((2, 3) if flagged else (2, 2))
-
-
-def test_what_was_counted_while_reading_counts_anew_where_the_command_line_names_the_targets():
-    tally = {(None, False): 1, (None, True): 1, (3, True): 2}
-    subject = suite(case("a"), targets=(GPT, CLAUDE), tally=tally)
-    assert Plan([subject], PlanSettings()).counts() == (4, 9)
-    assert Plan([subject], PlanSettings(flagged_targets=True)).counts() == (4, 16)
-
-
-def test_without_a_suite_target_the_cases_own_runs():
-    assert order(Plan([suite(case("a", target=CLAUDE), targets=())], PlanSettings())) == [("claude", "a", 1)]
 
 
 @pytest.mark.parametrize(
@@ -122,12 +92,6 @@ def test_the_judge_in_force_flag_case_suite_target_default():
     assert judge_of(suite(**levels), own, target) is None
 
 
-def test_limit_and_choice():
-    subject = suite(case("a"), case("b"), case("c"))
-    chosen = PlanSettings(chosen=lambda one: one.id != "a", limit=1)
-    assert order(Plan([subject], chosen)) == [("gpt", "b", 1)]
-
-
 def test_keys_tell_everything_apart_that_determines_the_outcome():
     (one,) = Plan([suite(case("a"))], PlanSettings())
     others = [
@@ -165,12 +129,6 @@ def test_a_limit_brings_along_what_the_first_ones_need():
     assert list(plan.added()) == ["d"]
 
 
-def test_where_all_take_part_nothing_is_added():
-    plan = Plan([linked(*map(case, "ab"), needs={"a": "b"})], PlanSettings())
-    assert list(plan.added()) == []
-    assert [one for _, one, _ in order(plan)] == ["a", "b"]
-
-
 def test_a_limit_counts_a_case_with_several_prompts_once():
     cases = [case(name, prompt_id=prompt) for name in ("a", "b", "c") for prompt in ("brief", "long")]
     plan = Plan([suite(*cases)], PlanSettings(limit=2))
@@ -178,11 +136,6 @@ def test_a_limit_counts_a_case_with_several_prompts_once():
         ("a", "brief"), ("a", "long"), ("b", "brief"), ("b", "long"),
     ]  # fmt: skip
     assert plan.counts() == (4, 4)
-
-
-def test_two_prompts_that_say_the_same_are_two_trials():
-    plan = Plan([suite(case("a", prompt_id="brief"), case("a", prompt_id="long"), case("a"))], PlanSettings())
-    assert len({trial.key for trial in plan}) == 3
 
 
 PROMPTS = {"brief": "Brief one", "long": None}

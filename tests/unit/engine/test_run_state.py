@@ -36,12 +36,6 @@ def test_a_run_stops_at_the_first_limit_that_is_reached(results, limits, stopped
     assert state(*results, **limits).stopped == stopped
 
 
-def test_all_results_are_there_to_be_reported_in_their_order():
-    found = state("passed", "failed", "skipped")
-    assert [one.status for one in found.finished] == ["passed", "failed", "skipped"]
-    assert found.changed.is_set()
-
-
 def test_the_first_reason_to_stop_is_the_one_that_is_reported():
     found = state()
     assert not found.changed.is_set()

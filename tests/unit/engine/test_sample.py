@@ -69,24 +69,7 @@ def test_another_checkout_draws_the_same():
     assert drawn([suite(names)], 9) == drawn([elsewhere], 9, root="/home/me/repo")
 
 
-def test_cases_of_one_id_in_two_files_are_drawn_apart():
-    names = [str(number) for number in range(30)]
-    twins = [suite(names), suite(names, path="/repo/b.eval.yaml")]
-    plan = Plan(twins, PlanSettings(sample=draw(twins, everyone, 10, seed=4, root="/repo")))
-    found = [(one.path, case.id) for one, case, _, _ in plan.planned_cases()]
-    assert len(found) == len(set(found)) == 10
-    assert {path for path, _ in found} == {"/repo/a.eval.yaml", "/repo/b.eval.yaml"}
-
-
 def test_a_case_is_drawn_with_all_its_prompts_and_counts_once():
     names = [str(number) for number in range(10)]
     found = drawn([suite(names, prompts=("brief", "long", "odd"))], 2)
     assert sorted(Counter(found).values()) == [3, 3]
-
-
-def test_the_filter_comes_before_and_the_limit_after():
-    names = [str(number) for number in range(40)]
-    even = drawn([suite(names)], 6, chosen=lambda case: int(case.id) % 2 == 0)
-    assert len(even) == 6
-    assert all(int(name) % 2 == 0 for name in even)
-    assert drawn([suite(names)], 6, limit=2) == drawn([suite(names)], 6)[:2]

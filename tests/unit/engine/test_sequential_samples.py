@@ -110,12 +110,6 @@ def test_every_case_is_sampled_until_it_is_decided_one_sample_after_the_other():
     assert (over.finished, over.unstarted) == (16 + 3 + 20 + 3, 0)
 
 
-def test_a_case_that_is_not_decided_gets_all_it_may_have():
-    results, over = ran(suite("mostly"), Told(mostly="yyyyn" * 4))
-    assert ends(results) == {"mostly": ("undecided", 20)}
-    assert (over.finished, over.unstarted) == (20, 0)
-
-
 def test_without_until_every_sample_is_run():
     results, _ = ran(suite("never"), Told(never="n"), settings=PlanSettings(repeat=2))
     assert (len(results), ends(results)) == (2, {})
@@ -129,26 +123,6 @@ def test_a_run_that_goes_on_counts_the_samples_that_it_has():
     assert [(result.trial.case.id, result.trial.sample) for result in results] == [("never", 3)]
     assert ends(results) == {"never": ("below", 3)}
     assert (over.finished, over.unstarted) == (1, 0)
-
-
-def test_a_case_that_needs_another_one_waits_until_that_is_decided():
-    links = {"second": Link(depends_on=("first",))}
-    target = Told(first="y", second="n")
-    results, over = ran(suite("first", "second", links=links), target)
-    assert [name for name, _ in target.asked] == ["first"] * 16 + ["second"] * 3
-    assert (over.finished, over.unstarted) == (19, 0)
-    results, over = ran(suite("first", "second", links=links), Told(first="n", second="y"))
-    assert [(one.trial.case.id, one.status) for one in results] == [("first", "failed")] * 3 + [("second", "skipped")]
-    assert over.unstarted == 0
-
-
-def test_the_file_says_it_too_and_the_flag_wins():
-    own = RunSettings(repeat=5, until="decided", alpha=0.2)
-    one = suite("a", run=own)
-    assert [trial.alpha for trial in Plan([one], PlanSettings())] == [0.2] * 5
-    assert Plan([one], PlanSettings(alpha=0.1)).alpha(one) == 0.1
-    assert Plan([suite("a")], PlanSettings(until="decided")).alpha(suite("a")) == 0.05
-    assert not Plan([suite("a")], PlanSettings(alpha=0.1)).ends_early
 
 
 def test_samples_that_may_end_early_are_other_trials():
@@ -191,16 +165,6 @@ def test_samples_that_cost_what_they_may_are_the_last_of_their_case():
     assert (over.finished, over.unstarted) == (8, 0)
 
 
-def test_samples_of_an_unknown_cost_all_run():
-    results, _ = ran(suite("yes", run=LIMITED), Told(yes="y"), settings=ALL)
-    assert statuses(results, "yes") == ["passed"] * 4
-
-
-def test_a_limit_that_is_not_reached_changes_nothing():
-    results, _ = ran(suite("yes", run=replace(LIMITED, cost_limit_usd=1.01)), Priced(yes="yyny"), settings=ALL)
-    assert statuses(results, "yes") == ["passed", "passed", "failed", "passed"]
-
-
 def test_a_resumed_run_counts_what_the_samples_of_a_case_have_cost():
     one, target = suite("yes", "other", run=LIMITED), Priced(yes="y", other="y")
     before, _ = ran(one, target, settings=ALL)
@@ -221,10 +185,3 @@ def test_what_keeps_one_sample_from_running_keeps_all_of_its_case(policy: Any, s
     assert statuses(results, "needs") == [status] * 4
     assert statuses(results, "last") == ["passed" if policy == "run" else "skipped"] * 4
     assert (over.finished, over.unstarted) == (12, 0)
-
-
-def test_cases_of_a_conversation_have_no_limit():
-    first, second = replace(case("a"), conversation_id="c"), replace(case("b"), conversation_id="c")
-    one = replace(suite(links={"b": Link(follows="a")}, run=LIMITED), cases=(first, second))
-    results, _ = ran(one, Priced(a="y", b="y"), settings=ALL)
-    assert statuses(results, "a") == statuses(results, "b") == ["passed"] * 4

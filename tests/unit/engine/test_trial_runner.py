@@ -100,12 +100,6 @@ def test_a_trial_whose_target_is_stopped_is_not_run():
     assert executor.ran == []
 
 
-def test_an_error_of_ones_own_stays_what_it_is():
-    (results,), state = running(trial("a"), executor=Executing({"a": errored(Failure("timeout", "late"))}))
-    assert [(one.status, one.error.code) for one in results] == [("errored", "timeout")]
-    assert state.stopped is None
-
-
 def test_trials_that_are_compared_run_together_and_an_interrupted_one_takes_the_others_along():
     first, second = (replace(trial("a", target=name), comparison_group=("1", "2")) for name in ("x", "y"))
     (results,), _ = running(first, executor=Executing(), comparison_group=[second])

@@ -69,25 +69,11 @@ def worked(queue: IndependentTrials, runner: Running, *, number: int = 1, stop_a
     return asyncio.run(main())
 
 
-def test_every_trial_is_run_once_and_its_result_handed_in():
-    queue = Watched([trial(name) for name in "abc"])
-    found, ended, _ = worked(queue, Running(), number=2)
-    assert (found, ended) == (["a", "b", "c"], [None, None])
-    assert queue.told == ["finish a", "finish b", "finish c"]
-
-
 def test_a_worker_lets_the_others_have_a_turn_after_a_batch():
     runner = Running()
     worked(IndependentTrials([trial(str(number)) for number in range(40)]), runner, number=2)
     turns = [worker for worker, _ in runner.ran]
     assert turns == [0] * 16 + [1] * 16 + [0] * 8
-
-
-def test_a_stopped_run_starts_no_more_trials_and_nobody_waits_for_them():
-    queue, runner = Watched([trial(name) for name in "abc"]), Running()
-    found, _, _ = worked(queue, runner, stop_at="a")
-    assert (found, [name for _, name in runner.ran]) == (["a"], ["a"])
-    assert queue.told[-1] == "close"
 
 
 def test_a_worker_whose_trial_was_interrupted_takes_no_other():

@@ -12,14 +12,6 @@ def started(pace: AdaptiveConcurrency, number: int, now: float = 0.0) -> list:
     return [pace.start(now) for _ in range(number)]
 
 
-def test_it_starts_wide_open():
-    pace = AdaptiveConcurrency(50)
-    started(pace, 49)
-    assert pace.wait_s(0.0) == 0
-    started(pace, 1)
-    assert pace.wait_s(0.0) is None
-
-
 def test_calls_that_were_under_way_together_make_it_narrower_once():
     pace = AdaptiveConcurrency(40)
     permits = started(pace, 40)
@@ -55,15 +47,6 @@ def test_a_round_of_answers_makes_room_for_one_more():
     assert 7 < pace.width <= 8
 
 
-def test_it_does_not_grow_while_nobody_needs_more_room():
-    pace = AdaptiveConcurrency(8)
-    for permit in started(pace, 8):
-        pace.limit(permit, 0.0, None)
-    for _ in range(100):
-        pace.succeed(pace.start(1.0), 1.0)
-    assert pace.width == 4
-
-
 def test_retry_after_pauses_everybody():
     pace = AdaptiveConcurrency(4)
     permit = pace.start(10.0)
@@ -71,12 +54,6 @@ def test_retry_after_pauses_everybody():
     assert pace.wait_s(10.0) == 2.5
     assert pace.wait_s(12.0) == 0.5
     assert pace.wait_s(12.5) == 0
-
-
-def test_a_call_that_is_given_up_makes_room():
-    pace = AdaptiveConcurrency(1)
-    pace.abandon(pace.start(0.0))
-    assert pace.wait_s(0.0) == 0
 
 
 def limits(pace: AdaptiveConcurrency, now: float, **said: float) -> None:
@@ -110,19 +87,6 @@ def test_a_limit_that_fills_steadily_is_used_as_it_fills():
     assert pace.wait_s(30.0) == pytest.approx(0.12, rel=0.01)
 
 
-def test_tokens_are_spaced_by_what_a_call_takes():
-    pace = AdaptiveConcurrency(10)
-    pace.succeed(pace.start(0.0), 0.0, RateLimits(tokens=1000, tokens_reset_s=60.0), tokens=500)
-    assert pace.wait_s(0.0) == pytest.approx(30.0)
-
-
-def test_calls_under_way_are_counted_as_requests_that_a_reply_does_not_know_of():
-    pace = AdaptiveConcurrency(10)
-    permits = started(pace, 5)
-    pace.succeed(permits[0], 0.0, RateLimits(requests=4, requests_reset_s=8.0))
-    assert pace.wait_s(0.0) == 8.0
-
-
 @given(st.integers(1, 60), st.lists(st.tuples(st.sampled_from(["start", "ok", "limit", "drop"]), st.floats(0, 5))))
 def test_it_is_never_outside_its_bounds(most, events):
     pace, permits, now = AdaptiveConcurrency(most), [], 0.0
@@ -142,21 +106,8 @@ def test_it_is_never_outside_its_bounds(most, events):
         assert pace.running == len(permits) <= most
 
 
-def test_a_good_reply_that_has_nothing_left_for_hours_holds_calls_up_for_a_minute():
-    pace = AdaptiveConcurrency(4)
-    pace.succeed(*started(pace, 1), 0.0, RateLimits(requests=0, requests_reset_s=7200.0))
-    assert pace.wait_s(0.0) == 60
-    assert pace.wait_s(60.0) == 0
-
-
 def test_it_is_not_believed_again_once_the_server_has_answered_all_the_same():
     pace = AdaptiveConcurrency(4)
     for now in (0.0, 60.0, 61.0):
         pace.succeed(*started(pace, 1, now), now, RateLimits(requests=0, requests_reset_s=7200.0))
     assert pace.wait_s(61.0) == 0
-
-
-def test_what_is_left_for_hours_is_not_spread_over_them():
-    pace = AdaptiveConcurrency(4)
-    pace.succeed(*started(pace, 1), 0.0, RateLimits(requests=3, requests_reset_s=7200.0))
-    assert pace.wait_s(0.0) == 0

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from agentv.engine.calls.admission_queue import AdmissionQueue, Wait, next_place
-from doubles.virtual_time import now, run_at_once
 
 
 def nothing(_call: object, _outcome: object) -> None:
@@ -58,17 +57,6 @@ def test_a_call_that_has_to_wait_is_overtaken_only_where_that_is_allowed(in_orde
     assert admitted({"b", "c"}, in_order=in_order) == found
 
 
-def test_a_call_that_waits_for_a_time_is_decided_again_then():
-    async def main() -> tuple[str, float]:
-        begun = now()
-        queue: AdmissionQueue[str, str] = AdmissionQueue(
-            lambda call: call if now() >= begun + 5 else Wait(begun + 5 - now()), nothing
-        )
-        return await queue.wait("a", next_place()), now() - begun
-
-    assert run_at_once(main()) == ("a", 5)
-
-
 def cancelled(decide: Callable[[str], str | Wait], *, as_it_is_let_in: bool) -> tuple[list[tuple[str, str]], str]:
     """What a cancelled call gives back, and what the one behind it comes to."""
     back: list[tuple[str, str]] = []
@@ -97,10 +85,6 @@ def test_a_call_that_is_cancelled_as_it_is_let_in_gives_back_what_it_got():
     back, second = cancelled(lambda call: f"permit of {call}", as_it_is_let_in=True)
     assert back == [("a", "permit of a")]
     assert second == "permit of b"
-
-
-def test_a_call_that_is_cancelled_while_it_waits_has_nothing_to_give_back():
-    assert cancelled(str.upper, as_it_is_let_in=False) == ([], "B")
 
 
 def test_closed_it_lets_nobody_in_any_more():

@@ -18,7 +18,6 @@ from agentv.engine.calls.server_limiter import ServerLimiter
 from agentv.engine.calls.target_channel import TargetChannel
 from agentv.model.suite.suite import Retry, TargetSpec
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
-from agentv.user_code.functions.deadline import LIMIT, Deadline
 from doubles.virtual_time import now, run_at_once
 
 FINE = TargetResponse("fine")
@@ -101,27 +100,11 @@ def outcome_of(make: Callable[[], Awaitable[Any]]) -> Any:
     return run_at_once(main())
 
 
-def test_a_wait_for_the_budget_between_two_attempts_is_not_the_calls_time():
-    server, turns = Called([BROKEN, FINE]), Turns({2: 500.0})
-    found, seconds = outcome_of(lambda: call(server, turns=turns).outcome())
-    assert (found, seconds) == (FINE, 1.0)
-    assert server.at == [0.0, 502.0]
-    assert [one.seconds for one in server.allowed] == [10.0, 10.0]
-    assert [one.number for one in server.allowed] == [0, 1]
-
-
 def test_a_wait_for_the_budget_adds_no_time_beyond_itself():
     server, turns = Called([BUSY]), Turns({2: 500.0})
     found, _ = outcome_of(lambda: call(server, turns=turns).outcome())
     assert found.message.endswith("no time left for the call")
     assert 560 < server.at[-1] < 500 + 130, "patience of a call of 10 seconds is 130"
-
-
-def test_a_wait_for_the_budget_before_the_first_attempt_takes_none_of_its_time():
-    server, turns = Called([BUSY]), Turns({1: 500.0})
-    outcome_of(lambda: call(server, turns=turns).outcome())
-    assert server.at[0] == 500.0
-    assert 560 < server.at[-1] < 500 + 130
 
 
 @pytest.mark.parametrize("waits", [{}, {1: 3.0}])
@@ -146,43 +129,6 @@ def test_a_reservation_is_given_back_where_the_call_is_not_made():
     assert (found.code, server.at, turns.got) == ("target-stopped", [], ["given back"])
 
 
-def test_a_target_that_is_stopped_while_a_call_waits_for_its_server_is_not_called_and_the_permit_is_free_again():
-    stop, refused = TargetStop(), CallFailure("http-status", "HTTP 401", status=401, stops=True)
-    first, second, other = Called([refused]), Called(), Called()
-    turns = Turns()
-
-    async def main() -> list[Any]:
-        limiter = ServerLimiter(AdaptiveConcurrency(1))
-        busy = asyncio.ensure_future(call(first, limiter=limiter, stop=stop).outcome())
-        await asyncio.sleep(0)
-        waiting = asyncio.ensure_future(call(second, turns=turns, limiter=limiter, stop=stop).outcome())
-        await asyncio.sleep(0.5)
-        stop.note(refused)
-        return [(await busy)[0], (await waiting)[0], (await call(other, limiter=limiter).outcome())[0]]
-
-    found = run_at_once(main())
-    assert [found[0].code, found[1].code, found[2]] == ["http-status", "target-stopped", FINE]
-    assert (second.at, turns.got, other.at) == ([], ["given back"], [1.0])
-
-
-def test_a_wait_for_the_server_between_two_attempts_is_not_the_calls_time_and_adds_none():
-    for given, ends in (([BROKEN, FINE], 1), ([BROKEN, *[BUSY] * 200], 200)):
-        server, slow = Called(given), Called(takes_s=500.0)
-
-        async def main(server: Called = server, slow: Called = slow) -> Any:
-            limiter = ServerLimiter(AdaptiveConcurrency(1))
-            retried = asyncio.ensure_future(call(server, limiter=limiter).outcome())
-            await asyncio.sleep(1.5)  # the first attempt has failed, and waits a second
-            await call(slow, limiter=limiter, timeout_s=600.0).outcome()
-            return (await retried)[0]
-
-        found = run_at_once(main())
-        assert server.at[:2] == [0.0, 501.5]
-        assert server.allowed[1].seconds == 10.0
-        assert server.at[-1] < 500 + 130 + 1
-        assert found == FINE if ends == 1 else found.message.endswith("no time left for the call")
-
-
 def test_a_server_that_has_no_room_for_longer_than_a_call_has_left_is_not_waited_for():
     server, other = Called([BROKEN, FINE]), Called([replace(BUSY, retry_after_s=5000.0), FINE])
 
@@ -199,42 +145,6 @@ def test_a_server_that_has_no_room_for_longer_than_a_call_has_left_is_not_waited
     assert (ended, len(server.at), waited) == (2.0, 1, FINE)
 
 
-def test_a_queue_before_a_server_is_not_the_time_of_who_waits_for_the_judge():
-    first, second = Called(takes_s=100.0), Called(takes_s=5.0)
-
-    async def main() -> float:
-        limiter = ServerLimiter(AdaptiveConcurrency(1))
-        busy = asyncio.ensure_future(call(first, limiter=limiter, timeout_s=200.0).outcome())
-        await asyncio.sleep(0)
-        limit = Deadline(8.0)
-        limit.begin(now(), lambda _when: None)
-        LIMIT.set(limit)
-        await call(second, limiter=limiter).outcome()
-        await busy
-        return limit.left_s(now())
-
-    assert run_at_once(main()) == pytest.approx(3.0)
-
-
-def test_every_call_with_a_budget_leaves_its_server_to_the_next():
-    server = Called([FINE])
-
-    async def main() -> None:
-        limiter = ServerLimiter(AdaptiveConcurrency(1))
-        await asyncio.gather(*(call(server, limiter=limiter, turns=Turns()).outcome() for _ in range(3)))
-
-    run_at_once(main())
-    assert server.at == [0.0, 1.0, 2.0]
-
-
-def test_the_first_reply_that_asks_for_too_long_a_wait_is_reported_and_no_later_one():
-    server, pauses = Called([replace(BUSY, retry_after_s=3600.0)]), []
-    limited = outcome_of(lambda: call(server, limiter=ServerLimiter(AdaptiveConcurrency(1)), pauses=pauses).outcome())
-    assert (limited[0].stops, server.at) == (True, [0.0, 31.0])
-    said = "HTTP 429; the server asks to wait 3600 s, but the call has 129 s left; retrying once in 30 s"
-    assert pauses == [said]
-
-
 def test_a_call_that_is_interrupted_between_attempts_ends_as_interrupted():
     server = Called([BROKEN])
 
@@ -247,14 +157,6 @@ def test_a_call_that_is_interrupted_between_attempts_ends_as_interrupted():
 
     (found, seconds), ended = run_at_once(main())
     assert (found, seconds, ended, len(server.at)) == (INTERRUPTED, 0.0, 1.5, 1)
-
-
-def test_an_outcome_that_is_there_already_is_the_first_attempt():
-    server = Called([FINE])
-    one = call(server)
-    found, _ = outcome_of(lambda: one.outcome(BROKEN))
-    assert (found, server.at, len(one.attempts)) == (FINE, [1.0], 1)
-    assert server.allowed[0].number == 1
 
 
 @pytest.mark.parametrize(
@@ -271,12 +173,6 @@ def test_a_failure_has_the_attempts_before_it_and_says_why_no_other_follows(fail
     ]
 
 
-def test_a_failure_after_which_no_time_is_left_says_so_though_there_was_one_attempt():
-    patient = Retry(initial_delay_ms=200_000, max_delay_ms=300_000)
-    found, _ = outcome_of(lambda: call(Called([Failure("lost", "gone", retryable=True)]), retry=patient).outcome())
-    assert found == Failure("lost", "gone; gave up after 1 attempt: no time left for the call", retryable=True)
-
-
 @pytest.mark.parametrize("at_once", [True, False])
 def test_what_a_target_raises_is_its_failure_whether_or_not_it_was_waited_for(at_once):
     async def later(_: AttemptAllowance) -> Any:
@@ -287,8 +183,3 @@ def test_what_a_target_raises_is_its_failure_whether_or_not_it_was_waited_for(at
 
     found, _ = outcome_of(lambda: RetriedCall(channel(), now_ if at_once else later, 10.0).outcome())
     assert (found.code, found.retryable) == ("target-raised", False)
-
-
-def test_a_failure_that_is_final_at_once_comes_back_as_it_is():
-    final = Failure("refused", "no")
-    assert outcome_of(lambda: call(Called([final])).outcome())[0] is final

@@ -2,11 +2,9 @@ from __future__ import annotations
 
 from math import inf
 
-import pytest
-
 from agentv.engine.calls.budget import Budget, Experience, exhausted
 from agentv.model.run.budget import UNKNOWN, Amount, Ceiling
-from agentv.model.values.response import CallFailure, Embeddings, Failure, TargetResponse
+from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.usage import TokenUsage
 
 TEN = TokenUsage(input=6, output=4, total=10)
@@ -41,18 +39,6 @@ def test_ten_tenths_fit_into_one():
     assert not budget.fits(Amount(0.1))
 
 
-def test_either_limit_is_enough_to_refuse():
-    budget = Budget(usd=1.0, tokens=100)
-    assert budget.fits(Amount(1.0, 100))
-    assert not budget.fits(Amount(0.0, 101))
-    assert not budget.fits(Amount(1.1, 0))
-
-
-def test_what_costs_nothing_may_go_on_when_all_is_spent():
-    budget = Budget(usd=1.0, tokens=5, spent=Amount(1.2, 7))
-    assert budget.fits(Amount())
-
-
 def test_a_ceiling_that_is_known_is_reserved_and_a_dearer_call_before_it_is_believed():
     budget, seen = Budget(usd=1.0), Experience()
     assert seen.need(Ceiling(0.2), budget) == Amount(0.2)
@@ -79,57 +65,6 @@ def test_the_first_call_of_which_nothing_is_known_is_made_alone_with_all_that_is
     assert seen.need(UNKNOWN, budget) == Amount(inf)
 
 
-def test_the_first_call_of_which_nothing_is_known_is_not_made_when_all_is_spent():
-    for spent in (1.0, 1.5):
-        budget = Budget(usd=1.0, spent=Amount(spent))
-        need = Experience().need(UNKNOWN, budget)
-        assert need == Amount(inf)
-        assert not budget.fits(need)
-
-
-def test_then_the_largest_so_far_is_reserved():
-    budget, seen = Budget(usd=1.0, tokens=50), Experience()
-    seen.taken(UNKNOWN, answered(0.1, TEN))
-    seen.taken(UNKNOWN, answered(0.05, TokenUsage(input=3, output=1)))
-    assert seen.need(UNKNOWN, budget) == Amount(0.1, 10)
-
-
-def test_a_limit_that_there_is_not_reserves_nothing():
-    assert Experience().need(UNKNOWN, Budget(tokens=5)) == Amount(0.0, 5)
-    assert Experience().need(Ceiling(3.0, 9), Budget(usd=5.0)) == Amount(3.0)
-
-
-@pytest.mark.parametrize(
-    ("outcome", "taken"),
-    [
-        (answered(0.01, TEN), Amount(0.01, 10)),
-        (answered(None, TEN), Amount(0.2, 10)),
-        (answered(0.01), Amount(0.01, 500)),
-        (Embeddings(((1.0,),), TokenUsage(input=7), 0.001), Amount(0.001, 7)),
-        (None, Amount(0.2, 500)),
-        (Failure("timeout", "late"), Amount(0.2, 500)),
-        (CallFailure("refused", "filtered"), Amount(0.2, 500)),
-        (CallFailure("bad-answer", "half of it"), Amount(0.2, 500)),
-        (CallFailure("http-status", "HTTP 302", status=302), Amount(0.2, 500)),
-        (CallFailure("http-status", "HTTP 400", status=400), Amount()),
-        (CallFailure("http-status", "HTTP 429", status=429), Amount()),
-        (CallFailure("http-status", "HTTP 500", status=500), Amount()),
-        (CallFailure("connection", "no reply"), Amount()),
-        (CallFailure("missing-key", "no key"), Amount()),
-        (Failure("target-stopped", "refused before"), Amount()),
-        (Failure("interrupted", "the run ended"), Amount()),
-    ],
-)
-def test_what_a_call_took(outcome, taken):
-    assert Experience().taken(Ceiling(0.2, 500), outcome) == taken
-
-
-def test_tokens_without_a_price_are_known_to_cost_something():
-    seen = Experience()
-    assert seen.taken(UNKNOWN, answered(None, TEN)) == Amount(0.0, 10)
-    assert seen.unpriced
-
-
 def test_a_price_that_was_told_once_stands_in_where_it_is_not():
     seen = Experience()
     seen.taken(UNKNOWN, answered(0.1, TEN))
@@ -142,26 +77,6 @@ def test_who_tells_nothing_counts_as_nothing_and_is_remembered():
     assert seen.taken(UNKNOWN, answered()) == Amount()
     assert (seen.silent, seen.unpriced) == ({"usd", "tokens"}, False)
     assert seen.need(UNKNOWN, Budget(usd=1.0)) == Amount()
-
-
-def test_an_amount_that_a_ceiling_or_an_earlier_call_replaces_is_not_missing():
-    seen = Experience()
-    seen.taken(Ceiling(0.2, 500), answered())
-    assert seen.silent == set()
-    seen.taken(UNKNOWN, answered())
-    assert seen.silent == set()
-    seen = Experience()
-    seen.taken(Ceiling(0.0, 500), answered())
-    assert seen.silent == set()
-    seen.taken(Ceiling(None, 500), answered())
-    assert seen.silent == {"usd"}
-
-
-def test_a_target_whose_first_call_took_nothing_needs_nothing():
-    seen = Experience()
-    seen.taken(UNKNOWN, answered(0.0, TokenUsage(input=0, output=0)))
-    assert seen.need(UNKNOWN, Budget(usd=1.0, tokens=10)) == Amount()
-    assert not seen.silent
 
 
 def test_a_failed_first_call_teaches_nothing():
@@ -181,10 +96,3 @@ def test_why_a_call_is_not_made():
     assert exhausted(budget, Amount(0.0, inf), "gpt") == "1,990 of the budget of 2,000 tokens are spent"
     enough = Amount(budget.left.usd, 50)
     assert exhausted(budget, enough, "gpt").startswith("1,990 of the budget of 2,000 tokens are spent, and a call")
-
-
-def test_a_budget_too_small_for_any_call_says_what_to_do():
-    said = exhausted(Budget(usd=1.0), Amount(1.28), "gpt")
-    assert said.endswith("may take up to $1.2800: lower its 'max_tokens', or raise the budget")
-    said = exhausted(Budget(usd=1.0), Amount(1.28), "codex", limited=False)
-    assert said.endswith("may take up to $1.2800: raise the budget")

@@ -17,7 +17,7 @@ from agentv.model.values.response import CallFailure, Embeddings, Failure, Targe
 from agentv.model.values.usage import TokenUsage
 from agentv.ports import TargetRequest
 from agentv.user_code.functions.deadline import LIMIT, Deadline
-from doubles.virtual_time import now, run_at_once
+from doubles.virtual_time import run_at_once
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,6 @@ class Priced:
 
     def ceiling_of_vectors(self, texts: Sequence[str]) -> Ceiling:
         return Ceiling(self.usd)
-
-
-@dataclass(frozen=True)
-class Free(Priced):
-    free: ClassVar[bool] = True
 
 
 @dataclass
@@ -112,13 +107,6 @@ def test_calls_wait_for_what_others_did_not_need_and_no_more_is_spent_than_there
     assert budget_limiter.budget.held.usd == 0
 
 
-def test_a_budget_that_suffices_holds_nobody_up():
-    shop = Shop([0.1])
-    found, budget_limiter = bought(shop, Budget(usd=2.0), calls=20)
-    assert (shop.most, codes(found)) == (20, ["yes"] * 20)
-    assert not budget_limiter.use().used_up
-
-
 def test_what_is_under_way_never_overshoots_whatever_it_costs():
     dice = random.Random(7)
     for _ in range(50):
@@ -130,36 +118,11 @@ def test_what_is_under_way_never_overshoots_whatever_it_costs():
         assert left < 0.1 or codes(found) == ["yes"] * 60  # and what is left would not have done for another call
 
 
-def test_where_nothing_is_known_the_first_is_asked_alone():
-    shop = Shop([0.1])
-    found, _ = bought(shop, Budget(usd=0.45), calls=9, settings=Priced(None))
-    assert codes(found) == ["yes"] * 4 + ["budget-spent"] * 5
-    shop = Shop([0.1])
-    run_at_once(_first_alone(shop))
-
-
-async def _first_alone(shop: Shop) -> None:
-    target = CallThrottle(50, lambda: 1.0, BudgetLimiter(Budget(usd=9.0))).through(spec(Priced(None)), shop)
-    calls = [asyncio.ensure_future(said(target)) for _ in range(5)]
-    await asyncio.sleep(0.5)
-    assert len(shop.asked) == 1
-    await asyncio.gather(*calls)
-    assert shop.most == 4
-
-
 def test_a_server_that_is_taken_to_be_free_and_reports_a_cost_does_not_overshoot():
     shop = Shop([0.1])
     found, budget_limiter = bought(shop, Budget(usd=0.45), calls=9, settings=Priced(0.0))
     assert codes(found) == ["yes"] * 4 + ["budget-spent"] * 5
     assert budget_limiter.budget.spent.usd == pytest.approx(0.4)
-
-
-def test_a_server_that_is_free_is_called_in_parallel_after_the_first_answer():
-    for reported in (0.0, None):
-        shop = Shop([reported])
-        found, budget_limiter = bought(shop, Budget(usd=0.01), calls=9, settings=Priced(0.0))
-        assert (shop.most, codes(found)) == (8, ["yes"] * 9)
-        assert not budget_limiter.use().used_up
 
 
 def test_attempts_that_failed_cost_what_was_reserved_for_them_but_those_that_were_refused():
@@ -226,23 +189,6 @@ def test_what_judges_an_answer_goes_before_what_asks_for_a_new_one():
     assert run_at_once(main()) == ["one", "two", "judge"]
 
 
-def test_waiting_for_the_budget_is_not_the_judges_time():
-    async def main() -> float:
-        target = CallThrottle(50, lambda: 1.0, BudgetLimiter(Budget(usd=0.15))).through(
-            spec(), Shop([0.05], takes_s=10)
-        )
-        busy = asyncio.ensure_future(said(target))
-        await asyncio.sleep(0)
-        limit = Deadline(12.0)
-        limit.begin(now(), lambda _when: None)
-        LIMIT.set(limit)
-        assert (await said(target)).output == "yes"
-        await busy
-        return limit.left_s(now())
-
-    assert run_at_once(main()) == pytest.approx(2.0)
-
-
 def test_an_interrupted_run_waits_for_no_budget():
     async def main() -> list[str]:
         throttle = CallThrottle(50, lambda: 1.0, BudgetLimiter(Budget(usd=0.1)))
@@ -274,11 +220,6 @@ def test_who_tells_nothing_goes_on_and_is_named():
     found, budget_limiter = bought(Shop([TargetResponse("yes")]), Budget(usd=5.0), calls=4, settings=Priced(None))
     assert codes(found) == ["yes"] * 4
     assert list(budget_limiter.silent()) == [("shop", "usd")]
-
-
-def test_a_free_target_is_not_looked_at():
-    found, budget_limiter = bought(Shop([3.0]), Budget(usd=0.1), calls=4, settings=Free())
-    assert (codes(found), budget_limiter.budget.spent.usd) == (["yes"] * 4, 0)
 
 
 def test_embeddings_are_paid_too_where_the_server_tells_no_price_by_the_list():

@@ -10,7 +10,7 @@ import pytest
 from agentv.engine.calls.call_throttle import CallThrottle
 from agentv.engine.calls.deadlines import in_time
 from agentv.model.suite.suite import Rate, Retry, TargetSpec
-from agentv.model.values.response import Attempt, CallFailure, Embeddings, Failure, RateLimits, TargetResponse
+from agentv.model.values.response import Attempt, CallFailure, Embeddings, Failure, TargetResponse
 from agentv.ports import Embedder, TargetRequest
 from agentv.user_code.functions.deadline import LIMIT, Deadline
 from doubles.virtual_time import now, run_at_once
@@ -111,11 +111,6 @@ def test_a_failure_that_is_no_call_failure_keeps_its_attempts_too():
     assert (found.code, found.message, len(found.attempts)) == ("connection", "no reply; gave up after 2 attempts", 1)
 
 
-def test_what_cannot_pass_comes_back_as_it_is():
-    wrong = CallFailure("http-status", "HTTP 400", status=400)
-    assert asked(Server([wrong])) == wrong
-
-
 def test_retry_after_is_obeyed_to_the_second():
     server = Server([limited(1.0), limited(1.0), FINE])
     assert asked(server).output == "fine"
@@ -125,20 +120,6 @@ def test_retry_after_is_obeyed_to_the_second():
 def test_limits_use_up_no_retry():
     server = Server([limited()] * 6 + [FINE])
     assert len(asked(server, retry=Retry(max_retries=1)).attempts) == 6
-
-
-def test_a_wait_past_the_deadline_is_believed_when_it_is_said_twice():
-    server = Server([limited(900.0)])
-    found = asked(server, timeout_s=300)
-    assert found.message == "HTTP 429; the server asks to wait 900 s, but the call has 570 s left"
-    assert found.stops
-    assert server.asked_at == [0, 30]
-
-
-def test_one_reply_that_asks_for_an_hour_costs_half_a_minute():
-    server = Server([limited(3600.0), FINE])
-    assert asked(server).output == "fine"
-    assert server.asked_at == [0, 30]
 
 
 def test_a_server_that_asks_for_an_hour_twice_is_asked_no_more_and_says_so_once():
@@ -162,85 +143,10 @@ def test_a_server_that_asks_for_an_hour_twice_is_asked_no_more_and_says_so_once(
     )
 
 
-def test_a_server_that_never_has_room_is_not_asked_for_ever():
-    server = Server([limited(0.0)])
-    found = asked(server, timeout_s=300)
-    assert found.message.endswith(": no time left for the call")
-    assert server.asked_at[-1] < 600
-    assert len(server.asked_at) < 30
-
-
-def test_the_queue_at_a_server_is_not_the_calls_time():
-    async def main():
-        throttle = CallThrottle(1, lambda: 1.0)
-        quick = throttle.through(spec("a"), Server([BROKEN, FINE]))
-        slow = throttle.through(spec("b"), Server([FINE], takes_s=500.0))
-        first = asyncio.ensure_future(waited(quick, request(1.0)))
-        await asyncio.sleep(0.5)  # the first waits to be made again
-        await waited(slow, request(600.0))
-        return await first
-
-    assert run_at_once(main()).output == "fine"
-
-
-def test_an_attempt_over_a_network_that_takes_too_long_is_made_again():
-    server = Server([FINE], takes_s=10)
-    found = asked(server, timeout_s=3, retry=Retry(max_retries=1))
-    assert (found.code, len(server.requests)) == ("timeout", 2)
-    assert found.message == "no answer after 3 s; gave up after 2 attempts"
-
-
-def test_an_attempt_on_this_machine_is_not():
-    server = Server([FINE], takes_s=10)
-    found = asked(server, timeout_s=3, place=None)
-    assert found == Failure("timeout", "no answer after 3 s", retryable=True)
-    assert len(server.requests) == 1
-
-
 def test_the_last_attempt_ends_with_the_deadline():
     server = Server([FINE], takes_s=1000)
     asked(server, timeout_s=300)
     assert [one.timeout_s for one in server.requests] == [300, 299]
-
-
-def test_what_it_raises_is_its_failure():
-    assert asked(Server([ValueError("no")])).code == "target-raised"
-
-
-@dataclass
-class AtOnce:
-    """A target that answers without being waited for."""
-
-    given: Any
-
-    def answer(self, request: TargetRequest) -> Any:
-        return self.given
-
-    async def close(self) -> None:
-        return
-
-
-def test_what_is_there_at_once_is_handed_on_untouched():
-    for given in (FINE, Failure("no-response", "none")):
-        assert CallThrottle().through(spec(place=None), AtOnce(given)).answer(request()) is given
-
-
-def test_calls_at_once_become_fewer_where_there_is_no_room():
-    """Fifty at once meet a server that has room for eight, and says no more than that."""
-
-    @dataclass
-    class Small(Server):
-        async def answer(self, request: TargetRequest) -> Any:
-            if self.at_once >= 8:
-                self.requests.append(request)
-                return limited()
-            return await super().answer(request)
-
-    server = Small([FINE], takes_s=1.0)
-    found = asked(server, calls=50)
-    assert [one.output for one in found] == ["fine"] * 50
-    assert server.most_at_once == 8
-    assert len(server.requests) < 120
 
 
 def test_targets_of_one_endpoint_share_their_room():
@@ -263,18 +169,6 @@ def test_a_rate_of_its_own_is_kept_by_any_target():
     assert server.asked_at == [0, 2, 4, 6]
 
 
-def test_what_the_server_says_is_left_is_made_to_do():
-    answer = TargetResponse("fine", limits=RateLimits(requests=0, requests_reset_s=7.0))
-    server = Server([answer], takes_s=1.0)
-
-    async def main():
-        target = CallThrottle(1).through(spec(), server)
-        await asyncio.gather(*(waited(target, request()) for _ in range(2)))
-
-    run_at_once(main())
-    assert server.asked_at == [0, 8]
-
-
 def test_a_target_that_refuses_everything_is_asked_no_more():
     async def main():
         throttle = CallThrottle()
@@ -292,20 +186,6 @@ def test_a_target_that_refuses_everything_is_asked_no_more():
     assert told == [("t", REFUSED)]
 
 
-def test_two_specs_that_say_the_same_are_stopped_together_and_another_is_not():
-    async def main():
-        throttle = CallThrottle()
-        server = Server([REFUSED, FINE])
-        one, same = (throttle.through(spec(fingerprint="f"), server) for _ in range(2))
-        other = throttle.through(spec(fingerprint="f", secrets=frozenset({"another key"})), server)
-        return [(await waited(target, request())) for target in (one, same, other)]
-
-    first, second, third = run_at_once(main())
-    assert first == REFUSED
-    assert second.code == "target-stopped"
-    assert third.output == "fine"
-
-
 @pytest.mark.parametrize("given", [limited(60.0), BROKEN])
 def test_an_interrupt_ends_every_wait(given):
     async def main():
@@ -321,19 +201,6 @@ def test_an_interrupt_ends_every_wait(given):
     found, took = run_at_once(main())
     assert {one.code for one in found} == {"interrupted"}
     assert took == pytest.approx(0.1)
-
-
-def test_a_call_that_is_cancelled_gives_its_place_back():
-    async def main():
-        throttle = CallThrottle(1)
-        server = Server([FINE], takes_s=1.0)
-        target = throttle.through(spec(), server)
-        first = asyncio.ensure_future(waited(target, request()))
-        await asyncio.sleep(0.5)
-        first.cancel()
-        return await waited(target, request())
-
-    assert run_at_once(main()).output == "fine"
 
 
 # -- what an asker allows ---------------------------------------------------------------------------------------------
@@ -357,13 +224,6 @@ def judged(server: Server, limit_s: float, *, timeout_s: float = 120.0, inner_s:
     return run_at_once(main()), limit
 
 
-def test_waiting_for_a_rate_limit_is_not_the_judges_time():
-    server = Server([limited(60.0), limited(60.0), FINE], takes_s=20.0)
-    found, limit = judged(server, 70.0)
-    assert found.output == "fine"  # a minute of attempts, and two of waiting
-    assert len(limit.attempts) == 2
-
-
 def test_it_is_not_the_time_of_a_set_around_it_either():
     found, _ = judged(Server([limited(100.0), FINE], takes_s=5.0), 30.0, inner_s=20.0)
     assert found.output == "fine"
@@ -372,14 +232,6 @@ def test_it_is_not_the_time_of_a_set_around_it_either():
 def test_an_answer_that_takes_too_long_is_the_judges_time():
     found, _ = judged(Server([FINE], takes_s=200.0), 120.0, timeout_s=300.0)
     assert found == Failure("timeout", "no grade after 120 s", retryable=True)
-
-
-def test_retries_are_made_within_what_the_asker_allows():
-    server = Server([BROKEN], takes_s=3.0)
-    found, limit = judged(server, 8.0)
-    assert server.asked_at == [0, 4]  # a third one would begin after 9 seconds
-    assert found.message == "HTTP 500; gave up after 2 attempts: no time left for the call"
-    assert len(limit.attempts) == 1
 
 
 def test_a_limit_that_passes_in_a_later_attempt_tells_of_those_before():

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from agentv.engine.calls.call_throttle import CallThrottle
 from agentv.engine.calls.circuit_breaker import (
-    CircuitBreaker,
     TargetStop,
     is_interrupted,
     is_stopped,
@@ -26,10 +25,10 @@ from agentv.engine.trial_queue import IndependentTrials
 from agentv.model.run.events import RunFinished, TargetStopped, TrialFinished
 from agentv.model.run.grade import Grade
 from agentv.model.suite.assertion import AssertionEntry, AssertionSettings
-from agentv.model.suite.conversation import Link, Turn
+from agentv.model.suite.conversation import Turn
 from agentv.model.suite.suite import Case, Suite, TargetSpec
 from agentv.model.values.message import Message
-from agentv.model.values.response import Attempt, CallFailure, Failure, TargetResponse
+from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.ports import TargetRequest
 from doubles.nested_grading import Given
 from doubles.run_contexts import GivenRunContext
@@ -177,14 +176,6 @@ def test_those_in_flight_that_fail_alike_are_not_errors_either():
     assert len(server.asked) == 4
 
 
-def test_one_in_flight_that_is_answered_counts():
-    server = Server([REFUSED, TargetResponse("fine")])
-    cases = tuple(case(str(n)) for n in range(5))
-    results, _ = ran(Suite("s", cases, targets=(spec("t"),)), {"t": server}, workers=2)
-    found = {key[1]: one.status for key, one in results.items()}
-    assert found == {"0": "errored", "1": "passed", "2": "skipped", "3": "skipped", "4": "skipped"}
-
-
 def test_trials_of_other_targets_go_on():
     servers = {"bad": Server([REFUSED]), "good": Server([TargetResponse("fine")])}
     suite = Suite("s", (case("a"), case("b")), targets=(spec("bad"), spec("good")))
@@ -234,40 +225,6 @@ def test_a_case_that_names_its_own_judge_is_spared_by_that_judge_and_not_by_the_
     assert servers["t"].asked == ["first", "third"]
 
 
-def test_those_in_flight_whose_judge_fails_alike_are_not_errors_either():
-    servers = {"t": Server([TargetResponse("fine")]), "j": Server([REFUSED])}
-    cases = tuple(case(str(number), judged()) for number in range(6))
-    results, _ = ran(Suite("s", cases, targets=(spec("t", None),), judge=spec("j")), servers, workers=3)
-    assert sorted(statuses(results)) == ["errored"] + ["skipped"] * 5
-    told = {one.error.message for one in results.values() if one.status == "skipped"}
-    assert told == {"'j' is stopped: HTTP 401 Unauthorized"}
-
-
-def test_a_judge_in_a_turn_is_needed_too():
-    servers = {"t": Server([TargetResponse("fine")]), "j": Server([REFUSED])}
-    turn = Turn((Message("user", "hi"),), assertions=(judged(),))
-    cases = (case("first", judged()), case("second", turns=(turn,)))
-    results, _ = ran(Suite("s", cases, targets=(spec("t", None),), judge=spec("j")), servers)
-    assert statuses(results) == ["errored", "skipped"]
-    assert servers["t"].asked == ["first"]
-
-
-def test_what_depends_on_a_trial_that_was_not_run_is_not_run():
-    server = Server([REFUSED])
-    suite = Suite(
-        "s",
-        (case("a"), case("b"), case("c")),
-        targets=(spec("t"),),
-        links={"c": Link(depends_on=("b",))},
-    )
-    results, _ = ran(suite, {"t": server})
-    assert {key[1]: (one.status, one.error.code) for key, one in results.items()} == {
-        "a": ("errored", "http-status"),
-        "b": ("skipped", "target-stopped"),
-        "c": ("skipped", "dependency-not-passed"),
-    }
-
-
 def test_a_conversation_that_meets_a_stopped_target_is_not_run():
     server = Server([TargetResponse("fine"), REFUSED])
     turns = tuple(Turn((Message("user", text),)) for text in "ab")
@@ -276,29 +233,6 @@ def test_a_conversation_that_meets_a_stopped_target_is_not_run():
     assert statuses(results) == ["errored", "skipped"]
     assert results["t", "talk"].error.message == "turn 2: HTTP 401 Unauthorized"
     assert results["t", "talk"].error.stops
-
-
-def test_a_conversation_counts_all_its_calls():
-    server = Server([BUSY, TargetResponse("one"), BUSY, BUSY, TargetResponse("two")])
-    turns = tuple(Turn((Message("user", text),)) for text in "ab")
-    results, _ = ran(Suite("s", (case("talk", turns=turns),), targets=(spec("t"),)), {"t": server})
-    result = results["t", "talk"]
-    assert (result.status, result.attempts) == ("passed", 5)
-    assert [one.waited_ms for one in result.retries] == [1000, 1000, 2000]
-    assert result.duration_ms == 2000  # of the two answers
-
-
-def test_a_trial_keeps_the_attempts_of_a_call_that_failed():
-    results, _ = ran(Suite("s", (case("a"),), targets=(spec("t"),)), {"t": Server([BUSY])})
-    result = results["t", "a"]
-    assert (result.attempts, len(result.retries)) == (4, 3)
-    assert result.retries[0] == Attempt("http-status", "HTTP 500", 1000.0, 1000.0)
-
-
-def test_a_target_that_takes_the_place_of_a_stopped_one_in_memory_is_not_stopped():
-    breaker = CircuitBreaker()
-    breaker.of(TargetSpec("t", "x", Settings())).note(REFUSED)
-    assert [breaker.of(TargetSpec("t", "x", Settings())).failure for _ in range(50)] == [None] * 50
 
 
 def test_a_target_is_stopped_by_its_first_refusal_alone():

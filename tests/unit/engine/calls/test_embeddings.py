@@ -47,22 +47,6 @@ def test_the_longest_unused_is_forgotten_first():
     assert [texts for [texts] in counting.asked] == ["hello", "hi", "bye", "hi"]
 
 
-def test_calls_at_once_wait_for_each_other():
-    async def ask():
-        gated = Gated()
-        remembering = EmbeddingCache(gated)
-        calls = [asyncio.create_task(remembering.embed(("hello", f"only {n}"), 1.0)) for n in range(3)]
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        assert gated.asked == [["hello", "only 0"]]
-        gated.gate.set()
-        return gated, await asyncio.gather(*calls)
-
-    gated, found = asyncio.run(ask())
-    assert gated.asked == [["hello", "only 0"], ["only 1"], ["only 2"]]
-    assert {one.vectors[0] for one in found} == {of_words("hello")}
-
-
 def test_those_that_wait_for_a_call_that_was_given_up_ask_on_their_own():
     async def ask():
         gated = Gated()

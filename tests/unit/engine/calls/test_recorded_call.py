@@ -14,8 +14,6 @@ from agentv.judge.target import TargetJudge
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.message import Message
 from agentv.model.values.response import Attempt, Failure, TargetResponse
-from agentv.model.values.trace import MessageStep, Trace
-from agentv.model.values.trace_messages import completed
 from agentv.model.values.usage import TokenUsage
 from agentv.ports import TargetRequest
 from doubles.judges import JudgeServices, Replying, Saying, answered, honest, shown_fence
@@ -50,40 +48,9 @@ def test_a_call_has_the_key_that_it_had_in_earlier_versions_so_that_their_answer
     assert call_key(SPEC, REQUEST) == "8d74282b642b1764ced29e1629f6bfeabbefe43eae88253adb9a25489377eae8"
 
 
-def test_the_target_and_its_settings_are_part_of_the_call():
-    keys = {
-        call_key(spec, REQUEST)
-        for spec in (SPEC, structs.replace(SPEC, name="other"), structs.replace(SPEC, fingerprint="f2"))
-    }
-    assert len(keys) == 3
-
-
-@pytest.mark.parametrize("change", [{"timeout_s": 1.0}, {"attempt": 4}, {"env": {"KEY": "x"}}, {"prompt": "as text"}])
-def test_how_a_call_is_made_does_not_matter(change):
-    assert call_key(SPEC, replace(REQUEST, **change)) == call_key(SPEC, REQUEST)
-
-
-def test_the_order_of_variables_does_not_matter():
-    one, other = ({"a": 1, "b": [2]}, {"b": [2], "a": 1})
-    assert call_key(SPEC, replace(REQUEST, vars=one)) == call_key(SPEC, replace(REQUEST, vars=other))
-
-
 def test_half_a_character_makes_a_call_of_its_own():
     keys = {call_key(SPEC, replace(REQUEST, messages=(Message("user", text),))) for text in ("\ud800", "\ud801", "?")}
     assert len(keys) == 3
-
-
-class HalfWritten:
-    """A value of a user's own that no file can hold."""
-
-    def __repr__(self):
-        return "half \ud800"
-
-
-def test_a_value_that_is_written_with_half_a_character_has_a_key_too():
-    key = call_key(SPEC, replace(REQUEST, metadata={"a": HalfWritten()}))
-    assert key == call_key(SPEC, replace(REQUEST, metadata={"a": HalfWritten()}))
-    assert key != call_key(SPEC, REQUEST)
 
 
 def test_texts_that_are_new_for_each_call_are_told_apart_by_their_place_alone():
@@ -132,32 +99,10 @@ def test_an_answer_is_kept_with_the_time_that_it_took_and_with_the_calls_before_
     assert structs.replace(again, duration_ms=None) == given
 
 
-def test_the_time_that_a_target_tells_is_kept():
-    store = MemoryStore()
-    ask(store, [TargetResponse("yes", duration_ms=7.5)])
-    assert store.answers[0][1].duration_ms == 7.5
-
-
 def test_a_failure_is_not_kept():
     store = MemoryStore()
     assert ask(store, [Failure("timeout", "too late")])[0] == Failure("timeout", "too late")
     assert store.answers == []
-
-
-def test_the_time_of_a_call_begins_when_it_is_known_to_be_needed(monkeypatch):
-    moments = iter([100.0, 100.25])
-    monkeypatch.setattr("agentv.engine.calls.recorded_call.monotonic", lambda: next(moments))
-    store = MemoryStore()
-    ask(store, [TargetResponse("yes")])
-    assert store.answers[0][1].duration_ms == 250.0
-
-
-def test_an_answer_of_an_agent_is_completed_from_its_trace_before_it_is_stored():
-    store = MemoryStore()
-    trace = Trace((MessageStep("assistant", "done"),), duration_ms=9.0)
-    found, _ = ask(store, [TargetResponse("done", trace=trace)])
-    assert found == completed(TargetResponse("done", trace=trace))
-    assert found.messages == store.answers[0][1].messages == (Message("assistant", "done"),)
 
 
 class FarStore(MemoryStore):
@@ -212,14 +157,6 @@ def test_closing_a_recorded_target_closes_what_it_calls():
     target = Closing(["yes"])
     asyncio.run(RecordedTarget(target, SPEC, MemoryStore()).close())
     assert target.closed
-
-
-def test_an_answer_without_text_is_stored_of_a_judge_too():
-    store, request = MemoryStore(), replace(REQUEST, nonces=("aa11",))
-    given = TargetResponse(None, duration_ms=1.0)
-    assert ask(store, [given], request)[0] == given
-    store.load_answers()
-    assert ask(store, [], request) == (given, [])
 
 
 def judged(store, reply, output="It is 42."):

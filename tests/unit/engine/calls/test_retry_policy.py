@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from agentv.engine.calls.retry_policy import Again, GiveUp, Tries, backoff_s, decide, is_limited, patience_s
+from agentv.engine.calls.retry_policy import Again, GiveUp, Tries, decide, is_limited
 from agentv.model.suite.suite import DEFAULT_RETRY, Retry
 from agentv.model.values.response import CallFailure, Failure
 
@@ -23,22 +22,6 @@ def test_what_cannot_pass_is_not_tried_again():
     assert after(Failure("bad-answer", "no JSON"), Tries(failed=1)) == GiveUp()
 
 
-def test_the_defaults_are_agentvs():
-    assert [after(BROKEN, Tries(failed=number)) for number in (1, 2, 3)] == [Again(1.0), Again(2.0), Again(4.0)]
-    assert after(BROKEN, Tries(failed=4)) == GiveUp("gave up after 4 attempts")
-
-
-def test_jitter_is_full():
-    assert after(BROKEN, Tries(failed=3), chance=0.0) == Again(0.0)
-    assert after(BROKEN, Tries(failed=3), chance=0.25) == Again(1.0)
-
-
-def test_the_wait_is_bounded():
-    retry = Retry(max_retries=100, initial_delay_ms=500, max_delay_ms=3000, backoff_factor=3)
-    assert [backoff_s(number, retry) for number in (1, 2, 3, 100_000)] == [0.5, 1.5, 3.0, 3.0]
-    assert backoff_s(100_000, replace(retry, backoff_factor=1)) == 0.5
-
-
 def test_a_limit_slows_down_and_uses_up_no_retry():
     assert is_limited(LIMITED)
     assert not is_limited(BROKEN)
@@ -46,25 +29,10 @@ def test_a_limit_slows_down_and_uses_up_no_retry():
     assert Tries().and_one(LIMITED).and_one(LIMITED).and_one(BROKEN) == Tries(failed=1, limited=2)
 
 
-@pytest.mark.parametrize(
-    ("status", "retry_after_s", "limited"),
-    [(529, None, True), (503, 2.0, True), (503, None, False), (None, 2.0, False)],
-)
-def test_overload_is_a_limit(status, retry_after_s, limited):
-    failure = CallFailure("http-status", "busy", retryable=True, status=status, retry_after_s=retry_after_s)
-    assert is_limited(failure) is limited
-
-
 def test_a_server_is_not_asked_sooner_than_it_asks():
     asks = replace(LIMITED, retry_after_s=7.5)
     assert after(asks, Tries(limited=1), chance=0.0) == Again(7.5)
     assert after(replace(BROKEN, retry_after_s=7.5), Tries(failed=1), chance=0.0) == Again(7.5)
-
-
-def test_a_server_that_asks_for_no_wait_is_not_asked_for_ever():
-    asks = replace(LIMITED, retry_after_s=0.0)
-    waits = [after(asks, Tries(limited=number)) for number in range(1, 8)]
-    assert waits == [Again(0.0), Again(0.0), Again(0.0), Again(1.0), Again(2.0), Again(4.0), Again(8.0)]
 
 
 def test_a_wait_past_the_deadline_is_not_begun():
@@ -74,24 +42,9 @@ def test_a_wait_past_the_deadline_is_not_begun():
     assert after(BROKEN, Tries(failed=2), left_s=1.5) == GiveUp("gave up after 2 attempts: no time left for the call")
 
 
-def test_a_wait_that_takes_all_the_time_that_is_left_is_not_begun():
-    asks = replace(LIMITED, retry_after_s=240.0)
-    assert after(asks, Tries(limited=1), left_s=240.0) == GiveUp(
-        "gave up after 1 attempt: the server asks to wait 240 s, but the call has 240 s left"
-    )
-    assert after(BROKEN, Tries(failed=2), left_s=2.0).why.endswith("no time left for the call")
-    assert after(asks, Tries(limited=1), left_s=-3.0).why.endswith("the call has 0 s left")
-    assert after(asks, Tries(limited=1), left_s=240.1) == Again(240.0)
-
-
 def test_no_retries_means_one_attempt_whatever_it_comes_to():
     assert after(LIMITED, Tries(limited=1), Retry(max_retries=0)) == GiveUp()
     assert after(BROKEN, Tries(failed=1), Retry(max_retries=0)) == GiveUp()
-
-
-def test_there_is_time_for_a_second_attempt_and_for_the_limits_of_a_minute():
-    assert patience_s(300) == 600
-    assert patience_s(1) == 121
 
 
 @given(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-from msgspec.structs import replace
-
 from agentv.engine.calls.running_agents import TICK_S, RunningAgents
 from agentv.model.suite.workspace import Variant
 from agentv.model.values.activity import AgentActivity
@@ -65,21 +63,6 @@ def test_an_agent_that_does_nothing_visible_is_reported_again_and_again_until_it
         assert len(calls) == 5
 
     run_at_once(main())
-
-
-def test_what_we_see_ourselves_is_added_when_it_is_looked_at():
-    async def main():
-        agents, tokens = RunningAgents(), iter([5, 7, 9])
-        watched(agents)
-        asked = agents.begin(ONE, request(), lambda activity: replace(activity, tokens=next(tokens)))
-        assert [one.activity.tokens for one in agents.news()] == [5]
-        asked.on_activity(AgentActivity("edit", 1, tokens=1))
-        asked.on_activity(AgentActivity("edit", 2, tokens=2))
-        assert [(one.activity.turns, one.activity.tokens) for one in agents.news()] == [(2, 7)]
-        agents.end(ONE)
-        assert [one.activity for one in agents.news()] == [None]
-
-    asyncio.run(main())
 
 
 def test_an_agent_may_report_from_another_thread():

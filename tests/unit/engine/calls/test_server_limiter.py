@@ -6,47 +6,14 @@ from agentv.engine.calls.adaptive_concurrency import AdaptiveConcurrency, Permit
 from agentv.engine.calls.rate_limiter import RateLimiter
 from agentv.engine.calls.server_limiter import ServerLimiter, Waiter
 from agentv.model.suite.suite import Rate
-from agentv.model.values.response import CallFailure, Failure, TargetResponse
+from agentv.model.values.response import CallFailure, TargetResponse
 from agentv.model.values.usage import TokenUsage
 from doubles.virtual_time import now, run_at_once
-
-LIMITED = CallFailure("http-status", "HTTP 429", retryable=True, status=429)
 
 
 async def turns(number: int = 5) -> None:
     for _ in range(number):
         await asyncio.sleep(0)
-
-
-def test_who_comes_first_is_served_first():
-    async def main():
-        gate, order = ServerLimiter(AdaptiveConcurrency(1)), []
-
-        async def visit(name: str, waiter: Waiter) -> None:
-            permit = gate.try_enter(waiter) or await gate.enter(waiter)
-            order.append((name, now()))
-            await asyncio.sleep(1)
-            gate.leave(permit, TargetResponse("fine"))
-
-        first = Waiter()
-        await asyncio.gather(*(visit(str(number), Waiter()) for number in range(3)), visit("returned", first))
-        return order
-
-    assert run_at_once(main()) == [("0", 1000), ("returned", 1001), ("1", 1002), ("2", 1003)]
-
-
-def test_a_pause_holds_everybody_up_for_as_long_as_was_asked():
-    async def main():
-        gate = ServerLimiter(AdaptiveConcurrency(2))
-        permits = [gate.try_enter(Waiter()) for _ in range(2)]
-        waiting = asyncio.ensure_future(gate.enter(Waiter()))
-        await turns()
-        gate.leave(permits[0], CallFailure("http-status", "no", status=429, retry_after_s=30.0))
-        gate.leave(permits[1], TargetResponse("fine"))
-        await waiting
-        return now()
-
-    assert run_at_once(main()) == 1030
 
 
 def test_nobody_waits_for_longer_than_it_may():
@@ -97,38 +64,6 @@ def test_a_call_that_is_cancelled_as_it_is_let_in_gives_its_place_back():
     permit, running = run_at_once(main())
     assert isinstance(permit, Permit)
     assert running == 1
-
-
-def test_closed_it_turns_everybody_away():
-    async def main():
-        gate = ServerLimiter(AdaptiveConcurrency(1))
-        gate.try_enter(Waiter())
-        waiting = asyncio.ensure_future(gate.enter(Waiter()))
-        await turns()
-        gate.close()
-        return await waiting, await gate.enter(Waiter()), gate.try_enter(Waiter())
-
-    inside, later, try_enter = run_at_once(main())
-    assert isinstance(inside, Failure)
-    assert inside.code == later.code == "interrupted"
-    assert try_enter is None
-
-
-def test_one_target_that_waits_for_its_own_rate_holds_up_no_other():
-    async def main():
-        gate, meter = ServerLimiter(AdaptiveConcurrency(4)), RateLimiter(Rate(requests_per_minute=1))
-        gate.try_enter(Waiter(rate_limiter=meter))
-        slow = asyncio.ensure_future(gate.enter(Waiter(rate_limiter=meter)))
-        await turns()
-        quick = Waiter()
-        permit = gate.try_enter(quick) or await gate.enter(quick)
-        at = now()
-        await slow
-        return permit, at, now()
-
-    permit, at, then = run_at_once(main())
-    assert isinstance(permit, Permit)
-    assert (at, then) == (1000, 1060)
 
 
 def test_an_answer_corrects_what_was_taken_for_its_tokens():

@@ -106,21 +106,6 @@ def test_a_repository_is_fetched_once_and_looked_up_once_a_day(hosts, remote):
     assert git.asked.count("ls-remote") == 3, "a file that is not there may have been added"
 
 
-@pytest.mark.parametrize("kind", ["branch", "HEAD", "tag", "commit", "first digits"])
-def test_only_what_moves_is_looked_up_again_the_next_day(hosts, remote, kind):
-    remote.git("tag", "v1")
-    sha = remote.git("rev-parse", "HEAD")
-    rest = {"branch": "main", "tag": "v1", "commit": sha, "first digits": sha[:8]}.get(kind, kind) + "/docs/a.md"
-    git = Counting()
-    first = found(hosts, rest)
-    remote.commit({"docs/a.md": "second\n"})
-    assert found(hosts, rest, Repositories(git)) == first
-    assert not {"fetch", "ls-remote"} & set(git.asked)
-    moves = kind in {"branch", "HEAD"}
-    assert text(found(hosts, rest, later(git, days=400))) == ("second\n" if moves else "first\n")
-    assert ("ls-remote" in git.asked) is moves
-
-
 def test_a_branch_that_moved_is_followed_by_the_next_run_and_not_by_this_one(hosts, remote):
     run = Repositories()
     before = found(hosts, "main/docs/a.md", run)
@@ -132,51 +117,11 @@ def test_a_branch_that_moved_is_followed_by_the_next_run_and_not_by_this_one(hos
     assert before.tree != after.tree
 
 
-def test_a_branch_may_hold_slashes_and_so_may_a_tag(hosts, remote):
-    remote.commit({"docs/a.md": "branch\n"}, branch="feature/x")
-    remote.git("tag", "release/1.0")
-    assert found(hosts, "feature/x/docs/a.md").ref == "feature/x"
-    assert text(found(hosts, "release/1.0/docs/a.md")) == "branch\n"
-    assert found(hosts, "refs/heads/feature/x/docs/a.md").path == "docs/a.md"
-
-
-def test_an_annotated_tag_stands_for_its_commit(hosts, remote):
-    remote.git("tag", "--annotate", "--message=one", "v1")
-    remote.commit({"docs/a.md": "second\n"})
-    assert text(found(hosts, "v1/docs/a.md")) == "first\n"
-    assert text(found(hosts, "HEAD/docs/a.md")) == "second\n"
-
-
-def test_a_branch_and_a_tag_of_one_name_are_told_apart_by_who_writes_them(hosts, remote):
-    remote.git("tag", "v1")
-    remote.commit({"docs/a.md": "branch\n"}, branch="v1")
-    assert refused(hosts, "v1/docs/a.md").code == "ambiguous-ref"
-    assert text(found(hosts, "refs/tags/v1/docs/a.md")) == "first\n"
-    assert text(found(hosts, "refs/heads/v1/docs/a.md")) == "branch\n"
-    assert text(found(hosts, "v1/docs/a.md", kind="tags")) == "first\n"
-    assert refused(hosts, "v1/docs/a.md", Repositories()).code == "ambiguous-ref", "both are stored, and it is still"
-
-
 def test_a_commit_by_its_whole_name_needs_no_network_a_second_time(hosts, remote):
     sha = remote.git("rev-parse", "HEAD")
     remote.commit({"docs/a.md": "second\n"})
     assert text(found(hosts, f"{sha}/docs/a.md")) == "first\n"
     assert text(found(hosts, f"{sha.upper()}/docs/a.md", Repositories(unreachable))) == "first\n"
-
-
-def test_a_commit_by_its_first_digits(hosts, remote):
-    old = remote.git("rev-parse", "HEAD")
-    remote.commit({"docs/a.md": "second\n"})
-    checkout = found(hosts, f"{old[:8]}/docs/a.md")
-    assert (checkout.ref, text(checkout)) == (old[:8], "first\n")
-    git = Counting()
-    found(hosts, f"{old[:8]}/docs/a.md", Repositories(git))
-    assert "fetch" not in git.asked
-    assert refused(hosts, "0123456789/docs/a.md").code == "missing-ref"
-
-
-def test_a_commit_that_is_not_there(hosts, remote):
-    assert refused(hosts, f"{'0' * 39}1/docs/a.md").code == "missing-ref"
 
 
 def test_a_missing_ref_tells_which_there_are(hosts, remote):
@@ -185,11 +130,6 @@ def test_a_missing_ref_tells_which_there_are(hosts, remote):
     assert refusal.code == "missing-ref"
     assert refusal.known == ("main", "v1")
     assert refused(hosts, "-u/x").code == "missing-ref"
-
-
-def test_a_ref_without_a_path(hosts, remote):
-    remote.commit(branch="feature/x")
-    assert refused(hosts, "feature/x").code == "bad-git-url"
 
 
 def test_a_missing_repository_leaves_nothing_behind(hosts):
@@ -306,25 +246,6 @@ def test_a_clone_that_was_spoilt_is_in_nobodys_way(hosts, remote, spoil):
     assert "init" not in git.asked
 
 
-def test_the_trees_of_an_older_cache_serve_without_a_clone(hosts, remote):
-    sha = remote.git("rev-parse", "HEAD")
-    tree = hosts.home / "cache" / "repos" / f"{ACME}@{sha}"
-    (tree / "docs").mkdir(parents=True)
-    (tree / "docs" / "a.md").write_text("first\n")
-    assert text(found(hosts, f"{sha}/docs/a.md", Repositories(unreachable))) == "first\n"
-    remote.commit({"docs/a.md": "second\n"})
-    assert text(found(hosts, "main/docs/a.md")) == "second\n"
-
-
-def test_a_fetch_that_fails_leaves_the_clone_as_it_was(hosts, remote):
-    found(hosts, "main/docs/a.md")
-    before = hosts.kept()
-    git = Counting()
-    assert refused(hosts, f"{'0' * 39}1/docs/a.md", Repositories(git)).code == "missing-ref"
-    assert "init" not in git.asked
-    assert hosts.kept() == before
-
-
 def test_a_failed_fetch_leaves_nothing_behind(hosts, remote):
     def failing(arguments, cwd, env, timeout_s):
         return (
@@ -382,31 +303,9 @@ def test_nothing_that_a_repository_brings_is_run(hosts, remote):
     assert not ran.exists()
 
 
-def test_submodules_are_not_followed(hosts, remote):
-    other = hosts.repository("github.com/acme/other", {"x.md": "x"})
-    remote.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", f"file://{other.folder}", "inner")
-    remote.commit()
-    assert list((Path(found(hosts, "main/inner/x.md").tree) / "inner").iterdir()) == []
-
-
-def test_a_hook_that_runs_agentv_in_its_own_repository_changes_nothing(hosts, remote):
-    env = {**hosts.env, "GIT_DIR": "/nowhere/.git", "GIT_INDEX_FILE": "/nowhere/index", "GIT_WORK_TREE": "/nowhere"}
-    assert isinstance(Repositories().checkout(wanted("main/docs/a.md"), env), Checkout)
-
-
 def test_a_home_that_cannot_be_written_is_told(hosts, remote):
     (hosts.folder / "agentv-home").write_text("a file")
     assert refused(hosts, "main/docs/a.md").code == "git-failed"
-
-
-async def _inside_a_loop(hosts: Hosts) -> Checkout:
-    return found(hosts, "main/docs/a.md")
-
-
-def test_it_works_where_an_event_loop_runs(hosts, remote):
-    import asyncio
-
-    assert text(asyncio.run(_inside_a_loop(hosts))) == "first\n"
 
 
 def test_nobody_is_asked_for_a_password(hosts, tmp_path):
@@ -465,17 +364,6 @@ print(json.dumps([checkout.tree, checkout.path]))
 
 def started(env: dict[str, str]) -> subprocess.Popen[bytes]:
     return subprocess.Popen((sys.executable, "-c", FETCH), env=env, stdout=subprocess.PIPE)
-
-
-def test_processes_at_once_fetch_different_commits_into_one_clone(hosts, remote):
-    shas = [remote.commit({"docs/a.md": f"{number}\n"}, branch=f"b{number}") for number in range(4)]
-    code = FETCH.replace('"main"', "sys.argv[1]")
-    command = (sys.executable, "-c", code)
-    every = [subprocess.Popen((*command, f"b{number}"), env=hosts.env, stdout=subprocess.PIPE) for number in range(4)]
-    answers = [json.loads(process.communicate(timeout=60)[0]) for process in every]
-    assert [answer[0][-40:] for answer in answers] == shas
-    assert [text(Checkout(*answer, "b")) for answer in answers] == ["0\n", "1\n", "2\n", "3\n"]
-    assert [name for name in hosts.kept() if "@git" in name] == [f"{ACME}@git"]
 
 
 def test_two_processes_at_once_have_the_same_files(hosts, remote):
