@@ -9,7 +9,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from hashlib import sha256
-from threading import Event, Thread
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -127,24 +126,6 @@ def test_migrations_are_applied_once_by_servers_that_start_at_once(address):
         one.close()
 
 
-def test_watchers_see_changes_of_other_connections(address, database):
-    other, seen, end = open_database(address), Event(), Event()
-
-    def watch():
-        for _ in database.changes(60):
-            if Tokens(database).projects() == ["new"]:
-                seen.set()
-                return end.set()
-        return None
-
-    thread = Thread(target=watch, daemon=True)
-    thread.start()
-    Tokens(other).create_project("new", "tester")
-    assert seen.wait(10)
-    thread.join(10)
-    other.close()
-
-
 def test_tokens_are_stored_as_hashes_and_end(database):
     tokens = Tokens(database)
     text, made = tokens.create("ci", "support", ("push",), 30, "tester")
@@ -232,19 +213,6 @@ def test_what_was_cut_or_is_no_row_changes_nothing(uploads):
         uploads.put_files(NAME, {"artifacts/a/b/c": "0" * 64, "artifacts/a": "0" * 64})
     with pytest.raises(UploadRefusedError, match="id of a run"):
         uploads.put_record(replace(NAME, run=RUN_ID.replace("2", "٢")), RECORD, writing=False)  # other digits
-
-
-def test_a_run_that_was_pushed_before_it_said_what_it_is_is_the_same_run_until_it_has_rows(uploads):
-    opened = json.dumps({"schema_version": 1, "run_id": RUN_ID}).encode()
-    uploads.put_record(NAME, opened, writing=True)
-    assert uploads.put_record(NAME, RECORD, writing=True)
-    with pytest.raises(UploadRefusedError, match="which started at 2026-11-21T14:03:22"):
-        uploads.put_record(NAME, opened, writing=True)
-    uploads.delete(NAME)
-    uploads.put_record(NAME, opened, writing=True)
-    uploads.add_rows(NAME, batch(0, row("a")))
-    with pytest.raises(UploadRefusedError, match="has another run"):
-        uploads.put_record(NAME, RECORD, writing=True)
 
 
 def test_a_rewritten_file_replaces_rows_and_copies_follow(uploads, database, tmp_path):
@@ -348,26 +316,6 @@ def test_a_copy_without_its_totals_counts_as_running_and_no_other_waits_for_it(u
     replica.close()
 
 
-def test_the_artifacts_of_a_deleted_run_are_deleted_where_no_other_run_has_them(uploads, database):
-    other = replace(NAME, run="20251121T140322Z-0000")
-    uploads.put_record(NAME, RECORD, writing=False)
-    uploads.put_record(other, RECORD.replace(RUN_ID.encode(), other.run.encode()), writing=False)
-    shared, own = (sha256(content).hexdigest() for content in (b"shared", b"own"))
-    uploads.put_content("support", shared, b"shared")
-    uploads.put_content("support", own, b"own")
-    uploads.put_files(NAME, {"artifacts/a": shared, "artifacts/b": own})
-    uploads.put_files(other, {"artifacts/a": shared})
-
-    def contents():
-        with database.reading() as transaction:
-            return {bytes(content) for (content,) in transaction.rows("SELECT content FROM contents")}
-
-    uploads.delete(NAME)
-    assert contents() == {b"shared"}
-    uploads.delete(other)
-    assert contents() == set()
-
-
 def test_pushers_at_once_store_each_row_once(uploads, database):
     uploads.put_record(NAME, RECORD, writing=False)
     pieces = [row(f"{number}") for number in range(20)]
@@ -380,20 +328,6 @@ def test_pushers_at_once_store_each_row_once(uploads, database):
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(push, range(4)))
     assert (uploads.state(NAME).size, trials_in(database)) == (sum(map(len, pieces)), 20)
-
-
-def test_every_change_has_one_line_in_the_audit_log(uploads, database):
-    uploads.put_record(NAME, RECORD, writing=False)
-    for _ in range(2):
-        uploads.add_rows(NAME, batch(0, row("a")))
-    uploads.put_summary(NAME, None, writing=False)
-    Tokens(database).create("ci", "other", ("push",), None, "tester")
-    uploads.delete(NAME)
-    found = [(line.actor, line.action) for line in audit_lines(database, "support")]
-    actions = ["run deleted", "rows added", "run begun", "project created"]
-    assert found == [("tester", action) for action in actions]
-    newest = audit_lines(database, "support", limit=1)[0]
-    assert [line.action for line in audit_lines(database, "support", before=newest.id, limit=1)] == ["rows added"]
 
 
 def labelled(person, case="refund", verdict="pass", time="2026-11-21T14:03:22Z", suite="support"):

@@ -88,11 +88,6 @@ def test_answers_of_this_run_do_not_count_and_those_of_others_are_not_found(stor
     assert store.stored_answer(call("another")) is None
 
 
-def test_a_new_store_is_empty(store):
-    assert list(store.finished()) == []
-    assert store.load_answers() == 0
-
-
 @pytest.mark.parametrize("status", ["passed", "failed", "errored"])
 def test_a_finished_trial_is_named_by_its_key(store, status):
     store.finish(finished(status, trial=trial("one", key="k1")))
@@ -100,23 +95,7 @@ def test_a_finished_trial_is_named_by_its_key(store, status):
     assert list(store.finished()) == ["k1", "k2"]
 
 
-def test_a_skipped_trial_is_not_finished(store):
-    store.finish(finished("skipped"))
-    assert list(store.finished()) == []
-
-
 def test_a_trial_that_stopped_its_target_is_not_finished(store):
     """Whatever made the target refuse is mended before the run goes on."""
     store.finish(finished("errored", error=CallFailure("http-status", "HTTP 401", stops=True)))
     assert list(store.finished()) == []
-
-
-def test_an_answer_alone_does_not_finish_its_trial(store):
-    store.keep(call("k1"), TargetResponse("yes"))
-    assert list(store.finished()) == []
-
-
-def test_closing_twice_is_closing(store):
-    store.finish(finished())
-    store.close()
-    store.close()

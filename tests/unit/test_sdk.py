@@ -163,14 +163,6 @@ def test_a_path_and_options(tmp_path):
     assert evaluate([tmp_path / "a.eval.yaml"], limit=1, repeat=3).summary.trials.passed == 3
 
 
-def test_an_inline_target_and_a_judge_function():
-    def judge(prompt: str) -> str:
-        return '{"score": 1, "reason": "polite"}' if "hello" in prompt else '{"score": 0, "reason": "no"}'
-
-    suite = {"tests": [{"id": "a", "input": "hello", "criteria": "is polite"}]}
-    assert evaluate(suite, target={"provider": "mock", "response": "good day"}, judge=judge).passed
-
-
 def test_what_is_wrong_is_raised_with_every_diagnostic():
     with pytest.raises(LoadError) as caught:
         evaluate({"target": "echo", "tests": [one(asert=[]), {"id": "b", "input": "x", "assert": [{"contians": "x"}]}]})
@@ -208,30 +200,6 @@ def test_a_function_handed_to_evaluate_async_runs_on_the_callers_loop():
         return done.passed, set(homes) == {here}
 
     assert asyncio.run(main()) == (True, True)
-
-
-def test_a_function_of_a_file_does_not_hold_up_the_callers_loop(tmp_path):
-    (tmp_path / "agent.py").write_text(
-        "import time\nasync def answer(prompt):\n    time.sleep(0.2)\n    return prompt\n"
-    )
-
-    async def main():
-        turns = 0
-
-        async def turn():
-            nonlocal turns
-            while True:
-                await asyncio.sleep(0.01)
-                turns += 1
-
-        turning = asyncio.create_task(turn())
-        done = await evaluate_async({"target": "python:agent.py:answer", "tests": [one()]})
-        turning.cancel()
-        return done.passed, turns
-
-    passed, turns = asyncio.run(main())
-    assert passed
-    assert turns > 5
 
 
 def test_a_threshold_of_zero_for_a_run_is_warned_of_unless_a_gate_judges():

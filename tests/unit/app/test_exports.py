@@ -68,14 +68,6 @@ def test_of_a_trial_that_was_done_again_the_newest_row_is_exported(run):
         assert len(rows) == 3
 
 
-def test_one_document_holds_what_was_run_what_it_came_to_and_the_rows(run):
-    found = json.loads(text(run, ".json"))
-    assert list(found) == ["schema_version", "run", "summary", "rows"]
-    assert (found["run"]["run_id"], found["summary"]["cases"]["passed"]) == (run.run_id, 2)
-    assert [row["test_id"] for row in found["rows"]] == ["anna", "bob", "barbara"]
-    assert json.loads(text(run, ".json", chosen=lambda _: False))["rows"] == []
-
-
 def test_only_what_is_chosen_is_in_the_other_formats(run):
     table = csv.DictReader(io.StringIO(text(run, ".csv", chosen=passed), newline=""))
     assert [row["test_id"] for row in table] == ["bob", "barbara"]
@@ -170,7 +162,3 @@ def test_a_slip_in_a_suffix_makes_no_directory(tmp_path, monkeypatch, slip, mean
     assert f"did you mean '{meant}'?" in refused.value.hint
     (tmp_path / slip).mkdir()
     assert outs_of((slip,)) == (slip, ())
-
-
-def test_every_format_of_the_specification_is_known():
-    assert set(known_suffixes()) == {".jsonl", ".json", ".csv", ".xml", ".html", ".md"}

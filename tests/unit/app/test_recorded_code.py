@@ -108,43 +108,6 @@ def test_no_code_runs_and_the_grades_are_the_same(project):
     assert again.status == first.status == 0
 
 
-def test_without_it_code_runs_as_ever(project):
-    run(record="run.jsonl")
-    assert ran() == "cprssss"
-    header, *calls = map(json.loads, Path("run.jsonl").read_text().splitlines())
-    assert header == {"format": "agentv-cassette", "version": 1}
-    assert all("answer" in call for call in calls)
-    run(replay="run.jsonl")
-    assert ran() == "ccpprrssssssss"
-
-
-def test_people_read_what_code_said(project):
-    recorded()
-    header, *calls = map(json.loads, Path("run.jsonl").read_text().splitlines())
-    assert header == {"format": "agentv-cassette", "version": 2, "code": True}
-    named = [(one["case"], one.get("sample", 1), one.get("code", "answer").partition(":")[0]) for one in calls]
-    assert named == [
-        ("a", 1, "answer"),
-        ("a", 1, "asks"),
-        ("a", 1, "noted"),
-        ("a", 1, "polite"),
-        ("a", 1, "python"),
-        ("a", 1, "refused"),
-        ("b", 1, "answer"),
-        ("b", 1, "script"),
-        ("b", 2, "answer"),
-        ("b", 2, "script"),
-    ]
-    noted = next(one for one in calls if one.get("code") == "noted")
-    assert noted["graded"] == "hello"
-    assert noted["grade"] == {
-        "score": 0.9,
-        "pass": True,
-        "checks": [{"text": "fine", "passed": True, "evidence": "so it is"}],
-        "details": {"n": 1},
-    }
-
-
 def test_another_checkout_replays_it(project):
     recorded()
     shutil.copytree(project, project.parent / "two")
@@ -178,15 +141,6 @@ def test_what_it_lacks_is_run_and_added(project):
     assert (outcome.status, ran()) == (0, "c")
     assert "added 1 call to run.jsonl" in outcome.notes[-1]
     assert (run(replay="run.jsonl").status, ran()) == (0, "c")
-
-
-def test_a_cassette_without_code_takes_it_up_where_that_is_wanted(project):
-    run(record="run.jsonl")
-    Path("ran").unlink()
-    run(replay="run.jsonl", replay_mode="new", record_code=True)
-    assert ran() == "cprssss"
-    Path("ran").unlink()
-    assert (run(replay="run.jsonl").status, ran()) == (0, "")
 
 
 def test_what_could_not_judge_is_not_recorded(project):

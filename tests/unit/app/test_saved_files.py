@@ -61,15 +61,6 @@ def test_what_runs_and_editors_write_is_no_change(project):
     assert changed(project, *saves, lambda: write(project / "src/agent.py", "2")) == ["src/agent.py"]
 
 
-def test_a_save_in_several_steps_is_one_change(project):
-    path = project / "evals/a.eval.yaml"
-    steps = [path.unlink, lambda: write(path, "half"), lambda: write(path, "whole"), None]
-    files = watched(project, *steps)
-    before = files.snapshot()
-    paths, after = files.changed(before)
-    assert (len(paths), path.read_text(), differing(after, files.snapshot())) == (1, "whole", [])
-
-
 def test_a_file_that_was_restored_is_no_change(project):
     path = project / "evals/a.eval.yaml"
     hidden = project / "evals/.hidden"

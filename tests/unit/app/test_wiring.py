@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from agentv.app.wiring import GuardedEmbedder, UnconnectedTarget, connected_target
+from agentv.app.wiring import GuardedEmbedder, connected_target
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.response import Embeddings, Failure, TargetResponse
 from agentv.model.values.retrieved import RetrievedText
@@ -146,17 +146,6 @@ def test_a_plain_answer_that_blocks_holds_up_nobody():
 
 def test_what_closing_raises_changes_no_answer():
     assert answer_of(Unclosable()) == TargetResponse("yes")
-
-
-def test_one_that_is_built_in_is_not_wrapped():
-    target = Good()
-    assert connected_target(TargetSpec("t", "echo", Settings(target)), DaemonThreads()) is target
-
-
-def test_one_that_could_not_be_connected_can_be_closed():
-    made = connected_target(of(Raising), DaemonThreads())
-    assert isinstance(made, UnconnectedTarget)
-    asyncio.run(made.close())
 
 
 @pytest.mark.parametrize(

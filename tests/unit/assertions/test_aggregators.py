@@ -5,11 +5,11 @@ import pytest
 from agentv.assertions.aggregators import Aggregator, results_of
 from agentv.assertions.structure import AssertSet
 from agentv.assertions.user_code.script_output import read_verdict
-from agentv.model.run.grade import Check, Grade
+from agentv.model.run.grade import Grade
 from agentv.model.run.trial import Score
 from agentv.registry.fields import Command, Document
 from agentv.user_code.processes.processes import Finished
-from doubles.nested_grading import Given, answer, entry, graded, issues
+from doubles.nested_grading import Given, answer, entry, graded
 
 YES, NO = Grade.of(True, "is so", "seen"), Grade.of(False, "is so", "not seen")
 HALF = Grade(0.5, False)
@@ -38,15 +38,6 @@ def test_weights_by_name_are_those_of_the_mean():
     assert grade.counted == 0.75
 
 
-def test_an_assertion_without_a_weight_by_name_has_its_own():
-    aggregator = Aggregator("weighted_average", weights={"a": 1.0})
-    assert graded(of(aggregator, given(YES, "a"), given(NO, "b", weight=3.0)), "").score == 0.25
-
-
-def test_the_scores_count_and_not_the_verdicts():
-    assert graded(of(Aggregator("weighted_average"), given(HALF, "a"), given(YES, "b")), "").score == 0.75
-
-
 @pytest.mark.parametrize(
     ("aggregator", "score", "passed"),
     [
@@ -60,10 +51,6 @@ def test_verdicts_are_counted(aggregator, score, passed):
     grade = graded(of(aggregator, given(YES, "a"), given(YES, "b"), given(HALF, "c")), "")
     assert (grade.score, grade.passed, grade.counted) == (score, passed, score)
     assert grade.checks[0].text.startswith("2 of 3 assertions pass")
-
-
-def test_an_assertion_of_weight_0_is_not_counted():
-    assert graded(of(Aggregator("all"), given(YES, "a"), given(NO, "b", weight=0.0)), "").passed
 
 
 @pytest.mark.parametrize("aggregator", KINDS, ids=lambda one: one.type)
@@ -93,13 +80,6 @@ def test_names_that_stand_twice_get_a_number():
     assert results["a"]["assertions"] == [{"text": "is so", "passed": True, "evidence": "seen"}]
 
 
-def test_what_runs_code_or_asks_a_judge_is_an_entry_of_the_set():
-    child = given(YES, "a")
-    assert [one.type for one in of(KINDS[4], child).inner][1:] == ["aggregator"]
-    assert of(KINDS[2], child).inner == (child,)
-    assert entry(of(KINDS[5], child)).inner[1].assertion.needs_judge
-
-
 @pytest.mark.parametrize(
     ("aggregator", "code"),
     [
@@ -117,11 +97,6 @@ def test_an_aggregator_that_cannot_work_is_refused(aggregator, code):
 @pytest.mark.parametrize("name", ["results", "EVALUATOR_RESULTS_JSON"])
 def test_a_judge_prompt_may_use_either_name_of_the_grades(name):
     assert not [*Aggregator("llm", prompt=Document(f"Decide: {{{{{name}}}}}")).validate()]
-
-
-def test_weights_of_nothing_are_refused():
-    aggregator = Aggregator("weighted_average", weights={"a": 0.0, "b": 0.0})
-    assert issues(of(aggregator, given(YES, "a"), given(NO, "b")))
 
 
 def said(value, status=0, stderr=b""):
@@ -169,8 +144,3 @@ def test_whatever_else_the_command_prints_is_no_verdict(value):
 def test_a_command_that_fails_gives_no_verdict():
     assert said({"score": 1}, status=1).error.code == "script-failed"
     assert said(b"", status=1).error is not None
-
-
-def test_the_check_of_a_count_says_what_was_wanted():
-    (first, *_) = graded(of(Aggregator("any"), given(NO, "a")), "").checks
-    assert first == Check("0 of 1 assertions pass, any must", False)

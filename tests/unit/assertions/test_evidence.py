@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv.assertions.evidence import CUT, LIMIT, around, excerpt, listed, quoted
+from agentv.assertions.evidence import CUT, LIMIT, around, excerpt
 
 any_text = st.text() | st.integers(0, 2000).map(lambda length: "ab c" * length)
 
@@ -35,10 +35,3 @@ def test_a_place_is_shown_with_what_stands_around_it(text, data):
 def test_every_excerpt_can_be_written(text):
     assert excerpt(text + "\udcff\ud800" + text).encode() is not None
     assert around(text + "\udcff" + text, 0, 1).encode() is not None
-
-
-def test_values_are_quoted_on_one_line():
-    assert quoted("a\n b") == "'a b'"
-    assert quoted(" \t") == r"' \t'"
-    assert len(quoted("word " * 1_000_000)) <= 62
-    assert listed(("a", "b", "c", "d")) == "'a', 'b', 'c' and 1 more"

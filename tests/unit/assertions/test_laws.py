@@ -257,11 +257,3 @@ def test_a_negated_set_is_the_complement_of_the_set(data, context):
     if straight.error is None:
         assert inverted.passed is not straight.passed
         assert inverted.score == 1.0 - straight.score
-
-
-def test_a_score_that_is_no_binary_fraction_survives_two_negations():
-    context = answer("", token_usage=TokenUsage(1, 1, 1), cost_usd=1.0, duration_ms=1.0)
-    grade = graded(ExecutionMetrics(max_tokens=0, max_cost_usd=0.0, max_duration_ms=5.0), context)
-    assert grade.score == 0.333333333333
-    assert grade.negated().score == 0.666666666667
-    assert grade.negated().negated() == grade

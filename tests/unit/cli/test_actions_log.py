@@ -63,14 +63,6 @@ def test_elsewhere_nothing_is_spelled_out(env, capsys):
     assert capsys.readouterr().out == "::error::x ##[y]\n"
 
 
-def test_a_file_is_no_log(tmp_path, monkeypatch):
-    with (tmp_path / "out.csv").open("w") as file:
-        monkeypatch.setattr(sys, "stdout", file)
-        with guarded({"GITHUB_ACTIONS": "true"}):
-            sys.stdout.write("::x ##[y]\n")
-    assert (tmp_path / "out.csv").read_text() == "::x ##[y]\n"
-
-
 @given(PARTS)
 def test_what_pytest_prints_of_an_answer_is_no_command_there(parts):
     text = "".join(parts)

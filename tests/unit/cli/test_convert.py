@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from contextlib import chdir
@@ -154,21 +153,6 @@ def test_what_cannot_be_converted_says_what_to_do(
     assert status == ExitStatus.WRONG
     assert text.startswith(f"error: {message}\n")
     assert [path.name for path in project.iterdir()] == [name]
-
-
-def test_the_format_can_be_named(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (project / "a.json").write_text(AMBIGUOUS)
-    assert said(capsys, "a.json", "--from", "deepeval", "--assert", "equals")[0] == ExitStatus.PASSED
-    (project / "other.yaml").write_text(
-        "prompts: a\nproviders: echo\ntests: [{assert: [{type: contains, value: a}]}]\n"
-    )
-    assert said(capsys, "other.yaml", "--from", "promptfoo") == (ExitStatus.PASSED, "wrote other.eval.yaml\n")
-
-
-def test_what_promptfoo_exports_is_converted(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    config = {"prompts": ["a"], "providers": ["echo"], "tests": [{"assert": [{"type": "contains", "value": "a"}]}]}
-    (project / "promptfoo.json").write_text(json.dumps({"evalId": "eval-1", "results": {}, "config": config}))
-    assert said(capsys, "promptfoo.json") == (ExitStatus.PASSED, "wrote promptfoo.eval.yaml\n")
 
 
 def test_the_evals_of_a_skill_need_no_format(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -71,11 +71,3 @@ def test_commands_stand_in_sections():
     assert sorted(shown["Judge"]) == ["check", "judge", "label", "mutate", "power"]
     assert sorted(shown["Share"]) == ["convert", "import", "pull", "push", "serve"]
     assert {"assert", "targets", "explain", "help", "lsp"} <= {*shown["More"]}
-
-
-def test_options_of_eval_stand_in_sections_of_eight_at_most():
-    command = cli.get_command(click.Context(cli), "eval")
-    shown = sections_of(command.get_help(click.Context(command, info_name="eval")))
-    assert next(iter(shown.items()))[1][:4] == ["-t", "--judge", "-o", "--filter"]
-    assert {title: rows for title, rows in shown.items() if len(rows) > 8} == {}
-    assert shown["More"] == ["--help"]

@@ -4,8 +4,7 @@ import io
 
 import pytest
 
-from agentv.cli.printing import print_diagnostics, takes_color
-from agentv.errors import Diagnostic
+from agentv.cli.printing import takes_color
 
 
 class Terminal(io.StringIO):
@@ -33,13 +32,3 @@ def test_what_takes_colours(monkeypatch, env, terminal, pipe):
     for name, value in env.items():
         monkeypatch.setenv(name, value)
     assert (takes_color(Terminal()), takes_color(io.StringIO()), takes_color(None)) == (terminal, pipe, False)
-
-
-def test_diagnostics_are_coloured_and_what_they_quote_colours_nothing(monkeypatch, capsys):
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    print_diagnostics([Diagnostic("bad-value", "found \x1b[41mred")])
-    shown = capsys.readouterr().err
-    assert "\x1b[" in shown
-    assert "\\x1b[41mred" in shown
-    assert "\x1b[41m" not in shown

@@ -34,9 +34,3 @@ def test_an_unknown_kind_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_command_knows_every_kind() -> None:
     assert set(schema.KINDS) == set(KINDS)
-
-
-def test_what_fits_stands_on_one_line() -> None:
-    lines = schema_text("eval").splitlines()
-    assert json.loads("\n".join(lines)) == json.loads(schema_text("eval"))
-    assert '"type": ["string", "number", "boolean", "null"]' in schema_text("eval")

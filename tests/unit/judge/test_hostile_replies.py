@@ -9,7 +9,7 @@ import re
 import pytest
 
 from agentv.judge.target import TargetJudge
-from agentv.model.run.rubric import Choice, JudgeFailure, Rubric, RubricItem, Verdict
+from agentv.model.run.rubric import Choice, JudgeFailure, Rubric, RubricItem
 from agentv.model.values.response import TargetResponse
 from doubles.judges import Replying, Saying, answered, word_of
 
@@ -272,10 +272,3 @@ def test_a_choice_is_read_as_a_verdict_is(template, best):
     outcome = asyncio.run(judge.choose("is good", [answered("good"), answered("bad")]))
     assert (outcome.best == (0, 0)) if best else isinstance(outcome, JudgeFailure)
     assert isinstance(outcome, Choice | JudgeFailure)
-
-
-def test_the_reply_is_kept_whole_as_evidence():
-    reply = '<think>It is 42.</think>{"score": 1}'
-    outcome, _ = assess("freeform", Saying([reply]))
-    assert isinstance(outcome, Verdict)
-    assert outcome.reply == reply

@@ -1,17 +1,14 @@
 import json
 import re
-from pathlib import Path
 from typing import get_args
 
 import pytest
 
-from agentv.judge import question as asking
 from agentv.judge.choice import choice_questions
-from agentv.judge.question import built_in, question_about
-from agentv.model.run.context import AssertionContext
+from agentv.judge.question import question_about
 from agentv.model.run.rubric import PROMPT_VARIABLES, Rubric, RubricItem, RubricMode
 from agentv.model.values.message import Message, ToolCall
-from agentv.templating import RenderError, undeclared
+from agentv.templating import RenderError
 from doubles.judges import answered
 
 PROSE = Rubric("freeform", text="is right")
@@ -60,17 +57,6 @@ def test_a_checklist_is_shown_an_item_a_line():
     assert '"satisfied": <true or false>' in question.messages[0].text
 
 
-def test_the_built_in_prompt_leaves_out_what_the_case_does_not_have():
-    text, _ = task(PROSE, answered("42"))
-    assert "is right" in text
-    assert "What is 15 + 27?" in text
-    assert "<reference" not in text
-    assert "tools" not in text
-    reference = (Message("assistant", "forty-two"),)
-    text, fence = task(PROSE, answered("42", expected_output=reference))
-    assert f"<reference-{fence.token}>forty-two</reference-{fence.token}>" in text
-
-
 @pytest.mark.parametrize("mode", [*get_args(RubricMode), "select-best"])
 def test_every_built_in_prompt_shows_the_metadata_of_the_case_fenced(mode):
     def asked(**more):
@@ -109,24 +95,6 @@ def test_every_variable_is_there_in_both_spellings():
     assert json.loads(shown["metadata"]) == json.loads(shown["sidecar"]) == {"lang": "é", "tags": ["a"]}
     assert "é" in shown["metadata"]
     assert shown["rubrics"] == shown["tool_calls"] == shown["file_changes"] == ""
-
-
-def test_a_template_may_look_into_metadata_variables_and_environment():
-    context = answered("42", metadata={"lang": "python"}, vars={"topic": "sums", "output": "mine"}, env={"HOST": "h"})
-    text, fence = custom("{{ output }} {{ metadata.lang }} {{ vars.topic }} {{ vars.output }} {{ env.HOST }}", context)
-    token = fence.token
-    assert text == (
-        f"<answer-{token}>\n42\n</answer-{token}> <metadata-{token}>python</metadata-{token}>"
-        f" <data-{token}>sums</data-{token}> <data-{token}>mine</data-{token}> h"
-    )
-
-
-def test_the_value_of_a_rubric_is_both_rubric_and_criteria():
-    text, _ = task(
-        Rubric("freeform", "is polite", prompt="{{ rubrics }}|{{ criteria }}|{{ output }}"),
-        answered("42", criteria="c"),
-    )
-    assert text.startswith("is polite|is polite|")
 
 
 def test_nothing_that_is_filled_in_is_rendered_again():
@@ -170,22 +138,3 @@ def test_a_repair_request_holds_what_was_said_and_what_was_wrong():
     assert f'"confirm": "{second.mark}"' in second.messages[3].text
     assert second.mark != first.delimiter.token
     assert len(first.again(" ", "it is empty").messages) == 3
-
-
-def test_the_prompts_are_files_beside_the_code_and_know_only_the_variables_of_judge_prompts():
-    folder = Path(asking.__file__).parent / "prompts"
-    for name in ("freeform", "checklist"):
-        assert undeclared((folder / f"{name}.md").read_text()) <= {*PROMPT_VARIABLES, "token"}
-        assert built_in(name) is built_in(name)
-
-
-def test_agentvs_names_show_the_items_and_the_metadata_as_json():
-    items = (RubricItem("a", 'says "yes"'), RubricItem("b", "is short", required=False))
-    rubric = Rubric("checklist", items=items, prompt="{{ output }} {{ rubrics_json }} {{ metadata_json }}")
-    (_, task) = question_about(rubric, AssertionContext((), "yes", metadata={"k": [1]})).messages
-    shown = json.loads(task.text[task.text.index('[{"id"') : task.text.index("}]") + 2])
-    assert [(one["id"], one["outcome"], one["required"]) for one in shown] == [
-        ("a", 'says "yes"', True),
-        ("b", "is short", False),
-    ]
-    assert '"k": [' in task.text

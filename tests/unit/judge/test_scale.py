@@ -13,7 +13,6 @@ from agentv.model.values.response import TargetResponse
 from doubles.judges import answered
 
 EVA = Rubric("scale", text="is right", scale=(1, 5), pass_threshold=4)
-WIDE = Rubric("scale", text="is right", scale=(-2, 10), pass_threshold=8)
 
 
 def read(reply, answer="42", rubric=EVA, **known):
@@ -82,11 +81,6 @@ def test_what_is_no_such_line_is_no_verdict(reply):
     assert problem(reply) == "it contains no line 'SCORE=<whole number> REASON=<sentence>'"
 
 
-def test_an_empty_reply_and_one_of_a_book_are_none():
-    assert problem(" \n") == "it is empty"
-    assert "characters long" in problem("SCORE=5 REASON=" + "x" * 100_000)
-
-
 @pytest.mark.parametrize("points", [0, 6, 55, -3])
 def test_points_off_the_scale_are_none(points):
     assert problem(f"SCORE={points} REASON=fine") == f"SCORE={points} is not on the scale from 1 to 5"
@@ -112,10 +106,6 @@ def test_scores_that_disagree_are_none(other):
     assert problem(f"SCORE=5 REASON=good\n{other}") == "it contains several scores that disagree"
     assert problem(f"{other}\nSCORE=5 REASON=good") == "it contains several scores that disagree"
     assert problem(f"SCORE=5 REASON=good, and {other}") == "it contains several scores that disagree"
-
-
-def test_scores_that_agree_are_one():
-    assert read("SCORE=5 REASON=good, SCORE=5\n\nSCORE=05 REASON=very good").reason == "very good"
 
 
 @pytest.mark.parametrize(
@@ -200,19 +190,6 @@ def test_a_reply_made_to_keep_the_reader_busy_is_refused_soon(reply):
     begun = process_time()
     problem(reply, "SCORE=" * 50_000 + "é" * 50_000)
     assert process_time() - begun < 2
-
-
-def test_negative_points_are_points():
-    assert (read("SCORE=-2 REASON=bad", rubric=WIDE).score, read("SCORE=10 REASON=good", rubric=WIDE).score) == (0, 1)
-    assert "quotation" in problem("SCORE=-2 REASON=bad", "SCORE = -2", rubric=WIDE)
-    assert read("SCORE=2 REASON=bad", "SCORE = -2", rubric=WIDE).stance == 2
-
-
-def test_the_judge_is_told_the_scale():
-    system = question_about(WIDE, answered("42")).messages[0].text
-    assert "SCORE=<a whole number from -2 to 10> REASON=<one sentence>" in system
-    assert "8 and above counts as good enough" in system
-    assert "{{" not in system
 
 
 def test_a_rubric_on_a_scale_without_a_threshold_is_a_mistake_of_ours():

@@ -3,7 +3,6 @@ import asyncio
 import pytest
 
 from agentv.judge.sharing import SharedCalls
-from agentv.user_code.functions.deadline import LIMIT, Deadline
 
 
 class Calls:
@@ -49,19 +48,6 @@ def test_those_who_ask_meanwhile_wait_for_the_first():
         return await asyncio.gather(*tasks), calls.made
 
     assert asyncio.run(run()) == ([("yes", False), ("yes", True), ("yes", True)], 1)
-
-
-def test_those_who_ask_later_get_what_is_remembered():
-    async def run():
-        calls, shared = Calls("yes"), sharing()
-        calls.go.set()
-        return [
-            await shared.once(b"k", calls),
-            await shared.once(b"k", calls),
-            await shared.once(b"x", calls),
-        ], calls.made
-
-    assert asyncio.run(run()) == ([("yes", False), ("yes", True), ("yes", False)], 2)
 
 
 def test_what_failed_is_asked_again_but_for_those_who_waited():
@@ -134,30 +120,3 @@ def test_a_call_that_raises_raises_for_all_and_is_forgotten():
         return await shared.once(b"k", calls), shared._flights
 
     assert asyncio.run(run()) == (("yes", False), {})
-
-
-def test_what_holds_up_who_made_the_call_holds_up_those_who_wait_beside_them():
-    moved = []
-
-    async def run():
-        now = asyncio.get_running_loop().time
-        go = asyncio.Event()
-
-        async def call():
-            with LIMIT.get().held(now):
-                await go.wait()
-            return "yes"
-
-        async def ask(limit, name):
-            LIMIT.set(limit)
-            limit.begin(now(), lambda when: moved.append((name, when)))
-            return await shared.once(b"k", call)
-
-        shared = sharing()
-        tasks = await soon(ask(Deadline(60), "first"), ask(Deadline(60), "second"))
-        assert sorted(moved) == [("first", None), ("second", None)]
-        go.set()
-        return await asyncio.gather(*tasks)
-
-    assert asyncio.run(run()) == [("yes", False), ("yes", True)]
-    assert sorted(name for name, when in moved[2:] if when is not None) == ["first", "second"]

@@ -12,7 +12,7 @@ from agentv.assertions.data.fields import JsonMatch
 from agentv.assertions.format.json import ContainsJson
 from agentv.assertions.json_compare import differences, same, shown
 from agentv.matching import json_text
-from agentv.matching.json_text import NotJson, UnsearchableError, containers, json_in, parse
+from agentv.matching.json_text import NotJson, UnsearchableError, containers, parse
 from agentv.registry.fields import LoadedSchema
 from doubles.nested_grading import graded
 
@@ -142,12 +142,6 @@ def test_brackets_that_cannot_be_json_are_not_read_one_by_one(unit, monkeypatch)
     assert list(containers(unit * 200_000 + 'x {"found": [1]}')) == [{"found": [1]}]
 
 
-def test_what_follows_nested_brackets_that_are_too_many_is_found():
-    for deep in (999, 1_000, 1_001, 2_500):
-        assert list(containers("[" * deep + '{"a": 1} x [2]')) == [{"a": 1}, [2]]
-        assert list(containers('{"k":' * deep + '"x" [2]')) == [[2]]
-
-
 @pytest.mark.parametrize("unit", ["[1}", '{"', '["\\', "[], ", "[x]", '{"a":1 '])
 def test_a_search_that_is_not_finished_is_no_verdict(unit, monkeypatch):
     monkeypatch.setattr(json_text, "STEPS", 1_000)
@@ -172,15 +166,6 @@ def test_deep_json_is_a_failed_comparison(depth, opening, closing):
     assert grade.error is None
     assert not grade.passed
     assert grade.checks[0].evidence
-
-
-def test_the_json_of_an_answer_is_all_of_it_or_the_first_in_it():
-    assert json_in("3") == 3
-    assert json_in('[1] and {"a": 2}') == [1]
-    assert json_in('[1] and {"a": 2}', like={}) == {"a": 2}
-    assert json_in('{"a": 2} and [1]', like=[]) == [1]
-    assert isinstance(json_in("[1] only", like={}), NotJson)
-    assert isinstance(json_in("nothing"), NotJson)
 
 
 # comparing
@@ -212,11 +197,6 @@ def test_what_differs(one, other):
     assert not same(other, one)
 
 
-def test_numbers_and_kinds_of_lists_do_not_differ_by_their_type():
-    assert same(1, 1.0)
-    assert same((1, 2), [1, 2])
-
-
 def test_every_difference_has_its_place():
     one = {"a": 1, "b c": [1, {"d": None}], "e": {}}
     other = {"a": 2, "b c": [1, {"d": "x"}], "f": True}
@@ -226,12 +206,6 @@ def test_every_difference_has_its_place():
         "$.f: expected nothing, found true",
         '$["b c"][1].d: expected null, found "x"',
     ]
-
-
-def test_a_subset_may_have_further_keys_but_no_further_items():
-    assert not list(differences({"a": {"b": 1}}, {"a": {"b": 1, "c": 2}, "d": 3}, subset=True))
-    assert list(differences([1], [1, 2], subset=True)) == ["$: expected a list of 1, found a list of 2"]
-    assert list(differences({"a": 1}, {}, subset=True)) == ["$.a: expected 1, found nothing"]
 
 
 def test_deep_values_are_compared_without_end_of_stack():
@@ -258,8 +232,3 @@ def test_deep_values_are_compared_without_end_of_stack():
 )
 def test_values_are_shown_in_a_few_words(value, text):
     assert shown(value) == text
-
-
-def test_long_prose_with_many_brackets_in_its_strings_is_searched():
-    text = 'say {"text": "' + "[]," * 1_000_000 + '"}'
-    assert graded(ContainsJson(LoadedSchema({"required": ["text"]})), text).passed

@@ -56,21 +56,10 @@ def told(prompt: Path) -> list[tuple[int, int, str, bool]]:
 # -- reading --------------------------------------------------------------------------------------
 
 
-def test_what_was_appended_is_read(prompt):
-    assert append(str(prompt), ROW) == append(str(prompt), FAILED) == ()
-    assert read_log(str(prompt)).rows == (replace(ROW, line=1), replace(FAILED, line=2))
-    assert last_exam_row(str(prompt)) == replace(FAILED, line=2)
-
-
 def test_a_row_holds_the_keys_in_their_order(prompt):
     append(str(prompt), ROW)
     keys = "ts all_passed total passed failed_cases run_id prompt_sha256 files model judge errored partial"
     assert list(json.loads(logged(prompt))) == keys.split()
-
-
-def test_a_prompt_that_never_sat_has_an_empty_log(prompt):
-    assert read_log(str(prompt)).rows == ()
-    assert last_exam_row(str(prompt)) is None
 
 
 def test_rows_of_eva_and_of_newer_versions_are_read(prompt):
@@ -78,12 +67,6 @@ def test_rows_of_eva_and_of_newer_versions_are_read(prompt):
     first, second = read_log(str(prompt)).rows
     assert first == ExamRow("yesterday", False, 2, 1, ("a",), line=1)
     assert (second.files, second.prompt_sha256, second.line) == ({}, None, 2)
-
-
-def test_line_ends_blank_lines_and_a_byte_order_mark_are_no_matter(prompt):
-    put(prompt, b"\xef\xbb\xbf" + EVA.rstrip() + b"\r\n\r\n  \n" + EVA)
-    assert [row.line for row in read_log(str(prompt)).rows] == [1, 4]
-    assert told(prompt) == []
 
 
 WRONG = {
@@ -155,12 +138,6 @@ def test_a_torn_last_line_is_told_as_such_wherever_it_breaks_off(prompt):
     assert log_diagnostics(str(prompt), read_log(str(prompt)))[0].severity == "warning"
 
 
-def test_a_last_line_without_its_end_that_is_whole_counts(prompt):
-    put(prompt, EVA + EVA.rstrip())
-    assert [row.line for row in read_log(str(prompt)).rows] == [1, 2]
-    assert told(prompt) == []
-
-
 def test_a_last_line_that_is_whole_and_no_row_is_not_torn(prompt):
     put(prompt, EVA + b'{"ts": "t"}')
     assert told(prompt) == [(2, 1, "a row needs 'all_passed'", False)]
@@ -202,18 +179,6 @@ def test_the_most_recent_row_is_the_newest_by_its_time_wherever_a_merge_has_put_
     put(prompt, b"".join(lines))
     assert "".join(row.model for row in read_log(str(prompt)).rows) == order
     assert last_exam_row(str(prompt)) == read_log(str(prompt)).rows[-1]
-
-
-def test_the_last_row_of_a_long_log_is_read_from_its_end(prompt):
-    put(prompt, EVA * 2_000 + line_of(ROW))
-    assert last_exam_row(str(prompt)) == ROW
-
-
-def test_the_last_row_is_found_before_any_number_of_lines_that_are_none(prompt):
-    put(prompt, line_of(ROW) + b"no row\n" * 20_000)
-    assert last_exam_row(str(prompt)) == replace(ROW, line=1)
-    put(prompt, b"no row\n" * 20_000)
-    assert last_exam_row(str(prompt)) is None
 
 
 def test_a_row_that_is_longer_than_what_is_read_at_once_is_found(prompt):
@@ -443,13 +408,6 @@ def test_whatever_call_fails_once_the_log_holds_the_old_rows_and_the_new_one_onl
             break
         place += 1
     assert set(refused) == {"open", "stat", "stat_at", "lock", "read", "write", "sync"}
-
-
-def test_a_log_in_a_directory_that_may_not_be_written_says_so(prompt):
-    with pytest.raises(StoreError, match="permission denied"):
-        append(str(prompt), ROW, Appending(refusing(errno.EACCES, "open")))
-    with pytest.raises(StoreError, match="it does not exist"):
-        append(str(prompt / "gone"), ROW)
 
 
 WRITER = """

@@ -234,12 +234,6 @@ def test_a_link_stays_a_link_and_the_file_that_it_leads_to_is_written(meta, tmp_
     assert sorted(one.name for one in (tmp_path / "shared").iterdir()) == ["middle.yaml", "real.yaml"]
 
 
-def test_a_status_that_stands_there_already_writes_nothing(meta):
-    before = meta.stat()
-    write_status(meta, "draft", refusing(errno.EROFS, "write", "replace"))
-    assert (meta.stat().st_ino, meta.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
-
-
 @pytest.mark.parametrize(
     ("code", "calls", "said"),
     [
@@ -276,38 +270,6 @@ def test_a_pipe_in_its_place_is_no_file_and_nobody_waits_for_it(meta):
     os.mkfifo(meta)
     with pytest.raises(StoreError, match="it is not a file"):
         write_status(meta, "ready")
-
-
-class Recorder(Disk):
-    """Remembers what was opened and not closed, and which paths were on the disk when."""
-
-    def __init__(self) -> None:
-        self.paths: dict[int, Path] = {}
-        self.done: list[str] = []
-
-    def open(self, path: Path, flags: int, mode: int = 0o666) -> int:
-        descriptor = super().open(path, flags, mode)
-        self.paths[descriptor] = path
-        return descriptor
-
-    def close(self, descriptor: int) -> None:
-        super().close(descriptor)
-        del self.paths[descriptor]
-
-    def sync(self, descriptor: int) -> None:
-        super().sync(descriptor)
-        self.done.append("directory" if self.paths[descriptor].is_dir() else "file")
-
-    def replace(self, new: Path, path: Path) -> None:
-        super().replace(new, path)
-        self.done.append("replaced")
-
-
-def test_the_file_is_on_the_disk_before_it_takes_the_place_and_the_directory_after(meta):
-    disk = Recorder()
-    write_status(meta, "ready", disk)
-    assert disk.done == ["file", "replaced", "directory"]
-    assert disk.paths == {}
 
 
 class Editor(Disk):

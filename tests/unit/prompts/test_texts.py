@@ -10,7 +10,7 @@ import pytest
 from agentv.errors import StoreError
 from agentv.prompts.disk import Disk, put
 from agentv.prompts.texts import keep, kept, texts_directory
-from doubles.faulty_disk import CountingDisk, FullDisk, failing, refusing
+from doubles.faulty_disk import FullDisk, failing, refusing
 
 TEXTS = {"prompt.md": b"Greet {{ name }}.\n", "eval.yml": b"cases: []\n"}
 
@@ -21,28 +21,6 @@ def sha(data: bytes) -> str:
 
 def names(home) -> set[str]:
     return {one.name for one in texts_directory(home).iterdir()}
-
-
-def test_what_is_kept_is_found_by_its_digest(tmp_path):
-    keep(tmp_path, TEXTS)
-    assert [kept(tmp_path, sha(data)) for data in TEXTS.values()] == list(TEXTS.values())
-    assert names(tmp_path) == {".gitignore", *map(sha, TEXTS.values())}
-    assert (texts_directory(tmp_path) / ".gitignore").read_text() == "*\n"
-    assert kept(tmp_path, sha(b"other")) is None
-
-
-def test_what_is_kept_already_is_not_written_again(tmp_path):
-    keep(tmp_path, TEXTS)
-    disk = CountingDisk()
-    keep(tmp_path, TEXTS, disk)
-    assert "write" not in disk.calls
-
-
-def test_whoever_wants_the_texts_in_git_is_left_in_peace(tmp_path):
-    keep(tmp_path, TEXTS)
-    (texts_directory(tmp_path) / ".gitignore").write_text("")
-    keep(tmp_path, TEXTS)
-    assert (texts_directory(tmp_path) / ".gitignore").read_text() == ""
 
 
 def test_a_text_that_a_power_cut_has_shortened_is_none_and_is_written_again(tmp_path):

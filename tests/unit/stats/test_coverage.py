@@ -19,15 +19,6 @@ def share(draw):
     return sum(draw(chance) for _ in range(ROUNDS)) / ROUNDS
 
 
-def test_a_mean_difference_of_few_scores():
-    def holds(chance):
-        after = (0.5 + chance.normal(0.1, 0.2, 12)).clip(0, 1).tolist()
-        found = Differences([0.5] * 12, after, range(12))
-        return found.kinds.above(0.1) >= 0.025 <= found.kinds.below(0.1)
-
-    assert share(holds) >= LEAST
-
-
 def test_a_win_that_hides_disasters_is_not_shown_to_be_better():
     """The base scores 0.9 on every case; the candidate 1.0, but 0 with a chance of 0.1: on average it gains nothing."""
 
@@ -48,13 +39,3 @@ def test_a_mean_of_cases_with_several_samples():
         return found.low <= 0.5 <= found.high
 
     assert LEAST <= share(holds) <= 0.99
-
-
-def test_wins_less_losses():
-    @cache
-    def holds(wins, losses):
-        before, after = [0.0] * wins + [1.0] * (25 - wins), [1.0] * wins + [0.0] * losses + [1.0] * (25 - wins - losses)
-        low, high = Differences(before, after, range(25)).interval(0.95)
-        return low <= 0.15 <= high
-
-    assert share(lambda chance: holds(*map(int, chance.multinomial(25, [0.3, 0.15, 0.55])[:2]))) >= LEAST

@@ -26,16 +26,6 @@ def results(tmp_path, server):
     return evaluate(str(tmp_path / "suite.eval.yaml")).results
 
 
-def test_a_judge_that_embeds_stands_in_and_texts_are_embedded_once(tmp_path):
-    with ModelServer("hello") as server:
-        found = results(tmp_path, server)
-        assert [one.status for one in found] == ["passed"] * 3
-        assert [call.operation for call in server.calls] == ["embed"]
-        assert server.calls[0].model == "text-embedding-3-small"
-    grades = [one.scores[0].grade for one in found]
-    assert [grade.token_usage is not None for grade in grades].count(True) == 1
-
-
 def test_an_api_that_refuses_errs_the_grade(tmp_path):
     with ModelServer(Status(401, "no such key")) as server:
         found = results(tmp_path, server)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from itertools import count
 from textwrap import dedent
 
 import pytest
 
-from agentv.model.values.message import Message
-from agentv.model.values.response import STRUCTURED, Failure, TargetResponse
-from agentv.model.values.retrieved import RetrievedText
+from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.usage import TokenUsage
 from agentv.registry.fields import JavaScriptSource
 from agentv.targets.javascript import JavaScript
-from doubles.asking import answer, answers, code, request, spec_of
+from doubles.asking import answer, answers, code, request
 from doubles.runtimes import RUNTIMES, path_with
 
 numbers = count()
@@ -67,15 +64,6 @@ def test_a_class_gets_its_options_and_is_made_once(write, name, export):
     assert first == TargetResponse("hi ask 1 2 1", (), TokenUsage(1, 2, 3), 0.5, metadata={})
 
 
-def test_retrieved_texts_come_with_an_answer(write):
-    settings = write(
-        "export default () => ({ output: 'yes', context: ['a', { text: 'b', id: 7 }], metadata: { n: 1 } });"
-    )
-    found = answer(settings, request("ask", env=write.env))
-    assert found.context == (RetrievedText("a"), RetrievedText("b", "7"))
-    assert found.metadata == {"n": 1}
-
-
 @pytest.mark.parametrize(
     ("text", "export", "output"),
     [
@@ -91,25 +79,6 @@ def test_an_object_or_a_function_serves_too(write, text, export, output):
     found = answer(write(text, export=export, k="v"), request(env=write.env))
     assert isinstance(found, TargetResponse), found
     assert found.output == output
-
-
-def test_types_are_stripped(write):
-    text = """
-    interface Options { config: { k: string } }
-    export default class P {
-      private k: string;
-      constructor(options: Options) { this.k = options.config.k; }
-      async callApi(prompt: string): Promise<{ output: string }> { return { output: this.k }; }
-    }
-    """
-    assert answer(write(text, "p.ts", k="v"), request(env=write.env)).output == "v"
-
-
-def test_several_messages_are_json_and_a_value_is_marked(write):
-    settings = write("export default (prompt) => ({ output: JSON.parse(prompt).map((one) => one.role) });")
-    messages = (Message("system", "s"), Message("user", "u"))
-    found = answer(settings, request(messages=messages, env=write.env))
-    assert (found.output, found.metadata) == ('["system","user"]', {STRUCTURED: True})
 
 
 @pytest.mark.parametrize("body", ["", "return null", "return {}", "return { output: undefined }"])
@@ -139,41 +108,6 @@ def test_what_goes_wrong_is_a_failure(write, text, kind, said):
     assert (found.code, said in found.message) == (kind, True), found.message
 
 
-def test_a_missing_export_is_named(write):
-    found = answer(write("export default () => 'a';", export="other"), request(env=write.env))
-    assert isinstance(found, Failure)
-    assert found.code == "target-raised"
-
-
-def test_two_targets_of_one_file_keep_their_config_and_state_apart(write):
-    first = write(CLASS + "export default Provider;", word="a")
-    second = JavaScript(first.function, {"word": "b"})
-    one = request("p", vars={"x": 1}, metadata={"m": 2}, env=write.env)
-    assert [answer(each, one).output for each in (first, second)] == ["a p 1 2 1", "b p 1 2 1"]
-
-
-def test_calls_overlap_in_one_process(write):
-    """Each call ends only when all 50 have begun."""
-    settings = write("""
-        let begun = 0, release;
-        const all = new Promise((resolve) => { release = resolve; });
-        export default async (prompt) => {
-          if (++begun === 50) release();
-          await all;
-          return `${prompt} ${process.pid}`;
-        };
-    """)
-    found = answers(settings, *(request(str(number), env=write.env) for number in range(50)))
-    outputs = [one.output.split() for one in found]
-    assert [output[0] for output in outputs] == [str(number) for number in range(50)]
-    assert len({output[1] for output in outputs}) == 1
-
-
-def test_the_environment_of_the_target_reaches_it(write):
-    settings = write("export default () => process.env.MARK;")
-    assert answer(settings, request(env={**write.env, "MARK": "here"})).output == "here"
-
-
 def test_its_process_ends_with_it(write):
     settings = write("export default () => String(process.pid);")
     pid = int(answer(settings, request(env=write.env)).output)
@@ -191,9 +125,3 @@ def test_without_a_runtime_it_says_how_to_get_one(write, tmp_path, monkeypatch):
 def test_inline_code_is_no_target():
     [issue] = JavaScript(JavaScriptSource(code="prompt => prompt")).validate()
     assert "must be the path" in issue.message
-
-
-def test_a_target_that_was_never_called_closes():
-    settings = JavaScript(JavaScriptSource(path="/a.js"))
-    target = settings.connect(spec_of(settings), None)
-    asyncio.run(target.close())

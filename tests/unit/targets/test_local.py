@@ -5,7 +5,6 @@ import pytest
 
 from agentv.model.values.response import Embeddings, Failure
 from agentv.ports import Embedder
-from agentv.registry import extras
 from agentv.sdk import evaluate
 from agentv.targets.local import Local
 from agentv.user_code.functions.threads import DaemonThreads
@@ -54,12 +53,6 @@ def test_it_answers_nothing(model):
     [found] = answers(Local(model), request("hello"))
     assert isinstance(found, Failure)
     assert found.code == "bad-answer"
-
-
-def test_a_missing_library_is_told_when_the_file_is_loaded(monkeypatch):
-    monkeypatch.setattr(extras, "_is_installed", lambda module: False)
-    [fault] = Local("x").validate()
-    assert (fault.code, fault.hint) == ("missing-extra", "pip install 'agentv[embeddings]'")
 
 
 def test_answers_are_compared_by_a_model_beside_the_eval_file(tmp_path):

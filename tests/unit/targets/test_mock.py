@@ -1,17 +1,10 @@
 from __future__ import annotations
 
-import inspect
-
 import pytest
 
-from agentv.model.values.response import Failure, TargetResponse
-from agentv.targets.echo import Echo
+from agentv.model.values.response import Failure
 from agentv.targets.mock import Mock
-from doubles.asking import answer, answers, request, spec_of
-
-
-def test_one_answer_for_all():
-    assert answer(Mock(response="yes")) == TargetResponse("yes")
+from doubles.asking import answer, answers, request
 
 
 def test_an_answer_for_each_and_one_for_the_rest():
@@ -35,10 +28,6 @@ def test_of_a_case_with_turns_a_list_is_an_answer_a_turn():
     assert answer(Mock(responses={"a": "x"}), request(turn=1)).code == "no-response"
 
 
-def test_a_case_without_an_answer_fails():
-    assert answer(Mock(responses={"a": "for a"})) == Failure("no-response", "no response for 'case', and no 'default'")
-
-
 @pytest.mark.parametrize(
     ("value", "output"),
     [
@@ -53,19 +42,6 @@ def test_a_case_without_an_answer_fails():
 def test_data_answers_as_json_and_text_as_it_stands(value, output):
     assert answer(Mock(response=value)).output == output
     assert answer(Mock(responses={"case": value})).output == output
-
-
-def test_an_error_for_all():
-    assert answer(Mock(error="down")) == Failure("mock-error", "down")
-    assert answer(Mock(error="")) == Failure("mock-error", "")
-
-
-def test_only_a_delay_makes_it_wait():
-    for settings, waits in [(Mock(response="x"), False), (Mock(response="x", delay_ms=1), True), (Echo(), False)]:
-        found = settings.connect(spec_of(settings), None).answer(request())
-        assert inspect.isawaitable(found) is waits
-        if waits:
-            found.close()
 
 
 @pytest.mark.parametrize(

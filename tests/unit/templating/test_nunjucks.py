@@ -181,10 +181,3 @@ def test_what_nunjucks_refuses_or_means_otherwise_is_refused(template: str, mess
 def test_a_variable_that_must_be_set_is_refused(template: str) -> None:
     with pytest.raises(RenderError, match="is not defined"):
         render(template, Scope(VARS, {}, language=Language(nunjucks=True)))
-
-
-def test_a_missing_variable_is_empty_in_jinja_too_where_that_is_asked_for() -> None:
-    assert render("{{ missing }}a{{ missing.b }}", Scope({}, {}, language=Language(missing_empty=True))) == "a"
-    assert render("{{ missing }}", Scope({}, {}, language=Language(missing_empty=True))) == ""
-    with pytest.raises(RenderError, match="'X' is not set"):
-        render("{{ env.X }}", Scope({}, {}, language=Language(missing_empty=True)))

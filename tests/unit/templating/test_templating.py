@@ -16,7 +16,6 @@ from agentv.templating import (
     environment_names,
     evaluate,
     render,
-    render_text,
     undeclared,
 )
 from agentv.templating.templates import compiled, run
@@ -71,10 +70,6 @@ def test_what_a_text_becomes(text, variables, value):
 def test_a_key_of_a_variable_is_no_method_of_pythons(text, key):
     found = rendered(text % key, order={key: ["book"]})
     assert found == ('["book"]!' if text.endswith("!") else ["book"])
-
-
-def test_a_method_is_one_where_no_key_is_called_so():
-    assert rendered("{% for key, value in order.items() %}{{ key }}={{ value }}{% endfor %}", order={"a": 1}) == "a=1"
 
 
 @pytest.mark.parametrize(
@@ -149,24 +144,6 @@ def test_plain_names_are_filled_in_as_the_template_would(text, variables):
     assert outcome(lambda: render(text, scope)) == outcome(lambda: run(compiled(modern, JINJA), scope))
 
 
-def test_names_hide_variables_and_vars_do_not():
-    scope = Scope({"prompt": "variable"}, {}, {"prompt": "name"})
-    assert render("{{ prompt }} {{ vars.prompt }}", scope) == "name variable"
-    assert render("{{ prompt }}.", scope) == "name."
-
-
-def test_text_is_always_text():
-    scope = Scope({"x": 3}, {})
-    assert render_text("{{ x }}", scope) == "3"
-    assert render_text("no placeholder", scope) == "no placeholder"
-
-
-def test_an_expression_without_braces():
-    assert evaluate("x + 1", Scope({"x": 3}, {})) == 4
-    with pytest.raises(RenderError):
-        evaluate("nobody", Scope({}, {}))
-
-
 def test_a_list_that_is_too_short_says_how_many_items_it_has():
     said = {
         ("context[0].text", 0): "there is no context[0]: 'context' has 0 items",
@@ -182,12 +159,6 @@ def test_a_list_that_is_too_short_says_how_many_items_it_has():
         with pytest.raises(RenderError) as refused:
             render(f"see {{{{ {expression} }}}}", Scope({"context": items}, {}))
         assert refused.value.message == message
-
-
-def test_an_expression_without_braces_gets_no_advice_on_braces():
-    with pytest.raises(RenderError) as refused:
-        evaluate("contexts[0]", Scope({}, {}, {"context": []}))
-    assert refused.value.message == "'contexts' is not defined"
 
 
 def test_the_names_that_a_text_reads():
@@ -263,11 +234,6 @@ def test_the_whole_environment_has_no_text(text):
         render(text, Scope({}, {"SECRET": "x"}))
 
 
-def test_three_braces_are_no_placeholder_behind_a_brace():
-    with pytest.raises(RenderError):
-        render("{{{ a }} x", Scope({"a": "b"}, {}))
-
-
 @pytest.mark.parametrize(
     ("text", "names"),
     [
@@ -306,9 +272,3 @@ def test_a_template_cannot_include_others(tag, name):
         ) as caught:
             read(f"one\n\n{tag}")
         assert (caught.value.code, caught.value.line) == ("bad-template", 3)
-
-
-def test_words_of_a_text_that_tags_have_too_are_words():
-    assert (
-        rendered("{% if x %}include, import and extends {{ x }}{% endif %}", x="it") == "include, import and extends it"
-    )

@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
-from agentv.testing import ModelServer
-
 COMMAND = [sys.executable, "-m", "agentv.testing", "--port"]
 
 
@@ -51,14 +49,6 @@ def test_one_text_for_all_and_a_rate_limit():
         except HTTPError as error:
             with error as reply:
                 assert (reply.status, reply.headers["Retry-After"]) == (429, "100")
-
-
-def test_a_port_that_is_taken():
-    with ModelServer("") as server:
-        port = server.openai.split(":")[2].split("/")[0]
-        done = subprocess.run([*COMMAND, port], capture_output=True, text=True, timeout=20, check=False)
-    assert done.returncode == 1
-    assert done.stderr.startswith(f"Error: cannot listen on port {port}: ")
 
 
 def test_a_script_in_a_file(tmp_path):

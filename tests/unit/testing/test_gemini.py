@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from urllib.request import Request, urlopen
 
@@ -11,7 +10,7 @@ from google import genai
 from google.genai import errors
 from google.genai.types import FinishReason, HttpOptions
 
-from agentv.testing import Answer, ContentFilter, EmptyChoices, ModelServer, Status, TokenUsage, ToolCall
+from agentv.testing import Answer, ModelServer, Status, TokenUsage, ToolCall
 from agentv.testing.vectors import vector_of
 
 USAGE = TokenUsage(input=100, output=30, total=130, cached=40, reasoning=20)
@@ -51,29 +50,6 @@ def test_text_and_tool_calls_with_their_usage(ask):
     assert call.headers["x-goog-api-key"] == "the-key"
 
 
-def test_a_refusal_in_words_is_a_text(ask):
-    _, models = ask(Answer(refusal="I will not."))
-    assert models.generate_content(model="g", contents="Hi").text == "I will not."
-
-
-def test_a_blocked_prompt_has_no_candidates(ask):
-    _, models = ask([ContentFilter(), EmptyChoices(), Answer("", finish_reason="SAFETY")])
-    blocked = models.generate_content(model="g", contents="Hi")
-    assert (blocked.candidates, blocked.prompt_feedback.block_reason.value) == (None, "SAFETY")
-    empty = models.generate_content(model="g", contents="Hi")
-    assert (empty.candidates, empty.prompt_feedback) == (None, None)
-    assert models.generate_content(model="g", contents="Hi").candidates[0].finish_reason == FinishReason.SAFETY
-
-
-def test_a_stream_brings_the_same_in_pieces(ask):
-    server, models = ask(Answer("one two  three", tool_calls=(WEATHER,), usage=USAGE))
-    parts = list(models.generate_content_stream(model="g", contents="Hi"))
-    assert [part.text for part in parts][:3] == ["one", " two", " "]
-    assert parts[-1].function_calls[0].args == {"city": "Bern", "days": 2}
-    assert (parts[0].usage_metadata, parts[-1].usage_metadata.total_token_count) == (None, 130)
-    assert server.calls[0].stream
-
-
 def test_a_stream_without_events_is_one_array(ask):
     server, _ = ask("one two")
     url = f"{server.gemini}/v1beta/models/g:streamGenerateContent?key=secret"
@@ -82,21 +58,6 @@ def test_a_stream_without_events_is_one_array(ask):
         parts = json.load(reply)
     assert [part["candidates"][0]["content"]["parts"][0]["text"] for part in parts] == ["one", " two"]
     assert "key" not in server.calls[0].query
-
-
-def test_vectors(ask):
-    server, models = ask("")
-    got = models.embed_content(
-        model="text-embedding-004", contents=["a cat", "a dog"], config={"output_dimensionality": 8}
-    )
-    assert [tuple(one.values) for one in got.embeddings] == [vector_of("a cat", 8), vector_of("a dog", 8)]
-    (call,) = server.calls
-    assert (call.operation, call.model, call.texts, call.text) == (
-        "embed",
-        "text-embedding-004",
-        ("a cat", "a dog"),
-        "a cat\na dog",
-    )
 
 
 def test_one_vector(ask):
@@ -126,29 +87,9 @@ def test_errors_have_their_own_status(ask, status, raised, name):
     assert "details" not in caught.value.details["error"]
 
 
-def test_how_long_to_wait_stands_in_the_details(ask):
-    _, models = ask(Status(429, retry_after=1.5))
-    with pytest.raises(errors.ClientError) as caught:
-        models.generate_content(model="g", contents="Hi")
-    assert caught.value.details["error"]["details"][0]["retryDelay"] == "1.5s"
-
-
 def test_a_key_that_is_not_known_is_an_invalid_argument(ask):
     _, models = ask("", keys=["another"])
     with pytest.raises(errors.ClientError) as caught:
         models.generate_content(model="g", contents="Hi")
     assert caught.value.code == 400
     assert caught.value.details["error"]["details"][0]["reason"] == "API_KEY_INVALID"
-
-
-@pytest.mark.filterwarnings("ignore:Inheritance class:DeprecationWarning")  # the SDK of its own client
-def test_asked_with_coroutines():
-    async def ask():
-        async with ModelServer("hello") as server:
-            client = genai.Client(api_key="k", http_options=HttpOptions(base_url=server.gemini))
-            got = await client.aio.models.generate_content(model="g", contents="Hi")
-            await client.aio.aclose()
-            client.close()
-            return got.text
-
-    assert asyncio.run(ask()) == "hello"

@@ -63,13 +63,6 @@ def test_evals_without_their_skill_are_a_suite(project: Path) -> None:
     assert "role: system" not in path.read_text()
 
 
-def test_queries_are_a_suite_that_asks_the_judge(project: Path) -> None:
-    source = project / "csv" / "evals" / "queries.json"
-    source.write_text(json.dumps([{"query": "Read my CSV", "should_trigger": True, "why": "near"}]))
-    path = convert_document(source, "agent-skills", None, {}).path
-    assert meaning(loaded(path)) == meaning(replace(loaded(source), exam=None))
-
-
 @pytest.mark.parametrize("name", ["exam", "exam-triggering", "exam-models", "exam-inputs-from-both-places"])
 def test_an_eval_file_means_what_the_exam_means(name: str, tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
@@ -79,17 +72,6 @@ def test_an_eval_file_means_what_the_exam_means(name: str, tmp_path: Path) -> No
         path = convert_document(source, "eva", None, {}).path
         assert meaning(loaded(path)) == meaning(replace(loaded(source), exam=None))
         assert "sections: true" in path.read_text()
-
-
-def test_a_converted_exam_shows_the_judge_the_other_prompts_of_the_library(tmp_path: Path) -> None:
-    (tmp_path / ".git").mkdir()
-    shutil.copytree(VALID / "exam-triggering", tmp_path, dirs_exist_ok=True)
-    (tmp_path / "prompts" / "poems").mkdir()
-    (tmp_path / "prompts" / "poems" / "meta.yaml").write_text("description: Writes poems.\n")
-    with chdir(tmp_path):
-        path = convert_document(tmp_path / "prompts" / "diff" / "eval.yml", "eva", None, {}).path
-        (query, *_) = (case for case in loaded(path).cases if case.asks_judge)
-        assert "Writes poems." in query.input[0].text
 
 
 def test_a_file_outside_is_not_read(project: Path) -> None:

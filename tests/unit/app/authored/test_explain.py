@@ -213,19 +213,6 @@ def test_codes_of_judges_are_those_of_targets():
     assert explanation("judge-is-target").meaning == FILES["judge-is-target"]
 
 
-def test_codes_of_embedders_are_those_of_targets():
-    for code in ("timeout", "http-status"):
-        one = explanation(f"embedder-{code}")
-        assert (one.code, one.fix) == (f"embedder-{code}", explanation(code).fix)
-        assert one.meaning.startswith("The call to the target that computes embeddings failed with")
-    assert list(explanations(["embedder-timeout", "judge-timeout", "embedder-x"])) == [
-        "embedder-timeout",
-        "judge-timeout",
-    ]
-    with pytest.raises(UsageError):
-        explanation("embedder-x")
-
-
 def test_an_unknown_code_names_the_nearest():
     with pytest.raises(UsageError) as raised:
         explanation("unkown-asertion")
@@ -236,11 +223,6 @@ def test_an_unknown_code_names_the_nearest():
     with pytest.raises(UsageError) as raised:
         explanation("zzzzzzzzz")
     assert raised.value.hint == "'agentv explain' lists all codes"
-
-
-def test_a_name_is_no_path():
-    with pytest.raises(UsageError):
-        explanation("../explain")
 
 
 def test_what_is_no_code_has_no_explanation():

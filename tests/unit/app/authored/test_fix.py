@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from contextlib import chdir
@@ -12,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentv.app.authored.fix import Fixed, fix
-from agentv.app.authored.validate import validate
 from agentv.app.registries import registries
 from agentv.authoring.loading.load import LoadRequest, load
 from agentv.errors import LoadError
@@ -106,41 +104,6 @@ def project(tmp_path: Path) -> Iterator[Path]:
         yield tmp_path
 
 
-def test_templates_are_rewritten_too_and_modes_and_links_stay(project: Path) -> None:
-    home = project / ".agentv" / "templates"
-    home.mkdir(parents=True)
-    (home / "short.yaml").write_text("assertions:\n  - max-tokens: 9\n")
-    real = project / "real.yaml"
-    real.write_text("cases:\n  - id: a\n    input: hi\n    assertions: [{include: short}]\n")
-    real.chmod(0o640)
-    link = project / "suite.eval.yaml"
-    link.symlink_to(real)
-    assert sorted(os.path.relpath(path) for path in fix((str(link),), {}).files) == [
-        ".agentv/templates/short.yaml",
-        "suite.eval.yaml",
-    ]
-    assert real.read_text() == "tests:\n  - id: a\n    input: hi\n    assert: [{include: short}]\n"
-    assert (home / "short.yaml").read_text() == "assert:\n  - max-tokens: 9\n"
-    assert real.stat().st_mode & 0o777 == 0o640
-    assert link.is_symlink()
-    assert [one.code for one in validate((str(link),), {})] == []
-
-
-def test_what_would_change_the_meaning_is_left_and_the_rest_is_rewritten(project: Path) -> None:
-    path = project / "suite.eval.yaml"
-    text = (
-        "evaluators: [{contains: a}]\nevalcases:\n  - id: a\n    input_messages: b\n    evaluators: [{contains: b}]\n"
-    )
-    path.write_text(text)
-    fixed = fix((str(path),), {})
-    assert fixed.left
-    assert "input: b" in path.read_text()
-    assert [
-        len(case.assertions)
-        for case in load(LoadRequest((str(path),), targets=("echo",)), registries()).suites[0].cases
-    ] == [1]
-
-
 def test_files_with_errors_are_left_alone(project: Path) -> None:
     path = project / "suite.eval.yaml"
     path.write_text("cases:\n  - id: a\n    assertions: [{contians: x}]\n")
@@ -159,16 +122,4 @@ def test_json_lines_are_rewritten_in_place(project: Path) -> None:
     assert fixed == Fixed({str(path): 4}, ())
     assert path.read_text() == (
         '{"id": "a", "input": "b", "assert": [{"type": "regex", "value": "b"}]}\n\n' + right + "\n"
-    )
-
-
-def test_the_older_spellings_of_an_exam_are_rewritten(tmp_path: Path) -> None:
-    (tmp_path / ".git").mkdir()
-    (tmp_path / "prompt.md").write_text("{{ file }}", encoding="utf-8")
-    exam = tmp_path / "eval.yml"
-    text = "defaults:\n  {model}: echo # whom\ncases:\n  - name: a\n    inputs: {{file: x}}\n    {assert_}:\n      - contains: x\n"
-    exam.write_text(text.format(model="target", assert_="assertions"), encoding="utf-8")
-    fix((str(exam),), {})
-    assert exam.read_text(encoding="utf-8") == text.format(model="model", assert_="assert").replace("{{", "{").replace(
-        "}}", "}"
     )

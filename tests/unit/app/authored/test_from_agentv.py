@@ -63,14 +63,6 @@ def test_every_suite_means_the_same_without_older_spellings(name: str, project: 
     assert [one for one in found if one.code == "older-spelling"] == []
 
 
-def test_a_rule_that_hangs_on_a_spelling_keeps_it(project: Path) -> None:
-    shutil.copytree(VALID / "evaluators-replace-in-evalcases", project, dirs_exist_ok=True)
-    before = meant(project)
-    done = convert_project(project, None, ENV)
-    assert meant(project) == before
-    assert "'evalcases' is an older spelling of 'tests'" in [one.message for one in done.left]
-
-
 SUITE = """\
 # Refunds, as support sees them.
 target: local # the fast one
@@ -135,18 +127,6 @@ def written(project: Path) -> Path:
     return project
 
 
-def test_a_new_directory_holds_the_whole_project_and_the_old_one_stays(project: Path, tmp_path: Path) -> None:
-    out = tmp_path / "new"
-    done = convert_project(written(project), out, ENV)
-    assert (project / "evals" / "refund.eval.yaml").read_text() == SUITE
-    assert (out / "evals" / "refund.eval.yaml").read_text() == CANONICAL
-    assert (out / ".agentv" / "targets.yaml").read_text() == CANONICAL_TARGETS
-    assert (out / "notes.txt").read_text() == "of no interest"
-    assert sorted(done.excluded) == [".git", "node_modules"]
-    assert done.files == {".agentv/targets.yaml": 3, "evals/refund.eval.yaml": 6}
-    assert (done.left, done.wrong, done.count) == ((), (), 1)
-
-
 BROKEN = "evalcases:\n  - id: a\n    input: b\n    evaluators: [{contians: b}]\n"
 
 
@@ -164,26 +144,6 @@ def test_nothing_is_written_in_place_if_an_eval_file_is_wrong(project: Path) -> 
     assert (done.files, done.count, done.invalid) == ({}, 2, 1)
     assert "unknown-assertion" in [one.code for one in done.wrong]
     assert {one.span.file for one in done.wrong if one.span} == {str(project / "evals" / "broken.eval.yaml")}
-
-
-def test_nothing_is_written_in_place_if_a_template_is_wrong(project: Path) -> None:
-    written(project)
-    (project / ".agentv" / "templates").mkdir()
-    (project / ".agentv" / "templates" / "polite.yaml").write_text("assertions: [{contians: b}]\n")
-    before = files_of(project)
-    done = convert_project(project, None, ENV)
-    assert files_of(project) == before
-    assert (done.written, done.invalid, [one.code for one in done.wrong]) == (False, 0, ["unknown-assertion"])
-
-
-def test_a_file_that_is_wrong_is_copied_as_it_is_and_told(project: Path, tmp_path: Path) -> None:
-    written(project)
-    (project / "evals" / "broken.eval.yaml").write_text(BROKEN)
-    out = tmp_path / "new"
-    done = convert_project(project, out, ENV)
-    assert (out / "evals" / "broken.eval.yaml").read_text() == BROKEN
-    assert (out / "evals" / "refund.eval.yaml").read_text() == CANONICAL
-    assert {one.span.file for one in done.wrong if one.span} == {str(out / "evals" / "broken.eval.yaml")}
 
 
 def test_nothing_is_written_in_place_if_one_file_cannot_be_written(project: Path) -> None:

@@ -1,10 +1,8 @@
 import pytest
 from msgspec.structs import replace
 
-from agentv.app.compare.cases import ChosenCases, KeyedCases, shared_names
+from agentv.app.compare.cases import ChosenCases
 from agentv.app.compare.gathering import cases_of
-from agentv.model.values.message import Message
-from agentv.model.values.response import TargetResponse
 from agentv.store.files.encoding import to_json
 from agentv.store.rows.reading import row_in
 from agentv.store.rows.rows import RelativePaths, row_of
@@ -32,11 +30,6 @@ def chosen(held):
 def sample(number, score, status=None, **given):
     subject = trial(sample=number, repeat=2, **given)
     return finished(status or ("passed" if score >= 0.8 else "failed"), trial=subject, score=score)
-
-
-def test_samples_are_averaged_in_their_case():
-    case = only([sample(1, 1.0), sample(2, 0.5)])
-    assert (case.status, case.score, case.samples) == ("failed", 0.75, 2)
 
 
 def test_the_verdict_is_the_one_that_the_suite_asked_for():
@@ -134,70 +127,8 @@ def test_a_case_on_two_targets_is_one_distinct_case_and_one_of_another_suite_is_
         assert (found.distinct, len(found)) == (distinct, len(trials))
 
 
-def test_cases_are_chosen_by_what_they_have():
-    run = chosen(cases(finished(trial=trial(case, target=target)) for case in "ab" for target in ("x", "y", "z")))
-    assert [place.target for place in run.places] == ["x", "y", "z"]
-    for target in ("x", "y"):
-        assert [place.target for place in run.of("target", target).places] == [target]
-        assert len(run.of("target", target)) == 2
-    assert [place.target for place in run.among("target", ("z", "x")).places] == ["x", "z"]
-    assert len(run.of("prompt", "p")) == 0
-
-
-def test_a_name_that_two_suites_of_one_run_share_is_known_by_its_file():
-    first = trial("a")
-    second = replace(first, suite=replace(first.suite, path="/repo/evals/other.eval.yaml"))
-    run = chosen(cases([finished(trial=first), finished(trial=second)]))
-    elsewhere = chosen(cases([finished(trial=first)]))
-    shared = shared_names([run.places, elsewhere.places])
-    assert shared == {"refunds"}
-    assert {key.suite for key in map(KeyedCases(run, shared).key, run.numbers)} == {
-        "refunds (evals/refund.eval.yaml)",
-        "refunds (evals/other.eval.yaml)",
-    }
-    assert shared_names([elsewhere.places]) == frozenset()
-
-
-def test_cases_hang_together_by_what_the_user_names_else_by_their_conversation():
-    plain = finished(metadata={"customer": {"id": 7}})
-    talk = finished(trial=replace(trial(), case=replace(trial().case, conversation_id="c1")))
-    assert only([plain]).cluster is None
-    assert only([plain], "customer").cluster == '{"id": 7}'
-    assert only([finished(metadata={"customer": {"b": 1, "a": 2}})], "customer").cluster == '{"a": 2, "b": 1}'
-    assert only([plain], "other").cluster is only([talk], "customer").cluster is None
-    assert only([talk]).cluster == "refunds/c1"
-
-
 def test_a_run_that_was_given_a_cluster_keeps_it_unless_another_key_is_given():
     case = replace(trial().case, cluster_key="customer", cluster="7", conversation_id="c1")
     row = finished(trial=replace(trial(), case=case), metadata={"region": "north"})
     assert only([row]).cluster == only([row], "customer").cluster == "7"
     assert only([row], "region").cluster == '"north"'
-
-
-def test_an_edit_of_the_checks_is_seen_though_one_sample_has_no_grades():
-    """A call that broke leaves no grades: those of the other samples say what was asked."""
-    broken = finished("errored", trial=trial(sample=2, repeat=2))
-    assert only([sample(1, 1.0), broken]).checks == only([sample(1, 1.0)]).checks
-    assert only([sample(1, 1.0)]).checks != only([finished(scores=[scored(weight=2.0)])]).checks
-
-
-def test_what_a_conversation_sent_is_no_edit():
-    def talk(reply):
-        sent = (Message("user", "Hi"), Message("assistant", reply), Message("user", "And?"))
-        return finished(input=sent, turns=(TargetResponse(reply), TargetResponse("Yes.")))
-
-    assert only([talk("Hello.")]).input == only([talk("Good day.")]).input
-    other = finished(input=(Message("user", "Bye"),))
-    assert only([finished()]).input != only([other]).input
-
-
-def test_it_is_known_where_the_rows_of_a_case_stand():
-    first, second = trial("a"), trial("b")
-    found = cases([finished(trial=first), finished(trial=second), finished(trial=replace(first, sample=2))])
-    assert [case.places for case in outcomes(found)] == [(1, 3), (2,)]
-
-
-def test_it_is_known_how_a_case_was_sampled():
-    case = only([finished(trial=trial(repeat=30, aggregate="pass_any", alpha=0.1))])
-    assert (case.repeat, case.aggregate, case.alpha) == (30, "pass_any", 0.1)

@@ -18,10 +18,6 @@ def setting_notes(pairs):
     return settings.notes()
 
 
-def test_cases_that_were_judged_and_sampled_alike_need_no_word():
-    assert list(setting_notes([pair(1), pair(2)])) == []
-
-
 def test_a_setting_that_a_flag_changed_is_told_with_its_numbers():
     notes = list(setting_notes([pair(1), pair(2, replace(CASE, threshold=0.5)), pair(3, replace(CASE, threshold=0.5))]))
     assert notes == ["the threshold differs in 2 of 3 cases (0.8 → 0.5); pass rates are not compared"]

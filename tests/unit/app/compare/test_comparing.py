@@ -3,12 +3,11 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from agentv.app.compare.comparing import CompareRequest, compare, compare_each, moved_cases, worst_first
+from agentv.app.compare.comparing import CompareRequest, compare, compare_each, moved_cases
 from agentv.errors import UsageError
 from agentv.model.run.comparison import CaseKey, CaseOutcome, CasePair, Comparison, ComparisonSettings, Matrix
 from agentv.model.run.grade import Check
 from agentv.model.suite.workspace import Variant
-from agentv.store.files.directory import RunDirectory
 from doubles.judged_runs import judged_run
 from doubles.read_files import bytes_read
 from doubles.stored_runs import scoring, write_run, write_summary
@@ -66,24 +65,6 @@ def test_a_run_compared_with_itself_is_no_different(runs):
     assert (found.same, found.whole.verdict, found.moved, found.shown_worse) == (True, "equivalent", (), False)
 
 
-def test_two_runs_that_scored_alike_are_not_the_same_run(store):
-    found = compared(store("a", scoring(GOOD)), store("b", scoring(GOOD)))
-    assert (found.same, found.whole.verdict) == (False, "inconclusive")
-
-
-def test_a_run_may_be_named_by_its_rows(runs):
-    assert compared(f"{runs[0]}/index.jsonl", runs[1]).whole.pairs == 8
-
-
-def test_as_many_moved_cases_as_asked_for_have_evidence(runs):
-    assert [len(compared(*runs, limit=limit).moved) for limit in (0, 3, 20)] == [0, 3, 8]
-
-
-def test_the_answers_shown_are_those_of_the_case_that_moved(store):
-    (moved,) = compared(store("a", scoring(GOOD)), store("b", scoring({**GOOD, "case-5": 0.0}))).moved
-    assert (moved.before.output, moved.after.output) == ("case-5: 1.0", "case-5: 0.0")
-
-
 def test_of_a_trial_that_was_done_again_the_newest_row_counts(store):
     again = store("b", [*scoring({"case-0": 0.0}), *scoring(GOOD)])
     found = compared(store("a", scoring(GOOD)), again)
@@ -106,23 +87,6 @@ def test_one_run_with_one_of_each_is_refused(runs):
     assert refused(runs[0], targets=("gtp", "gpt"))[1] == "did you mean 'gpt'?"
 
 
-def test_two_targets_of_one_run_are_compared_like_two_runs(store):
-    both = store("both", [*scoring(BAD, target="claude"), *scoring(GOOD, target="gpt")])
-    found = compared(both)
-    assert (found.base.targets, found.candidate.targets, found.same) == (("claude",), ("gpt",), False)
-    assert (found.whole.verdict, len(found.moved)) == ("better", 8)
-    assert [(one.cases, one.missing) for one in (found.base, found.candidate)] == [(8, 0), (8, 0)]
-    turned = compared(both, targets=("gpt", "claude"))
-    assert (turned.base.targets, turned.whole.verdict) == (("gpt",), "worse")
-
-
-def test_two_prompts_of_one_run_are_no_edit_of_its_cases(store):
-    both = store("both", [*scoring(GOOD, prompt_id="brief"), *scoring(BAD, prompt_id="long", sha256="d" * 64)])
-    found = compared(both, by="prompt")
-    assert (found.base.prompts, found.candidate.prompts) == (("brief",), ("long",))
-    assert (found.whole.verdict, found.left_out.edited, found.edited) == ("worse", {}, 0)
-
-
 def test_targets_and_prompts_of_one_run_are_each_compared_with_the_first(store):
     results = [
         *scoring(GOOD, target="gpt", prompt_id="brief"),
@@ -142,23 +106,6 @@ def test_targets_and_prompts_of_one_run_are_each_compared_with_the_first(store):
     assert set(three.comparisons) == {(0, 1), (0, 2), (1, 2)}
     with pytest.raises(UsageError, match="'customer' in their metadata"):
         compare(CompareRequest((run,)), ComparisonSettings(cluster="customer"))
-
-
-def test_the_prompts_of_one_target_are_compared_where_it_alone_is_named(store):
-    names = ("brief", "long", "longer")
-    results = [
-        one
-        for target, scores in (("gpt", GOOD), ("claude", BAD))
-        for name in names
-        for one in scoring(scores, target=target, prompt_id=name)
-    ]
-    found = compare(CompareRequest((store("run", results),), ("gpt",)), ComparisonSettings())
-    assert [(one.by, one.base, one.candidate, one.pairs) for one in found.comparisons] == [
-        ("prompt", "brief", "long", 8),
-        ("prompt", "brief", "longer", 8),
-    ]
-    both = compare(CompareRequest(("run",), ("claude", "gpt")), ComparisonSettings(by="prompt"))
-    assert both.comparisons[0, 1].whole.pairs == 16
 
 
 def test_of_several_targets_of_a_run_those_are_compared_that_are_named(store):
@@ -193,23 +140,9 @@ def test_a_margin_or_an_alpha_that_is_none_is_refused(runs, question):
     assert refused(*runs, **question)[0].endswith("both must be between 0 and 1")
 
 
-def test_a_margin_may_be_all_that_a_score_can_move(runs):
-    assert compared(*runs, margin=1.0).whole.verdict == "equivalent"
-
-
 def test_a_run_that_holds_nothing_is_refused(runs, store):
     message, _ = refused(runs[0], store("empty", []))
     assert message == "nothing to compare: the run empty has no finished trials"
-
-
-def test_a_run_that_is_being_written_is_taken_with_partial_alone(runs, tmp_path):
-    with RunDirectory.open(tmp_path / "candidate"):
-        message, hint = refused(*runs)
-        assert message.startswith("the run candidate is still being written, in ")
-        assert hint == "wait until it ends, or use --partial"
-        assert compared(*runs, partial=True).whole.pairs == 8
-        with pytest.raises(UsageError, match="still being written"):
-            compare(CompareRequest(runs), ComparisonSettings())
 
 
 @pytest.mark.parametrize("place", [0, 1])
@@ -318,14 +251,6 @@ def test_targets_of_one_run_without_a_common_case_are_refused(store):
     )
 
 
-def test_tags_are_compared_apart_and_untagged_cases_in_none_of_them(store):
-    def run(name, scores):
-        return store(name, [*scoring(scores, tags=("smoke", "slow")), *scoring({"plain": 1.0})])
-
-    found = compared(run("base", GOOD), run("candidate", BAD), by="tag")
-    assert [(group.name, group.judgement.pairs) for group in found.groups] == [("slow", 8), ("smoke", 8)]
-
-
 def test_runs_without_tags_cannot_be_compared_by_tag(runs):
     message, _ = refused(*runs, by="tag")
     assert message == "nothing to compare by tag: no case graded in both runs has a tag"
@@ -345,19 +270,6 @@ def test_a_target_that_a_run_does_not_hold_is_told_with_the_nearest(runs):
     assert message == "3 targets were given for 2 runs"
 
 
-def test_what_else_differs_between_the_runs_is_told(store):
-    base, candidate = store("base", scoring(GOOD), agentv="0.1.0"), store("other", scoring(GOOD), agentv="0.2.0")
-    assert compared(base, candidate).notes == ("the agentv differs: 0.1.0 → 0.2.0",)
-
-
-def test_a_lower_pass_mark_is_told(store):
-    half = dict.fromkeys(GOOD, 0.6)
-    low = [replace(one, status="passed", trial=replace(one.trial, threshold=0.5)) for one in scoring(half)]
-    found = compared(store("base", scoring(half)), store("other", low))
-    assert found.notes == ("the threshold differs in 8 of 8 cases (0.8 → 0.5); pass rates are not compared",)
-    assert (found.whole.verdict, found.whole.rate) == ("inconclusive", None)  # all pass now, and no answer is better
-
-
 def test_three_runs_are_compared_each_with_each(runs, store):
     found = matrix(*runs, store("third", scoring(GOOD)))
     verdicts = {place: one.whole.verdict for place, one in found.comparisons.items()}
@@ -366,12 +278,6 @@ def test_three_runs_are_compared_each_with_each(runs, store):
     assert [one.candidate.run_id for one in found.against_base] == ["candidate", "third"]
     assert found.scores[CaseKey("refunds", "case-0", None, "gpt")] == (1.0, 0.0, 1.0)
     assert next(iter(found.scores)).case_id == "case-0"
-
-
-def test_a_matrix_shows_as_many_cases_as_asked_for_and_none_that_score_alike(store):
-    scores = ({**GOOD, "alike": 1.0}, {**BAD, "alike": 1.0}, {**GOOD, "alike": 1.0})
-    found = matrix(*(store(f"run-{number}", scoring(one)) for number, one in enumerate(scores)), limit=3)
-    assert (len(found.scores), found.omitted) == (3, 5)
 
 
 def test_a_row_of_a_matrix_holds_verdicts_alone_where_one_run_was_sampled_until_decided(store):
@@ -405,11 +311,6 @@ def test_parts_of_a_matrix_are_refused(runs):
         compare(CompareRequest((*runs, runs[0])), ComparisonSettings(by="suite"))
 
 
-def test_the_same_run_three_times_claims_nothing(runs):
-    found = matrix(runs[0], runs[0], runs[0])
-    assert all(one.same and one.whole.verdict == "equivalent" for one in found.comparisons.values())
-
-
 def test_of_a_run_that_was_cut_off_it_is_known_how_much_is_missing(store):
     whole = store("whole", scoring(GOOD), planned={"cases": 8})
     cut = store("cut", scoring(GOOD), planned={"cases": 20})
@@ -438,14 +339,6 @@ def test_a_key_that_some_cases_lack_is_refused(store, lacking, said):
     runs = (store(name, with_customers(scores, customers)) for name, scores in (("x", GOOD), ("y", BAD)))
     message = refused(*runs, cluster="customer")[0]
     assert message == f"{lacking} of 8 cases have no 'customer' in their metadata; the first is {said} of refunds"
-
-
-def test_a_gain_that_only_rounding_tells_from_the_needs_no_number_of_cases(store):
-    names = [f"case-{number}" for number in range(60)]
-    base = store("base", scoring(dict.fromkeys(names, 0.9)))
-    candidate = store("candidate", scoring(dict.fromkeys(names, 1.0)))
-    found = compared(base, candidate, margin=0.1).whole
-    assert (found.verdict, found.needed) == ("non-inferior", None)
 
 
 def test_several_candidates_are_compared_with_one_base_as_each_alone(runs, store):
@@ -510,24 +403,6 @@ def sampled(*scores):
     ]
 
 
-def test_the_worst_comes_first():
-    broken, lost, won, fixed = pair(0.9, 0.7), pair(0.5, 0.0), pair(0.2, 0.4), pair(0.0, 1.0)
-    assert worst_first([fixed, won, lost, broken]) == [3, 2, 1, 0]
-
-
-def test_what_moved_alike_stands_in_the_order_of_its_names():
-    assert worst_first([pair(1.0, 0.0, case_id=one) for one in "bca"]) == [2, 0, 1]
-    for field, names in (("variant", ("w", "v", None)), ("prompt", ("q", "p", None)), ("target", ("z", "y", "x"))):
-        keys = [KEY._replace(**{field: name}) for name in names]
-        moved = [CasePair(key, key, outcome(1.0, (1,)), outcome(0.0, (1,))) for key in keys]
-        assert worst_first(moved) == [2, 1, 0], field
-
-
-def test_both_answers_are_shown():
-    (found,) = moved_cases([pair(1, 0)], run([finished(output="Yes.")]), run([finished("failed", output="No.")]))
-    assert (found.before.output, found.after.output) == ("Yes.", "No.")
-
-
 @pytest.mark.parametrize(("scores", "shown"), [((0.9, 0.3), (1.0, 0.1)), ((0.3, 0.9), (0.9, 1.0))])
 def test_of_several_samples_those_are_shown_that_are_furthest_apart(scores, shown):
     samples = sampled(0.9, 1.0, 0.9), sampled(0.5, 0.1, 1.0)
@@ -553,46 +428,9 @@ def test_a_verdict_that_changed_decides_which_samples_are_shown_else_the_score(b
     assert (found.before.score, found.after.score) == shown
 
 
-def test_only_assertions_that_did_not_end_alike_are_shown():
-    kind = graded(0.9, True, name="is kind")
-    (change,) = changes([kind, scored(True)], [kind, scored(False, evidence="No.")])
-    assert (change.type, change.passed_before, change.passed_after, change.evidence) == (
-        "contains",
-        True,
-        False,
-        "No.",
-    )
-
-
-def test_assertions_of_one_name_are_told_apart_by_their_order():
-    (change,) = changes([scored(True), scored(True)], [scored(False), scored(True)])
-    assert (change.passed_before, change.passed_after) == (True, False)
-
-
-def test_an_assertion_that_one_run_lacks_is_a_change():
-    (change,) = changes([scored(True)], [scored(True), scored(False, name="new")])
-    assert (change.name, change.passed_before, change.before) == ("new", None, None)
-    (change,) = changes([scored(True), scored(True, name="old")], [scored(True)])
-    assert (change.name, change.passed_after, change.evidence) == ("old", None, None)
-
-
-def test_a_score_that_moved_without_its_verdict_is_a_change_and_rounding_is_none():
-    (change,) = changes([graded(0.9, True)], [graded(0.85, True)])
-    assert (change.before, change.after) == (0.9, 0.85)
-    assert changes([graded(0.9, True)], [graded(0.9 + 1e-12, True)]) == ()
-    (change,) = changes([graded(0.9, True)], [graded(0.9, False)])
-    assert (change.before, change.after, change.passed_before, change.passed_after) == (0.9, 0.9, True, False)
-
-
 def test_an_assertion_says_why_by_its_error_else_its_first_check_that_agrees_with_it_else_its_reason():
     (broke,) = changes([scored(True)], [errored_score()])
     checks = (Check("is short", True), Check("is kind", False, "calls the user names"), Check("is right", False))
     (failed,) = changes([graded(1.0, True)], [graded(0.2, False, *checks)])
     assert broke.evidence == "the script ended with status 2"
     assert failed.evidence == "calls the user names"
-
-
-def test_every_case_gets_its_own_samples():
-    results = [finished(output=f"{number}") for number in range(6)]
-    first, second = moved_cases([pair(1, 0, (5,)), pair(1, 0, (2,), "b")], run(results), run(results))
-    assert (first.before.output, second.before.output) == ("4", "1")

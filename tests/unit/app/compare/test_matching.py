@@ -34,42 +34,6 @@ def test_cases_are_matched_by_suite_and_id():
     assert found.left_out.only_candidate == (key("c"),)
 
 
-def test_two_runs_of_one_target_each_are_matched_across_their_targets():
-    found = match(run(key("a")), run(key("a", target="claude")))
-    assert [(pair.before_key.target, pair.after_key.target) for pair in found.pairs] == [("gpt", "claude")]
-
-
-def test_where_a_run_holds_several_targets_they_are_matched_by_name():
-    found = match(run(key("a"), key("a", target="claude")), run(key("a", target="claude")))
-    assert [pair.before_key.target for pair in found.pairs] == ["claude"]
-    assert found.left_out.only_base == (key("a"),)
-
-
-def test_several_targets_without_a_common_name_have_nothing_in_common():
-    assert match(run(key("a", target="x"), key("a", target="y")), run(key("a", target="z"))).common == 0
-
-
-def test_the_one_prompt_of_a_suite_is_matched_whatever_it_is_called():
-    found = match(run(key("a", prompt="plain")), run(key("a", prompt="short")))
-    assert [(pair.before_key.prompt, pair.after_key.prompt) for pair in found.pairs] == [("plain", "short")]
-
-
-def test_several_prompts_are_matched_by_name():
-    found = match(run(key("a", prompt="plain"), key("a", prompt="short")), run(key("a", prompt="plain")))
-    assert [pair.before_key.prompt for pair in found.pairs] == ["plain"]
-
-
-def test_the_one_variant_of_each_run_is_matched_whatever_it_is_called_and_several_by_name():
-    bare, skilled = run(key("a", variant="bare")), run(key("a", variant="with-skill"))
-    assert [(one.before_key.variant, one.after_key.variant) for one in match(bare, skilled).pairs] == [
-        ("bare", "with-skill")
-    ]
-    for base, candidate in (({**bare, **skilled}, skilled), (skilled, {**bare, **skilled})):
-        found = match(base, candidate)
-        assert [(one.before_key.variant, one.after_key.variant) for one in found.pairs] == [("with-skill",) * 2]
-        assert (*found.left_out.only_base, *found.left_out.only_candidate) == (key("a", variant="bare"),)
-
-
 def test_where_one_run_alone_has_one_target_or_one_prompt_names_are_matched():
     one, two = run(key("a", target="x")), run(key("a", target="x"), key("a", target="y"))
     other = run(key("a", target="z"))
@@ -217,11 +181,6 @@ def test_pairs_are_read_one_by_one_in_parts_and_in_another_order():
         assert isinstance(found[part], Pairs)
         assert [one.before_key for one in found[part]] == KEYS[part]
     assert [one.before_key for one in found.chosen([5, 0])] == [KEYS[5], KEYS[0]]
-
-
-def test_a_case_with_two_prompts_is_one():
-    assert pairs().distinct() == 3
-    assert pairs()[:3].distinct() == 2
 
 
 def test_errored_samples_count_as_failed_in_every_part_where_the_setting_says_so():

@@ -1,15 +1,13 @@
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
 from agentv.app.compare.comparing import CompareRequest, compare
-from agentv.app.compare.within import in_order, with_comparisons
+from agentv.app.compare.within import with_comparisons
 from agentv.model.run.comparison import ComparisonSettings
-from agentv.model.run.matrix import RunMatrix
 from agentv.store.rows.reading import read_rows
 from agentv.store.totals.summary import PlannedCounts, summarize
 from doubles.stored_runs import scoring, write_run
@@ -101,12 +99,6 @@ def test_errors_that_could_decide_it_withhold_the_verdict(compared):
     assert one.measures[0].interval[0] > 0  # what was graded alone would have said better
 
 
-def test_cases_that_one_target_lacks_are_counted_and_not_compared(compared):
-    few = {name: STRONG[name] for name in list(STRONG)[:20]}
-    (one,) = compared(scoring(WEAK, target="small"), scoring(few, target="big")).comparisons
-    assert (one.cases, one.only_base, one.only_candidate) == (20, 10, 0)
-
-
 def test_targets_without_a_common_case_are_not_compared(compared):
     others = {f"other-{number}": 1.0 for number in range(10)}
     found = compared(
@@ -115,27 +107,12 @@ def test_targets_without_a_common_case_are_not_compared(compared):
     assert [(one.base, one.candidate, one.verdict) for one in found.comparisons] == [("big", "huge", "worse")]
 
 
-def test_targets_that_share_one_of_their_suites_are_compared_by_it(compared):
-    others = scoring(WEAK, target="big", suite="orders")
-    (one,) = compared(scoring(WEAK, target="small"), scoring(STRONG, target="big"), others).comparisons
-    assert (one.verdict, one.cases, one.only_candidate) == ("better", 30, 30)
-
-
 def test_a_target_is_not_compared_by_another_prompt(compared):
     """As two runs they would be, since each has one target and one prompt."""
     assert (
         compared(scoring(WEAK, target="small", prompt_id="p"), scoring(STRONG, target="big", prompt_id="q")).comparisons
         == ()
     )
-
-
-def test_cases_of_no_prompt_are_not_compared_as_if_that_were_one(compared):
-    found = compared(
-        *(scoring(WEAK, target=target) for target in ("small", "big")),
-        *(scoring(STRONG, target=target, prompt_id="p") for target in ("small", "big")),
-    )
-    assert found.prompts == ("p", None)
-    assert [(one.by, one.base, one.candidate) for one in found.comparisons] == [("target", "small", "big")]
 
 
 def test_cases_that_were_sampled_until_decided_have_one_measure(compared):
@@ -159,18 +136,6 @@ def test_a_case_with_two_prompts_is_one_cluster(compared):
     once = compared(scoring(WEAK, target="small"), scoring(STRONG, target="big"), name="once").comparisons[0]
     assert target.measures[0].delta == once.measures[0].delta
     assert target.measures[0].p_value >= once.measures[0].p_value  # the same answers twice are no more evidence
-
-
-def test_the_order_in_which_trials_ended_changes_nothing(compared):
-    results = [*scoring(WEAK, target="small"), *scoring(STRONG, target="big")]
-    shuffled = random.Random(1).sample(results, len(results))
-    assert compared(results, name="a").comparisons == compared(shuffled, name="b").comparisons
-
-
-def test_what_the_record_does_not_plan_comes_after_what_it_does_and_no_prompt_last():
-    matrix = RunMatrix(("new", "big", "small"), (None, "p", "other", "q"), (), ())
-    found = in_order(matrix, RECORD)
-    assert (found.targets, found.prompts) == (("small", "big", "new"), ("q", "p", "other", None))
 
 
 def test_totals_that_have_no_matrix_or_its_comparisons_already_stay_as_they_are(tmp_path):

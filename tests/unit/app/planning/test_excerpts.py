@@ -22,9 +22,3 @@ from agentv.app.planning.excerpts import source_of
 def test_of_a_dotenv_only_names_are_shown(tmp_path, name, line, shown):
     (tmp_path / name).write_text(f"A=1\n{line}\nB=2\n", encoding="utf-8")
     assert source_of(str(tmp_path / name)).split("\n") == ["A=…", shown, "B=…", ""]
-
-
-def test_other_files_are_shown_as_they_are(tmp_path):
-    (tmp_path / "suite.eval.yaml").write_text("A=1", encoding="utf-8")
-    assert source_of(str(tmp_path / "suite.eval.yaml")) == "A=1"
-    assert source_of(str(tmp_path / "no.env")) is None

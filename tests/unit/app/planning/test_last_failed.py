@@ -68,19 +68,6 @@ def runs(tmp_path):
     return Runs(tmp_path)
 
 
-def test_a_run_that_was_cut_hides_no_failure_and_no_case_that_did_not_run(runs):
-    runs.ran({"a": "failed"})
-    assert runs.selected() == ("abc", [])
-    runs.ran({**WHOLE, "c": "failed"})
-    assert runs.selected() == ("c", [])
-    runs.ran({"a": "errored"})
-    assert runs.selected() == ("ac", [])
-    runs.ran({"a": "passed"}, filter="a")
-    assert runs.selected() == ("c", [])
-    runs.ran(WHOLE)
-    assert runs.selected() == ("", [])
-
-
 def test_a_dependent_of_a_case_that_did_not_pass_runs_with_it(runs):
     runs.suite(", depends_on: [a]")
     runs.ran(WHOLE)

@@ -33,11 +33,6 @@ def limited(monkeypatch):
     return limit
 
 
-def test_few_workers_change_nothing(limited):
-    assert workers_within(10, targets(["openai"])) == (10, None)
-    assert limited == [1024, 1024]
-
-
 def test_the_soft_limit_is_raised_as_far_as_needed(limited):
     limited[:] = [1024, 20_000]
     assert workers_within(1200, targets(["openai", "echo"])) == (1200, None)
@@ -51,13 +46,3 @@ def test_workers_are_as_many_as_the_hard_limit_allows(limited, provider, each):
     workers, note = workers_within(1200, targets(["openai", provider]))
     assert workers == (1024 - RESERVE) // each
     assert note == f"1,200 workers need more than the 1,024 open files allowed here; using {workers} workers"
-
-
-def test_one_worker_is_left_in_any_case(limited):
-    limited[:] = [64, 64]
-    assert workers_within(5, targets(["cli"]))[0] == 1
-
-
-def test_no_limit_is_none(limited):
-    limited[:] = [resource.RLIM_INFINITY, resource.RLIM_INFINITY]
-    assert workers_within(100_000, targets(["cli"])) == (100_000, None)

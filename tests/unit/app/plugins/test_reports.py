@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import pytest
 from msgspec.structs import replace
 
@@ -19,18 +17,6 @@ ROWS = [{"test_id": "a"}, {"test_id": "b"}]
 def text_of(render) -> str:
     report = ReportFormat("tap", render, PluginCode("report format 'tap' of acme-evals 1.2", "acme-evals 1.2", "x"))
     return "".join(render_report(report, replace(RUN, rows=iter(ROWS))))
-
-
-def in_pieces(run) -> Iterable[str]:
-    return (f"{row['test_id']}\n" for row in run.rows)
-
-
-def test_text_comes_whole_or_in_pieces():
-    assert text_of(in_pieces) == "a\nb\n"
-    assert text_of(lambda run: "".join(in_pieces(run))) == "a\nb\n"
-    assert text_of(lambda run: list(in_pieces(run))) == "a\nb\n"
-    assert text_of(lambda run: "") == ""
-    assert text_of(lambda run: f"{run.run_id} {run.record['run_id']} {run.summary['schema_version']}") == "run run 1"
 
 
 def later(run):

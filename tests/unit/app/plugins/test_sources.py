@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from agentv.app.authored.schema import schema_text
 from agentv.app.plugins.listing import list_plugins
 from agentv.app.registries import registries
 from agentv.user_code import plugins as installed
 from doubles.loading import found_in, outcome, repository
-from doubles.plugin_packages import ASSERTION, REPORT, TARGET, install, install_acme
+from doubles.plugin_packages import ASSERTION, TARGET, install, install_acme
 
 
 @pytest.fixture
@@ -172,12 +171,6 @@ def test_a_name_that_no_plugin_may_have_is_refused(site, tmp_path, name):
     assert [one.status for one in list_plugins()] == ["broken"]
 
 
-def test_a_letter_of_another_script_is_shown_as_what_it_is(site):
-    install(site, {"assertions": {"c\u043entains": "acme:Twice"}}, {})
-    (warning,) = registries().warnings
-    assert r"'c\u043entains'" in warning.message
-
-
 def test_of_two_packages_with_one_name_neither_is_used(site, tmp_path):
     install_acme(site)
     install(site, {"assertions": {"twice": "other:Twice"}}, {"other.py": ASSERTION}, package="other", version="3")
@@ -195,19 +188,6 @@ def test_of_one_package_that_is_found_twice_the_first_counts(site, tmp_path, mon
     install_acme(tmp_path / "first", version="2.0")
     assert [(one.name, one.version) for one in list_plugins()] == [("twice", "2.0"), ("shout", "2.0"), ("tap", "2.0")]
     assert registries().warnings == ()
-
-
-def test_metadata_without_a_version_is_no_reason_to_fail(site):
-    install(site, {"assertions": {"twice": "acme:Twice"}}, {"acme.py": ASSERTION}, version=None)
-    (one,) = list_plugins()
-    assert (one.package, one.version, one.status) == ("acme-evals", "", "ok")
-
-
-def test_a_file_and_a_package_of_one_name_are_told_apart(site, tmp_path):
-    install(site, {"assertions": {"nice": "nice:Twice"}}, {"nice.py": ASSERTION, "nice/__init__.py": ""})
-    (found,) = said(tmp_path, entry("nice"))
-    assert "nice has no 'Twice'" in found.message
-    assert "nice.py is hidden by the package of the same name" in found.message
 
 
 def test_a_file_that_hides_a_directory_is_named(site, tmp_path):
@@ -286,16 +266,6 @@ def test_every_form_of_an_entry_knows_a_plugin(site, tmp_path):
     ) == [("unknown-key", 10)]
 
 
-def test_the_schema_knows_the_names_and_the_options(site):
-    install_acme(site)
-    install(site, {"assertions": {"bad": "nowhere:X"}}, {}, package="bad")
-    schema = json.loads(schema_text("eval"))
-    assert "value" in schema["$defs"]["type.twice"]["properties"]
-    assert "mark" in schema["$defs"]["provider.shout"]["properties"]
-    assert schema["$defs"]["type.twice"]["description"] == "The answer contains a text at least twice."
-    assert "type.bad" not in schema["$defs"]
-
-
 @pytest.mark.parametrize(
     ("text", "why"),
     [
@@ -310,19 +280,3 @@ def test_a_report_must_be_a_function(site, text, why):
     (one,) = list_plugins()
     assert one.status == "broken"
     assert why in (one.problem or "")
-
-
-def test_lines_that_are_no_entries_are_passed_over(site):
-    file = install(site, {"assertions": {"twice": "acme:Twice"}}, {"acme.py": ASSERTION + REPORT})
-    file.write_text(f"# [agentv.targets]\n[console_scripts]\nx = y:z\n\n{file.read_text()}; comment\n")
-    assert [(one.name, one.status, one.line) for one in list_plugins()] == [
-        ("; comment", "broken", 8),
-        ("twice", "ok", 6),
-    ]
-
-
-def test_a_directory_of_the_path_that_cannot_be_read_is_passed_over(site, monkeypatch):
-    (site / "file.zip").write_bytes(b"PK")
-    for path in (str(site / "file.zip"), str(site / "nowhere"), "a\0b"):
-        monkeypatch.syspath_prepend(path)
-    assert list_plugins() == ()

@@ -20,10 +20,6 @@ def library(tmp_path):
 TWO = {"prompts/a/prompt.md": "A", "prompts/team/b/meta.yaml": "id: bee\n"}
 
 
-def test_all_prompts_in_the_order_of_their_directories(library):
-    assert [one.id for one in library(TWO).all()] == ["a", "bee"]
-
-
 @pytest.mark.parametrize(
     ("name", "found"),
     [

@@ -120,14 +120,6 @@ def test_an_edit_of_any_text_shows_everywhere(desk, file, text, changed):
     assert desk.found() == [("stale-evidence", "p/meta.yaml", 2)]
 
 
-def test_what_is_no_part_of_the_exam_is_no_edit(desk):
-    desk.sit()
-    desk.write("meta.yaml", "# new\nowner: jane\nstatus: ready\ndescription: greets\n")
-    desk.write("prompt.md", "Greet {{ name }}\r\n".replace("\r\n", ""))
-    assert not listed(desk.prompt).edited
-    assert desk.found() == []
-
-
 def test_an_edit_that_was_undone_stands_on_the_older_row(desk):
     desk.sit()
     desk.write("prompt.md", "Hail {{ name }}")

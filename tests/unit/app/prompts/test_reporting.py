@@ -24,7 +24,3 @@ SUITE = Suite("diff", (), exam=Exam("diff", "/prompts/diff", queries=QUERIES))
 def test_each_query_counts_once_and_what_was_not_judged_in_no_share(verdicts, table, errored, not_run):
     outcomes = dict(zip(QUERIES, verdicts.split(), strict=False))
     assert confusion(SUITE, {**outcomes, "a case": "failed"}) == Confusion(table, errored, not_run)
-
-
-def test_a_suite_that_is_no_exam_has_no_queries():
-    assert confusion(Suite("diff", ()), {"a": "passed"}).queries == 0

@@ -68,11 +68,6 @@ def test_a_run_that_is_being_written_or_a_link_is_passed_over(results):
     assert (elsewhere / "run.json").exists()
 
 
-def test_named_runs_are_found_by_id_and_by_directory_and_once(results):
-    *_, last = sorted(results.glob("2026*"))
-    assert named_runs([last.name, str(last), "last"]).paths == (last,)
-
-
 def test_what_may_not_go_is_refused_before_anything_goes(results, tmp_path):
     *_, last = sorted(results.glob("2026*"))
     (tmp_path / "link").symlink_to(last)

@@ -43,14 +43,6 @@ def ids(found):
     return [case.case_id for case in found.cases]
 
 
-def test_every_case_has_all_its_answers_in_the_order_of_the_file(run):
-    found = side_by_side(run, Selection())
-    assert (ids(found), found.matching) == (["a", "b[x]", "c", "d"], 4)
-    assert ids(side_by_side(run, Selection(), different=True)) == ["b[x]", "c", "d"]
-    assert found.targets == ("python:agents.py:right", "python:agents.py:wrong")
-    assert all(len(case.answers) == 2 for case in found.cases)
-
-
 def test_columns_disagree_by_their_verdicts_not_by_their_samples(tmp_path):
     def samples(case, target, *statuses, aggregate="pass_any"):
         given = {"target": target, "repeat": len(statuses), "aggregate": aggregate}
@@ -67,14 +59,6 @@ def test_columns_disagree_by_their_verdicts_not_by_their_samples(tmp_path):
     write_run(tmp_path / "run", rows, {})
     found = side_by_side(open_run(str(tmp_path / "run"), action="show"), Selection(), different=True)
     assert (ids(found), found.matching) == (["other"], 1)
-
-
-def test_a_status_selects_cases_of_which_every_answer_is_shown(run):
-    found = side_by_side(run, Selection(statuses=("failed",)))
-    assert sorted(ids(found)) == ["b[x]", "d"]
-    assert [one.status for case in found.cases for (one,) in case.answers.values()].count("passed") == 2
-    assert ids(side_by_side(run, Selection(statuses=("errored",)))) == ["c"]
-    assert side_by_side(run, Selection(statuses=("shown",))).matching == 0
 
 
 def test_names_select_answers_and_a_limit_cases(run):

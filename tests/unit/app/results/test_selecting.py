@@ -10,7 +10,6 @@ from agentv.errors import UsageError
 from agentv.model.run.group_totals import Counts
 from agentv.model.run.selection import Selection
 from agentv.sdk import evaluate
-from agentv.store.files.directory import RunDirectory
 
 SUITE = {
     "name": "greetings",
@@ -43,21 +42,6 @@ def test_chosen_trials_are_read_and_no_others(run):
     assert (chosen.counts, chosen.wanted) == (Counts(2, 0, 2, 0, 0), 2)
 
 
-def test_of_many_only_so_many_are_read_and_all_are_counted(run):
-    chosen = choose(run, Selection(), 1)
-    assert (len(list(chosen.run.results())), chosen.counts.total, chosen.wanted) == (1, 3, 1)
-
-
-def test_the_reference_comes_with_the_trial(run):
-    (result,) = choose(run, Selection(cases=("hello",))).run.results()
-    assert [message.text for message in result.trial.case.expected_output] == ["hello!"]
-
-
-def test_a_status_that_no_trial_has_is_nothing_wrong(run):
-    assert choose(run, Selection(statuses=("errored",))).counts.total == 0
-    assert choose(run, Selection(statuses=("errored",), cases=("bye",))).counts.total == 0
-
-
 @pytest.mark.parametrize(
     ("selection", "said"),
     [
@@ -86,14 +70,6 @@ def test_the_nearest_name_is_said(run, selection, hint):
     with pytest.raises(UsageError) as refused:
         choose(run, selection)
     assert refused.value.hint == hint
-
-
-def test_beside_rows_that_are_being_written_nothing_is_put(run):
-    with RunDirectory.open(run.path):
-        assert choose(run, Selection()).counts.total == 3
-    assert not (run.path / "index.sqlite").exists()
-    choose(run, Selection())
-    assert (run.path / "index.sqlite").exists()
 
 
 def test_totals_of_a_large_run_that_was_killed_are_computed_once(run, monkeypatch):

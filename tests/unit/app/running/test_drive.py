@@ -13,7 +13,6 @@ from doubles.open_runs import opened
 
 SUITE = "name: s\ntarget: echo\ntests:\n  - {id: a, input: hi, assert: [contains: hi]}\n"
 TWO = f"{SUITE}  - {{id: b, input: bye, assert: [contains: hi]}}\n"
-LINKED = f"{SUITE}  - {{id: b, input: bye, depends_on: [c], assert: [contains: bye]}}\n  - {{id: c, input: hi, assert: [contains: bye]}}\n"
 
 
 def driven(one: Any, **options: Any) -> DrivenRun:
@@ -55,21 +54,6 @@ def test_an_answer_is_in_the_journal_before_its_row(tmp_path):
         one.journal.close()
         kinds = ["row" if '"row"' in line else "answer" for line in one.lines("journal.jsonl") if '"key"' in line]
         assert kinds[0] == "answer"
-
-
-def test_cases_that_depend_on_each_other_run_in_their_order(tmp_path):
-    with opened(tmp_path, LINKED) as one:
-        driven(one)
-        assert sorted(shown(one)) == [("a", "passed"), ("b", "skipped"), ("c", "failed")]
-        assert one.run.totals.held_back == 1
-
-
-def test_a_run_stops_at_its_first_failure_where_that_is_asked(tmp_path):
-    suite = TWO.replace("input: hi", "input: no")
-    with opened(tmp_path, suite, fail_fast=True, workers=1) as one:
-        found = driven(one)
-        assert (shown(one), found.finished.unstarted) == ([("a", "failed")], 1)
-        assert (found.finished.stopped, found.finished.interrupted) == ("fail-fast", False)
 
 
 def test_of_a_plan_only_the_trials_that_are_asked_for_run(tmp_path):

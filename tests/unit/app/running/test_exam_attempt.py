@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 from msgspec import structs
 
 from agentv.app.planning.preparation import prepare
-from agentv.app.running.exam_attempt import append, exam_attempts, recorded, texts_home
+from agentv.app.running.exam_attempt import append, exam_attempts, recorded
 from agentv.app.settings import EvalSettings
 from agentv.errors import StoreError
 from agentv.model.run.row import Row
@@ -57,15 +56,6 @@ def rows(prepared, *statuses: str) -> list[Row]:
 def sat(prepared, found, *, interrupted=False):
     (one,) = exam_attempts(prepared, found, run_id="r", now=NOW, why=["it was interrupted"] if interrupted else [])
     return one
-
-
-def test_everything_passed(prepared):
-    run = prepared()
-    found = sat(run, rows(run, "passed", "passed", "passed")).exam_row
-    assert (found.all_passed, found.total, found.passed, found.failed_cases) == (True, 2, 2, ())
-    assert (found.ts, found.run_id, found.model, found.judge) == ("2026-11-22T08:35:00.125Z", "r", "pupil", None)
-    assert (found.errored, found.partial) == (0, False)
-    assert set(found.files) == {"eval.yml", "prompt.md", "meta.yaml#description", "targets.yaml#pupil"}
 
 
 @pytest.mark.parametrize(
@@ -123,30 +113,12 @@ def test_what_leaves_the_exam_whole_is_not_partial(prepared, settings):
     assert not sat(run, rows(run, *["passed"] * run.counts[1])).exam_row.partial
 
 
-def test_each_case_counts_on_every_target_and_is_named_once(prepared):
-    run = prepared(targets=("pupil", "mock:x"))
-    statuses = ["passed", "passed", "passed", "failed", "passed", "passed"]
-    found = sat(run, rows(run, *statuses))
-    assert (found.exam_row.total, found.exam_row.passed, found.exam_row.failed_cases) == (4, 3, ("a",))
-    assert found.exam_row.model == "pupil, mock:x"
-    assert found.verdicts == {"a": "failed", "b": "passed"}
-
-
 JUDGED = """\
 defaults: {model: pupil, judge: 'mock:SCORE=5 REASON=good'}
 triggering: {should_trigger: [greet me], should_not_trigger: []}
 cases:
   - {name: a, inputs: {name: Ann}, rubric: 'Is it warm?'}
 """
-
-
-def test_the_judge_and_the_model_are_named_as_they_were_asked(prepared):
-    run = prepared(JUDGED)
-    found = sat(run, rows(run, "passed", "passed")).exam_row
-    assert (found.total, found.model) == (2, "pupil")
-    assert found.judge is not None
-    assert found.judge.startswith("mock")
-    assert not found.partial
 
 
 def test_another_judge_or_model_than_the_exam_names_makes_it_partial(prepared):
@@ -176,20 +148,6 @@ def test_a_row_is_appended_even_where_the_texts_cannot_be_kept(prepared, tmp_pat
     assert (tmp_path / "prompts" / "greeter" / ".eval.jsonl").read_text().count("\n") == 1
 
 
-def test_texts_are_kept_by_the_closest_agentv_else_by_the_root(tmp_path):
-    inner = tmp_path / "library" / "prompts" / "x"
-    repository(tmp_path, {"library/prompts/x/prompt.md": "x"})
-    assert texts_home(str(inner)) == tmp_path
-    (tmp_path / "library" / ".agentv").mkdir()
-    assert texts_home(str(inner)) == tmp_path / "library"
-
-
-def test_suites_that_are_no_exams_leave_no_row(tmp_path):
-    repository(tmp_path, {"a.eval.yaml": "target: echo\ntests: [{id: a, input: x, assert: [contains: x]}]\n"})
-    run = prepare(EvalSettings(paths=(str(tmp_path),), process_env={}))
-    assert list(exam_attempts(run, rows(run, "passed"), run_id="r", now=NOW)) == []
-
-
 def test_a_run_without_cases_is_no_attempt_and_so_no_pass(prepared):
     run = prepared()
     empty = replace(
@@ -206,14 +164,3 @@ def test_an_exam_of_which_nothing_is_selected_is_no_attempt_and_a_note_says_so(p
     assert (one.exam_row.all_passed, one.exam.directory) == (True, str(tmp_path / "prompts/other"))
     assert "no case of the exam of greeter is selected; it does not run" in run.notes
     assert not any("exam of other" in note for note in run.notes)
-
-
-def test_a_shard_of_several_exams_grades_the_cases_that_it_ran(prepared, tmp_path):
-    other = {"prompts/other/prompt.md": "Greet", "prompts/other/eval.yml": EXAM.replace("name: a", "name: z")}
-    repository(tmp_path, {**other, "prompts/other/meta.yaml": "description: greets\n"})
-    found = []
-    for shard in ("1/3", "2/3", "3/3"):
-        run = prepared(shard=shard)
-        one = exam_attempts(run, rows(run, *["passed"] * run.counts[1]), run_id="r", now=NOW)
-        found.append([(Path(each.exam.directory).name, *each.verdicts, each.exam_row.passed) for each in one])
-    assert found == [[("greeter", "a", 1), ("other", "b", 1)], [("greeter", "b", 1)], [("other", "z", 1)]]

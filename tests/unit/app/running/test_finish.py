@@ -37,14 +37,6 @@ def summary_of(one: Any) -> Any:
     return json.loads("\n".join(one.lines("summary.json")))
 
 
-def test_the_summary_on_disk_is_the_one_of_the_outcome(tmp_path):
-    with opened(tmp_path, SUITE) as one:
-        outcome = outcome_of(one, duration_ms=1500.0)
-        assert (outcome.status, outcome.summary.cases.passed) == (ExitStatus.PASSED, 1)
-        assert summary_of(one) == json.loads(json.dumps(outcome.summary.as_json()))
-        assert (summary_of(one)["duration_ms"], outcome.notes, outcome.touched) == (1500.0, (), ())
-
-
 def test_an_interrupted_run_says_so_by_its_status(tmp_path):
     with opened(tmp_path, SUITE) as one:
         outcome = outcome_of(one, interrupted=True)
@@ -57,16 +49,6 @@ def test_the_time_and_the_processes_of_a_resumed_run_add_up(tmp_path):
     with opened(tmp_path, SUITE, resume=str(tmp_path / "run")) as one:
         outcome_of(one, duration_ms=500.0)
         assert (summary_of(one)["duration_ms"], summary_of(one)["processes"]) == (1500.0, 2)
-
-
-def test_keys_that_others_wrote_into_the_summary_stay(tmp_path):
-    with opened(tmp_path, SUITE) as one:
-        outcome_of(one)
-    path = tmp_path / "run" / "summary.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "note": "ours"}), encoding="utf-8")
-    with opened(tmp_path, SUITE, resume=str(tmp_path / "run")) as one:
-        outcome_of(one)
-        assert summary_of(one)["note"] == "ours"
 
 
 def test_rows_that_something_else_wrote_to_are_restored_and_spoil_the_outcome(tmp_path):

@@ -46,23 +46,6 @@ def shown(cases: list[ListedCase]) -> list[tuple[str, str | None, str, int]]:
     return [(one.test_id, one.prompt_id, one.target, one.trials) for one in cases]
 
 
-def test_a_line_for_each_case_prompt_and_target(project):
-    cases, totals = listed(targets=("echo", "mock:hi"))
-    assert shown(cases) == [
-        (case, prompt, target, trials)
-        for target in ("echo", "mock:hi")
-        for case, trials in (("a", 1), ("b", 3))
-        for prompt in ("brief", "long")
-    ]
-    assert (totals.cases, totals.trials, totals.target_calls) == (2, 16, 16)
-
-
-def test_verdicts_are_counted_in_sets_too_and_scripts_apart(project):
-    cases, totals = listed()
-    assert [(one.judge_calls, one.script_calls) for one in cases] == [(1, 0), (1, 0), (6, 12), (6, 12)]
-    assert (totals.judge_calls, totals.script_calls) == (14, 24)
-
-
 @pytest.mark.parametrize(
     ("options", "ids"),
     [
@@ -80,12 +63,6 @@ def test_every_flag_that_chooses_is_respected(project, options, ids):
     assert (totals.cases, totals.trials) == prepared.counts
     if ids is not None:
         assert {one.test_id for one in cases} == ids
-
-
-def test_nothing_is_written(project):
-    before = sorted(project.rglob("*"))
-    listed()
-    assert sorted(project.rglob("*")) == before
 
 
 def test_what_a_resumed_run_has_is_not_listed(project):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agentv.app.running.notebook import EVERY_S, CellProgress, cell_progress
+from agentv.app.running.notebook import EVERY_S, CellProgress
 from agentv.model.run.events import RunStarted, TrialFinished
 from doubles.trials import finished
 
@@ -39,7 +39,3 @@ def test_a_thousand_trials_are_one_line_that_changes_a_few_times():
     assert cell.changes <= 12
     progress.draw(now=True)
     assert cell.changes <= 12
-
-
-def test_outside_of_a_notebook_there_is_none():
-    assert cell_progress() is None

@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-import platform
-import subprocess
-
 import pytest
 
-from agentv.app.running.run_record import platform_name, with_agent_versions
-
-
-def test_the_platform_has_pythons_name_for_it_and_no_process_is_started(monkeypatch):
-    expected = platform.platform()
-    monkeypatch.setattr(subprocess, "Popen", None)
-    assert platform_name() == expected
+from agentv.app.running.run_record import with_agent_versions
 
 
 @pytest.mark.parametrize(

@@ -16,14 +16,12 @@ from agentv.model.run.events import RunResumed, TrialKept
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.usage import TokenUsage
 from agentv.store.totals.summary import PlannedCounts
-from agentv.targets.replay.target import Replay
 from doubles.keyed import Keyed
 from doubles.open_runs import opened
 from doubles.trials import finished, trial
 
 SUITE = "name: s\ntarget: echo\ntests:\n  - {id: a, input: hi, assert: [contains: hi]}\n"
 TWO = f"{SUITE}  - {{id: b, input: bye, assert: [contains: hi]}}\n"
-LINKED = f"{SUITE}  - {{id: b, input: bye, depends_on: [a], assert: [contains: bye]}}\n"
 
 
 def started(one: Any, **options: Any) -> StartedRun:
@@ -51,15 +49,6 @@ def pending(found: StartedRun) -> list[str]:
     return [trial.case.id for trial in found.pending()]
 
 
-def test_a_new_run_writes_what_it_is_and_has_everything_to_do(tmp_path):
-    with opened(tmp_path, TWO) as one:
-        found = started(one)
-        record = json.loads("\n".join(one.lines("run.json")))
-        assert (record["processes"], record["resumed"], record["planned"]) == (1, None, {"cases": 2, "trials": 2})
-        assert pending(found) == ["a", "b"]
-        assert (one.events, found.earlier.results, found.earlier.superseded) == ([], {}, 0)
-
-
 def test_a_resumed_run_tells_of_the_trials_that_are_done_and_leaves_the_others(tmp_path):
     ran(tmp_path, SUITE)
     with opened(tmp_path, TWO, resume=str(tmp_path / "run")) as one:
@@ -71,16 +60,6 @@ def test_a_resumed_run_tells_of_the_trials_that_are_done_and_leaves_the_others(t
         planned = PlannedCounts(cases=2, trials=2)
         summary = one.run.totals.counts.summary(run_id="r", planned=planned, duration_ms=0, processes=2)
         assert (summary.cases.passed, summary.cases.total) == (1, 2)
-
-
-def test_results_are_held_only_where_trials_to_come_depend_on_them(tmp_path):
-    ran(tmp_path / "linked", LINKED)
-    ran(tmp_path / "alone", TWO)
-    for name, suite, held in (("linked", LINKED, True), ("alone", TWO, False)):
-        project = tmp_path / name
-        with opened(project, suite, resume=str(project / "run")) as one:
-            results = started(one).earlier.results
-            assert [result is not None for result in results.values()] == [held, held]
 
 
 def test_rows_of_cases_that_are_gone_are_superseded(tmp_path):
@@ -95,14 +74,6 @@ def test_failed_trials_that_are_asked_for_run_again(tmp_path):
     settings = {"resume": str(tmp_path / "run"), "rerun": "failed"}
     with opened(tmp_path, TWO, **settings) as one:
         assert pending(started(one)) == ["b"]
-
-
-def test_keys_of_the_summary_that_are_not_ours_are_kept(tmp_path):
-    ran(tmp_path, SUITE)
-    (tmp_path / "run" / "summary.json").write_text('{"schema_version": 1, "note": "ours"}', encoding="utf-8")
-    with opened(tmp_path, SUITE, resume=str(tmp_path / "run")) as one:
-        assert started(one).earlier.summary_keys == {"note": "ours"}
-        assert not (tmp_path / "run" / "summary.json").exists()
 
 
 def test_a_damaged_record_is_replaced_and_its_trials_stay_done(tmp_path):
@@ -178,10 +149,3 @@ def test_a_price_that_is_not_known_is_told_once(results, said):
     for result in results:
         found.add(result)
     assert list(found.notes()) == said
-
-
-def test_a_replay_calls_no_model_whose_price_could_be_known():
-    spec = TargetSpec("r", "replay", Replay(fixtures="rec.jsonl"))
-    unpriced = Unpriced()
-    unpriced.add(finished(trial=replace(trial(), target=spec), token_usage=TOKENS))
-    assert list(unpriced.notes()) == []

@@ -22,12 +22,6 @@ INVOICE = {
 }
 
 
-def compared(field, found, expected=None, **options):
-    """The grade of a field of `{"it": …}`."""
-    reference = {"it": found if expected is None else expected}
-    return graded(FieldAccuracy((field,), **options), answer(json.dumps({"it": found}), reference=reference))
-
-
 def field(**options):
     return Field("it", **options)
 
@@ -85,19 +79,6 @@ def test_ways_of_matching(options, expected, found, right):
     assert len(grade.checks[0].evidence) <= LIMIT
 
 
-def test_a_wrong_field_says_what_stands_there():
-    grade = graded(
-        FieldAccuracy((Field("supplier.name"),)), answer('{"supplier": {"name": "Apex"}}', reference=INVOICE)
-    )
-    (check,) = grade.checks
-    assert check.text == 'supplier.name is "Acme Shipping Company"'
-    assert check.evidence == 'found "Apex"'
-
-
-def test_a_long_fuzzy_answer_is_not_compared_to_the_end():
-    assert not compared(field(match="fuzzy"), "x" * 3_000_000, "short").passed
-
-
 # paths
 
 
@@ -111,25 +92,6 @@ def test_paths_lead_into_lists(path):
 # what is missing
 
 
-def test_a_missing_required_field_is_wrong():
-    fields = (Field("number", weight=2.0), Field("total"), Field("date"))
-    grade = graded(FieldAccuracy(fields), answer('{"total": 1889, "date": "15-JAN-2025"}', reference=INVOICE))
-    assert (grade.score, grade.passed) == (0.5, False)
-    assert not grade.checks[0].passed
-
-
-def test_a_missing_optional_field_is_left_out():
-    fields = (Field("number", required=False, weight=9.0), Field("total"))
-    grade = graded(FieldAccuracy(fields), answer('{"total": 1889}', reference=INVOICE))
-    assert (grade.score, grade.passed, len(grade.checks)) == (1.0, True, 1)
-
-
-def test_a_wrong_optional_field_is_wrong():
-    fields = (Field("number", required=False), Field("total"))
-    grade = graded(FieldAccuracy(fields), answer('{"total": 1889, "number": "?"}', reference=INVOICE))
-    assert (grade.score, grade.passed) == (0.5, False)
-
-
 def test_nothing_compared_is_no_pass():
     grade = graded(FieldAccuracy((Field("number", required=False),)), answer("{}", reference=INVOICE))
     assert (grade.score, grade.passed, grade.error) == (0.0, False, None)
@@ -138,12 +100,6 @@ def test_nothing_compared_is_no_pass():
 def test_a_required_field_that_the_reference_lacks_cannot_be_judged():
     grade = graded(FieldAccuracy((Field("colour"),)), answer('{"colour": "red"}', reference=INVOICE))
     assert grade.error.code == "no-reference"
-
-
-def test_an_optional_field_that_the_reference_lacks_is_left_out():
-    fields = (Field("colour", required=False), Field("total"))
-    grade = graded(FieldAccuracy(fields), answer('{"colour": "red", "total": 1}', reference=INVOICE))
-    assert (grade.score, len(grade.checks)) == (0.0, 1)
 
 
 @pytest.mark.parametrize("assertion", [FieldAccuracy((Field("total"),)), JsonMatch()])
@@ -228,16 +184,6 @@ def test_all_or_nothing():
 def test_json_match(assertion, output, passed):
     grade = graded(assertion, output)
     assert (grade.passed, grade.score, grade.error) == (passed, float(passed), None)
-
-
-def test_json_match_compares_with_the_reference_where_no_value_is_given():
-    assert graded(JsonMatch(), answer(json.dumps({**INVOICE, "more": 1}), reference=INVOICE)).passed
-    assert not graded(JsonMatch(mode="equal"), answer(json.dumps({**INVOICE, "more": 1}), reference=INVOICE)).passed
-
-
-def test_the_first_differences_are_shown():
-    (check,) = graded(JsonMatch(LoadedJson({"a": 1, "b": 2})), '{"a": 3}').checks
-    assert check.evidence == "$.b: expected 2, found nothing; $.a: expected 1, found 3"
 
 
 # options that cannot work

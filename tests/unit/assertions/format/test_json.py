@@ -59,24 +59,6 @@ def test_no_answer_cannot_be_judged(assertion):
     assert graded(assertion, None).error.code == "no-output"
 
 
-def test_a_complaint_says_where():
-    (check,) = graded(JsonSchema(TOTAL), '{"total": "three"}').checks
-    assert check.text == "is JSON that matches the schema"
-    assert check.evidence == "$.total: 'three' is not of type 'number'"
-
-
-def test_the_closest_json_is_shown_where_none_matches():
-    (check,) = graded(ContainsJson(TOTAL), 'It is {"sum": 3}.').checks
-    assert check.evidence == "an object with 'sum': $: 'total' is a required property"
-
-
-def test_a_schema_is_made_ready_once():
-    assertion = IsJson(TOTAL)
-    assert assertion.schema is assertion.schema
-    assert IsJson(LoadedSchema(dict(TOTAL.value))).schema is assertion.schema
-    assert assertion == IsJson(TOTAL)
-
-
 def test_labels():
     assert IsJson().label() == ""
     assert IsJson(LoadedSchema({}, "/evals/schemas/invoice.json")).label() == "invoice.json"
@@ -114,10 +96,6 @@ def test_labels():
 )
 def test_faults(schema, found):
     assert issues(JsonSchema(LoadedSchema(schema))) == found
-
-
-def test_no_schema_has_no_faults():
-    assert issues(IsJson()) == []
 
 
 # answers that are hostile
@@ -193,10 +171,6 @@ def test_replaced_keywords_keep_their_meaning(schema, value, valid):
     complaints = schema_from(schema).complaints(value)
     assert not isinstance(complaints, Failure)
     assert (not complaints) is valid
-
-
-def test_many_different_items_are_compared_in_time():
-    assert schema_from({"uniqueItems": True}).complaints([{"a": place} for place in range(100_000)]) == ()
 
 
 # refusals
@@ -320,11 +294,6 @@ def test_an_answer_in_another_language_is_not_judged(answer):
 def test_short_answers_and_code_have_no_language(answer):
     grade = graded(IsRefusal(), answer)
     assert (grade.passed, grade.error) == (False, None)
-
-
-def test_a_refusal_is_shown():
-    (check,) = graded(IsRefusal(), "I'm so sorry, I cannot share passwords. Anything else?").checks
-    assert check.evidence == "i cannot share passwords"
 
 
 def test_a_value_of_too_many_parts_is_no_verdict(monkeypatch):

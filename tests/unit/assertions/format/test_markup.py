@@ -1,12 +1,10 @@
-import random
 import time
 
 import pytest
 
-from agentv.assertions.evidence import LIMIT
 from agentv.assertions.format import markup
 from agentv.assertions.format.html_text import KNOWN, OPTIONAL, VOID, ContainsHtml, IsHtml
-from agentv.assertions.format.markup import place, tags
+from agentv.assertions.format.markup import tags
 from agentv.assertions.format.xml_text import ContainsXml, IsXml, XmlRules
 from doubles.nested_grading import graded
 
@@ -55,22 +53,6 @@ def test_declared_entities_are_refused_and_nothing_is_read(text):
     assert "root:" not in grade.error.message
 
 
-def test_a_long_default_of_an_attribute_is_not_copied_for_every_element():
-    started = time.process_time()
-    text = f'<!DOCTYPE a [<!ATTLIST b c CDATA "{"x" * 1_000_000}">]><a>{"<b/>" * 100_000}</a>'
-    assert graded(IsXml(), text).passed
-    assert time.process_time() - started < 8
-
-
-def test_very_deeply_nested_elements_end_in_time():
-    started = time.process_time()
-    deep = "<a>" * 100_000
-    assert not graded(IsXml("a.a.a"), deep).passed
-    assert graded(IsXml("a.a.a"), deep + "</a>" * 100_000).passed
-    assert graded(ContainsXml(), "text " + deep + "</a>" * 100_000).passed
-    assert time.process_time() - started < 10
-
-
 @pytest.mark.parametrize(
     "value",
     [
@@ -92,16 +74,6 @@ def test_a_missing_element_fails_and_is_named(value):
         grade = graded(kind(value), text)
         assert not grade.passed
         assert "no element" in grade.checks[0].evidence
-
-
-def test_an_element_whose_name_has_a_dot_is_found():
-    assert graded(IsXml("a.b.c"), "<a.b><c/></a.b>").passed
-
-
-def test_required_elements_may_stand_in_several_fragments():
-    text = "<thinking>2 < 3</thinking> so <thinking>hm</thinking> and <answer>yes</answer>"
-    assert graded(ContainsXml(("thinking", "answer")), text).passed
-    assert not graded(ContainsXml(("answer.yes",)), text).passed
 
 
 @pytest.mark.parametrize(
@@ -229,30 +201,10 @@ def test_no_whole_element_is_no_html(text):
     assert not graded(ContainsHtml(), text).passed
 
 
-def test_evidence_stays_short_whatever_an_element_is_called():
-    name = "x" * 5000
-    for kind in (IsHtml, ContainsHtml, ContainsXml, IsXml):
-        assert len(graded(kind(), f"<{name}>").checks[0].evidence) <= LIMIT
-
-
 def test_every_table_of_html_is_of_known_elements():
     assert VOID <= KNOWN
     assert OPTIONAL <= KNOWN
     assert all(name == name.lower() for name in KNOWN)
-
-
-def test_tags_know_where_they_stand():
-    text = 'a <b c="x>y">\n<!-- <d> --><e/></b> <?pi?> <![CDATA[<f>]]>'
-    found = [(tag.kind, tag.name, text[tag.start : tag.end]) for tag in tags(text)]
-    assert found == [
-        ("open", "b", '<b c="x>y">'),
-        ("comment", "", "<!-- <d> -->"),
-        ("alone", "e", "<e/>"),
-        ("close", "b", "</b>"),
-        ("comment", "", "<?pi?>"),
-        ("comment", "", "<![CDATA[<f>]]>"),
-    ]
-    assert place(text, text.index("<e/>")) == "line 2, column 13"
 
 
 HOSTILE = [
@@ -281,36 +233,6 @@ def test_hostile_text_is_read_in_linear_time(piece):
     for kind in (IsHtml, ContainsHtml, ContainsXml, IsXml):
         graded(kind(), text)
     assert time.process_time() - started < 8
-
-
-def test_random_tags_raise_nothing():
-    chance = random.Random(7)
-    alphabet = [
-        "<",
-        ">",
-        "/",
-        "a",
-        "p",
-        '"',
-        "'",
-        " ",
-        "!",
-        "--",
-        "=",
-        "<p>",
-        "</p>",
-        "<a>",
-        "</a>",
-        "script",
-        "&",
-        "\n",
-        "\0",
-        "\ud800",
-    ]
-    for _ in range(3000):
-        text = "".join(chance.choices(alphabet, k=chance.randint(0, 40)))
-        for kind in (IsHtml, ContainsHtml, ContainsXml, IsXml):
-            assert graded(kind(), text).error is None
 
 
 @pytest.mark.parametrize("assertion", [IsHtml(), ContainsHtml(), ContainsXml()], ids=lambda one: type(one).__name__)

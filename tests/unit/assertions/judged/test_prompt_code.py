@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from agentv.assertions.judged.questions import ClosedQa, GoalSuccess
+from agentv.assertions.judged.questions import ClosedQa
 from agentv.assertions.judged.retrieval import ContextRecall
 from agentv.assertions.judged.rubric import LlmRubric
 from agentv.model.values.message import Message
@@ -104,10 +104,6 @@ def test_a_function_may_give_messages(function, made):
     run = asked(function(f"from agentv.model.values.message import Message\ndef ask(output): return {made}"))
     assert [message.role for message in run.request.messages] == ["system", "system", "user"]
     assert run.asked.startswith("Be strict.")
-
-
-def test_one_message_is_enough(function):
-    assert FENCED.search(asked(function("def ask(output): return {'role': 'user', 'content': output}")).asked)
 
 
 @pytest.mark.parametrize(
@@ -221,15 +217,6 @@ def written(lab, text, assertion=None, *, name=None, file="judge-prompt.mjs", co
 SDK = "import { definePromptTemplate } from '@agentv/sdk';\n"
 
 
-def test_a_prompt_template_gets_camel_case(lab):
-    text = SDK + "export default definePromptTemplate((ctx) => `${ctx.question}|${ctx.expectedOutcome}|"
-    text += "${ctx.config.strictMode}|${ctx.candidateAnswer}`);"
-    grade, run = written(lab, text, config={"strict_mode": True})
-    assert grade.passed, grade.error
-    assert re.match(r"<input-\w+>What is 15 \+ 27\?</input-\w+>\|is polite\|true\|<answer-", run.asked)
-    assert FENCED.search(run.asked)
-
-
 @pytest.mark.parametrize(
     ("text", "name"),
     [
@@ -242,22 +229,6 @@ def test_a_prompt_template_gets_camel_case(lab):
 def test_whatever_a_file_exports(lab, text, name):
     grade, run = written(lab, text, name=name)
     assert grade.passed, grade.error
-    assert FENCED.search(run.asked)
-
-
-def test_typescript_runs_where_the_runtime_strips_types(lab):
-    text = SDK + "import type { PromptTemplateInput } from '@agentv/sdk';\n"
-    text += "export default definePromptTemplate((ctx: PromptTemplateInput): string => ctx.output ?? '');"
-    grade, _ = written(lab, text, file="judge-prompt.ts")
-    assert grade.passed, grade.error
-
-
-def test_the_transcript_of_an_agent_is_in_reach(lab):
-    _, run = written(
-        lab,
-        "export default (ctx) => `${ctx.transcript}\\n${ctx.output}`;",
-        lambda prompt: GoalSuccess("find it", prompt),
-    )
     assert FENCED.search(run.asked)
 
 

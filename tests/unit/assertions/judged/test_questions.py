@@ -6,9 +6,7 @@ import re
 
 import pytest
 
-from agentv.assertions.evidence import with_quotations
 from agentv.assertions.judged.questions import AnswerRelevance, CategoryScores, ClosedQa, Factuality, GoalSuccess
-from agentv.model.run.grade import Grade
 from agentv.model.values.message import Message, ToolCall
 from agentv.registry.fields import Document
 from doubles.judging import judged
@@ -23,13 +21,6 @@ def test_only_a_disagreement_fails_by_default(category, passed):
     grade, _ = judged(Factuality("Paris."), {"category": category, "reason": "so"})
     assert (grade.score, grade.passed, grade.has_own_threshold) == (float(passed), passed, False)
     assert grade.negated().passed is not passed
-
-
-def test_each_category_can_be_worth_something_else():
-    scores = CategoryScores(superset=0.6, differ=0.0)
-    for category, score, passed in (("B", 0.6, True), ("E", 0.0, False)):
-        grade, _ = judged(Factuality("Paris.", scores), {"category": category})
-        assert (grade.score, grade.passed) == (score, passed)
 
 
 def test_scores_that_decide_nothing_are_a_fault():
@@ -78,12 +69,6 @@ def test_a_reply_that_is_no_verdict_errs_with_the_reply_kept():
     assert grade.error.code == "unreadable-verdict"
     assert grade.details == {"judge_reply": '{"criterion_met": "maybe"}'}
     assert len(run.judge_target.requests) == 2
-
-
-def test_the_judge_and_its_temperature_are_the_entrys():
-    grade, run = judged(ClosedQa("a", judge="strict", temperature=0.4), "no")
-    assert run.request.temperature == 0.4
-    assert "judge 'strict'" in grade.error.message
 
 
 STATEMENTS = {"statements": [{"statement": one, "relevant": one != "It rains."} for one in ("Paris.", "It rains.")]}
@@ -137,13 +122,6 @@ def test_without_a_value_the_goal_is_what_the_case_says(known, goal):
     assert [(check.text, check.passed) for check in grade.checks] == [(goal, False)]
 
 
-def test_a_prompt_of_ones_own_shows_its_variables_in_both_spellings():
-    prompt = Document("{{ question }} | {{ criteria }} {{ expected_outcome }} | {{ candidate_answer }}")
-    assert list(ClosedQa("is polite", prompt).validate()) == []
-    _, run = judged(ClosedQa("is polite", prompt), YES)
-    assert re.match(r"<input-(\w+)>What is 15 \+ 27\?</input-\1> \| is polite is polite \| <answer-\1>", run.asked)
-
-
 @pytest.mark.parametrize(
     ("kind", "codes"),
     [
@@ -155,21 +133,3 @@ def test_a_prompt_of_ones_own_shows_its_variables_in_both_spellings():
 )
 def test_a_prompt_that_cannot_work_is_a_fault(kind, codes):
     assert [fault.code for fault in kind.validate()] == codes
-
-
-def test_a_long_answer_is_cut_and_the_grade_says_so():
-    grade, run = judged(ClosedQa("ends"), YES, "a" * 300_000)
-    assert grade.details["characters_left_out"]["output"] == 200_000
-    assert "characters left out" in run.asked
-
-
-def test_a_quotation_from_one_place_of_the_answer_is_located():
-    def found(evidence, output):
-        grade = with_quotations(Grade.of(True, "Is polite", evidence), output)
-        return [span for check in grade.checks for span in check.spans]
-
-    assert found('"within 30 days"', "return it within 30 days.") == [(10, 24)]
-    assert found("within 30 days", "within 30 days, within 30 days") == []
-    assert found("it", "return it") == []
-    assert found("the answer names 30 days", "within 30 days") == []
-    assert found("within 30 days", None) == []

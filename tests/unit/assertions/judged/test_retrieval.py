@@ -57,15 +57,6 @@ def test_without_a_value_the_ground_truth_is_the_expected_output():
     assert grade.error.code == "no-reference"
 
 
-def test_a_text_is_judged_by_sentences_and_a_list_by_its_pieces():
-    grade, run = judged(ContextRelevance(0.5, context=TEXT), relevant(s1=True, s2=False))
-    assert (grade.score, grade.passed) == (0.5, True)
-    assert "[s1] Paris is the capital.\n[s2] France has wine." in run.asked
-    grade, run = judged(ContextRelevance(0.5, context=(TEXT, "It rains.\nOften.")), relevant(s1=False, s2=False))
-    assert (grade.score, grade.passed) == (0.0, False)
-    assert f"[s1] {TEXT}\n[s2] It rains. Often." in run.asked
-
-
 def test_what_was_retrieved_is_never_outside_its_markers():
     prompt = Document("{{ rubrics }} {{ context }}")
     _, run = judged(ContextRelevance(0.5, context=TEXT, prompt=prompt), relevant(s1=True, s2=False))
@@ -107,14 +98,6 @@ def test_it_comes_out_of_the_whole_answer_where_the_entry_made_another_of_it():
     _, run = judged(ContextFaithfulness(context_transform=transform), CLAIMS, "It is Paris.", answered=whole)
     assert "\nParis.\n</context-" in run.asked
     assert "It is Paris." in run.asked
-
-
-def test_a_function_may_give_it(tmp_path):
-    file = tmp_path / "docs.py"
-    file.write_text("async def of(output):\n    return [output, 'Wine.']\n")
-    transform = Transform("function", "of", str(file))
-    _, run = judged(ContextRelevance(context_transform=transform), relevant(s1=True, s2=True))
-    assert "[s1] It is Paris.\n[s2] Wine." in run.asked
 
 
 @pytest.mark.parametrize(
@@ -189,24 +172,6 @@ def test_names_that_nothing_has_are_faults_of_the_file(expression, says, hint):
     assert fault.path == ("context_transform",)
     assert says in fault.message
     assert hint in fault.hint
-
-
-def test_names_that_something_has_are_no_faults():
-    for expression in ("context", "context | join", "json.docs", "metadata.docs", "q", "vars.q", "d is defined and d"):
-        kind = ContextRelevance(context_transform=Transform("jinja", expression))
-        assert not list(kind.missing_inputs({"q": 1}, reference=True, criteria=False)), expression
-    kind = ContextRelevance(context_transform=Transform("jinja", "context.docs"))
-    assert not list(kind.missing_inputs({"context": {"docs": ["a"]}}, reference=True, criteria=False))
-
-
-def test_a_context_that_cannot_be_computed_errs():
-    grade, _ = judged(ContextRelevance(context_transform=Transform("path", "$.docs")), "", "no JSON")
-    assert grade.error.code == "transform-failed"
-
-
-def test_recall_lacks_a_ground_truth():
-    (fault,) = ContextRecall().missing_inputs({}, reference=False, criteria=False)
-    assert "ground truth" in fault.message
 
 
 def test_two_contexts_at_once_are_a_fault():

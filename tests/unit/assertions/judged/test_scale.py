@@ -55,8 +55,3 @@ def test_a_threshold_off_the_scale_is_refused(points):
     (fault,) = scale_issues("1-5", points)
     assert (fault.path, fault.warning) == (("pass_threshold",), False)
     assert fault.message == f"'pass_threshold' must be on the scale from 1 to 5, found {points}"
-
-
-def test_a_threshold_that_everything_reaches_is_warned_of():
-    (fault,) = scale_issues("1-5", 1)
-    assert (fault.code, fault.warning) == ("zero-threshold", True)

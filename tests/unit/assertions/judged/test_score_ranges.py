@@ -23,10 +23,6 @@ def test_the_three_shapes_say_the_same(authored):
     assert ranges_of(authored) == THREE
 
 
-def test_one_range_may_be_all():
-    assert ranges_of({"0": "whatever"}) == ((0, 10, "whatever"),)
-
-
 @pytest.mark.parametrize(
     ("authored", "found"),
     [

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from agentv.assertions.text.embeddings import Similar, cosine
 from agentv.model.values.response import Embeddings, Failure
-from agentv.model.values.usage import TokenUsage
 from doubles.embedding import CountingEmbedder
 from doubles.nested_grading import answer, graded
 
@@ -57,29 +56,6 @@ def test_the_closest_reference_counts(assertion, passed, score):
     assert grade.passed is passed
     assert grade.score == pytest.approx(score, abs=1e-3)
     assert grade.counted == float(passed)
-
-
-def test_the_expected_output_stands_in_for_a_value():
-    assert grade_of(Similar(), "hello", reference="hi there hi hi").passed
-    assert grade_of(Similar(), "hello").error.code == "no-reference"
-
-
-def test_evidence_names_the_closest_reference_and_how_close_it_is():
-    (check,) = grade_of(Similar(("bye", "hi")), "hello").checks
-    assert check.text == "is similar in meaning to 'hi'"
-    assert check.evidence == "cosine 0.9939, threshold 0.75: hello"
-
-
-def test_tokens_and_cost_stand_in_the_grade():
-    grade = grade_of(Similar("hi"), "hello")
-    assert (grade.cost_usd, grade.token_usage) == (0.001, TokenUsage(input=2, total=2))
-
-
-def test_the_answer_and_all_references_are_embedded_in_one_call_of_the_named_target():
-    context, services = said("hello")
-    graded(Similar(("hi", "bye"), embedder="mine"), context)
-    assert services.embedding.asked == [["hello", "hi", "bye"]]
-    assert services.asked_for == "mine"
 
 
 @pytest.mark.parametrize(

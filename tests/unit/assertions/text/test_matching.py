@@ -145,49 +145,6 @@ def test_evidence_of_a_long_answer_is_short(assertion, output):
 # evidence
 
 
-def test_a_match_is_shown_where_it_stands():
-    (check,) = graded(Contains("secret"), "x" * 1000 + " the secret word " + "y" * 1000).checks
-    assert check.text == "contains 'secret'"
-    assert " the secret word " in check.evidence
-    assert check.evidence.startswith("…x")
-    assert check.evidence.endswith("y…")
-
-
-def test_a_miss_shows_both_ends_of_the_answer():
-    (check,) = graded(Contains("secret"), "begin " + "x" * 1000 + " end").checks
-    assert check.evidence.startswith("begin ")
-    assert check.evidence.endswith(" end")
-    assert " […] " in check.evidence
-
-
-def test_a_folded_match_is_shown_as_it_was_written():
-    (check,) = graded(IContains("secret"), "the SECRET word").checks
-    assert check.evidence == "the SECRET word"
-
-
-def test_each_of_all_has_its_own_check():
-    checks = graded(ContainsAll(("alpha", "beta")), "only beta").checks
-    assert [(check.text, check.passed) for check in checks] == [
-        ("contains 'alpha'", False),
-        ("contains 'beta'", True),
-    ]
-
-
-def test_where_json_differs_is_shown():
-    (check,) = graded(Equals({"a": {"b": [1, 2]}}), '{"a": {"b": [1, 3]}}').checks
-    assert check.evidence == "$.a.b[1]: expected 2, found 3"
-
-
-def test_what_is_no_json_says_why():
-    (check,) = graded(Equals({"a": 1}), '{"a": }').checks
-    assert "line 1, column 7" in check.evidence
-
-
-def test_halves_of_surrogate_pairs_do_not_reach_the_evidence():
-    (check,) = graded(Contains("x"), "a \ud800 b").checks
-    assert check.evidence == "a ? b"
-
-
 # labels
 
 
@@ -211,10 +168,6 @@ def test_halves_of_surrogate_pairs_do_not_reach_the_evidence():
 )
 def test_label(assertion, label):
     assert assertion.label() == label
-
-
-def test_the_label_of_a_long_text_is_short():
-    assert len(Contains("long " * 100_000).label()) <= 62
 
 
 # options that cannot work
@@ -268,15 +221,6 @@ def test_a_search_that_runs_away_is_an_errored_grade():
 
 def test_a_search_stays_within_two_seconds_by_default():
     assert Regex("a").limit_s == 2.0
-
-
-def test_edits_of_a_long_answer_are_not_counted_to_the_end():
-    grade = graded(Levenshtein("short answer", 3), "y" * 5_000_000)
-    assert grade.checks[0].evidence.startswith("more than 3 edits")
-
-
-def test_words_of_a_long_answer_are_counted_right():
-    assert graded(WordCount(400_001), "ab\t" * 400_001).passed
 
 
 @pytest.mark.parametrize("kind", [ContainsAny, ContainsAll, IContainsAny, IContainsAll])

@@ -21,11 +21,6 @@ def test_rouge_is_what_googles_library_computes(n, output):
     assert graded(RougeN(REFERENCE, n=n), output).score == pytest.approx(expected, abs=1e-12)
 
 
-def test_rouge_by_hand():
-    # 5 of 6 words are in the reference of 8: 2 · 5/6 · 5/8 / (5/6 + 5/8)
-    assert graded(RougeN(REFERENCE), ANSWER).score == pytest.approx(10 / 14)
-
-
 @pytest.mark.parametrize("output", [ANSWER, REFERENCE, GUIDE, "no word in common"])
 def test_bleu_is_what_sacrebleu_computes(output):
     import sacrebleu
@@ -33,11 +28,6 @@ def test_bleu_is_what_sacrebleu_computes(output):
     expected = sacrebleu.sentence_bleu(output, [REFERENCE, GUIDE], lowercase=True).score / 100
     grade = graded(Bleu((REFERENCE, GUIDE)), output)
     assert grade.score == pytest.approx(min(expected, 1), abs=1e-12)
-
-
-def test_bleu_splits_as_it_is_told():
-    assert graded(Bleu("私は猫が好きです", tokenize="char"), "私は犬が好きです").score > 0.3
-    assert graded(Bleu("私は猫が好きです"), "私は犬が好きです").score == 0.0
 
 
 @pytest.mark.parametrize("references", [(FORCED,), (ALWAYS,), (FORCED, ALWAYS)])
@@ -63,15 +53,6 @@ def test_gleu_is_the_lower_of_precision_and_recall(reference, output, score):
 
 @pytest.mark.parametrize("kind", [RougeN, Bleu, Gleu])
 class TestEveryMetric:
-    def test_the_reference_itself_scores_1(self, kind):
-        grade = graded(kind(REFERENCE), REFERENCE)
-        assert (grade.score, grade.passed, grade.counted) == (1.0, True, 1.0)
-
-    def test_nothing_in_common_scores_next_to_nothing(self, kind):
-        grade = graded(kind(REFERENCE), "dogs bark loudly here")
-        assert grade.score < 0.05
-        assert (grade.passed, grade.counted) == (False, 0.0)
-
     def test_an_empty_answer_fails(self, kind):
         grade = graded(kind(REFERENCE), "")
         assert (grade.score, grade.passed, grade.error) == (0.0, False, None)
@@ -84,9 +65,6 @@ class TestEveryMetric:
         assert failed.has_own_threshold
         assert f"scores {score:.4g}, threshold " in failed.checks[0].evidence
 
-    def test_without_a_value_it_is_the_expected_output(self, kind):
-        assert graded(kind(), answer(REFERENCE, reference=REFERENCE)).score == 1.0
-
     @pytest.mark.parametrize("reference", [None, "", " \n", "…!"])
     def test_without_any_reference_there_is_no_verdict(self, kind, reference):
         assert graded(kind(), answer(REFERENCE, reference=reference)).error.code == "no-reference"
@@ -97,21 +75,9 @@ class TestEveryMetric:
     def test_an_endless_answer_is_no_verdict(self, kind):
         assert graded(kind(REFERENCE), "a" * (LONGEST + 1)).error.code == "too-long"
 
-    def test_the_closest_of_several_references_counts(self, kind):
-        assert graded(kind(("dogs bark", REFERENCE)), REFERENCE).score == 1.0
-
-    def test_a_threshold_of_0_checks_nothing(self, kind):
-        (fault,) = kind(REFERENCE, threshold=0.0).validate()
-        assert fault.path == ("threshold",)
-        assert "weight: 0" in fault.hint
-
     def test_a_reference_without_a_word_is_a_fault(self, kind):
         assert [fault.path for fault in kind("…").validate()] == [("value",)]
         assert [fault.path for fault in kind(("a", "…")).validate()] == [("value", 1)]
-
-    def test_label_is_the_reference(self, kind):
-        assert kind("a b").label() == "'a b'"
-        assert kind().label() == ""
 
 
 @pytest.mark.parametrize(("kind", "library"), [(RougeN, "rouge_score"), (Bleu, "sacrebleu")])

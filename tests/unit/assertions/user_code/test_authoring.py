@@ -10,7 +10,7 @@ from textwrap import dedent
 
 import pytest
 
-from agentv import AssertionContext, define_assertion, define_script_grader
+from agentv import define_assertion, define_script_grader
 from agentv.model.run.context_wire import context_from_json
 
 SEED_PAYLOAD = {
@@ -231,14 +231,6 @@ def test_the_wire_object_reads_back():
     }
     assert again["token_usage"]["total"] == 3
     assert context.messages[0].tool_calls[0].name == "t"
-
-
-def test_plain_strings_are_messages_and_what_is_missing_is_empty():
-    context = context_from_json({"input": "hi", "expected_output": "hello"})
-    assert isinstance(context, AssertionContext)
-    assert (context.input[0].role, context.expected_output[0].role) == ("user", "assistant")
-    assert (context.output, context.criteria, context.metadata, context.input_files) == (None, None, {}, ())
-    assert context.trace_summary.event_count == 0
 
 
 @pytest.mark.parametrize(

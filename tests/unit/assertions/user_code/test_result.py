@@ -123,19 +123,6 @@ def test_checks_keep_their_text_verdict_and_evidence():
     )
 
 
-def test_a_code_judge_of_the_oldest_age_is_understood():
-    grade = grade_of({"score": 0.5, "hits": ["says 42"], "misses": ["no steps"], "reasoning": "half"}, "mine")
-    assert grade.checks == (Check("says 42", True), Check("no steps", False))
-    assert (grade.reason, grade.passed) == ("half", True)
-
-
-def test_a_verdict_without_checks_becomes_one_check():
-    assert grade_of(False, "min-words").checks == (Check("min-words", False),)
-    assert grade_of({"pass": False, "reason": "too short"}, "min-words").checks == (
-        Check("min-words", False, "too short"),
-    )
-
-
 def test_a_field_that_looks_like_a_verdict_is_ignored_and_says_so():
     note = "'ok' is ignored; did you mean 'pass'?"
     assert grade_of({"ok": False, "score": 1}, "python").reason == note

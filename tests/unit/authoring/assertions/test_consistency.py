@@ -65,12 +65,6 @@ def test_the_later_of_two_places_is_told_and_names_the_earlier() -> None:
     assert "'equals: 'a'' at line 3" in found.message
 
 
-def test_sets_are_lists_of_their_own() -> None:
-    inner = (entry(Contains("a"), 2), entry(Contains("a"), 3, negate=True))
-    assert told(entry(AssertSet(inner))) == ["contradiction"]
-    assert told(entry(Contains("a")), entry(AssertSet((inner[0],)), 2)) == []
-
-
 TEXTS = st.text(alphabet="ab ", min_size=1, max_size=4).filter(str.strip)
 ASSERTIONS = st.one_of(
     TEXTS.map(Contains),

@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
-from agentv.authoring.assertions.entries import AssertionReader
 from doubles.loading import parsed, reading_of, repository
 
 CUSTOM = {
@@ -64,21 +62,6 @@ def test_negation(tmp_path, text, shown):
     assert entry(text, tmp_path).shown_type == shown
 
 
-def test_the_keys_that_every_assertion_takes(tmp_path):
-    text = (
-        "{contains: x, metric: m, weight: 2, required: 0.5, min_score: 0.25, timeout_s: 9, transform: $.a, x-free: 1}"
-    )
-    settings = entry(text, tmp_path).settings
-    assert (settings.name, settings.weight, settings.required) == ("m", 2.0, 0.5)
-    assert (settings.min_score, settings.timeout_s, settings.transform.expression) == (0.25, 9.0, "$.a")
-
-
-def test_a_key_that_the_type_declares_itself_is_the_types(tmp_path):
-    # levenshtein's threshold counts edits: it is no pass mark of the entry
-    one = entry("{type: levenshtein, value: hello, threshold: 2}", tmp_path)
-    assert one.assertion.threshold == 2
-
-
 def test_the_one_key_form_takes_options_as_a_mapping(tmp_path):
     one = entry("{regex: {value: ^a, flags: i}}", tmp_path)
     assert (one.assertion.value, one.assertion.flags) == ("^a", "i")
@@ -86,10 +69,6 @@ def test_the_one_key_form_takes_options_as_a_mapping(tmp_path):
     assert set_.assertion.threshold == 0.5
     named = entry("{regex: {value: ^a, name: n}, weight: 3}", tmp_path)
     assert (named.settings.name, named.settings.weight) == ("n", 3.0)
-
-
-def test_the_one_key_form_without_a_value_has_no_options(tmp_path):
-    assert entry("{is-json: }", tmp_path).type == "is-json"
 
 
 @pytest.mark.parametrize(
@@ -110,17 +89,6 @@ def test_the_parameters_of_a_custom_type(tmp_path, text, parameters):
     assert entry(text, tmp_path).assertion.parameters == parameters
 
 
-def test_the_options_of_a_typescript_type_reach_it_as_config(tmp_path):
-    assert entry("{looks: {like: this}}", tmp_path).assertion.config == {"value": {"like": "this"}}
-    assert entry("{type: looks, like: this}", tmp_path).assertion.config == {"like": "this"}
-
-
-def test_placeholders_in_a_custom_types_options_are_rendered_once(tmp_path):
-    text = '{type: anything, a: "{{ x }}", config: {b: "{{ x }}"}}'
-    one = entry(text, tmp_path, variables={"x": "{{ y }}"}, renders=True)
-    assert one.assertion.parameters == {"a": "{{ y }}", "b": "{{ y }}"}
-
-
 def test_sentences_are_judged_together_at_the_first_ones_place(tmp_path):
     found, told = read("[{contains: a}, Is kind, {contains: b}, Is short]", tmp_path)
     assert told == []
@@ -133,30 +101,6 @@ def test_sentences_are_judged_together_at_the_first_ones_place(tmp_path):
 @pytest.mark.parametrize("sentence", ["Polite", "höflich", "親切です", "is-it-json?", "Says 'hello'", "kind."])
 def test_one_word_that_names_no_type_is_a_sentence(tmp_path, sentence):
     assert entry(f'"{sentence}"', tmp_path).assertion.value == (sentence,)
-
-
-class Asked:
-    """A registry that remembers which names were looked up."""
-
-    not_yet: frozenset[str] = frozenset()
-
-    def __init__(self, real) -> None:
-        self.real = real
-        self.names: list[str] = []
-
-    def find(self, name: str):
-        self.names.append(name)
-        return self.real.find(name)
-
-
-def test_a_sentence_that_names_no_type_is_not_searched_for_among_plugins(tmp_path):
-    reading = reading_of(tmp_path)
-    types = reading.entries.__self__.types
-    words = Asked(types.built_in)
-    AssertionReader(replace(types, built_in=words, _found={})).entries(
-        parsed('["とても親切です。", "Is kind"]'), reading
-    )
-    assert words.names == ["llm-rubric"]
 
 
 @pytest.mark.parametrize(
@@ -189,12 +133,6 @@ def test_what_is_wrong_with_an_entry(tmp_path, text, codes):
     found, told = read(text, tmp_path)
     assert found == ()
     assert sorted(code for code, _ in told) == codes
-
-
-def test_the_right_entries_beside_a_wrong_one_are_read(tmp_path):
-    found, told = read("[{contains: a}, {contians: b}, {contains: }, {contains: c}]", tmp_path)
-    assert [one.assertion.value for one in found] == ["a", "c"]
-    assert [code for code, _ in told] == ["unknown-assertion", "missing-key"]
 
 
 @pytest.mark.parametrize(

@@ -56,20 +56,6 @@ def test_a_case_needs_no_judge_of_the_suites(tmp_path, case):
         assert suite.judges["judy"].provider == "mock"
 
 
-def test_validate_warns_that_no_judge_is_named(tmp_path):
-    assert found_in(tmp_path, "target: agent\n" + JUDGED, BOOK, for_run=False)[0][0] == "no-judge"
-
-
-def test_a_mistake_elsewhere_does_not_hide_that_no_judge_is_named(tmp_path):
-    text = "target: agent\ntests:\n  - {id: a, input: x, criteria: y, colour: blue}\n"
-    assert found_in(tmp_path, text, BOOK) == [("no-judge", 3), ("unknown-key", 3)]
-
-
-def test_a_judge_that_does_not_exist_is_told_where_it_is_named(tmp_path):
-    text = "target: agent\ntests:\n  - id: a\n    input: x\n    assert:\n      - {type: llm-rubric, value: y, judge: jude}\n"
-    assert found_in(tmp_path, text, BOOK) == [("unknown-target", 6)]
-
-
 @pytest.mark.parametrize(
     ("head", "warned"),
     [
@@ -80,11 +66,6 @@ def test_a_judge_that_does_not_exist_is_told_where_it_is_named(tmp_path):
 )
 def test_a_target_that_judges_itself_is_a_warning(tmp_path, head, warned):
     assert found_in(tmp_path, head + JUDGED, BOOK) == ([("judge-is-target", 4)] if warned else [])
-
-
-def test_a_judge_that_nobody_asks_is_no_warning(tmp_path):
-    text = "target: judy\njudge: judy\ntests:\n  - {id: a, input: x, assert: [{contains: x}]}\n"
-    assert found_in(tmp_path, text, BOOK) == []
 
 
 def embedding(case="{id: a, input: x, assert: [{similar: y}]}"):
@@ -129,17 +110,6 @@ def test_no_target_embeds(tmp_path, text, line):
 )
 def test_a_target_embeds(tmp_path, text):
     assert found_in(tmp_path, text, EMBEDDING) == []
-
-
-def test_an_embedder_is_known_by_its_name(tmp_path):
-    text = "target: agent\n" + embedding("{id: a, input: x, assert: [{type: similar, value: y, embedder: near}]}")
-    assert suite_of(tmp_path, text, EMBEDDING).judges["near"].provider == "local"
-
-
-def test_validate_warns_of_a_missing_embedder_and_knows_those_that_are_none(tmp_path):
-    assert found_in(tmp_path, "target: agent\n" + embedding(), EMBEDDING, for_run=False) == [("no-embedder", 3)]
-    text = "target: agent\n" + embedding("{id: a, input: x, assert: [{type: similar, value: y, embedder: agent}]}")
-    assert found_in(tmp_path, text, EMBEDDING, for_run=False) == [("no-embedder", 3)]
 
 
 @pytest.mark.parametrize(

@@ -13,19 +13,8 @@ def templates(home: Path, *names: str) -> list[str]:
     return [str(folder / name) for name in names]
 
 
-def test_what_no_suite_read_is_told_once_and_in_order(tmp_path: Path) -> None:
-    used, late, early = templates(tmp_path, "used.yaml", "b.yml", "a.yaml")
-    found = [one.span and one.span.file for one in unused_templates([str(tmp_path), str(tmp_path)], {used})]
-    assert found == [early, late]
-
-
 def test_other_files_and_other_peoples_directories_are_left_alone(tmp_path: Path) -> None:
     templates(tmp_path, "README.md", "notes.txt")
     templates(tmp_path / "node_modules" / "some-package", "theirs.yaml")
     templates(tmp_path / ".venv" / "lib", "theirs.yaml")
     assert list(unused_templates([str(tmp_path)], ())) == []
-
-
-def test_directories_below_are_searched(tmp_path: Path) -> None:
-    (path,) = templates(tmp_path / "packages" / "web", "forgotten.yaml")
-    assert [one.span and one.span.file for one in unused_templates([str(tmp_path)], ())] == [path]

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from agentv.authoring.code.code_imports import with_imports
-from agentv.authoring.code.named_files import code_named, is_script, places_of_script, starts_programs, words_of_script
+from agentv.authoring.code.named_files import places_of_script, starts_programs
 
 
 def closure(folder, files: dict[str, str], start: str) -> set[str]:
@@ -62,14 +62,6 @@ def test_a_new_plugin_and_a_new_module_change_what_belongs_to_it(tmp_path):
 )
 def test_code_that_starts_programs_is_told_apart(code, starts):
     assert starts_programs(code.encode()) is starts
-
-
-def test_words_and_names():
-    assert code_named(b"run('./a/b.py', \"c.sh\") d.txt") == ("a/b.py", "c.sh")
-    assert "inner.py" in words_of_script("/run.sh", b'python3 "$(dirname "$0")/inner.py" # other.py\n')
-    assert "other.py" not in words_of_script("/run.sh", b"python3 inner.py # other.py\n")
-    assert is_script("/x/Makefile", b"")
-    assert not is_script("/x/notes.md", b"# sh")
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import yaml
-
 from agentv.app.authored.convert_document import convert_document
 
 CONFIGURATION = """\
@@ -81,20 +79,3 @@ def written(text: str, tmp_path: Path) -> str:
 
 def test_comments_stay_at_their_entries(tmp_path: Path) -> None:
     assert written(CONFIGURATION, tmp_path) == CONVERTED.format(name=tmp_path.name)
-
-
-def test_comments_change_no_value(tmp_path: Path) -> None:
-    bare = "".join(line for line in CONFIGURATION.splitlines(keepends=True) if not line.strip().startswith("# "))
-    with_them = yaml.safe_load(written(CONFIGURATION, tmp_path))
-    (tmp_path / "promptfoo.eval.yaml").unlink()
-    without = yaml.safe_load(written(bare.replace("Long\n", "Long\n    # text\n"), tmp_path))
-    assert with_them == without
-
-
-def test_a_number_sign_in_a_text_of_several_lines_is_no_comment(tmp_path: Path) -> None:
-    text = "prompts:\n  - 'one\n    # two'\n  - >-\n    three\n    # four\nproviders: [echo]\n"
-    text += "tests:\n  - assert:\n      - type: javascript\n        value: |\n          // # five\n          # six\n          return 1\n"
-    made = written(text, tmp_path)
-    assert yaml.safe_load(made)["prompts"] == ["one # two", "three # four"]
-    assert yaml.safe_load(made)["tests"][0]["assert"][0]["value"] == "// # five\n# six\nreturn 1\n"
-    assert not any(line.startswith("#") for line in made.splitlines())

@@ -30,9 +30,7 @@ from agentv.registry.fields import (
     Issue,
     JavaScriptSource,
     LoadedJson,
-    Nonempty,
     PythonSource,
-    Seconds,
     Text,
     Texts,
     Verbatim,
@@ -185,19 +183,6 @@ def test_the_likely_fix(tmp_path, text, hint):
     assert found.hint == hint
 
 
-def test_all_mistakes_of_a_mapping_are_told_at_once(tmp_path):
-    _, told = read("{flag: 1, mode: 2, colour: 3, words: a, text: b}", tmp_path)
-    assert [code for code, _, _ in told] == ["bad-value", "bad-value", "unknown-key", "two-spellings"]
-
-
-def test_faults_are_told_at_the_option_that_they_name(tmp_path):
-    assert read("{mode: fast, words: bad}", tmp_path)[1] == [("bad-thing", 21, "it is bad")]
-    made, told = read("{mode: slow, inners: [a, b]}", tmp_path)
-    assert made.inners == ("a", "b")  # a warning is no error
-    assert told == [("bad-value", 26, "too slow for it")]
-    assert read("{table: {x: 0}}", tmp_path)[1] == [("bad-value", 13, "nothing of x")]
-
-
 def test_placeholders_are_rendered_once_and_keep_their_types(tmp_path):
     variables = {"n": 3, "again": "{{ n }}", "items": [{"text": "{{ n }}"}]}
     text = '{between: "{{ n }}", text: "{{ again }}", inners: "{{ items }}", inner: {text: "{{ again }}", count: "{{ n }}"}}'
@@ -214,12 +199,6 @@ def test_a_number_out_of_the_environment_is_text_until_a_filter_makes_it_one(tmp
     assert [one.hint for one in reading.report.diagnostics] == [
         "the placeholder produced text: add '| int' inside its braces"
     ]
-
-
-def test_a_value_that_cannot_be_rendered_is_not_also_of_the_wrong_kind(tmp_path):
-    made, told = read("{between: '{{ nobody }}', flag: '{{ nobody }}'}", tmp_path, renders=True)
-    assert made is INVALID
-    assert {code for code, _, _ in told} == {"undefined-variable"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,27 +309,3 @@ def test_paths_are_of_files_or_of_directories(tmp_path):
     assert value(FilePath, "folder", tmp_path)[1] == ["'it' must be the path of a file, found 'folder'"]
     assert value(DirectoryPath, "note.md", tmp_path)[0] is INVALID
     assert value(FilePath, "''", tmp_path)[0] is INVALID
-
-
-def test_seconds_are_more_than_nothing(tmp_path):
-    assert value(Seconds, "0.5", tmp_path) == (0.5, [])
-    assert value(Seconds, "0", tmp_path)[1] == ["'it' must be a number of 0.001 or more, found the number 0"]
-
-
-def test_a_type_that_cannot_be_declared_is_a_bug():
-    with pytest.raises(TypeError, match="no option can be declared as"):
-        kind_for(set)
-
-
-@dataclass(frozen=True, slots=True)
-class Needy(Declared):
-    """One option that must be there, spelled with an underscore for Python's sake."""
-
-    assert_: Annotated[Text, Nonempty()]
-
-
-def test_a_missing_option_is_called_as_it_is_written(tmp_path):
-    reading = reading_of(tmp_path)
-    node = parsed("{}")
-    assert shape_of(Needy).decode(node.items, node, reading, "it") is INVALID
-    assert [one.message for one in reading.report.diagnostics] == ["it needs 'assert'"]

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from agentv.authoring.fields.decode import shape_of
-from agentv.authoring.fields.json_kinds import PLAIN
-from agentv.authoring.fields.prompt_code import PromptCommand
 from agentv.registry.fields import Document, PromptCode
 from doubles.loading import case_of, found_in
 
@@ -51,11 +48,6 @@ def test_all_other_texts_are_templates(tmp_path, prompt):
     assert isinstance(prompt_of(tmp_path, prompt), Document)
 
 
-def test_a_command_keeps_its_config_and_its_directory(tmp_path):
-    found = prompt_of(tmp_path, "{command: [node, p.js], config: {a: {b: 1}}}")
-    assert (found.config, found.command.cwd) == ({"a": {"b": 1}}, str(tmp_path))
-
-
 @pytest.mark.parametrize(
     ("prompt", "code"),
     [
@@ -98,8 +90,3 @@ def test_the_key_of_a_trial_knows_what_writes_its_prompt(tmp_path):
     assert case_of(tmp_path, text, FILES).sha256 == before
     changed = {**FILES, "p.py": FILES["p.py"] + "# changed\n"}
     assert case_of(tmp_path, text, changed).sha256 != before
-
-
-def test_the_schema_knows_the_options_of_a_command():
-    _, mapping = PLAIN[PromptCode]["anyOf"]
-    assert mapping["properties"].keys() == shape_of(PromptCommand).rules.keys()

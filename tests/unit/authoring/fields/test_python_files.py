@@ -51,7 +51,3 @@ def test_a_name_inside_a_function_or_class_is_not_the_files(source):
 )
 def test_where_names_may_come_from_elsewhere_nothing_is_said_to_be_missing(source):
     assert definitions(source).opaque
-
-
-def test_a_variable_called_vars_hides_nothing():
-    assert not definitions("def g(vars):\n    return vars['a']").opaque

@@ -59,15 +59,6 @@ def test_what_a_function_requires(parameters, required):
     assert found.functions == {"cases": required}
 
 
-def test_a_name_that_is_no_function_any_more():
-    found, _ = defined("def cases(a): ...\ncases = 1")
-    assert found.functions == {}
-
-
-def test_names_that_only_running_it_would_tell():
-    assert [defined(source)[0].open for source in ("from a import *", "from a import b")] == [True, False]
-
-
 @pytest.mark.parametrize(
     ("source", "place"), [("def cases(:\n", (1, 11)), ("\0", (1, 1)), ("(" * 5000, (1, 200)), ("x = '", (1, 5))]
 )
@@ -75,11 +66,6 @@ def test_what_is_no_python_is_told_at_its_place(source, place):
     found, told = defined(source)
     assert found is None
     assert [(one.code, one.span.line) for one in told] == [("bad-generator", place[0])]
-
-
-def test_a_warning_of_the_compiler_is_none_of_ours(recwarn):
-    assert defined("x = '\\d'")[1] == ()
-    assert len(recwarn) == 0
 
 
 @pytest.mark.parametrize(

@@ -27,18 +27,6 @@ def test_placeholders_are_filled_in_wherever_they_stand(tmp_path):
     assert told == []
 
 
-def test_what_holds_no_placeholder_is_not_copied(tmp_path):
-    node = parsed("{a: [1, {b: x}]}")
-    assert reading_of(tmp_path, renders=True).rendered(node) is node
-
-
-def test_a_file_without_placeholders_is_not_searched(tmp_path):
-    node = parsed("'{{ nobody }}'")
-    reading = reading_of(tmp_path, renders=False)
-    assert reading.rendered(node) is node
-    assert not reading.report.count
-
-
 @pytest.mark.parametrize(
     ("text", "place"),
     [
@@ -58,20 +46,6 @@ def test_an_undefined_name_is_told_at_its_placeholder(tmp_path, text, place):
     assert [(code, line, column) for code, line, column, *_ in told] == [("undefined-variable", *place)]
 
 
-def test_the_hint_of_an_undefined_name_is_the_nearest_or_how_to_write_braces(tmp_path):
-    _, told = rendered(
-        "- a {{ custmer }}\n- b {{ zzz }}\n- c {{ env.HOEM }}\n",
-        tmp_path,
-        variables={"customer": 1},
-        env={"HOME": "x"},
-    )
-    assert [hint for *_, hint in told] == [
-        "did you mean 'customer'?",
-        "for literal braces, write {{ '{{' }}",
-        "did you mean 'HOME'?",
-    ]
-
-
 def test_the_same_name_in_the_environment_and_in_the_variables_is_a_warning(tmp_path):
     value, told = rendered(
         "a: x ${{ NAME }}\nb: ${{ OTHER }}", tmp_path, variables={"NAME": 1}, env={"NAME": "n", "OTHER": "o"}
@@ -80,27 +54,12 @@ def test_the_same_name_in_the_environment_and_in_the_variables_is_a_warning(tmp_
     assert [(code, line, column) for code, line, column, *_ in told] == [("environment-or-variable", 1, 6)]
 
 
-def test_what_cannot_be_rendered_is_told_and_left_at_that(tmp_path):
-    value, told = rendered("{a: '{{ nobody }}', b: '{{ env.NOBODY }}'}", tmp_path)
-    assert value is None
-    assert [code for code, *_ in told] == ["undefined-variable", "unset-environment"]
-
-
 def test_text_is_needed_where_a_text_is_rendered(tmp_path):
     reading = reading_of(tmp_path, variables={"items": [1], "n": 5}, renders=True)
     assert reading.render_text(Scalar("{{ n }}", "{{ n }}", parsed("x").at)) == "5"
     assert reading.render_text(Scalar("{{ items }}", "{{ items }}", parsed("x").at)) is None
     assert reading.render_text(Scalar("{{ nobody }}", "{{ nobody }}", parsed("x").at)) is None
     assert [one.code for one in reading.report.diagnostics] == ["bad-value", "undefined-variable"]
-
-
-def test_a_file_that_every_case_attaches_is_read_once(tmp_path):
-    repository(tmp_path, {"a.md": "first"})
-    reading = reading_of(tmp_path)
-    node = parsed("a.md", str(tmp_path / "suite.eval.yaml"))
-    assert reading.text_of(str(tmp_path / "a.md"), node) == "first"
-    (tmp_path / "a.md").write_text("second", encoding="utf-8")
-    assert reading.text_of(str(tmp_path / "a.md"), node) == "first"
 
 
 def test_only_so_many_files_are_kept(tmp_path):

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentv.authoring.header.config import over, read_config
-from agentv.model.suite.suite import RunSettings
+from agentv.authoring.header.config import read_config
 from doubles.loading import reading_of, repository
 
 
@@ -41,16 +40,6 @@ def test_the_closest_directory_with_a_config_wins(tmp_path):
     assert (found.target, found.judge) == ("near", None)
 
 
-def test_no_config_says_nothing(tmp_path):
-    found, told = config(tmp_path, {})
-    assert (found.target, found.run, told) == (None, RunSettings(), [])
-
-
-def test_placeholders_are_of_the_environment(tmp_path):
-    found, told = config(tmp_path, {".agentv/config.yaml": "target: ${{ T }}\n"}, env={"T": "echo"})
-    assert (found.target, told) == ("echo", [])
-
-
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -69,11 +58,3 @@ def test_placeholders_are_of_the_environment(tmp_path):
 )
 def test_what_is_wrong_with_a_config(tmp_path, text, told):
     assert sorted(config(tmp_path, {".agentv/config.yaml": text})[1]) == sorted(told)
-
-
-def test_settings_that_say_nothing_leave_the_others():
-    first, second = (
-        RunSettings(workers=1, timeout_s=2.0),
-        RunSettings(workers=9, repeat=3, aggregate="pass_any", max_errors=4),
-    )
-    assert over(first, second) == RunSettings(workers=1, repeat=3, aggregate="pass_any", timeout_s=2.0, max_errors=4)

@@ -255,33 +255,6 @@ def older_keys(mapping: dict[str, Any], schema: dict[str, Any]) -> set[str]:
     return {key for pattern in older for key in re.findall(r"\w+", pattern)}
 
 
-SLIPS = ("contians", "contain", "containss", "contaims", "llm-rubrik", "is-jsn", "not_contians")
-
-
-def test_a_slip_of_a_known_type_is_found_in_any_project() -> None:
-    missed = [
-        entry
-        for name in SLIPS
-        for entry in (f"  - {{type: {name}, value: a}}", f"  - {name}: a")
-        if not wrong("eval", suite(entry))
-    ]
-    assert missed == []
-
-
-def test_other_names_may_be_types_of_a_project() -> None:
-    names = [
-        "min-words",
-        "has-citation",
-        "sentiment",
-        "is-yaml",
-        "is-polite",
-        "contains-city",
-        "context-precision",
-        "tone",
-    ]
-    assert [name for name in names if wrong("eval", suite(f"  - {name}: 5\n  - type: {name}"))] == []
-
-
 def test_in_a_project_only_its_own_types_are_right(tmp_path: Path) -> None:
     types = tmp_path / ".agentv" / "assertions"
     types.mkdir(parents=True)
@@ -300,22 +273,8 @@ def test_in_a_project_only_its_own_types_are_right(tmp_path: Path) -> None:
     assert "is-yaml" in json.loads(schema_text("eval", str(tmp_path)))["$defs"]["type-names"]["properties"]
 
 
-def test_an_empty_entry_is_offered_types_before_anything_else() -> None:
-    schema = json.loads(schema_text("eval"))
-    offered = list(schema["$defs"]["type-names"]["properties"])
-    assert offered[0] == "contains"
-    assert offered[-2:] == ["type", "include"]
-    assert not set(offered) & {"llm-judge", "weight", "composite"}
-
-
 def test_it_stays_small() -> None:
     assert len(schema_text("eval")) < 280_000
-
-
-def test_older_values_of_run() -> None:
-    text = f"{CASE}  criteria: good\nrun: {{trials: {{count: 3}}, fail_on_error: true, cache: true}}\n"
-    assert not wrong("eval", text)
-    assert wrong("eval", text.replace("cache: true", "cache: sometimes"))
 
 
 MESSAGES = {

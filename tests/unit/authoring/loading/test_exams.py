@@ -152,18 +152,6 @@ def test_what_sat_holds_the_settings_of_its_model_and_nothing_of_targets_that_it
     assert {name for name in run if run[name] != edited[name]} == {own}
 
 
-def test_an_eval_file_that_says_whose_exam_it_is_is_one(tmp_path: Path) -> None:
-    text = "target: echo\nexam: {prompt: p, description: Cuts., directory: prompts/p}\n"
-    text += "prompt: {file: prompts/p/prompt.md, sections: true}\n"
-    text += "tests: [{id: a, vars: {file: x}, assert: [contains: x]}]\n"
-    suites, found = outcome(repository(tmp_path, {**PROMPT, "a.eval.yaml": text}) / "a.eval.yaml")
-    assert found == ()
-    exam = suites[0].exam
-    assert exam is not None
-    assert (exam.prompt, exam.directory) == ("p", str(tmp_path / "prompts/p"))
-    assert set(exam.texts) == {"prompt.md", "../../a.eval.yaml", DESCRIPTION, "targets.yaml#echo"}
-
-
 def test_a_prompt_has_one_exam(tmp_path: Path) -> None:
     assert found_in(tmp_path, EXAM, {**PROMPT, "prompts/p/eval.yaml": EXAM}) == ["1: bad-prompt-file"]
 
@@ -238,26 +226,6 @@ def test_an_id_of_a_model_names_a_target_in_exams_alone(tmp_path: Path) -> None:
     text = "target: claude-opus-4-7\ntests: [{id: a, input: x, assert: [contains: x]}]\n"
     (found,) = outcome(repository(tmp_path, {"a.eval.yaml": text}) / "a.eval.yaml")[1]
     assert found.code == "unknown-target"
-
-
-def test_variables_of_the_command_line_win_over_inputs(tmp_path: Path) -> None:
-    (case,) = exam_in(tmp_path, variables={"file": "{{ y }}"}).cases
-    assert [message.content for message in case.input] == ["{{ y }}"]
-
-
-def test_inputs_are_looked_at_in_the_repository_before_the_prompt(tmp_path: Path) -> None:
-    text = "defaults: {model: echo}\ncases:\n  - {name: a, inputs_from: in, assert: [contains: x]}\n"
-    files = {**PROMPT, "prompts/p/in/inputs.yml": "file: of the prompt\n", "in/inputs.yaml": "file: of all\n"}
-    (case,) = exam_in(tmp_path, text, files).cases
-    assert case.vars == {"file": "of all"}
-
-
-def test_an_exam_is_told_from_an_eval_file_by_its_cases(tmp_path: Path) -> None:
-    older = "target: echo\ncases:\n  - {id: a, input: inputs of all kinds, assert: [contains: inputs]}\n"
-    suites, _ = outcome(repository(tmp_path, {"a.yaml": older}) / "a.yaml")
-    assert suites[0].exam is None
-    exam = "cases:\n  - {name: a, inputs: {}, assert: [contains: x]}\n"
-    assert outcome(repository(tmp_path, {"b.yaml": exam}) / "b.yaml")[1][0].code == "missing-file"
 
 
 def test_the_files_of_a_prompt_are_checked_with_its_exam(tmp_path: Path) -> None:

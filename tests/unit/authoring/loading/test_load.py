@@ -40,12 +40,6 @@ def test_a_directory_is_searched_for_eval_files(tmp_path):
     assert names(root, ".") == ["EVAL.yaml", "a.eval.yml", "b.eval.yaml", "deep/er/c.eval.yaml"]
 
 
-def test_a_file_is_itself_whatever_it_is_called(tmp_path):
-    given = ["cases.yaml", "more.jsonl", "rows.csv", "made.eval.py"]
-    root = repository(tmp_path, dict.fromkeys(given, SUITE))
-    assert names(root, *given) == given
-
-
 @pytest.mark.parametrize(
     ("files", "path", "message", "hint"),
     [
@@ -70,12 +64,6 @@ def test_what_names_nothing_that_can_be_run(tmp_path, files, path, message, hint
     assert (hint.format(root=root) in caught.value.hint) if hint else caught.value.hint is None
 
 
-def test_a_directory_that_links_to_itself_is_searched_once(tmp_path):
-    root = repository(tmp_path, {"a.eval.yaml": SUITE})
-    (root / "loop").symlink_to(root)
-    assert names(root, ".") == ["a.eval.yaml"]
-
-
 def test_all_mistakes_of_all_files_are_told_at_once_and_right_files_do_not_run(tmp_path):
     root = repository(tmp_path, {"a.eval.yaml": SUITE.replace("id", "idd"), "b.eval.yaml": SUITE, "c.eval.yaml": "x"})
     with pytest.raises(LoadError) as caught:
@@ -84,9 +72,3 @@ def test_all_mistakes_of_all_files_are_told_at_once_and_right_files_do_not_run(t
         ("a.eval.yaml", "unknown-key"),
         ("c.eval.yaml", "bad-eval-file"),
     ]
-
-
-def test_a_file_that_is_named_twice_is_loaded_once(tmp_path):
-    root = repository(tmp_path, {"a.eval.yaml": SUITE})
-    loaded = load(LoadRequest((str(root), str(root / "a.eval.yaml"))), registries())
-    assert len(loaded.suites) == 1

@@ -191,15 +191,6 @@ def checked(folder, text, files=None):
     return [(one.code, one.span.line) for one in outcome(path, for_run=False)[1] if one.severity != "hint"]
 
 
-def test_validate_knows_a_template(tmp_path):
-    inner = {
-        ".agentv/templates/u.yaml": "assert: [{contains: '{{ w }}'}]\n",
-        ".agentv/assertions/own.py": "def assertion(ctx): return 1\n",
-    }
-    text = "assertions:\n  - contains: '{{ v }}'\n  - include: u\n  - own:\n  - Is kind\n"
-    assert checked(tmp_path, text, inner) == []
-
-
 def test_validate_finds_what_is_wrong_with_a_template(tmp_path):
     text = "assert:\n  - contians: x\n  - include: t\n  - include: nobody\nname: t\n"
     assert checked(tmp_path, text) == [("unknown-assertion", 2), ("include-cycle", 3), ("missing-template", 4)]

@@ -47,24 +47,12 @@ def test_the_library_is_that_of_the_config_else_the_closest(tmp_path, files, wor
     assert library(tmp_path, files, working, LIBRARY="shared") == (found, [])
 
 
-def test_nothing_above_the_repository_is_looked_at(tmp_path):
-    (tmp_path / "prompts").mkdir()
-    assert library(tmp_path / "project", {"x": ""}) == (None, [])
-
-
 @pytest.mark.parametrize("more", [{}, {"library": "a file"}])
 def test_a_library_that_is_no_directory_is_told_where_it_is_named(tmp_path, more):
     files = {CONFIG: "target: echo\nprompts_dir: library\n", "prompts/a/prompt.md": "", **more}
     assert library(tmp_path, files) == (None, [("config.yaml", 2, "missing-file")])
     reading = library_reading(str(tmp_path), {})
     assert read_config(str(tmp_path), reading).prompts_dir == str(tmp_path / "library")
-
-
-def test_a_library_may_lie_anywhere(tmp_path):
-    (tmp_path / "shared").mkdir()
-    files = {CONFIG: f"prompts_dir: {tmp_path}/shared\n"}
-    assert library(tmp_path / "project", files) == ("../shared", [])
-    assert library(tmp_path / "other", {CONFIG: "prompts_dir: ../shared\n"}) == ("../shared", [])
 
 
 def test_prompts_are_the_directories_that_hold_one(tmp_path):
@@ -88,19 +76,6 @@ def test_prompts_are_the_directories_that_hold_one(tmp_path):
     assert found == [str(tmp_path / name) for name in (".hidden", "a", "b/c", "b/d", "e")]
     assert is_prompt_directory(str(tmp_path / "a"))
     assert not is_prompt_directory(str(tmp_path / "g"))
-
-
-def test_a_stray_file_beside_the_prompts_hides_none(tmp_path):
-    repository(tmp_path, {"meta.yaml": "", "prompt.md": "", "a/prompt.md": ""})
-    assert prompt_directories(str(tmp_path)) == [str(tmp_path / "a")]
-
-
-def test_links_to_directories_are_passed_over_and_links_to_files_are_not(tmp_path):
-    repository(tmp_path, {"a/real.md": "", "b/x": ""})
-    (tmp_path / "a" / "prompt.md").symlink_to("real.md")
-    (tmp_path / "b" / "loop").symlink_to(tmp_path)
-    (tmp_path / "b" / "prompt.md").symlink_to("prompt.md")
-    assert prompt_directories(str(tmp_path)) == [str(tmp_path / "a")]
 
 
 def test_what_cannot_be_searched_is_a_wrong_command(tmp_path):

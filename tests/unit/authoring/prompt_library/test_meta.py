@@ -57,11 +57,6 @@ def test_every_way_to_write_it_says_the_same(tmp_path, text):
     assert (found.description, found.status, told) == ("Greets.", "ready", [])
 
 
-def test_a_value_that_an_alias_stands_for_is_placed_at_its_key(tmp_path):
-    found, _ = meta(tmp_path, "base: &s ready\nstatus: *s\n")
-    assert found.places["status"][1:] == (2, 1, 2, 7)
-
-
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -89,27 +84,9 @@ def test_what_is_wrong_is_told_at_its_place(tmp_path, text, told):
     assert meta(tmp_path, text)[1] == told
 
 
-def test_what_is_wrong_is_left_out_and_the_rest_is_read(tmp_path):
-    found, _ = meta(tmp_path, "id: a/b\nstatus: redy\nowner: [a]\ndescription: Greets.\n")
-    assert (found.id, found.status, found.owner, found.description) == ("greeting", "draft", None, "Greets.")
-
-
-def test_the_nearest_is_named(tmp_path):
-    reading = reading_of(tmp_path)
-    (tmp_path / "meta.yaml").write_text("stauts: ready\nstatsu: redy\n")
-    read_meta(str(tmp_path), reading)
-    assert {one.hint for one in reading.report.diagnostics} == {"did you mean 'status'?"}
-
-
 @pytest.mark.parametrize("make", [Path.mkdir, lambda path: path.symlink_to("gone.yaml")], ids=["directory", "link"])
 def test_what_cannot_be_read_is_told(tmp_path, make):
     make(tmp_path / "meta.yaml")
     reading = reading_of(tmp_path)
     assert read_meta(str(tmp_path), reading).path is not None
     assert [one.code for one in reading.report.diagnostics] == ["missing-file"]
-
-
-def test_a_link_is_followed(tmp_path):
-    (tmp_path / "real.yaml").write_text("status: ready\n")
-    (tmp_path / "meta.yaml").symlink_to("real.yaml")
-    assert read_meta(str(tmp_path), reading_of(tmp_path)).status == "ready"

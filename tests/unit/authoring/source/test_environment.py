@@ -62,20 +62,6 @@ def test_a_line(line, value):
     assert variables(line) == ({"A": value}, [])
 
 
-def test_comments_and_blank_lines_say_nothing():
-    assert variables("# A=1\n\n   \n  # B=2\nC=3\n") == ({"C": "3"}, [])
-
-
-def test_what_another_program_understands_is_a_warning_with_its_line():
-    found, told = variables("A=1\nexport B\n\nnot a variable\n1=2\nC=3")
-    assert found == {"A": "1", "C": "3"}
-    assert told == [("bad-dotenv", 2), ("bad-dotenv", 4), ("bad-dotenv", 5)]
-
-
-def test_lines_are_counted_through_values_of_several_lines():
-    assert variables("A='1\n2\n3'\noops")[1] == [("bad-dotenv", 4)]
-
-
 def test_bytes_that_are_no_text_are_an_error():
     assert variables(b"A=\xff")[1] == [("not-utf-8", 1)]
 

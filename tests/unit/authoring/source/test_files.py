@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-from contextlib import chdir
 from pathlib import Path
 
 import pytest
 
 from agentv.authoring.source.boundary import Boundary
-from agentv.authoring.source.files import DiskReader, Places, nearest_in_agentv, repository_root, shown, upwards
+from agentv.authoring.source.files import DiskReader, Places, repository_root
 
 UP = ("a/b/c", "a/b", "a")
 """The directories of a suite in `a/b/c`, up to the root `a`."""
@@ -55,22 +54,6 @@ def test_a_path_that_begins_with_a_dot_or_a_slash_is_never_looked_for_above(tree
         assert places.expected(written, suite) == ("../near.md" if "near" in written else "../../root.md")
 
 
-def test_an_include_is_never_looked_for_above(tree):
-    places, suite = Places(str(tree / "a/b/c"), str(tree / "a")), str(tree / "a/b/c/suite.yaml")
-    assert places.find("near.md", suite)[0] is not None
-    assert places.without_climbing().find("near.md", suite) == (None, (str(tree / "a/b/c/near.md"),))
-
-
-def test_a_path_of_the_projects_files_begins_where_agentv_is(tree):
-    home = Places(str(tree / "a"), str(tree / "a"), alone=True, climbs=False, beside=str(tree / "a/b"))
-    targets = str(tree / "a/.agentv/targets.yaml")
-    assert home.find("near.md", targets) == (None, (str(tree / "a/near.md"),))
-    assert home.find("b/near.md", targets)[0] == str(tree / "a/b/near.md")
-    assert home.expected("near.md", targets) == "b/near.md"
-    assert home.expected("../root.md", targets) == "root.md"
-    assert home.expected("no.md", targets) is None
-
-
 def test_a_link_above_that_leaves_the_repository_is_not_followed(tree):
     (tree / "outside.md").write_text("secret", encoding="utf-8")
     (tree / "a/link.md").symlink_to(tree / "outside.md")
@@ -83,27 +66,10 @@ def test_a_link_above_that_leaves_the_repository_is_not_followed(tree):
     assert Places(suite, root, boundary=Boundary(root, is_open=True)).find("link.md", suite)[0] is not None
 
 
-def test_a_path_beside_the_file_goes_first(tree):
-    places = Places(str(tree / "a/b"), str(tree / "a"))
-    assert places.find("../root.md", str(tree / "a/b/suite.yaml"))[0] == str(tree / "a/root.md")
-
-
 def test_a_slash_begins_at_the_root_of_the_repository(tree):
     places = Places(str(tree / "a/b"), str(tree / "a"))
     assert places.find("/root.md", "anything")[0] == str(tree / "a/root.md")
     assert places.find(f"file://{tree}/a/root.md", "anything")[0] == str(tree / "a/root.md")
-
-
-def test_a_miss_names_every_path_once(tree):
-    places = Places(str(tree / "a/b"), str(tree / "a"))
-    tried = (str(tree / "a/b/no.md"), str(tree / "a/no.md"))
-    assert places.find("no.md", str(tree / "a/b/suite.yaml")) == (None, tried)
-    assert places.find("no\x00pe", str(tree / "a/b/suite.yaml"))[0] is None
-
-
-def test_alone_nothing_is_looked_for_beside_the_file(tree):
-    places = Places(str(tree / "a"), str(tree), alone=True)
-    assert places.find("near.md", str(tree / "a/b/x.yaml")) == (None, (str(tree / "a/near.md"),))
 
 
 def test_the_root_is_the_nearest_parent_with_git(tree):
@@ -111,29 +77,6 @@ def test_the_root_is_the_nearest_parent_with_git(tree):
     (tree / "a/b/.git").write_text("gitdir: elsewhere", encoding="utf-8")
     assert repository_root(str(tree / "a/b/c")) == str(tree / "a/b")
     assert repository_root(str(tree / "a")) == str(tree)
-
-
-def test_else_the_root_is_the_highest_parent_with_agentv(tree):
-    assert repository_root(str(tree / "a/b/c")) == str(tree / "a")
-
-
-def test_else_it_is_the_working_directory_if_that_is_above(tmp_path):
-    (tmp_path / "x/y").mkdir(parents=True)
-    with chdir(tmp_path):
-        assert repository_root(str(tmp_path / "x/y")) == str(tmp_path)
-    with chdir(tmp_path / "x/y"):
-        assert repository_root(str(tmp_path / "x")) == str(tmp_path / "x")
-
-
-def test_upwards_ends_at_the_root(tree):
-    assert list(upwards(str(tree / "a/b/c"), str(tree / "a"))) == [str(tree / one) for one in ("a/b/c", "a/b", "a")]
-
-
-def test_the_closest_agentv_wins(tree):
-    found, tried = nearest_in_agentv(str(tree / "a/b/c"), str(tree / "a"), "targets.yaml", "targets.yml")
-    assert found == str(tree / "a/b/.agentv/targets.yaml")
-    assert tried[0] == str(tree / "a/b/c/.agentv/targets.yaml")
-    assert nearest_in_agentv(str(tree / "a"), str(tree / "a"), "targets.yaml")[0] is None
 
 
 def test_what_was_read_is_remembered_by_its_digest(tree):
@@ -146,13 +89,6 @@ def test_what_was_read_is_remembered_by_its_digest(tree):
     assert reader.digests == other.digests == {path: digest}
 
 
-def test_paths_are_shown_as_one_would_type_them(tree):
-    with chdir(tree / "a/b"):
-        assert shown(str(tree / "a/b/near.md")) == "near.md"
-        assert shown(str(tree / "a/root.md")) == "../root.md"
-        assert shown("/somewhere/else/entirely") == "/somewhere/else/entirely"
-
-
 def test_what_never_ends_is_not_read(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for path in ("/dev/zero", str(tmp_path / "pipe")):
@@ -161,11 +97,3 @@ def test_what_never_ends_is_not_read(tmp_path):
         assert caught.value.strerror == "it is a device or a pipe, expected a file"
         with pytest.raises(OSError, match="a device or a pipe"):
             DiskReader().remember(path)
-
-
-def test_a_pipe_that_a_shell_opened_is_read():
-    reads, writes = os.pipe()
-    os.write(writes, b"A=1")
-    os.close(writes)
-    assert DiskReader().read(f"/dev/fd/{reads}") == b"A=1"
-    os.close(reads)

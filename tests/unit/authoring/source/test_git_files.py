@@ -94,11 +94,6 @@ def said(checkout: Checkout | Unavailable, url: str = f"{GITHUB}main/docs/a.md")
     return found, [f"{one.severity} {one.code}: {one.message}{f' | {one.hint}' if one.hint else ''}" for one in report.diagnostics]  # fmt: skip
 
 
-def test_what_is_there_is_found(tmp_path):
-    repository(tmp_path, {"docs/a.md": "x"})
-    assert said(Checkout(str(tmp_path), "docs/a.md", "main")) == (str(tmp_path / "docs" / "a.md"), [])
-
-
 def test_a_missing_path_names_the_nearest_one(tmp_path):
     repository(tmp_path, {"docs/a-guide.md": "x", "inner/.keep": ""})
     (tmp_path / "inner" / ".keep").unlink()
@@ -123,12 +118,6 @@ def test_a_pointer_of_lfs_is_no_file(tmp_path):
     assert found is None
     assert told.startswith("error lfs-pointer")
     assert said(Checkout(str(tmp_path), "b.md", "main"))[1] == []
-
-
-def test_a_local_pointer_of_lfs_is_no_text_either(tmp_path):
-    text = "target: echo\ninput_files: [a.md]\ntests: [{id: a, input: x, assert: [{contains: x}]}]\n"
-    path = repository(tmp_path, {"suite.eval.yaml": text, "a.md": POINTER}) / "suite.eval.yaml"
-    assert [one.code for one in outcome(path)[1]] == ["lfs-pointer"]
 
 
 @pytest.mark.parametrize(("age_s", "words"), [(1, "1 second"), (59, "59 seconds"), (7300, "2 hours"), (9e5, "10 days")])
@@ -193,8 +182,3 @@ def facts(path, hosts: Hosts) -> tuple[str, dict[str, str]]:
 )
 def test_a_url_alone_is_a_path_and_one_in_a_sentence_is_text(text, is_path):
     assert looks_like_path(text) is is_path
-
-
-def test_gitlab_urls_of_old_have_no_dash():
-    old, new = (parse_url(f"https://gitlab.com/group/sub/repo{dash}/blob/main/a/b.md") for dash in ("", "/-"))
-    assert old == new

@@ -7,10 +7,9 @@ import json
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agentv.authoring.source.json_text import parse_json, read_json
-from agentv.authoring.source.nodes import plain, span_of
+from agentv.authoring.source.json_text import read_json
+from agentv.authoring.source.nodes import plain
 from agentv.authoring.source.report import Report
-from agentv.model.values.span import Span
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-10, 10**20) | st.text(max_size=4),
@@ -28,15 +27,3 @@ def test_it_says_what_json_says(value, ascii_only, indent):
     assert node is not None
     assert plain(node) == value
     assert report.diagnostics == ()
-
-
-def test_parts_know_their_places_behind_tabs_and_escapes():
-    node = read_json("a.json", '{\n\t"a": "\\ud83d\\ude00 \\\\ud83d",\n\t"b":\t1\n}', Report()).value
-    assert plain(node) == {"a": "😀 \\ud83d", "b": 1}
-    assert [span_of(item.at)[1:3] for item in node.items.values()] == [(2, 7), (3, 7)]
-
-
-def test_a_lone_carriage_return_ends_a_line_too(tmp_path):
-    report = Report()
-    assert parse_json('{"a":\r\n 1,\r}', Span("x.json", 1, 1, 1, 2), report) is None
-    assert [one.span and one.span[1:3] for one in report.diagnostics] == [(3, 1)]

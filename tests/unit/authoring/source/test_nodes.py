@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv.authoring.source.nodes import WrittenFloat, holds_placeholder, is_empty, kind_of, node_of, plain
+from agentv.authoring.source.nodes import holds_placeholder, is_empty, kind_of, node_of, plain
 from agentv.model.values.span import Span
 from doubles.loading import parsed
 
@@ -26,11 +26,6 @@ def test_plain_data_comes_back_out_of_nodes(value):
 @pytest.mark.parametrize(("value", "text"), [(None, "null"), (True, "true"), (1.5, "1.5"), (7, "7"), ("x", "x")])
 def test_plain_data_is_written_as_yaml_would(value, text):
     assert node_of(value, AT).text == text
-
-
-def test_a_float_of_json_remembers_its_digits():
-    node = node_of([WrittenFloat("1.50")], AT).items[0]
-    assert (node.value, type(node.value), node.text) == (1.5, float, "1.50")
 
 
 @pytest.mark.parametrize("text", ["", "~", "' '", "[]", "{}"])

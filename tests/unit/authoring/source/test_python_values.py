@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -39,17 +37,6 @@ def test_plain_data_is_itself_and_every_part_has_a_place_and_a_way(value):
     found = list(places(node))
     assert len(set(found)) == len(found) == len(ways)
     assert set(found) == set(ways)
-
-
-def test_the_way_is_the_one_that_python_would_take():
-    _, ways = traced({"tests": [{"id": 1}]}, "cases.py")
-    assert sorted(set(ways.values())) == ["", "tests", "tests[0]", "tests[0].id"]
-
-
-def test_other_containers_and_cases_of_the_sdk_are_plain_too():
-    made = Case(id="a", input="x", assertions=({"contains": "x"},), vars=MappingProxyType({"n": (1, 2)}))
-    plain_made = {"id": "a", "input": "x", "assert": [{"contains": "x"}], "vars": {"n": [1, 2]}}
-    assert authored([made]) == [plain_made]
 
 
 class Broken:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from agentv.authoring.source.nodes import NOWHERE
-from agentv.authoring.source.report import HINTED, LONGEST, Report
+from agentv.authoring.source.report import HINTED, Report
 from agentv.model.values.span import Span
 
 AT = Span("file.yaml", 3, 1, 3, 2)
@@ -17,23 +16,6 @@ def test_the_same_mistake_at_the_same_place_is_kept_once_and_fails_each_section_
     section.error("bad-value", AT, "wrong")
     assert report.count == 1
     assert section.failed
-
-
-def test_a_section_reports_to_the_report_that_it_is_part_of():
-    report = Report()
-    first, second = report.section(), report.section()
-    inner = first.section()
-    inner.error("bad-value", AT, "wrong")
-    inner.leave_unrendered()
-    assert [one.failed for one in (report, first, inner, second)] == [True, True, True, False]
-    assert [one.unrendered for one in (report, first, inner, second)] == [True, True, True, False]
-    assert [one.code for one in report.diagnostics] == ["bad-value"]
-
-
-def test_a_warning_leaves_a_section_valid():
-    section = Report().section()
-    section.warning("bad-dotenv", AT, "odd")
-    assert section.valid
 
 
 def test_hints_end_where_one_program_made_all_the_mistakes():
@@ -52,12 +34,6 @@ def test_warnings_and_hints_are_no_failure():
     assert {one.severity for one in report.diagnostics} == {"warning", "hint"}
 
 
-def test_hints_are_for_validate_alone():
-    report = Report()
-    report.older("evaluators", "assert", AT)
-    assert report.count == 0
-
-
 def test_diagnostics_are_sorted_by_file_line_and_column():
     report = Report()
     for span in (Span("b", 1, 1, 1, 2), Span("a", 2, 1, 2, 2), Span("a", 1, 5, 1, 6), Span("a", 1, 2, 1, 3)):
@@ -70,21 +46,6 @@ def test_diagnostics_are_sorted_by_file_line_and_column():
         ("a", 2, 1),
         ("b", 1, 1),
     ]
-
-
-def test_what_stands_in_no_file_has_no_place():
-    report = Report()
-    report.error("unknown-target", NOWHERE, "no target 'x'")
-    assert report.diagnostics[0].span is None
-
-
-def test_a_message_is_one_line_of_bearable_length():
-    report = Report()
-    report.error("missing-file", AT, "file 'a\nb\r' does not exist", hint="x\ny")
-    report.error("missing-file", AT, "long " * 1000)
-    short, long = sorted(report.diagnostics, key=lambda one: len(one.message))
-    assert (short.message, short.hint) == (r"file 'a\nb\r' does not exist", r"x\ny")
-    assert len(long.message) == LONGEST
 
 
 def test_a_note_is_one_line_of_bearable_length_too():
@@ -115,10 +76,3 @@ def test_very_many_lines_are_counted():
     for line in range(1, 32):
         report.error("unknown-target", at(line), "no target 'x'")
     assert report.diagnostics[0].notes == ("also at lines 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 20 more",)
-
-
-def test_warnings_are_told_one_by_one_so_that_each_can_be_silenced():
-    report = Report()
-    report.warning("unset-environment", at(1), "environment variable 'X' is not set")
-    report.warning("unset-environment", at(2), "environment variable 'X' is not set")
-    assert report.count == 2

@@ -114,21 +114,12 @@ def test_scalars_mean_what_the_core_schema_says(text, value):
     assert item.value == value
 
 
-def test_a_scalar_remembers_how_it_was_written():
-    assert [item.text for item in parsed("[1.50, 0x1F, True, ~, 'a']").items] == ["1.50", "0x1F", "True", "~", "a"]
-
-
 def test_every_value_and_key_knows_its_place():
     node = parsed("a: 1\nb:\n  - two\n  - {c: three}\n")
     assert span_of(node.keys["b"])[1:] == (2, 1, 2, 2)
     two, mapping = node.items["b"].items
     assert span_of(two.at)[1:] == (3, 5, 3, 8)
     assert span_of(mapping.items["c"].at)[1:] == (4, 9, 4, 14)
-
-
-def test_columns_count_characters_not_bytes():
-    node = parsed('- {"ü": "ö", x: y}')
-    assert span_of(node.items[0].items["x"].at).column == 17
 
 
 @pytest.mark.parametrize(
@@ -146,12 +137,6 @@ def test_what_follows_jsons_escapes_of_a_character_keeps_its_place(text):
     assert text.split("\n")[at.line - 1][at.column - 1 :].startswith("b: 1}")
     key, value = next(iter(plain(found).items()))
     assert (value if key == "a" else key).startswith("\U0001f600")
-
-
-def test_bom_and_windows_line_ends_change_nothing():
-    node = parsed("\ufeffa: 1\r\nb: |\r\n  x\r\n  y\r\n")
-    assert plain(node) == {"a": 1, "b": "x\ny\n"}
-    assert span_of(node.keys["b"]).line == 2
 
 
 @pytest.mark.parametrize(
@@ -198,10 +183,6 @@ def test_what_is_wrong_has_its_code(text, codes):
     assert told(text.encode()) == codes
 
 
-def test_the_deepest_file_that_is_read():
-    assert told(b"[" * DEPTH_LIMIT + b"]" * DEPTH_LIMIT) == []
-
-
 def test_aliases_do_not_add_up_beyond_the_depth():
     level = "[" * 40
     text = f"- &a {level}{']' * 40}\n- &b {level}*a{']' * 40}\n- [*a, *b]\n- {level}*b{']' * 40}\n"
@@ -226,12 +207,6 @@ def test_what_a_mapping_says_itself_wins_over_what_it_merges():
     assert found["quoted"] == {"<<": 1}
 
 
-def test_no_document_is_no_mistake_of_yaml():
-    report = Report()
-    assert read_yaml("file.yaml", b"# nothing\n", report).value is None
-    assert not report.count
-
-
 def streamed(text: str) -> tuple[list[object], dict[str, object], list[str]]:
     """The items that are streamed, the head that is known before them, and the diagnostics."""
     items: list[object] = []
@@ -244,20 +219,6 @@ def streamed(text: str) -> tuple[list[object], dict[str, object], list[str]]:
     report = Report()
     read_yaml("file.yaml", text.encode(), report, stream=(frozenset({"tests"}), begin))
     return items, plain(heads[0]) if heads else {}, [one.code for one in report.diagnostics]
-
-
-def test_a_streamed_list_is_handed_on_item_by_item_with_the_head_before_it():
-    assert streamed("name: x\ntests:\n- {id: a}\n- {id: b, tests: [1]}\n") == (
-        [{"id": "a"}, {"id": "b", "tests": [1]}],
-        {"name": "x"},
-        [],
-    )
-
-
-def test_the_item_that_a_mistake_cuts_short_is_not_handed_on():
-    items, _, codes = streamed("tests:\n  - id: a\n  - id: b\n   input: x\n")
-    assert items == [{"id": "a"}]
-    assert codes == ["bad-yaml"]
 
 
 MANY = 2_000
@@ -280,25 +241,11 @@ def test_one_case_has_bounds_and_their_number_has_none(monkeypatch, text, items,
     assert (len(found), told) == (items, codes)
 
 
-def test_a_file_without_cases_has_no_such_bound(monkeypatch):
-    monkeypatch.setattr("agentv.authoring.source.yaml.NODE_LIMIT", MANY)
-    assert len(parsed("[" + "1, " * MANY + "1]").items) == MANY + 1
-
-
-def test_a_head_that_merges_is_not_streamed_since_it_is_known_only_at_its_end():
-    assert streamed("x: &x {name: y}\n<<: *x\ntests:\n- 1\n") == ([], {}, [])
-
-
 @pytest.mark.parametrize("text", ["---", "--- ", "---\n", "# x\n---", "--- !!str", "--- ''", '--- ""'])
 def test_an_empty_document_stands_inside_its_file(text):
     span = span_of(parsed(text).at)
     assert span.line <= text.count("\n") + 1
     assert span.end_line <= text.count("\n") + 1
-
-
-def test_not_a_number_is_one():
-    (item,) = parsed("[.NaN]").items
-    assert math.isnan(item.value)
 
 
 @pytest.mark.parametrize(

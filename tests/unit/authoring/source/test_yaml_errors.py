@@ -55,14 +55,6 @@ def test_the_place_and_the_likely_fix(text, place, message, hint):
     assert (hint in found.hint) if hint else found.hint is None
 
 
-def test_bytes_that_are_no_text_are_told_with_their_column():
-    report = Report()
-    read_yaml("file.yaml", "a: 1\r\nü: ".encode() + b"\xff\n", report)
-    (found,) = report.diagnostics
-    assert found.code == "not-utf-8"
-    assert (found.span.line, found.span.column) == (2, 4)
-
-
 @pytest.mark.parametrize(("offset", "place"), [(0, (1, 1)), (3, (2, 1)), (5, (2, 2)), (7, (3, 1)), (9, (4, 1))])
 def test_a_byte_has_a_line_and_a_column(offset, place):
     span = span_at("file.yaml", "a\r\nüb\r\n\nx".encode(), offset)

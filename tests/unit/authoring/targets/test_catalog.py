@@ -138,15 +138,6 @@ def reading_with(reading, env):
     return reading.within(Scope({}, env))
 
 
-def test_a_default_of_the_project_may_be_another_name(tmp_path):
-    files = {
-        ".agentv/targets.yaml": "targets: [{name: a, provider: echo}, {name: main, use_target: a}]\n",
-        ".agentv/config.yaml": "defaults: {provider: main}\n",
-    }
-    found, _, reading = project(tmp_path, files)
-    assert found.resolve("default", None, reading).name == "a"
-
-
 def test_a_mapping_of_a_suite_may_name_a_target_of_a_file(tmp_path):
     files = {".agentv/targets.yaml": "targets: [{name: a, provider: echo}]\n"}
     found, _, reading = project(tmp_path, files)

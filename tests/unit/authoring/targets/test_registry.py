@@ -29,28 +29,6 @@ def told(reading) -> list[tuple[str, int | None]]:
     return [(one.code, one.span and one.span.line) for one in reading.report.diagnostics]
 
 
-def test_names_provider_strings_and_bare_providers_are_targets(tmp_path):
-    book, reading = opened(tmp_path)
-    assert book.resolve("agent", None, reading).settings.response == "hi"
-    assert book.resolve("mock:a: b", None, reading).settings.response == "a: b"
-    assert book.resolve("echo", None, reading).provider == "echo"
-    assert told(reading) == []
-
-
-def test_default_is_the_target_so_called_else_the_default_one(tmp_path):
-    book, reading = opened(tmp_path)
-    assert book.resolve("default", None, reading).name == "agent"
-    so_called = FILE.replace("name: agent", "name: default").replace("target: agent", "target: newer")
-    book, reading = opened(tmp_path / "other", so_called)
-    assert book.resolve("default", None, reading).name == "default"
-
-
-def test_a_default_that_means_itself_is_no_target(tmp_path):
-    book, reading = opened(tmp_path, "targets: []\ndefaults: {target: default}\n")
-    assert book.resolve("default", book.default_target, reading) is None
-    assert told(reading) == [("unknown-target", 2)]
-
-
 def test_only_what_is_used_is_read_until_all_is_checked(tmp_path):
     book, reading = opened(tmp_path)
     book.resolve("agent", None, reading)
@@ -67,28 +45,6 @@ def test_every_place_that_names_what_is_not_there_is_told(tmp_path):
         assert book.resolve("agnet", node, reading) is None
     (found,) = reading.report.diagnostics
     assert (found.code, found.span.line, found.notes[-1]) == ("unknown-target", 1, "also at lines 2, 5")
-
-
-def test_what_the_command_line_names_has_no_place_in_a_file(tmp_path):
-    book, reading = opened(tmp_path)
-    assert book.resolve("nobody", None, reading) is None
-    assert book.resolve("cli:", None, reading) is None
-    assert {span for _, span in told(reading)} == {None}
-
-
-def test_paths_in_the_file_begin_where_agentv_is(tmp_path):
-    text = "targets:\n  - {name: a, provider: python, function: 'agent.py:f'}\n"
-    repository(tmp_path, {"agent.py": "def f(): ...", "evals/agent.py": "def f(): ..."})
-    book, reading = opened(tmp_path, text)
-    assert book.resolve("a", None, reading).settings.function.path == str(tmp_path / "agent.py")
-
-
-def test_where_a_target_names_its_judge(tmp_path):
-    book, _ = opened(tmp_path)
-    assert book.judge_of("agent").value == "judy"
-    assert book.judge_of("newer").value == "jim"
-    assert book.judge_of("broken") is None
-    assert book.judge_of("nobody") is None
 
 
 def test_text_that_came_out_of_a_placeholder_is_not_rendered_again(tmp_path):
@@ -120,20 +76,6 @@ def test_text_that_came_out_of_a_placeholder_is_not_rendered_again(tmp_path):
 def test_what_is_wrong_with_the_file(tmp_path, text, codes):
     _, reading = opened(tmp_path, text)
     assert sorted(told(reading)) == sorted(codes)
-
-
-def test_the_closest_file_wins_whatever_its_suffix(tmp_path):
-    repository(
-        tmp_path,
-        {
-            ".agentv/targets.yaml": "targets: [{name: far, provider: echo}]\n",
-            "a/.agentv/targets.yml": "targets: [{name: near, provider: echo}]\n",
-        },
-    )
-    reading = reading_of(tmp_path)
-    book = open_registry(str(tmp_path / "a"), registry(), reading)
-    assert book.resolve("near", None, reading) is not None
-    assert book.resolve("far", None, reading) is None
 
 
 def test_an_installed_agent_is_read_for_an_eval_file_in_a_folder(tmp_path, monkeypatch):

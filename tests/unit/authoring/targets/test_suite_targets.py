@@ -82,36 +82,7 @@ def test_an_absolute_path_of_the_command_line_is_one_of_the_system(tmp_path, ask
     assert target.settings.function.path == str(agent)
 
 
-def test_below_the_repository_an_absolute_path_of_the_command_line_is_looked_for_second(tmp_path):
-    files = {"agents/agent.py": "def f(prompt): return prompt\n", "suite.eval.yaml": "target: echo\n" + CASE}
-    repository(tmp_path, files)
-    suites, found = outcome(tmp_path / "suite.eval.yaml", targets=("python:/agents/agent.py:f",))
-    assert not found
-    assert suites[0].targets[0].settings.function.path == str(tmp_path / "agents/agent.py")
-    _, found = outcome(tmp_path / "suite.eval.yaml", targets=("python:/agents/no-such.py:f",))
-    assert len(found[0].notes) == 2
-    assert all(note.endswith("/agents/no-such.py") for note in found[0].notes)
-
-
 def test_in_an_eval_file_a_slash_begins_at_the_root_of_the_repository_alone(tmp_path):
     agent = tmp_path / "agent.py"
     agent.write_text("def f(prompt): return prompt\n", encoding="utf-8")
     assert found_in(tmp_path / "project", f"target: python:{agent}:f\n" + CASE) == [("missing-file", 1)]
-
-
-def test_a_suite_whose_cases_all_name_a_target_needs_none(tmp_path):
-    text = "tests:\n  - {id: a, input: x, execution: {target: echo}, assert: [{contains: x}]}\n"
-    assert found_in(tmp_path / "a", text) == []
-    assert found_in(tmp_path / "b", text + CASE.partition("\n")[2]) != []
-    both = text + "  - {id: b, input: x, assert: [{contains: x}]}\n"
-    assert found_in(tmp_path / "c", both) == [("no-target", 1)]
-    assert found_in(tmp_path / "d", both, for_run=False) == []
-
-
-def test_a_mistake_elsewhere_does_not_hide_that_no_target_is_named(tmp_path):
-    text = "tests:\n  - {id: a, input: x, assert: [{contains: x}], colour: blue}\n"
-    assert found_in(tmp_path, text) == [("no-target", 1), ("unknown-key", 2)]
-
-
-def test_a_target_that_is_wrong_is_not_also_said_to_be_missing(tmp_path):
-    assert found_in(tmp_path, "target: nobody\n" + CASE) == [("unknown-target", 1)]

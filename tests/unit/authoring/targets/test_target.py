@@ -57,10 +57,6 @@ def test_the_shapes_of_a_target(tmp_path, text):
     assert (found.name, found.provider, found.settings.response) == ("a", "mock", "hi")
 
 
-def test_a_target_without_a_name_is_called_as_its_provider(tmp_path):
-    assert target("{provider: 'mock:hi'}", tmp_path).name == "mock:hi"
-
-
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -126,12 +122,6 @@ def test_retry_and_rate_are_read_in_every_spelling(tmp_path):
     assert target("{name: a, provider: echo, rate: {tpm: 9}}", tmp_path).rate == Rate(tokens_per_minute=9)
 
 
-def test_what_nobody_says_of_retries_is_as_agentv_has_it(tmp_path):
-    found = target("{name: a, provider: echo}", tmp_path)
-    assert found.retry == Retry(3, 1000, 60_000, 2, ())
-    assert found.rate is None
-
-
 def test_secrets_are_kept_apart_and_masked(tmp_path):
     text = "{name: a, provider: cli, command: x, env: {API_KEY: '{{ env.KEY }}', MODE: fast}}"
     found = target(text, tmp_path, env={"KEY": "sk-123456789"}, renders=True)
@@ -155,11 +145,6 @@ def test_secrets_in_templates_of_the_call_are_known_too(tmp_path):
     assert found.public["headers"] == {"Authorization": MASK, "X-Case": "{{ case_id }}"}
 
 
-def test_the_answers_of_a_mock_are_never_rendered(tmp_path):
-    found = target("{name: a, provider: mock, response: '{{ prompt }}'}", tmp_path, renders=True)
-    assert found.settings.response == "{{ prompt }}"
-
-
 def test_the_fingerprint_tells_settings_and_code_but_not_secrets_apart(tmp_path):
     plain = "{name: a, provider: python, function: agent.py:f}"
     first = target(plain, tmp_path, {"agent.py": "def f(prompt): return 'a'\n"})
@@ -175,22 +160,6 @@ def test_the_fingerprint_tells_settings_and_code_but_not_secrets_apart(tmp_path)
         replay = f"{{name: a, provider: replay, fixtures: {fixtures}}}"
         given = [{"f.jsonl": f'{{"id": "a", "output": "{text}"}}\n'} for text in ("good", "bad")]
         assert target(replay, tmp_path, given[0]).fingerprint != target(replay, tmp_path, given[1]).fingerprint
-
-
-def test_settings_as_others_spell_them(tmp_path):
-    text = """
-        {name: a, id: 'anthropic:m', config: {apiKey: k-1234, apiBaseUrl: 'http://localhost:1', maxTokens: 5, topP: 0.5,
-        systemPrompt: s, stopSequences: [x], passthrough: {y: 1}}}
-    """
-    settings = target(text, tmp_path, env={"ANTHROPIC_API_KEY": "other"}).settings
-    assert (settings.api_key, settings.base_url, settings.max_tokens) == ("k-1234", "http://localhost:1", 5)
-    assert (settings.top_p, settings.system, settings.stop, settings.extra) == (0.5, "s", ("x",), {"y": 1})
-
-
-def test_validate_names_the_canonical_spelling_of_a_setting(tmp_path):
-    text = "{name: a, provider: 'anthropic:m', apiKey: '${{ K }}'}"
-    _, told = read(text, tmp_path, env={"K": "k-1234"}, renders=True, hints=True)
-    assert told == [("older-spelling", 36)]
 
 
 @pytest.mark.parametrize("provider", ["openai:gpt-4o", "anthropic:claude-haiku-4-5", "http:https://example.com"])
@@ -274,12 +243,6 @@ def test_a_key_in_the_config_of_code_is_a_secret(tmp_path):
     assert {"sk-very-secret-one", "t-0123456789"} <= found.secrets
     assert "very-secret" not in repr(found.public)
     assert "0123456789" not in repr(found.public)
-
-
-def test_inline_javascript_is_no_target(tmp_path):
-    found, told = read("{name: a, provider: javascript, function: 'prompt => prompt'}", tmp_path)
-    assert found is None
-    assert [code for code, _ in told] == ["bad-value"]
 
 
 def test_the_placeholders_of_the_gateway_stay_for_each_trial_and_need_a_gateway(tmp_path):

@@ -71,16 +71,6 @@ def test_the_password_in_a_url_is_a_secret(tmp_path):
     assert found.public["base_url"] == "https://ann:[redacted]@gateway/v1"
 
 
-def test_where_it_was_found_is_known(tmp_path):
-    key, url = target(tmp_path, env={"KEYED_KEY": "k"}).variables
-    assert (key.names, key.found, key.missing, key.secret) == (("KEYED_API_KEY", "KEYED_KEY"), "KEYED_KEY", False, True)
-    assert (url.setting, url.found, url.missing, url.secret) == ("base_url", None, False, False)
-
-
-def test_what_a_server_on_this_machine_does_not_need_is_not_missing(tmp_path):
-    assert target(tmp_path, env={"KEYED_BASE_URL": "http://localhost:8000"}).missing == ()
-
-
 def told(folder, suite, files=None, **request):
     """The code, severity, line and text of every diagnostic."""
     path = repository(folder, {"suite.eval.yaml": suite, **(files or {})}) / "suite.eval.yaml"
@@ -152,11 +142,6 @@ def missing(name, line=0, severity="error"):
 def test_a_missing_key_is_told_of_those_that_the_run_asks(tmp_path, suite, request_, expected):
     found = [one for one in told(tmp_path, suite, BOOK, **request_) if one[0] != "judge-is-target"]
     assert found == expected
-
-
-def test_a_setting_that_is_no_key_and_is_missing_is_called_by_its_name(tmp_path):
-    suite = f"target: {{name: t, provider: regional}}\n{CASE}"
-    assert told(tmp_path, suite) == [("missing-key", "error", 1, "target 't' needs 'region'")]
 
 
 @pytest.mark.parametrize(

@@ -48,13 +48,6 @@ def test_a_budget_that_is_used_up_must_grow(use, said):
     assert resuming(outcome, ["agentv", "eval", "a", "--budget-usd", "5", "-q"]) == f"agentv {said} --resume=r-1"
 
 
-def test_without_a_price_a_larger_budget_in_dollars_is_no_way_to_go_on():
-    use = BudgetUse(5.0, None, 0.0, 30, used_up=True)
-    outcome = cast("Any", SimpleNamespace(**{**vars(OUTCOME), "budget": use, "uncounted": True}))
-    said = resuming(outcome, ["agentv", "eval", "a", "--budget-usd", "5", "-q"])
-    assert said == "agentv eval a --budget-usd 5 -q --budget-tokens=MORE --resume=r-1"
-
-
 class _Time:
     now = 0.0
 
@@ -77,29 +70,7 @@ def lines_of(capsys, *, hidden=False, agents=True, limited_at=0):
     return capsys.readouterr().err.splitlines()
 
 
-def test_a_log_names_working_agents_every_half_minute(capsys):
-    begun = "0/9 trials: 0 passed, 0 failed, 0 errored, 2 running, 7 waiting"
-    slow = "; slowest: slow (brief, gpt)"
-    assert lines_of(capsys) == [
-        f"{begun}; working: tax: edit, turn 3, 1 s",
-        f"{begun}{slow}, 31 s; working: tax: edit, turn 3, 31 s",
-        f"{begun}{slow}, 1 min 01 s; working: tax: edit, turn 3, 1 min 01 s",
-    ]
-
-
-def test_a_log_has_a_line_from_the_first_second_and_every_ten_seconds(capsys):
-    assert lines_of(capsys, hidden=True) == []
-    found = lines_of(capsys, agents=False)
-    assert len(found) == 7
-    assert found[0] == "0/9 trials: 0 passed, 0 failed, 0 errored, 2 running, 7 waiting"
-
-
 def test_a_log_says_at_once_that_a_server_limits_calls(capsys):
     found = lines_of(capsys, agents=False, limited_at=6)
     assert found[1].endswith("; gpt limits requests (429), next call in 12 s")
     assert len(found) == 7, "and after that as often as before"
-
-
-def test_nothing_is_logged_before_the_run_has_said_what_it_does(capsys):
-    _ProgressLines(hidden=False).update(RunView(9))
-    assert capsys.readouterr().err == ""

@@ -64,17 +64,6 @@ def test_a_broken_file_is_told_and_watched_on(tmp_path):
     assert [any(word.startswith("--resume") for word in words) for words in runs.commands] == [False, False, True]
 
 
-def test_what_is_saved_while_cases_run_is_run_again(tmp_path):
-    begins = began(tmp_path / "r")
-
-    def saving(note):
-        saved(tmp_path)()
-        return begins(note)
-
-    assert followed(tmp_path, runs := Runs(saving)) == 130
-    assert len(runs.commands) == 2
-
-
 def test_a_log_that_every_run_writes_does_not_start_it_for_ever(tmp_path):
     lines = iter(range(100))
     begins = began(tmp_path / "r")

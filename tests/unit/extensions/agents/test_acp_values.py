@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentv.extensions.agents.acp_values import acp_tool_names, usage_of_turn
-from agentv.model.values.usage import TokenUsage
+from agentv.extensions.agents.acp_values import acp_tool_names
 
 RM = {"command": "rm -rf build"}
 
@@ -49,10 +48,3 @@ def test_the_first_title_may_be_the_name_of_the_tool_and_a_name_beside_it_counts
     assert acp_tool_names("1", titles, "execute", "KillShell", None).name == "KillShell"
     assert acp_tool_names("1", titles, "execute", "run_it", RM).name == "shell"
     assert acp_tool_names("1", titles, "other", "mcp__shop__refund", None).name == "shop.refund"
-
-
-def test_opencode_counts_its_last_model_call_only():
-    tokens = TokenUsage(300, 30, 330)
-    assert usage_of_turn("OpenCode", tokens, called_tools=True) is None
-    assert usage_of_turn("OpenCode", tokens, called_tools=False) == tokens
-    assert usage_of_turn("claude-agent-acp", tokens, called_tools=True) == tokens

@@ -197,12 +197,6 @@ def test_two_classes_for_one_file_are_not_chosen_between(project: Path) -> None:
         converted(project / "registry/data/capitals/samples.jsonl")
 
 
-def test_nobody_says_how_answers_are_checked(project: Path) -> None:
-    source = lines(project / "samples.jsonl", {"input": "a", "ideal": "b"})
-    with pytest.raises(UsageError, match="contains samples of OpenAI evals, which do not say how answers are checked"):
-        converted(source)
-
-
 def test_json_is_compared_as_json(project: Path) -> None:
     source = lines(project / "samples.jsonl", {"input": "a", "ideal": '{"a": [1, 2.50]}'})
     (case,) = loaded(converted(source, "equals-json").paths[0]).cases
@@ -312,14 +306,6 @@ def test_nothing_is_overwritten_and_a_link_is_not_followed(project: Path) -> Non
     with pytest.raises(UsageError, match=r"samples.eval.yaml would be overwritten"):
         converted(source, "equals")
     assert not (project / "elsewhere.yaml").exists()
-
-
-def test_json_lines_come_with_their_sidecar(project: Path) -> None:
-    source = lines(project / "samples.jsonl", {"input": "a", "ideal": "b"})
-    done = converted(source, "factuality", to="jsonl")
-    assert [path.name for path in done.paths] == ["samples.cases.yaml", "samples.cases.jsonl"]
-    assert done.paths[0].read_text() == "name: samples\nassert:\n- type: factuality\n"
-    assert json.loads(done.paths[1].read_text()) == {"id": "sample-1", "input": "a", "expected_output": "b"}
 
 
 def test_samples_are_read_one_by_one(project: Path) -> None:

@@ -34,11 +34,6 @@ def renamed(project: Path, name: str, line: int, column: int, new: str) -> list[
     return sorted((Path(span.file).name, span.line) for span in spans)
 
 
-def test_a_case_is_renamed_in_the_suites_that_take_it_and_in_no_other(project: Path) -> None:
-    assert renamed(project, "all.eval.yaml", 3, 34, "z") == [("all.eval.yaml", 3), ("first.yaml", 1)]
-    assert renamed(project, "other.eval.yaml", 2, 8, "z") == [("other.eval.yaml", 2), ("other.eval.yaml", 3)]
-
-
 def test_the_id_of_a_case_in_another_file_of_the_suite_is_taken(project: Path) -> None:
     with pytest.raises(UsageError, match=r"already a case 'a', in line 1 of first\.yaml"):
         renamed(project, "all.eval.yaml", 3, 8, "a")

@@ -30,12 +30,6 @@ def test_a_text_is_read_as_itself_in_every_place(quote: str) -> None:
         assert plain(root) == [text, {"k": text, "l": [text]}, key], yaml
 
 
-def test_what_needs_no_quotes_gets_none() -> None:
-    assert [written(one) for one in ("first case", "a-b", "gpt-5.1/mini", "日本", "it's")] == [
-        "first case", "a-b", "gpt-5.1/mini", "日本", "it's",
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("line", "text"), [("on: refnd", '"refund: #1"'), ("on: 'refnd'", "'refund: #1'"), ('on: "refnd"', '"refund: #1"')]
 )

@@ -96,14 +96,6 @@ def test_every_answer_of_a_stratum_is_drawn_as_often_as_another():
         assert squares < 45, f"30 answers; {squares}"
 
 
-def test_the_same_seed_draws_the_same_and_a_larger_sample_adds_to_it(tmp_path):
-    found = answers(tmp_path, [True] * 30 + [False] * 10)
-    keys = [[one.answer.key for one in draw(list(reversed(found)) if turned else found, size, 3)] for size, turned in ((8, 0), (8, 1), (20, 0))]  # fmt: skip
-    assert keys[0] == keys[1]
-    assert set(keys[0]) < set(keys[2])
-    assert len(draw(found, 500, 0)) == 40
-
-
 def test_the_order_does_not_tell_the_verdict(tmp_path):
     drawn = draw(answers(tmp_path, [True] * 50 + [False] * 50), 60, 0)
     changes = sum(one.answer.passed is not other.answer.passed for one, other in pairwise(drawn))
@@ -118,15 +110,6 @@ def test_samples_with_one_answer_are_one_and_count_as_trials(tmp_path):
     )
     (found,) = graded_answers(open_run("r", action="label"))
     assert (found.trials, found.asked, found.reason, found.passed) == (3, ASKED, "as I see it", True)
-
-
-def test_the_opposite_of_a_rubric_is_another_rubric(tmp_path):
-    run = tmp_path / ".agentv" / "results" / "r"
-    (tmp_path / ".git").mkdir()
-    write_run(run, [finished(scores=[judged(True, kind="not-llm-rubric")])])
-    (found,) = graded_answers(open_run("r", action="label"))
-    assert found.asked.rubric == "The opposite must hold of:\nIs polite"
-    assert found.asked.rubric_sha256 != ASKED.rubric_sha256
 
 
 def test_a_run_without_such_answers_says_why(tmp_path):

@@ -53,25 +53,6 @@ def test_a_judge_and_a_person(tmp_path):
     assert shown["corrected_pass_rate"]["interval"] == [found.corrected.low, found.corrected.high]
 
 
-def test_a_file_of_labels_alone_says_the_same(tmp_path):
-    judged_run(tmp_path, VERDICTS)
-    session = give("ada", agreeing_but(1, 5, 9, 85))
-    (of_run,), (of_file,) = (check_judges(one).judges for one in ("last", str(session.kept.places(session.suites)[0])))
-    assert of_file.matrix == of_run.matrix
-    assert of_file.judge_rate[0] == of_run.judge_rate[0]
-    assert of_file.corrected.value == pytest.approx(of_run.corrected.value, abs=0.005)
-
-
-def test_labels_of_a_huge_run_take_no_more_time(tmp_path):
-    judged_run(tmp_path, VERDICTS)
-    session = give("ada", agreeing_but(1, 85))
-    path = Path(session.kept.places(session.suites)[0])
-    lines = path.read_text().replace('"drawn_from":80', '"drawn_from":80000000')
-    path.write_text(lines.replace('"drawn_from":20', '"drawn_from":20000000'))
-    (found,) = check_judges(str(path)).judges
-    assert found.judge_rate[0] == pytest.approx(0.8, abs=0.001)
-
-
 def test_labels_beside_one_verdict_of_the_judge_are_told(tmp_path):
     judged_run(tmp_path, VERDICTS)
     session = give("ada", agreeing_but())
@@ -80,17 +61,6 @@ def test_labels_beside_one_verdict_of_the_judge_are_told(tmp_path):
     for named in ("last", str(path)):
         shown = render_judge_check(check_judges(named))
         assert "warning: no labelled answer is one that the judge fails, so that TPR and TNR are hardly known" in shown
-
-
-def test_several_people(tmp_path):
-    judged_run(tmp_path, VERDICTS)
-    for person, wrong in (("ada", ()), ("bob", range(0, 100, 6)), ("eve", range(1, 100, 6))):
-        give(person, agreeing_but(*wrong), sample=100)
-    (found,) = check_judges("last").judges
-    assert (found.counts.people, found.counts.labels, found.people.answers) == (3, 300, 100)
-    assert 0.7 < found.people.agreement < 0.9
-    assert found.people.alpha.low < found.people.alpha.value < found.people.agreement
-    assert found.matrix == ConfusionMatrix(80, 0, 0, 20), "two of three agree with the judge everywhere"
 
 
 def test_labels_that_do_not_count_are_told(tmp_path):
@@ -108,16 +78,6 @@ def test_labels_that_do_not_count_are_told(tmp_path):
         assert getattr(found.counts, what) == 40, what
         assert (found.matrix.total, found.corrected, found.transferred) == (0, None, None)
         assert "never checked on this run" in render_judge_check(check_judges(run))
-
-
-def test_labels_of_another_run_correct_by_the_judges_errors(tmp_path):
-    judged_run(tmp_path, VERDICTS)
-    give("ada", agreeing_but(*range(0, 100, 10)), sample=100)
-    other = judged_run(tmp_path, [True] * 60 + [False] * 40, run="other", answer="something else {}")
-    (found,) = check_judges(other).judges
-    assert (found.transferred_answers, found.matrix.total) == (100, 0)
-    assert found.transferred.low < 0.6 < found.transferred.high
-    assert "if the judge errs as often here as there" in render_judge_check(check_judges(other))
 
 
 def test_the_later_label_of_a_person_counts_and_is_told(tmp_path):
@@ -202,29 +162,6 @@ def test_too_few_points_are_told(tmp_path):
     session.label(next(one for one in session.drawn if one.answer.passed), points=5)
     text = render_judge_check(check_judges("last"))
     assert "mean score 0.62 by the judge; to correct it, give points to 2 answers or more" in text
-
-
-def test_labels_of_a_run_whose_judge_changed_its_mind_are_no_random_part_of_this_one(tmp_path):
-    """The same answers graded again: two verdicts are other ones, though as many pass as before."""
-    judged_run(tmp_path, VERDICTS)
-    session = give("ada", agreeing_but(1, 90), sample=100)
-    flipped = [*VERDICTS]
-    flipped[0], flipped[99] = False, True
-    (found,) = check_judges(judged_run(tmp_path, flipped, run="again")).judges
-    assert (found.corrected, found.matrix.total) == (None, len(session.drawn))
-    assert found.transferred is not None
-
-
-def test_a_person_is_one_person_however_the_name_is_written(tmp_path):
-    judged_run(tmp_path, VERDICTS)
-    give("ada", agreeing_but())
-    session = give(" Ada ", agreeing_but(*range(100)))
-    path = Path(session.kept.places(session.suites)[0])
-    (found,) = check_judges("last").judges
-    assert (found.counts.labels, found.counts.people, found.people) == (40, 1, None)
-    assert found.matrix == ConfusionMatrix(0, 20, 20, 0), "what she said last counts"
-    assert len(check_judges("last").changed) == 40
-    assert '"person":" Ada "' in path.read_text(), "as it was written"
 
 
 @pytest.mark.parametrize("time", ["9999-12-31T23:59:59Z", "1999-12-31T23:59:59Z", "2026-13-99T00:00:00Z"])

@@ -1,5 +1,4 @@
 import csv
-import io
 import json
 
 import pytest
@@ -37,23 +36,6 @@ def test_what_is_exported_and_filled_in_comes_back(session, tmp_path, name):
     assert [one.probability for one in labels] == [1, 1, 1]
     assert {one.judge_passed: one.drawn_from for one in labels}[True] == 3
     assert import_labels("last", file, "ada").added == 0, "the same file twice adds nothing"
-
-
-def test_a_person_is_one_person_however_the_name_is_written(session, tmp_path):
-    file = tmp_path / "labels.csv"
-    export_answers(session, file)
-    rows = read(file)
-    for row in rows:
-        row["label"] = "pass"
-    write(file, rows)
-    assert import_labels("last", file, "ada").added == 4
-    again = import_labels("last", file, " Ada  ")
-    assert (again.added, again.known) == (0, 4)
-    assert open_session("last", None, 4, 0, "ADA").left == 0, "she goes on where she was"
-    assert open_session("last", None, 4, 0, "bob").left == 4
-    write(file, [dict(rows[0], person="Eve"), dict(rows[0], person="eve ", label="fail")])
-    with pytest.raises(UsageError, match="says something else of this answer above"):
-        import_labels("last", file, "ada")
 
 
 def test_wrong_lines_are_named_and_nothing_is_added(session, tmp_path):
@@ -141,27 +123,6 @@ def test_the_probability_comes_from_the_draw_and_not_from_the_file(tmp_path, mon
     assert import_labels("last", file, "ada").not_drawn == 0
     wanted = {(one.answer.case, one.probability, one.drawn_from) for one in session.drawn}
     assert {(one.case, one.probability, one.drawn_from) for one in session.kept.read(session.suites)} == wanted
-
-
-def test_a_spreadsheet_may_save_the_file(tmp_path, monkeypatch):
-    """Other separator, quotes only where needed, CRLF, a BOM, guarded cells with and without the guard."""
-    monkeypatch.chdir(tmp_path)
-    judged_run(tmp_path, [True, False])
-    session = open_session("last", None, 2, 0, "ada")
-    session.label(session.drawn[0], "fail", note="=cmd|' /C calc'!A0; -x\n+1")
-    file = tmp_path / "labels.csv"
-    export_answers(session, file)
-    rows = read(file)
-    assert rows[0]["note"].startswith("'=cmd")
-    rows[1].update(label="pass", note="'=1+1")
-    out = io.StringIO()
-    writer = csv.DictWriter(out, list(rows[0]), delimiter=";", lineterminator="\r\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    file.write_bytes(b"\xef\xbb\xbf" + out.getvalue().encode())
-    added = import_labels("last", file, "ada")
-    assert (added.added, added.known) == (1, 1), "the guarded note is the one that was given"
-    assert [one.note for one in session.kept.read(session.suites)][1:] == ["=1+1"]
 
 
 def test_points_go_out_and_come_back(tmp_path, monkeypatch):

@@ -43,14 +43,6 @@ def test_the_rates_of_a_comparison_are_those_of_each_run_and_their_difference(tm
     assert turned.interval == (pytest.approx(-high, abs=0.01), pytest.approx(-low, abs=0.01))
 
 
-def test_without_labels_and_of_a_run_with_itself_there_are_none(tmp_path):
-    base = judged_run(tmp_path, BASE, run="base", answer="first {}")
-    candidate = judged_run(tmp_path, CANDIDATE, run="candidate", answer="second {}")
-    assert corrected(base, candidate) is None
-    give(base, lambda _, passed: passed)
-    assert corrected(base, base) is None
-
-
 def test_a_run_that_labels_do_not_correct_says_why_and_leaves_no_difference(tmp_path):
     other = replace(ASKED, rubric_sha256="c" * 64)
     base = judged_run(tmp_path, BASE, run="base", answer="first {}")

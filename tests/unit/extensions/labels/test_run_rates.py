@@ -15,7 +15,6 @@ from agentv.extensions.labels.labelling import open_session
 from agentv.extensions.labels.of_runs import OfRuns, RatesOfRuns, labels_of_suites, rated_trials
 from agentv.extensions.labels.reports.judge_check import render_judge_check
 from agentv.extensions.labels.run_rates import NESTED, SEVERAL, TURNS, UNCLEAR, RunLabels, rated_trial
-from agentv.extensions.labels.stats.left_out import AnswerPart, left_out
 from agentv.model.run.grade import Grade
 from agentv.model.run.trial import Score
 from agentv.model.run.verdict import combined
@@ -25,7 +24,7 @@ from agentv.reports.run.totals import totals
 from agentv.store.totals.summary import summary_in
 from doubles.judged_runs import ASKED, judged, judged_run
 from doubles.stored_runs import write_run
-from doubles.trials import entry, finished, scored, trial
+from doubles.trials import entry, finished, trial
 
 
 def by_judge(score, passed=None, *, own=False, kind="llm-rubric", **settings):
@@ -74,11 +73,6 @@ def test_the_verdict_is_made_again_with_the_label(scores, depends):
         assert found.decided_by.passed is found.passed, "where a label decides, the verdict is the judge's"
 
 
-def test_alone_is_a_grade_beside_which_nothing_counts():
-    assert rated(by_judge(1.0), check(passed=True, weight=0)).alone
-    assert not rated(by_judge(1.0), check(passed=True)).alone
-
-
 def test_what_cannot_be_known_is_said():
     nested = check(passed=True, name="set")
     inner = {"threshold": 0.8, "scores": [{"name": "x", "type": "llm-rubric", "weight": 1}]}
@@ -90,11 +84,6 @@ def test_what_cannot_be_known_is_said():
     assert rated(by_judge(1.0), aggregated).problem == NESTED
     wrong = finished("failed", scores=[by_judge(1.0)], score=0.4)
     assert rated_trial(wrong, "run").problem == UNCLEAR
-
-
-def test_several_judged_assertions_that_cannot_change_the_verdict_are_no_problem():
-    found = rated(by_judge(1.0), by_judge(0.0, name="kind"), check(passed=False, required=True))
-    assert (found.problem, found.decided_by, len(found.judged)) == (None, None, 2)
 
 
 def test_trials_without_a_verdict_are_left_out():
@@ -143,22 +132,6 @@ def test_the_number_is_that_of_judge_check(tmp_path):
     (line,) = [one for one in totals(shown(), 0, "there") if "corrected by" in one]
     assert line.startswith("pass rate 80.0% by the judge; ")
     assert line.endswith("corrected by 40 labelled answers")
-
-
-def test_trials_that_checks_decide_do_not_depend_on_the_judge(tmp_path):
-    results = []
-    for number in range(100):
-        passes, fits = number % 10 != 0, number < 50
-        scores = [judged(passes), scored(fits, required=True, weight=0, text="short")]
-        one = finished("passed" if passes and fits else "failed", trial=trial(f"c{number}"), scores=scores)
-        results.append(replace(one, score=float(passes), output=f"answer {number}"))
-    written(tmp_path, "run", results)
-    give(lambda number, passed: passed and number % 3 != 0, sample=100)
-    found = shown().corrected
-    assert found.run.by_judge == 0.45
-    assert found.run.labels == 50, "labels of answers that were too long anyway say nothing of the run"
-    assert found.run.interval[0] < 0.30 < found.run.interval[1] < 0.45
-    assert found.assertions[0].corrected.rate == pytest.approx(0.6, abs=0.02)
 
 
 def test_with_several_judged_assertions_there_are_only_their_own_rates(tmp_path):
@@ -254,18 +227,6 @@ def test_without_labels_the_judge_is_said_to_be_unchecked_once_and_without_a_jud
     assert [line for line in totals(found, 0, "there") if "people" in line] == [f"note: {note}"]
 
 
-def test_a_broken_file_of_labels_hides_no_run(tmp_path):
-    judged_run(tmp_path, VERDICTS)
-    give(honest)
-    (file,) = (tmp_path / ".agentv" / "labels").iterdir()
-    file.write_text(file.read_text()[:-30])
-    summary = replace(shown(), judges=("strict",))
-    found = OfRuns().with_rates(summary, open_run("last", action="show")).corrected
-    assert found.run is None
-    assert "labels cannot be read" in found.reason
-    assert "cut off" in found.reason
-
-
 def test_two_runs_side_by_side(tmp_path):
     base = open_run(judged_run(tmp_path, VERDICTS, run="base"), action="show")
     targets = (["gpt"], ["gpt"])
@@ -330,14 +291,3 @@ def test_labels_of_one_rubric_correct_no_verdicts_by_another(tmp_path):
     give(lambda number, passed: passed and number % 4 != 1, run=both, sample=60)
     assert shown(both).corrected.run.interval[1] < 0.8, "drawn from all, they show that it errs"
     assert check_judges(both).judges[0].corrected is not None
-
-
-def test_rubrics_of_single_cases_may_lack_labels_by_chance_alone(tmp_path):
-    rubrics_run(tmp_path, "first", range(100), shared=False)
-    give(lambda _, passed: passed, run="first", sample=40)
-    assert shown("first").corrected.run.labels == 40
-    again = rubrics_run(tmp_path, "again", range(100), shared=False)
-    assert shown(again).corrected.run.transferred
-    few, others = [AnswerPart((0, 1), (0, 4))] * 10, [AnswerPart((0, 1), (0, 0))] * 490
-    assert left_out([*few, *others], elsewhere=True) is not None, "40 random labels are not of 10 rubrics in 500"
-    assert left_out([AnswerPart((0, 1), (0, 1))] * 40 + others, elsewhere=True) is None

@@ -94,16 +94,6 @@ def test_a_budget_that_ends_in_the_middle_gives_a_partial_score_that_passes_noth
     assert len(server.calls) == before + 5
 
 
-def test_answers_that_the_budget_leaves_unjudged_pass_nothing_either(server):
-    _, judge = ran(server, cases=2)
-    write(2, judge, run={"budget_tokens": int(TOKENS * 1.5), "workers": 1})
-    text = Path("refunds.eval.yaml").read_text().replace("Says 30", "Promises 30")
-    Path("refunds.eval.yaml").write_text(text)
-    report = mutate("last", MutationSettings(("refuse",), judge=True, min_score=0.5))
-    assert (report.answers, report.unjudged, report.score, report.not_graded) == (1, 1, 1.0, 0)
-    assert (report.is_partial, report.status) == (True, 3)
-
-
 def test_a_budget_in_dollars(server):
     Path("judge.py").write_text(
         "from pathlib import Path\n\n\ndef grade(prompt):\n    asked = Path('asked')\n"

@@ -127,10 +127,3 @@ def test_a_diff_that_was_edited_is_not_believed(project):
     patch.write_text(patch.read_text().replace("+    return 30", "+    return 31"))
     with pytest.raises(UsageError, match="nothing to mutate"):
         mutate("last", MutationSettings())
-
-
-def test_a_new_template_is_another_case(project):
-    ran()
-    Path("template/shop.py").write_text(SHOP + "\n")
-    with pytest.raises(UsageError, match="input or target changed"):
-        mutate("last", MutationSettings())

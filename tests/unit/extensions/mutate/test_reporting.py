@@ -15,17 +15,6 @@ def lines(report, *, shows_all=False):
     return render_mutation(report, shows_all=shows_all).split("\n")
 
 
-def test_a_survivor_is_a_sentence_and_operators_without_mutants_are_not_listed():
-    headline, _, *shown = lines(replace(REPORT, survivors=(replace(ONE, line="- contains: 30 days"),)))
-    assert headline == "Your checks missed 1 of 4 worse answers."
-    assert shown[:2] == ['late: no check noticed that "30 days" became "60 days"', "  add: - contains: 30 days"]
-    assert shown[3:5] == [
-        "operator       killed  survived  not counted",
-        "change-number       3         1            2",
-    ]
-    assert shown[-1] == "4 answers, 6 mutants; 3 of 4 that count were noticed: score 75.0%"
-
-
 def test_twenty_survivors_are_shown_and_the_rest_is_counted():
     many = replace(REPORT, survivors=(ONE,) * 25)
     assert "and 5 more survivors: --all or --json lists them" in lines(many)

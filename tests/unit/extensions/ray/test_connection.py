@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import socket
-
 import pytest
 
 from agentv.errors import UsageError
@@ -19,16 +16,6 @@ def refusal(address: str) -> tuple[str, str | None]:
 
 
 @needs("ray")
-def test_where_nobody_listens_there_is_no_cluster():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{taken.getsockname()[1]}"
-        message, hint = refusal(address)
-    assert message == f"no Ray cluster at {address}: Connection refused"
-    assert hint == "set RAY_ADDRESS to use another one; `ray status` shows its state"
-
-
-@needs("ray")
 @pytest.mark.parametrize("address", ["127.0.0.1:99999999", "nonsense"])
 def test_an_address_that_is_none_is_told(address):
     message, _ = refusal(address)
@@ -40,9 +27,3 @@ def test_a_ray_client_is_refused_with_what_to_do():
     message, hint = refusal("ray://127.0.0.1:10001")
     assert message == "RAY_ADDRESS is ray://127.0.0.1:10001: agentv does not send trials through a Ray client"
     assert hint == "run agentv on a machine of the cluster, and set RAY_ADDRESS to auto"
-
-
-def test_ray_does_not_keep_sigterm():
-    before = signal.getsignal(signal.SIGTERM)
-    refusal("nonsense")
-    assert signal.getsignal(signal.SIGTERM) is before

@@ -8,7 +8,6 @@ from msgspec.structs import replace
 
 from agentv.extensions.ray.serialization import SharedObjects, packed_results, unpacked, unpacked_results
 from agentv.model.suite.suite import Rate, TargetSpec
-from agentv.model.values.message import Message
 from doubles.trials import entry, finished, scored, trial
 from needs import needs
 
@@ -23,19 +22,6 @@ def arrived(shared: SharedObjects, numbers: tuple[int, ...], things=None):
         arrived(shared, piece.needs, things)
         things[number] = unpacked(piece.body, things)
     return things
-
-
-def test_two_trials_of_one_suite_are_of_one_suite_there_too():
-    first, second = trial("a"), trial("b")
-    second = replace(second, suite=first.suite, target=first.target)
-    shared = SharedObjects(1)
-    packed = [shared.pack(one) for one in (first, second)]
-    assert packed[0].needs == packed[1].needs
-    things = arrived(shared, packed[0].needs)
-    there = [unpacked(one.body, things) for one in packed]
-    assert there[0].suite is there[1].suite
-    assert there[0].target is there[1].target
-    assert [one.case for one in there] == [first.case, second.case]
 
 
 def test_a_suite_travels_without_its_cases_and_with_its_environment():
@@ -80,11 +66,3 @@ def test_a_result_comes_back_with_the_trial_and_the_entries_that_were_sent():
     assert back.trial is sent
     assert back.scores[0].entry is outer
     assert replace(back, trial=there) == result
-
-
-def test_half_a_character_travels():
-    sent = trial("a")
-    sent = replace(sent, case=replace(sent.case, input=(Message("user", "\ud83d"),)))
-    shared = SharedObjects(1)
-    packed = shared.pack(sent)
-    assert unpacked(packed.body, arrived(shared, packed.needs)).case.input[0].content == "\ud83d"

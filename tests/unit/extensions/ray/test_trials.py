@@ -139,16 +139,6 @@ def test_every_answer_is_kept_here_before_its_row(tmp_path):
     assert far.environments == [{}, {}]  # it went there, and need not come back
 
 
-def test_results_are_of_the_very_trials_and_assertions_that_were_sent(tmp_path):
-    far = Far(tmp_path, POLITE)
-    (sent,) = far.prepared.plan
-    result = far.run(RayInProcess())["a"]
-    assert result.trial.suite is sent.suite
-    assert result.trial.case == sent.case
-    assert [score.entry for score in result.scores] == list(sent.case.assertions)
-    assert result.scores[0].entry is sent.case.assertions[0]
-
-
 def test_a_trial_whose_worker_dies_is_done_by_another_one_and_its_answer_is_not_paid_for_twice(tmp_path):
     far = Far(tmp_path, POLITE)
     judged = []
@@ -195,18 +185,6 @@ def test_no_worker_at_all_is_told_before_the_run_begins(tmp_path):
     assert far.calls == []
 
 
-def test_answers_that_are_there_are_looked_up_at_home(tmp_path):
-    far = Far(tmp_path, SIX, cache=True)
-    first = next(iter(far.prepared.plan))
-    key = call_key(first.target, first_request(first))
-    far.store.recalled[key] = TargetResponse("hello from before", earlier=True)
-    results = far.run(RayInProcess())
-    assert results["c0"].output == "hello from before"
-    assert results["c0"].reused
-    assert sorted(far.calls) == ["c1", "c2", "c3", "c4", "c5"]
-    assert "answer of python:agent.py:answer to c0" in far.happened  # this run can be gone on with by itself
-
-
 def test_where_nobody_is_to_be_asked_nobody_is(tmp_path):
     far = Far(tmp_path, SIX, regrade="last")
     far.failure = no_answer
@@ -223,21 +201,6 @@ def test_a_judge_that_is_not_to_be_asked_is_not(tmp_path):
     result = far.run(RayInProcess())["a"]
     assert result.scores[0].grade.error == Failure("judge-not-recorded", "judge 'judge' failed: nothing of judge")
     assert far.calls == []
-
-
-def test_cases_wait_for_those_they_depend_on_wherever_these_ran(tmp_path):
-    text = """
-name: linked
-target: python:agent.py:answer
-tests:
-  - {id: a, input: hello, assert: [contains: hello]}
-  - {id: b, input: hello, depends_on: [a], assert: [contains: goodbye]}
-  - {id: c, input: hello, depends_on: [b], assert: [contains: hello]}
-"""
-    far = Far(tmp_path, text)
-    results = far.run(RayInProcess())
-    assert {case: result.status for case, result in results.items()} == {"a": "passed", "b": "failed", "c": "skipped"}
-    assert far.calls == ["a", "b"]
 
 
 def test_a_target_that_one_worker_found_to_be_stopped_is_stopped_for_the_run(tmp_path):
@@ -295,14 +258,6 @@ def test_nobody_waits_for_another_attempt_of_an_interrupted_run(tmp_path):
     began = time.monotonic()
     assert far.run(RayInProcess()) == {}
     assert time.monotonic() - began < 10
-
-
-def test_a_trial_whose_node_died_goes_to_another_one(tmp_path):
-    """Each of the node's workers looks alive until a trial is lost there."""
-    ray = RayInProcess(kills=lambda number, _parcel: number % 2 == 0, nodes=2)
-    results = Far(tmp_path, SIX).run(ray, workers=8)
-    assert {result.status for result in results.values()} == {"passed"}
-    assert len(results) == 6
 
 
 LACKING = """

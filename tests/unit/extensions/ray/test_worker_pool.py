@@ -12,7 +12,7 @@ from agentv.app.settings import EvalSettings
 from agentv.errors import UsageError
 from agentv.extensions.ray import worker_pool as crews
 from agentv.extensions.ray.executor import pool_of, worker_config
-from agentv.extensions.ray.files import digest_of, lacking, needed_files
+from agentv.extensions.ray.files import needed_files
 from agentv.extensions.ray.messages import WorkerConfig
 from agentv.extensions.ray.serialization import SharedObjects
 from agentv.extensions.ray.worker import is_of_a_machine
@@ -62,15 +62,6 @@ def prepared(directory, **settings):
 def test_the_code_of_targets_and_assertions_is_needed_and_the_eval_file_is_not(tmp_path):
     names = {path.removeprefix(f"{tmp_path}/") for path in needed_files(prepared(tmp_path).plan)}
     assert names == {"agent.py", "beside.py", "grade.py", ".agentv/assertions/nice.py"}
-
-
-def test_what_is_missing_or_another_is_told_apart(tmp_path):
-    here, changed, gone = (str(tmp_path / name) for name in ("here.py", "changed.py", "gone.py"))
-    for path in (here, changed):
-        (tmp_path / path).write_text("one")
-    files = {here: digest_of(here), changed: digest_of(changed), gone: "0" * 64}
-    (tmp_path / changed).write_text("another")
-    assert lacking(files) == ((gone,), (changed,))
 
 
 def test_a_worker_without_a_file_is_told_with_what_to_do():
@@ -159,8 +150,3 @@ def test_without_ray_it_says_how_to_get_it(monkeypatch):
     error = refused(EvalSettings(documents=(DOCUMENT,), targets=("echo",), executor="ray"))
     assert str(error) == "--executor ray requires the package ray, which is not installed"
     assert error.hint == "pip install 'agentv[ray]'"
-
-
-def test_another_executor_is_refused():
-    with pytest.raises(UsageError, match="executor must be one of local, ray, found 'dask'"):
-        prepare(EvalSettings(documents=(DOCUMENT,), targets=("echo",), executor="dask"))

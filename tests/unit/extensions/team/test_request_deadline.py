@@ -26,9 +26,3 @@ def test_a_byte_at_a_time_does_not_make_a_request_last(head):
         with pytest.raises(DeadlineExceededError, match=r"within 0\.2 seconds"), connections.within(0.2):
             client.get(address, extensions=connections.extensions)
         assert time.monotonic() - began < 4
-
-
-def test_what_fails_before_the_deadline_fails_as_it_would_without(tmp_path):
-    connections = Connections()
-    with httpx.Client() as client, pytest.raises(httpx.ConnectError), connections.within(30):
-        client.get("http://127.0.0.1:1/", extensions=connections.extensions)

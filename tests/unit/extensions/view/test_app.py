@@ -39,11 +39,6 @@ def client(root):
         yield found
 
 
-def test_the_project_is_told(client, root):
-    found = client.get("/api/project").json()
-    assert (found["name"], found["edit"], found["run"]) == (root.name, False, False)
-
-
 def test_a_page_without_the_token_of_this_start_reads_and_changes_nothing(root):
     options = ViewOptions(edit=True, label=True, run=True, person="ada")
     with viewed(root, options) as client:
@@ -131,14 +126,6 @@ def test_runs_are_listed_newest_first_with_what_they_came_to(client):
     page = client.get("/api/runs?limit=1").json()
     assert (page["next"], page["total"]) == (NEW, 2)
     assert [one["run_id"] for one in client.get(f"/api/runs?limit=1&after={page['next']}").json()["runs"]] == [OLD]
-
-
-def test_a_name_of_a_file_is_shown_cut_where_it_is_longer_than_may_be_given(client, root):
-    long = "<b>" + "x" * 1_000_000
-    add_run(root, "20261123T000000Z-0001", scoring({"a": 1.0}), name=long)
-    shown = client.get("/api/runs").json()["runs"][0]["name"]
-    assert (len(shown), shown[:4], shown[-1]) == (200, "<b>x", "…")
-    assert client.get("/api/runs/20261123T000000Z-0001").json()["name"] == shown
 
 
 def test_an_unreadable_run_is_listed_with_its_problem_and_the_rest_works(client, root):
@@ -276,15 +263,6 @@ def test_cases_that_moved_in_any_of_several_runs_stand_together(client, root):
         assert client.get(f"/api/compare/moved?{asked}").status_code == 400
 
 
-def test_runs_that_cannot_be_compared_say_why(client, root):
-    add_run(root, "20261123T000000Z-0001", [finished(trial=trial("other", suite="elsewhere"))])
-    found = client.get(f"/api/compare?run={OLD}&run=20261123T000000Z-0001").json()
-    assert (found["comparison"]["verdict"], found["moved"]) == ("", [])
-    assert found["comparison"]["finding"]
-    for query in ("", f"?run={OLD}", f"?run={OLD}&run={OLD}&run={OLD}"):
-        assert client.get(f"/api/compare{query}").status_code == 400
-
-
 def test_what_is_asked_wrongly_is_told(client):
     for path, status, code in (
         ("/api/nothing", 404, "no-such-address"),
@@ -313,17 +291,6 @@ def test_a_run_that_is_deleted_while_it_is_open_is_told(client, root):
     assert [one["run_id"] for one in client.get("/api/runs").json()["runs"]] == [NEW]
 
 
-def test_runs_that_are_named_are_the_only_ones(root, tmp_path):
-    other = tmp_path / "elsewhere" / "run"
-    from doubles.stored_runs import write_run
-
-    write_run(other, [finished()])
-    with viewed(root, named=(other, root / ".agentv" / "results" / OLD)) as client:
-        assert [one["run_id"] for one in client.get("/api/runs").json()["runs"]] == ["run", OLD]
-        assert client.get("/api/runs/run/cases").json()["total"] == 1
-        assert client.get(f"/api/runs/{NEW}").status_code == 404
-
-
 def test_runs_are_named_and_deleted_only_where_that_is_allowed(root):
     with viewed(root) as client:
         for asked in (client.delete(f"/api/runs/{OLD}"), client.post(f"/api/runs/{OLD}/name", json={"name": "x"})):
@@ -345,15 +312,6 @@ def test_runs_are_named_and_deleted_only_where_that_is_allowed(root):
         assert client.delete(f"/api/runs/{OLD}").json() == {"run_id": OLD, "left": []}
         assert not (root / ".agentv" / "results" / OLD).exists()
         assert [one["run_id"] for one in client.get("/api/runs").json()["runs"]] == [NEW]
-
-
-def test_runs_are_sorted_by_when_they_began_with_the_rates_before(root):
-    suites = [{"name": "refunds", "targets": [{"name": "gpt"}]}]
-    add_run(root, "a", scoring({"x": 1.0}), suites=suites, planned={"trials": 1}, started="2026-11-25T00:00:00Z")
-    add_run(root, "b", scoring({"x": 0.0}), suites=suites, planned={"trials": 1}, started="2026-11-24T00:00:00Z")
-    with viewed(root) as client:
-        runs = client.get("/api/runs").json()["runs"]
-    assert [(one["run_id"], one["trend"]) for one in runs] == [("a", [1.0, 0.0]), ("b", [1.0]), (NEW, [1.0]), (OLD, [])]
 
 
 def test_the_description_has_every_route_and_its_types(client):

@@ -7,7 +7,6 @@ from agentv.app.results.stored import open_run
 from agentv.extensions.view.shown_comparison import shown_comparison
 from agentv.model.run.comparison import ComparisonSettings
 from agentv.reports.commands.comparison import render_comparison
-from agentv.store.files.directory import RunDirectory
 from doubles.stored_runs import scoring, write_run
 from doubles.trials import finished
 
@@ -57,10 +56,3 @@ def test_a_run_and_itself_have_no_difference(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run = open_run(write_run(tmp_path / "a", scoring(GOOD), {}), action="compare")
     assert shown_comparison(run, run).difference is None
-
-
-def test_a_run_that_is_being_written_is_compared_as_far_as_it_is(shown, tmp_path):
-    found = shown(scoring(GOOD), scoring(BAD))
-    with RunDirectory.open(tmp_path / "b"):
-        again = shown_comparison(*(open_run(str(tmp_path / name), action="show", partial=True) for name in "ab"))
-    assert again.verdict == found.verdict == "worse"

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv.model.run.cases import RequiredGrade, Sample, case_verdict, sample_of
-from doubles.trials import finished, graded, scored
+from agentv.model.run.cases import RequiredGrade, Sample, case_verdict
 
 AGGREGATES = ("mean", "pass_any", "pass_all", "majority")
 
@@ -31,18 +30,6 @@ def verdict(samples, aggregate="mean", *, repeat=None, threshold=0.8):
 @pytest.mark.parametrize("sample", [passed(0.1), failed(0.9), ERRORED, SKIPPED])
 def test_a_lone_sample_is_the_case(sample, aggregate):
     assert verdict([sample], aggregate) == sample.status
-
-
-def test_samples_of_a_case_without_checks_are_all_shown():
-    shown = Sample("shown", None)
-    for samples, repeat, expected in (
-        ([shown], 0, "shown"),
-        ([shown], 1, "shown"),
-        ([shown, shown], 2, "shown"),
-        ([shown], 2, "skipped"),
-        ([shown, SKIPPED], 2, "skipped"),
-    ):
-        assert verdict(samples, repeat=repeat) == expected
 
 
 def test_the_mean_decides_unless_another_rule_is_named():
@@ -71,10 +58,6 @@ def test_the_aggregates(aggregate, outcomes, expected):
 
 def test_the_mean_forgives_rounding_at_the_threshold():
     assert verdict([passed(0.9), failed(0.7)], threshold=0.8) == "passed"
-
-
-def test_the_mean_takes_scores_not_outcomes():
-    assert verdict([passed(0.8), failed(0.79), passed(0.8)], threshold=0.8) == "failed"
 
 
 @pytest.mark.parametrize(
@@ -122,13 +105,6 @@ def test_a_missing_sample_is_never_a_pass(samples, aggregate, repeat):
 @pytest.mark.parametrize("repeat", [0, 1, 3])
 def test_no_sample_at_all_is_skipped(repeat):
     assert verdict([], repeat=repeat) == "skipped"
-
-
-def test_a_sample_is_the_status_the_score_and_the_gates_of_its_trial():
-    scores = [scored(), scored(required=True), graded(0.6, False, required=0.5)]
-    assert sample_of(finished(scores=scores, score=0.8)) == Sample(
-        "passed", 0.8, (RequiredGrade(1.0, 1.0), RequiredGrade(0.5, 0.6))
-    )
 
 
 @pytest.mark.parametrize(

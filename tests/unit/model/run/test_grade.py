@@ -53,11 +53,6 @@ def test_another_mark_changes_the_verdict_and_the_checks_that_say_it(mark, passe
     )
 
 
-def test_no_check_is_of_a_threshold_unless_its_type_says_so():
-    told = (Check("says 42", True),)
-    assert Grade(0.5, True, told).passing_at(0.9) == Grade(0.5, False, told, needs=0.9)
-
-
 def test_the_threshold_of_the_case_is_a_check_that_another_threshold_changes():
     own = Check("says 42", True)
     missed = Grade(0.5, True, (own,)).required_at(0.8)

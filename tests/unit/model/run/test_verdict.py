@@ -68,21 +68,6 @@ def test_an_error_that_counts_errs_the_whole(settings):
     assert whole.error == Failure("timeout", "slow: timeout happened")
 
 
-def test_an_error_of_weight_0_does_not():
-    whole = combined([score(1.0), score(0.0, error="timeout", weight=0.0)], 0.8)
-    assert (whole.score, whole.passed, whole.error) == (1.0, True, None)
-
-
-def test_the_first_error_is_told_and_the_others_are_counted():
-    errors = [score(0.0, error=code, name=code) for code in ("one", "two", "three")]
-    assert combined(errors, 0.5).error == Failure("one", "one: one happened (and 2 more errored)")
-
-
-def test_of_two_errors_one_is_counted():
-    errors = [score(0.0, error=code, name=code) for code in ("one", "two")]
-    assert combined(errors, 0.5).error == Failure("one", "one: one happened (and 1 more errored)")
-
-
 def test_whether_a_retry_may_help_is_kept():
     grade = Grade(0.0, False, error=Failure("timeout", "late", retryable=True))
     assert combined([Score(entry(Given(grade)), grade, 0.0)], 0.5).error.retryable
@@ -103,10 +88,6 @@ def test_what_has_no_judgement_scores_nothing():
 @pytest.mark.parametrize("required", [True, 0.5, 0.0])
 def test_an_error_passes_no_gate_not_even_one_of_0(required):
     assert not passes_gate(score(0.0, error="timeout", required=required))
-
-
-def test_an_error_that_is_not_required_holds_no_gate_up():
-    assert passes_gate(score(0.0, error="timeout"))
 
 
 @pytest.mark.parametrize(("value", "passed"), [(0.7, True), (1.0, False)])

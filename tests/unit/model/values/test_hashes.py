@@ -12,10 +12,3 @@ def test_numbers_are_given_in_the_order_of_first_sight(values):
     expected = {value: number for number, value in enumerate(dict.fromkeys(values))}
     assert [hashes.number(value) for value in values] == [expected[value] for value in values]
     assert len(hashes) == len(expected)
-
-
-def test_it_grows():
-    hashes = NumberedHashes()
-    values = [number * 1024 for number in range(5000)]  # all want one slot at first
-    for _ in range(2):
-        assert [hashes.number(value) for value in values] == list(range(5000))

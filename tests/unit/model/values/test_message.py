@@ -63,9 +63,3 @@ def test_blocks_of_text_stay_beside_calls():
         [{"role": "assistant", "content": [{"type": "text", "text": "On it"}, {"type": "tool_use", **DELETES}]}]
     )
     assert message.text == "On it"
-
-
-def test_what_a_tool_gave_back_is_kept():
-    (call,) = calls(tool_calls=[{"tool": "search", "input": {"q": "x"}, "output": ["a", "b"]}])
-    assert call.output == '["a", "b"]'
-    assert call.as_json() == {"id": None, "name": "search", "arguments": {"q": "x"}, "output": '["a", "b"]'}

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentv.model.values.path_globs import GlobError, check_glob, glob_pattern, matches
+from agentv.model.values.path_globs import GlobError, check_glob, glob_pattern
 
 
 @pytest.mark.parametrize(
@@ -36,17 +36,7 @@ def test_a_glob_alone_describes_only_the_paths_that_it_matches() -> None:
     assert glob_pattern("src/").fullmatch("src/a/b")
 
 
-def test_a_path_below_a_directory_belongs_to_it() -> None:
-    assert matches("src", "src/a/b")
-    assert matches("src/**", "src/a/b")
-    assert not matches("src", "source/a")
-
-
 @pytest.mark.parametrize("glob", ["", "  ", "/a", "~/a", "../a", "a/../../b", "a\0"])
 def test_a_glob_that_leads_out_is_refused(glob: str) -> None:
     with pytest.raises(GlobError):
         check_glob(glob)
-
-
-def test_many_stars_in_a_row_are_one() -> None:
-    assert not glob_pattern("*" * 40 + "b").fullmatch("a" * 5_000)

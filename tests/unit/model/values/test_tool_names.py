@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentv.model.values.tool_names import KNOWN_AGENTS, TOOLS, canonical_name, mcp_name, names_of, names_of_call
+from agentv.model.values.tool_names import KNOWN_AGENTS, TOOLS, canonical_name, mcp_name, names_of_call
 
 
 @pytest.mark.parametrize(
@@ -19,10 +19,6 @@ def test_all_forms_of_an_mcp_tool_have_one_name(native):
 )
 def test_what_is_no_mcp_tool_keeps_its_name(native):
     assert mcp_name(native) == native
-
-
-def test_a_server_with_underscores():
-    assert mcp_name("mcp__my_shop__get__order") == "my_shop.get__order"
 
 
 @pytest.mark.parametrize(
@@ -40,16 +36,6 @@ def test_no_native_name_has_two_canonical_names():
     assert set().union(*TOOLS.values()) == set(KNOWN_AGENTS)
     natives = [native for agents in TOOLS.values() for native in {one for ones in agents.values() for one in ones}]
     assert sorted(natives) == sorted(set(natives))
-
-
-def test_a_canonical_name_is_its_own():
-    assert [name for name in TOOLS if canonical_name(name) != name] == []
-
-
-def test_a_transcript_without_native_names_is_not_renamed():
-    assert names_of("grep", None) == ("grep",)
-    assert names_of("mcp__shop__refund", None) == ("mcp__shop__refund", "shop.refund")
-    assert names_of("search", "grep") == ("search", "grep")
 
 
 PATCH = "*** Begin Patch\n*** Add File: a.py\n+x = 1\n*** End Patch"

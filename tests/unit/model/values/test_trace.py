@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentv.model.values.trace import ToolCallStep, Trace, UsageStep
+from agentv.model.values.trace import Trace, UsageStep
 from agentv.model.values.usage import TokenUsage
 
 
@@ -43,13 +43,3 @@ def test_a_cost_of_zero_beside_tokens_is_unknown_unless_our_gateway_counted_it()
 )  # fmt: skip
 def test_why_a_session_gave_no_answer(trace, why):
     assert trace.unanswered == why
-
-
-def test_errors_are_failed_calls_of_tools_and_models():
-    steps = (
-        ToolCallStep("a", {}, status="failed"),
-        ToolCallStep("a", {}, error="no"),
-        ToolCallStep("a", {}),
-        UsageStep(error="429"),
-    )
-    assert Trace(steps).error_count == 3

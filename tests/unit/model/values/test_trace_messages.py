@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from agentv.model.values.message import Message, ToolCall
 from agentv.model.values.response import TargetResponse
 from agentv.model.values.trace import MessageStep, PermissionStep, ToolCallStep, Trace, UsageStep
-from agentv.model.values.trace_messages import completed, messages_of, model_calls
+from agentv.model.values.trace_messages import completed, messages_of
 from agentv.model.values.usage import TokenUsage
 
 TRACE = Trace(
@@ -38,11 +38,6 @@ def test_calls_stand_in_the_message_before_them():
         Message("assistant", "done"),
     )
     assert messages_of(Trace()) == ()
-
-
-def test_model_calls_are_turns_where_usage_is_reported_once():
-    assert model_calls(TRACE) == 4
-    assert model_calls(Trace((UsageStep(), UsageStep(), MessageStep("assistant", "x")))) == 2
 
 
 def test_an_answer_is_completed_from_its_trace():

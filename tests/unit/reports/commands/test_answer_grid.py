@@ -37,13 +37,6 @@ def test_a_case_is_a_line_with_its_variables_and_every_answer():
     assert head.index("claude") == line.index("✗")
 
 
-def test_columns_are_named_by_prompt_and_target_where_there_are_several():
-    answers = {(target, prompt, None): answered() for target in ("gpt", "claude") for prompt in ("brief", "long")}
-    head, _ = grid(answers, prompts=("brief", "long"))
-    assert words(head)[-4:] == ["brief, gpt", "brief, claude", "long, gpt", "long, claude"]
-    assert words(grid({("gpt", None, None): answered()}, targets=("gpt",))[0])[-1] == "gpt"
-
-
 @pytest.mark.parametrize("width", [30, 50, 80, 200])
 def test_no_line_is_wider_than_the_terminal_and_columns_without_room_stand_below(width):
     targets = tuple(f"target-{at}" for at in range(6))

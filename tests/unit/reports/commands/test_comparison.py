@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from agentv.model.run.comparison import ComparisonSettings, GroupComparison, MeasureResult, Moves
+from agentv.model.run.comparison import ComparisonSettings, MeasureResult, Moves
 from agentv.reports.commands.comparison import headline, lost_line, render_comparison, verdict_line, warnings
-from doubles.comparisons import EVERYTHING, MOVED, UNSURE, WORSE, comparison, key, moved, pair
+from doubles.comparisons import EVERYTHING, MOVED, UNSURE, WORSE, comparison, key, moved
 
 GOLD = Path(__file__).parents[1] / "gold"
 
@@ -196,36 +196,9 @@ def test_where_both_decide_both_have_their_numbers_and_the_method_says_that_they
     assert "p-values are corrected for 2 tests (Holm); intervals are those of each measure alone" in text
 
 
-def test_rates_of_unlike_rules_are_not_shown_beside_each_other():
-    assert "pass rate" not in render_comparison(comparison(replace(WORSE, rates_compare=False)))
-
-
 def test_errors_are_counted_with_what_they_could_change():
     text = render_comparison(comparison(ERRORED))
     assert "12 cases errored: the difference of the mean score is -0.200 at worst, +0.100 at best" in text
-
-
-def test_a_part_is_told_by_the_measure_that_shows_it():
-    groups = (
-        GroupComparison("a", replace(HIGHER, shown_by=("pass rate",))),
-        GroupComparison("b", UNSURE),
-    )
-    text = render_comparison(comparison(question=ComparisonSettings(by="suite"), groups=groups))
-    assert "worse         -40.0 points pass rate  95% CI -60.0 to -20.0" in text
-    assert "inconclusive  -0.030 mean score       95% CI -0.100 to +0.040" in text
-    assert "By suite; p-values corrected for 2 tests (Holm)" in text
-
-
-def test_what_three_digits_do_not_show_is_no_nothing():
-    tiny = replace(scored(WORSE, delta=0.00004, interval=(0.00002, 0.0003)), verdict="better")
-    assert verdict_line(comparison(tiny)).startswith(
-        "better: the mean score is 4.0e-05 higher (95% CI +2.0e-05 to +3.0e-04,"
-    )
-
-
-def test_cases_whose_verdict_changed_are_counted():
-    assert "\n1 now pass, 6 now fail\n" in render_comparison(comparison(UNSURE))
-    assert "now pass," not in render_comparison(comparison()), "the first sentence says it"
 
 
 def test_of_one_run_it_is_said_that_it_is_one_and_how_its_targets_are_compared():
@@ -243,16 +216,6 @@ def test_cases_that_are_lost_are_named_with_what_became_of_them():
     )
 
 
-def test_an_interval_is_called_by_its_level():
-    assert "(99% CI" in verdict_line(comparison(scored(WORSE, level=0.99)))
-
-
-def test_what_would_go_unseen_is_told_with_two_digits_that_count():
-    assert "a difference below 0.018 is likely" in verdict_line(
-        comparison(replace(scored(UNSURE, delta=-0.01), detectable=0.0178, needed=None))
-    )
-
-
 def test_what_would_go_unseen_is_no_nothing_and_verdicts_alone_have_no_mean_score():
     unsure = replace(scored(UNSURE, delta=-0.0001), detectable=0.00028, needed=None)
     assert "a difference below 2.8e-04 is likely" in verdict_line(comparison(unsure))
@@ -263,38 +226,8 @@ def test_what_would_go_unseen_is_no_nothing_and_verdicts_alone_have_no_mean_scor
     assert "→" not in render_comparison(comparison(unlike)).partition("Moved")[0]
 
 
-def test_one_cluster_is_too_few_and_the_measure_that_is_lacking_is_named():
-    assert ": 1 cluster cannot show a difference" in verdict_line(comparison(replace(SMALL, clusters=1)))
-    shown = replace(scored(UNSURE, verdict="non-inferior"), rate=replace(RATE, verdict="inconclusive"))
-    line = verdict_line(comparison(shown, question=ComparisonSettings(margin=0.6)))
-    assert "; 'non-inferior' needs the pass rate, too" in line
-
-
 def test_without_a_verdict_there_are_no_numbers():
     assert "mean score" not in render_comparison(comparison(None, moved=(), pairs=()))
-
-
-def test_what_hangs_together_is_told():
-    assert "the cases form 12 clusters" in render_comparison(comparison(replace(WORSE, clusters=12)))
-
-
-def test_p_values_that_say_nothing_are_not_shown_of_groups_with_a_margin():
-    text = render_comparison(replace(EVERYTHING, question=ComparisonSettings(by="suite", margin=0.01)))
-    (orders,) = (line for line in text.split("\n") if line.startswith("  orders"))
-    assert "p " not in orders
-
-
-def test_what_is_not_shown_of_the_cases_that_moved_is_counted():
-    pairs = [pair(f"case-{number}", 1.0, 0.0) for number in range(7)]
-    text = render_comparison(comparison(pairs=(*pairs, pair("alike", 1.0, 1.0))))
-    assert "Moved (7), worst first" in text
-    assert "  and 5 more; use --limit to show them" in text
-
-
-def test_targets_are_named_where_the_candidate_has_several():
-    several = comparison()
-    several = replace(several, candidate=replace(several.candidate, targets=("gpt", "claude")))
-    assert "refunds: return-late on claude: " in render_comparison(several)
 
 
 def test_samples_and_prompts_are_named_where_there_are_several():
@@ -321,9 +254,3 @@ def test_warnings_count_what_broke_and_what_was_not_run():
         "2 cases were not finished or not checked in one of the runs: refunds: late-1, refunds: late-2",
     ]
     assert list(warnings(comparison())) == []
-
-
-def test_a_run_that_is_not_whole_is_warned_of():
-    cut = comparison()
-    cut = replace(cut, candidate=replace(cut.candidate, missing=12))
-    assert list(warnings(cut)) == ["the candidate 20261122T090000Z-11ab is incomplete: 12 planned cases did not run"]

@@ -73,14 +73,6 @@ def test_cases_that_moved_have_both_answers_and_the_checks_that_changed():
     assert (first["base_target"], first["target"]) == ("gpt", "claude")
 
 
-def test_what_was_left_out_is_named():
-    left = shown(EVERYTHING)["left_out"]
-    assert [one["test_id"] for one in left["only_base"]] == ["old-1", "old-2"]
-    assert len(left["only_candidate"]) == 12
-    assert left["edited"][0]["changed"] == ["input", "checks"]
-    assert ([one["test_id"] for one in left["errored"]], len(left["unfinished"])) == (["broken"], 2)
-
-
 def test_without_a_verdict_it_is_null():
     found = shown(comparison(None, pairs=(), moved=()))
     assert (found["verdict"], found["cases"], found["moved_omitted"]) == (None, 0, 0)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from agentv.model.run.comparison import LeftOut, Matrix, MeasureResult, RunLabel
+from agentv.model.run.comparison import LeftOut, Matrix, RunLabel
 from agentv.reports.commands.comparison_matrix import render_matrix
 from doubles.comparisons import UNSURE, WORSE, comparison, key
 
@@ -55,11 +55,3 @@ def test_what_is_in_no_number_and_what_else_differs_is_told_beside_the_base():
     text = render_matrix(Matrix(RUNS, {(0, 1): comparison(WORSE), (0, 2): apart, (1, 2): apart}, {}))
     assert "run 3: the judge differs: a → \\x1b[2Jb\nrun 3: 1 case only in the base: refunds: old" in text
     assert text.count("only in the base") == 1
-
-
-def test_a_difference_that_the_pass_rate_shows_is_named_so():
-    rate = MeasureResult("pass rate", -0.4, (-0.6, -0.2), 0.008, 0.008, "worse", 0.95)
-    found = comparison(replace(WORSE, rate=rate, shown_by=("pass rate",)))
-    text = render_matrix(Matrix(RUNS[:2], {(0, 1): found}, {}))
-    assert "- -40.0 points pass rate (95% CI -60.0 to -20.0, p 0.008, 38 cases)" in text
-    assert "corrected" not in text

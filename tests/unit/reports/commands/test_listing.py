@@ -64,8 +64,3 @@ def test_the_json_is_one_object_with_a_case_a_line(number):
     assert [(one["eval_path"], one["source"]) for one in found["cases"]] == [
         ("evals/a.eval.yaml", "evals/cases.jsonl:7")
     ] * number
-
-
-def test_a_case_made_in_python_has_no_place():
-    (_, line, _) = listed_json([replace(CASE, place=None, eval_path=None)], TOTALS, "/repo")
-    assert json.loads(line)["source"] is None

@@ -62,16 +62,6 @@ def test_when_it_was(ts, shown):
     assert (when(None), result(None)) == ("", "never")
 
 
-def test_a_list():
-    assert render_list([EDITED, DRAFT], width=80) == (
-        "ID       STATUS          LAST EXAM  WHEN (UTC)        CHANGED\n"
-        "greeter  ready (edited)  5/5        2026-11-22 08:35  prompt.md\n"
-        "new      draft           never\n"
-        "\n"
-        "2 prompts: 1 ready (1 edited), 1 draft"
-    )
-
-
 def test_a_column_that_says_nothing_is_left_out():
     assert "CHANGED" not in render_list([READY, DRAFT], width=80)
     assert "unknown" in render_list([replace(READY, compared=False)], width=80)

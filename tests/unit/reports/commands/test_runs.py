@@ -1,9 +1,7 @@
 import json
 
 import pytest
-from msgspec.structs import replace
 
-from agentv.model.run.group_totals import Counts
 from agentv.model.run.summary import PartialRun
 from agentv.reports.commands.runs import render_runs, run_words, runs_json
 from doubles.listed_runs import listed
@@ -38,17 +36,6 @@ def test_a_line_says_how_a_run_ended_what_it_came_to_and_what_it_took():
     assert (empty, total) == ("", "1 run")
 
 
-def test_a_rate_of_trials_beside_a_number_of_cases_says_what_it_is_of():
-    summary = listed().summary
-    several = replace(summary, cases=Counts(7, 0, 7), trials=Counts(28, 21, 7), pass_rate=0.75, judged=28)
-    assert " 0 of 7        75.0% of 28 trials  " in render_runs([listed(summary=several)], 1, width=200)
-
-
-def test_what_is_not_known_is_a_dash():
-    line = render_runs([listed(state="interrupted")], 1, width=200).split("\n")[1]
-    assert line.split()[-5] == "-"
-
-
 def test_a_partial_run_has_a_badge():
     part = listed(partial=PartialRun(1, 12, ("filter",), 1, 12), started="2026-11-21T14:03:22Z")
     of_prompts = listed(partial=PartialRun(12, 12, ("prompt",), 12, 24))
@@ -61,11 +48,6 @@ def test_a_partial_run_has_a_badge():
 def test_a_run_that_is_being_written_says_how_far_it_is():
     run = listed(state="being written", summary=None, done=12)
     assert "being written  12 of 40 trials done" in render_runs([run], 1, width=200)
-
-
-def test_a_run_that_cannot_be_read_says_why():
-    run = listed(state="unreadable", summary=None, problem="cannot read x: \x1b[2J")
-    assert "cannot read x: \\x1b[2J" in render_runs([run], 1, width=200)
 
 
 @pytest.mark.parametrize(

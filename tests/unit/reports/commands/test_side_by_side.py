@@ -4,7 +4,7 @@ from agentv.model.run.compared.side_by_side import CaseAnswers, SideBySide
 from agentv.reports.commands.side_by_side import render_case, render_rest
 from agentv.reports.commands.stored_run import ShowOptions
 from agentv.reports.text.escaping import cells
-from doubles.trials import errored_score, finished, scored, trial
+from doubles.trials import errored_score, finished, trial
 
 LONG = "word " * 300
 
@@ -34,20 +34,6 @@ def test_answers_stand_beside_each_other_with_their_status():
     assert lines[1].index("claude") == lines[2].index("FAILED") == lines[3].index("no")
 
 
-def test_a_check_that_names_only_its_assertion_shows_its_evidence():
-    scores = [
-        scored(False, text="python", evidence="no order number", kind="python"),
-        scored(False, text="tone", evidence="too curt", kind="python", name="tone"),
-        scored(False, text="output lacks 'a'", evidence="not shown here"),
-    ]
-    lines = [line.strip() for line in shown({("gpt", None, None): answered("failed", scores=scores)})]
-    assert lines[-3:] == [
-        "- python: '30 days': no order number",
-        "- tone: too curt",
-        "- contains: '30 days': output lacks 'a'",
-    ]
-
-
 def test_no_line_is_wider_than_the_terminal_whatever_was_answered():
     answers = {
         ("gpt", None, None): answered(output=LONG),
@@ -59,10 +45,6 @@ def test_no_line_is_wider_than_the_terminal_whatever_was_answered():
         assert max(map(cells, lines)) <= width, width
         assert sum("--full shows all" in line for line in lines) >= 1
         assert sum(line.count("PASSED") + line.count("FAILED") for line in lines) == 3
-
-
-def test_all_of_an_answer_is_shown_where_it_is_asked_for():
-    assert sum(line.count("word") for line in shown({("gpt", None, None): answered(output=LONG)}, full=True)) == 300
 
 
 def test_what_did_not_run_and_what_errored_is_no_answer():
@@ -84,17 +66,6 @@ def test_of_several_samples_the_worst_is_shown_with_how_many_passed():
     lines = shown({("gpt", None, None): samples})
     assert "FAILED 0.00 (sample 2; 2 of 3 passed)" in lines[2]
     assert "answer 2" in lines[3]
-
-
-def test_prompts_are_columns_where_one_target_ran():
-    answers = {("gpt", "p", None): answered(output="one"), ("gpt", "q", None): answered(output="two")}
-    lines = shown(answers, targets=("gpt",), prompts=("p", "q"))
-    assert [one.split() for one in lines[1:]] == [["p", "q"], ["PASSED", "1.00", "PASSED", "1.00"], ["one", "two"]]
-
-
-def test_a_failed_check_without_text_is_named_and_colours_are_of_the_status():
-    lines = shown({("gpt", None, None): answered("failed", scores=[scored(False, text="", kind="script")])}, color=True)
-    assert any("\x1b[31mFAILED 0.00\x1b[0m" in line for line in lines)
 
 
 def test_how_many_cases_are_not_shown():

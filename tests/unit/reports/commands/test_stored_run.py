@@ -154,12 +154,6 @@ def odd_run():
     return ListedRun(HOSTILE, f"/repo/{HOSTILE}", "finished", (HOSTILE,), (HOSTILE,))
 
 
-def test_colour_is_only_where_it_is_wanted():
-    result = held_against(finished("failed"), "Yes")
-    assert "\x1b[31m" in shown(result, color=True)
-    assert "\x1b" not in shown(result)
-
-
 def test_the_head_says_which_run_it_is_and_what_it_came_to():
     lines = render_head(listed(), LOOKS).split("\n")
     assert lines[:2] == [

@@ -27,19 +27,6 @@ def shown(*targets, **changed):
     return render_targets(replace(LISTING, **given), here="/repo").splitlines()
 
 
-def test_a_line_a_target():
-    assert shown() == [
-        "targets of .agentv/targets.yaml",
-        "NAME    DESCRIPTION                KEY                 LINE",
-        "mini    openai:gpt-5-mini          OPENAI_API_KEY set  2",
-        "sonnet  anthropic:claude-sonnet-5  A or B not set      6",
-        "",
-        "mini is the default target; sonnet is the judge of mini",
-        "",
-        "Usable without configuration, with the keys that are set: openai:gpt-5-mini",
-    ]
-
-
 @pytest.mark.parametrize(
     ("check", "lines"),
     [
@@ -60,14 +47,6 @@ def test_what_a_call_came_to(check, lines):
 def test_what_is_missing_is_said_with_what_to_do():
     page = shown(replace(MINI, keys=(), problem="it needs x", fix="pip install x"))
     assert {"mini: it needs x", "   pip install x"} <= set(page)
-
-
-def test_without_targets_it_says_what_could_be():
-    page = "\n".join(
-        render_targets(TargetsListing(None, (), LISTING.models, LISTING.others), here="/repo").splitlines()
-    )
-    assert "openai:gpt-5-mini  OPENAI_API_KEY set  Asks OpenAI." in page
-    assert "agentv eval evals/ --target openai:gpt-5-mini" in page
 
 
 def test_without_a_key_it_says_where_keys_go():

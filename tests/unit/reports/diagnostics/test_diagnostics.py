@@ -91,27 +91,6 @@ def test_gold(name, here, color):
     assert rendered == (GOLD / f"{name}.txt").read_text(encoding="utf-8")
 
 
-def test_each_file_is_read_once():
-    asked = []
-
-    def source(path):
-        asked.append(path)
-        return FILES.get(path)
-
-    render_diagnostics(FOUND, source, here="/repo")
-    assert sorted(asked) == [
-        "/other/shared.yaml",
-        "/repo/evals/cases.jsonl",
-        "/repo/evals/refund.eval.yaml",
-        "/repo/gone.yaml",
-    ]
-
-
-def test_nothing_found_is_no_text():
-    assert render_diagnostics([], FILES.get, here="/repo") == ""
-    assert json.loads(diagnostics_json([], here="/repo")) == []
-
-
 def test_json_has_the_keys_of_section_14():
     rows = json.loads(diagnostics_json(FOUND, here="/repo"))
     assert len(rows) == len(FOUND)
@@ -158,15 +137,3 @@ def test_carets_stand_under_what_they_mark(left, right):
     assert cells(shown[: shown.index("@@@")]) == carets.index("^")
     assert shown.count("@") == carets.count("^") == 3
     assert cells(shown) <= 2 * WIDEST + len("    1 | ")
-
-
-def test_a_mistake_in_the_middle_of_a_very_long_line_is_shown_with_what_surrounds_it():
-    line = "".join(f"{number:05}," for number in range(50_000))
-    found = [
-        Diagnostic("bad-value", f"{at}", Span("/a.yaml", 1, at * 6 + 1, 1, at * 6 + 6)) for at in (0, 20_000, 49_999)
-    ]
-    shown = [one.splitlines() for one in render_diagnostics(found, {"/a.yaml": line}.get, here="/").split("\n\n")]
-    for (_, source, carets), number in zip(shown, ("00000", "20000", "49999"), strict=False):
-        assert len(source) <= WIDEST + 8
-        assert source[carets.index("^") :].startswith(number)
-    assert "19999,20000,20001" in shown[1][1]

@@ -62,13 +62,6 @@ def test_without_an_example_words_are_left():
     assert render_markdown(one) == "It means this.\n\nIt comes from that.\n\n**Fix.** Write c."
 
 
-def test_markdown_has_a_block_for_every_file_and_the_message():
-    text = render_markdown(ONE)
-    assert text.count("```text\n") == 4
-    assert "`a.yaml`\n\n```text\na: 1\nb: 2\n```" in text
-    assert text.endswith("**Fix.** Write c.\n\n`a.yaml`\n\n```text\nc: 1\n```")
-
-
 def test_json_holds_everything():
     found = json.loads(explanation_json(ONE))
     assert found["code"] == "some-code"

@@ -47,13 +47,6 @@ def test_a_trial_is_a_row_with_types():
     assert (frame["input_tokens"].sum(), frame["reused"].sum()) == (5, 0)
 
 
-def test_without_trials_there_are_the_columns():
-    frame = frame_of([], root="/repo")
-    assert len(frame) == 0
-    assert {"test_id", "score", "tags"} <= set(frame.columns)
-    assert str(frame["score"].dtype) == "float64"
-
-
 def test_without_pandas_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(UsageError, match="needs pandas") as error:

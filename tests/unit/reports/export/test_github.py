@@ -51,22 +51,8 @@ def test_columns_are_for_places_of_one_line():
     assert "col" not in read_back(shown(span=Span("/repo/a.yaml", 1, 3, 4, 2)))[1]
 
 
-def test_severities_have_githubs_names():
-    assert [read_back(shown(severity=one))[0] for one in ("error", "warning", "hint")] == ["error", "warning", "notice"]
-
-
 def test_what_stands_in_no_file_names_none():
     assert read_back(shown())[1] == {"title": "agentv some-code"}
-
-
-def test_a_file_elsewhere_keeps_its_whole_path():
-    assert read_back(shown(span=Span("/a/b", 1, 1, 1, 2)))[1]["file"] == "/a/b"
-
-
-def test_diagnostics_come_by_file_and_line():
-    at = [Diagnostic("c", "m", Span(file, line, 1, line, 2)) for file, line in (("/r/b", 1), ("/r/a", 9), ("/r/a", 2))]
-    lines = [read_back(line)[1] for line in render_github(at, root="/r").split("\n")]
-    assert [(one["file"], one["line"]) for one in lines] == [("a", "2"), ("a", "9"), ("b", "1")]
 
 
 @given(st.text(), st.text(), st.text(alphabet="ab:,%\r\n/=", min_size=1))

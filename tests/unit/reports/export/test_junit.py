@@ -86,39 +86,12 @@ def test_a_consumer_reads_what_was_meant():
     assert (slow.result[0].type, slow.result[0].message) == ("timeout", "timeout: no answer after 3 s")
 
 
-def test_suites_are_told_apart_by_file_too():
-    results = [finished(trial=trial(case, suite=suite)) for case, suite in [("a", "x"), ("b", "y"), ("c", "x")]]
-    root = root_of(*results)
-    assert [(one.get("name"), one.get("tests")) for one in root] == [("x", "2"), ("y", "1")]
-    assert (root.get("tests"), root.get("failures")) == ("3", "0")
-
-
 def test_what_was_not_run_is_no_green_report():
     root = root_of(finished(), not_run=3)
     (case,) = [one for one in root.iter("testcase") if one.find("error") is not None]
     assert case.get("name") == "3 trials not run"
     assert (root.get("tests"), root.get("errors")) == ("2", "1")
     assert [one.get("name") for one in root][-1] == "not run"
-
-
-def test_what_was_not_run_stands_in_its_suite_where_that_is_known():
-    done = finished()
-    suite = (done.trial.suite.name, done.trial.suite.path)
-    for results in ([done], []):
-        (found,) = junitparser.JUnitXml.fromstring(
-            "".join(render_junit(results, JUnitRun("r", "/repo", 3, "the budget was used up", suite))).encode()
-        )
-        assert (found.name, found.tests, found.errors) == (suite[0], len(results) + 1, 1)
-        (error,) = list(found)[-1].result
-        assert (error.type, error.message, error.text) == (
-            "not-run",
-            "the budget was used up",
-            "the budget was used up",
-        )
-
-
-def test_a_run_without_trials_is_still_a_document():
-    assert len(root_of()) == 0
 
 
 def test_a_long_answer_is_cut_and_says_so():

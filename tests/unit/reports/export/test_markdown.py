@@ -87,11 +87,6 @@ def test_gold():
     assert render_markdown(run_view(), SUMMARY, **LOOKS) == (GOLD / "markdown.md").read_text()
 
 
-def test_nothing_to_look_at_is_totals_alone():
-    page = page_of(finished())
-    assert not {"table", "details"} & set(page.elements)
-
-
 def test_groups_are_compared_where_there_are_several():
     summary = replace(SUMMARY, by_suite={"a": GROUP, "b|`": GROUP}, by_target={"gpt": GROUP})
     page = page_of(summary=summary)

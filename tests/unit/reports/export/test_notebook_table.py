@@ -29,9 +29,3 @@ def test_a_bounded_number_of_trials_those_that_failed_first():
     assert "… and 6 more" in page
     assert "x" * (LONGEST + 1) not in page
     assert "<table" not in render_table([], ["totals"])
-
-
-def test_what_is_the_same_in_all_trials_has_no_column():
-    one = render_table([finished(trial=trial("a", sample=1)), finished(trial=trial("b", sample=1))], [])
-    two = render_table([finished(trial=trial("a", sample=1)), finished(trial=trial("a", sample=2))], [])
-    assert (">sample<" in one, ">sample<" in two) == (False, True)

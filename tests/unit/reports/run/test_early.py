@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from agentv.model.run.sampling import EarlyCase, EarlyStops, SamplingStop
-from agentv.reports.run.early import SHOWN, early_words, listed, more_early, number_listed
+from agentv.reports.run.early import early_words
 from agentv.reports.run.plain import render_plain
 from agentv.reports.run.terminal import render_terminal
 from agentv.reports.run.view import RunView
@@ -30,14 +30,6 @@ BOUNDS = "anytime-valid bounds of the rate: 3.1% to 79.0%, error rate at most 5.
 )
 def test_a_case_in_words(why, status, said):
     assert early_words(case(why, status)) == f"5 of 12 passed, {said}; {BOUNDS}"
-
-
-def test_how_many_cases_are_not_listed():
-    stops = EarlyStops(0.05, 0, 5, 60, 0, (case(),) * SHOWN)
-    assert (len(listed(stops)), more_early(stops)) == (SHOWN, None)
-    stops = EarlyStops(0.05, 0, 5, 60, 0, (case(),) * (SHOWN + 2), 1000)
-    assert (len(listed(stops)), number_listed(stops)) == (SHOWN, SHOWN + 1002)
-    assert more_early(stops) == "and 1,002 more cases that failed or are undecided, in summary.json"
 
 
 def test_they_are_listed_for_pipes_and_on_a_terminal():

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from agentv.model.run.grade import Check
 from agentv.model.values.response import Failure
-from agentv.reports.run.failures import FEW, MEMBERS, MOST_CAUSES, FailureGroups
+from agentv.reports.run.failures import FEW, MEMBERS, FailureGroups
 from doubles.trials import errored_score, finished, graded, scored, trial
 
 
@@ -75,22 +75,6 @@ def test_samples_prompts_and_targets_of_one_case_are_one_case():
     assert (one.cases, one.trials, one.targets, len(one.members)) == (1, 8, ("x", "y"), 8)
 
 
-def test_cases_of_the_same_id_in_two_suites_are_two():
-    (one,) = grouped(wrong("row-1", suite="a"), wrong("row-1", suite="b"))
-    assert (one.cases, one.suites) == (2, ("a", "b"))
-
-
-def test_few_causes_stand_alone_and_of_many_those_of_single_cases_are_merged():
-    few = [wrong(f"c{number}", looks_for=f"'{number}'") for number in range(FEW)]
-    assert [cases for cases, *_ in told(*few)] == [1] * FEW
-    many = [*few, wrong("y"), wrong("z"), wrong("w", kind="equals")]
-    assert told(*many) == [
-        (FEW, FEW, "failed", "contains (different checks)"),
-        (2, 2, "failed", "contains '30 days'"),
-        (1, 1, "failed", "equals '30 days'"),
-    ]
-
-
 def test_what_decided_is_the_cause_not_what_has_no_weight_or_passed():
     scores = [
         scored(False, text="a note", looks_for="'note'", weight=0),
@@ -102,18 +86,6 @@ def test_what_decided_is_the_cause_not_what_has_no_weight_or_passed():
     assert one.cause == "is-json: is valid JSON (required)"
 
 
-def test_what_did_not_run_comes_last_however_much_it_is():
-    skipped = [
-        finished("skipped", trial=trial(f"s{number}"), error=Failure("dependency-not-passed", "'a' failed"))
-        for number in range(5)
-    ]
-    assert [one.status for one in grouped(*skipped, wrong("a"))] == ["failed", "skipped"]
-
-
-def test_trials_of_a_stopped_target_are_counted_elsewhere():
-    assert grouped(finished("skipped", error=Failure("target-stopped", "too many errors"))) == []
-
-
 def test_the_first_trial_in_the_file_is_the_example_whichever_ends_first():
     (one,) = grouped(*(wrong(f"c{line}", line=line) for line in range(MEMBERS + 30, 0, -1)))
     assert (one.example.test_id, one.members[0].test_id, one.members[0].number) == ("c1", "c1", MEMBERS + 29)
@@ -121,11 +93,3 @@ def test_the_first_trial_in_the_file_is_the_example_whichever_ends_first():
     lines = range(FEW + 1, 0, -1)
     (merged,) = grouped(*(wrong(f"c{line}", looks_for=f"'{line}x'", line=line) for line in lines))
     assert (merged.example.test_id, merged.members[-1].test_id) == ("c1", f"c{FEW + 1}")
-
-
-def test_a_run_in_which_every_case_fails_in_its_own_way_stays_small():
-    found = FailureGroups()
-    for number in range(MOST_CAUSES + 500):
-        found.add(errored(f"c{number}", f"word{'abcdefghij'[number % 10]} {chr(0x4E00 + number)}"))
-    assert len(found._found) <= MOST_CAUSES + 1
-    assert sum(one.trials for one in found.groups()) == MOST_CAUSES + 500

@@ -5,7 +5,6 @@ from msgspec.structs import replace
 
 from agentv.model.run.matrix import ComparedMeasure, MatrixComparison
 from agentv.reports.run.matrix import comparison_words, matrix_data, matrix_lines
-from agentv.reports.text.escaping import cells
 from doubles.matrix import HOSTILE, MATRIX
 from doubles.views import SUMMARY
 
@@ -79,18 +78,6 @@ def test_every_name_and_every_cell_is_shown_once_and_nothing_steers():
         assert part in shown, part
     assert "\x1b" not in shown
     assert "\u202e" not in shown
-
-
-def test_a_table_is_as_wide_as_the_terminal_where_its_columns_can_be():
-    for width in (40, 60, 80, 120):
-        fits(width)
-
-
-def fits(width):
-    found = lines(width)
-    table = found[1 : found.index(next(one for one in found if one.startswith("compared")))]
-    assert max(map(cells, table)) <= max(width, 60)
-    assert sum(line.count("errored") for line in table) == 4  # no cell is lost where columns stand below each other
 
 
 def test_of_many_prompts_targets_and_comparisons_the_first_are_shown():

@@ -5,7 +5,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from agentv.model.values.response import Failure
-from agentv.reports.run.plain import progress_line, render_plain
+from agentv.reports.run.plain import render_plain
 from agentv.reports.run.samples import SHOWN
 from agentv.reports.run.view import KEPT, RunView
 from agentv.store.totals.samples import SamplesTally
@@ -42,20 +42,6 @@ def test_what_is_not_held_is_counted():
     run = SUMMARY.run_id
     assert lines[4] == f"all 1,003 trials: agentv results show {run} --failed --limit 1003"
     assert f"SHOWN {KEPT + 3 - 20} more: agentv results show {run} --shown" in lines
-
-
-def test_targets_are_named_where_there_are_several():
-    view = RunView(2)
-    view.add(finished("failed"))
-    view.add(finished("failed", trial=trial(target="claude"), scores=[scored(False, text="another")]))
-    text = render_plain(view, SUMMARY, **LOOKS)
-    assert "FAILED case-1 on claude: score 0.00, needs 0.80" in text
-    assert "FAILED case-1 on gpt: " in text
-
-
-def test_progress_is_one_line():
-    assert progress_line(RunView(1000)) == "0/1000 trials: 0 passed, 0 failed, 0 errored"
-    assert progress_line(run_view()) == "8/11 trials: 2 passed, 4 failed, 2 errored, $0.0012"
 
 
 def test_what_a_stopped_target_has_kept_from_running_is_one_line():

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 
 from agentv.model.suite.workspace import Variant
 from agentv.reports.run.failures import FailureGroups
-from agentv.reports.run.rerun import MOST_CASES, RerunOptions
+from agentv.reports.run.rerun import RerunOptions
 from doubles.trials import finished, trial
 
 ROOT = "/repo"
@@ -24,15 +24,6 @@ def command(given, *trials):
     (group,) = found.groups()
     rerun = given.rerun(group)
     return None if rerun is None else (shlex.split(rerun.command)[2:], rerun.cases)
-
-
-def test_the_path_is_that_from_here_and_the_target_is_named_where_the_file_has_others():
-    assert command(options(), trial("a")) == (["evals/refund.eval.yaml", "--filter", "a"], 1)
-    assert command(options(here="/repo/evals"), trial("a"))[0][0] == "refund.eval.yaml"
-    two = options(targets=("gpt", "claude"))
-    assert command(two, trial("a"))[0][3:] == ["--target", "gpt"]
-    assert command(two, trial("a"), trial("a", target="claude"))[0][3:] == []
-    assert command(two, trial("a", target="own"))[0][3:] == []  # a case with a target of its own keeps it
 
 
 def test_a_trial_is_named_by_its_case_target_prompt_and_variant_where_there_are_others():
@@ -69,12 +60,6 @@ def test_what_shapes_answers_and_grades_is_repeated_and_what_chose_cases_is_not(
     assert command(on_the_command_line, trial("x", target="b"))[0][3:] == ["--target", "b"]
 
 
-def test_of_many_cases_one_runs_and_the_number_says_so():
-    many = [trial(f"c{number:02}", line=number) for number in range(1, MOST_CASES + 2)]
-    assert command(options(), *many[:-1])[1] == MOST_CASES
-    assert command(options(), *many) == (["evals/refund.eval.yaml", "--filter", "c01"], 1)
-
-
 def test_a_shell_gives_back_every_id_and_no_pattern_selects_another():
     ids = ["it's", "a b", "$(rm -rf x)", "\x1b[2J", "back\\slash'\n", "\u202eevil", "x*", "a[b]*", "-x", "`id`", "ü"]
     for identity in ids:
@@ -87,17 +72,6 @@ def test_a_shell_gives_back_every_id_and_no_pattern_selects_another():
         pattern = words[words.index("--filter") + 1]
         assert pattern == identity or fnmatchcase(identity, pattern)
         assert not fnmatchcase("xyz", pattern)
-
-
-def test_a_suite_without_a_file_has_no_command():
-    assert RerunOptions.of({"settings": {}, "suites": []}, here=ROOT, root=ROOT).rerun_all() is None
-
-
-def test_a_run_outside_the_results_has_no_command_for_all_since_last_failed_does_not_find_it():
-    record = {"settings": {}, "suites": [{"name": "s", "path": "s.eval.yaml"}]}
-    places = ["", "/repo/.agentv/results/20261121T140322Z-7f3a", "/repo/out"]
-    given = [RerunOptions.of(record, here=ROOT, root=ROOT, directory=place).rerun_all() for place in places]
-    assert given == [*["agentv eval s.eval.yaml --last-failed"] * 2, None]
 
 
 def test_an_id_with_brackets_selects_no_other_case():

@@ -52,31 +52,12 @@ def test_no_line_is_wider_than_the_terminal(width):
     assert max(map(len, lines)) <= width
 
 
-def test_colours_change_nothing_but_colours():
-    painted = render_terminal(run_view(), SUMMARY, width=80, color=True, **LOOKS)
-    bare = render_terminal(run_view(), SUMMARY, width=80, color=False, **LOOKS)
-    assert set(re.findall(r"\x1b[^m]*m", painted)) <= {
-        f"\x1b[{style}m" for style in ("0", "1", "2", "31", "32", "33", "35", "1;31", "1;33", "1;35")
-    }
-    assert re.sub(r"\x1b\[[0-9;]*m", "", painted) == bare
-
-
 def test_an_answer_cannot_repaint_the_terminal():
     painted = render_terminal(run_view(), SUMMARY, width=120, color=True, **LOOKS)
     text = "\n".join(seen(painted, width=120))
     assert "hostile\\x1b[2J" in text
     assert "\\x1b[31mred\\r\\nPASSED \\u202eevil [bold]not markup[/bold] :smile:" in text
     assert "Failures by cause (6)" in text
-
-
-def test_a_place_can_be_clicked_at_eighty_columns():
-    assert "evals/refund.eval.yaml:14" in render_terminal(run_view(), SUMMARY, width=80, color=False, **LOOKS)
-
-
-def test_a_run_without_faults_is_its_totals():
-    view = RunView(1)
-    view.add(finished())
-    assert render_terminal(view, SUMMARY, color=False, **LOOKS).startswith("9 cases: 2 passed, 4 failed, 2 errored")
 
 
 def test_many_are_not_all_listed_but_all_counted():
@@ -113,30 +94,6 @@ def test_the_live_line_counts_and_is_gone_in_the_end():
     assert "8/11  2 passed  4 failed  2 errored  $0.0012" in re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", sent)
     assert re.search(r"\d+ s left", sent)
     assert after == [""] * 10
-
-
-def test_what_an_earlier_run_did_says_nothing_of_the_time_left():
-    view = RunView(10)
-    for number in range(5):
-        view.add_earlier(finished(trial=trial(f"c{number}")))
-    sent, _ = live_frames(view)
-    assert "5/10  5 passed" in re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", sent)
-    assert "left" not in sent
-
-
-def test_before_the_first_trial_nothing_is_estimated():
-    sent, _ = live_frames(RunView(10))
-    assert "0/10" in sent
-    assert "left" not in sent
-
-
-def test_standard_output_stays_what_it_is():
-    import sys
-
-    before = sys.stdout
-    with LiveProgress(Terminal()):
-        assert sys.stdout is before or before.isatty()
-    assert sys.stdout is before
 
 
 def test_what_was_held_back_stands_under_a_heading_of_its_own():

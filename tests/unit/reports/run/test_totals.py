@@ -46,10 +46,6 @@ def test_totals_say_everything():
     ]
 
 
-def test_an_interval_of_cases_on_several_targets_says_that_it_counts_them_once():
-    assert _sure(interval_clusters=49) == "95% CI 91.4% to 99.0%, 49 cases; 95.0% if all 2 errored had failed"
-
-
 def _sure(**changed):
     return certainty(replace(SUMMARY, **changed))
 
@@ -92,24 +88,6 @@ def test_the_rate_of_samples_and_the_cases_that_meet_the_rule_are_named_apart():
 )
 def test_rules_in_words(aggregate, said):
     assert case_rule_words(CaseRule(3, aggregate, 1.0)) == said
-
-
-def test_what_was_not_run_is_said():
-    assert lines(cases=Counts(5, 1, 0, 0, 4))[0] == "5 cases: 1 passed, 0 failed, 0 errored, 4 not run"
-
-
-def test_one_case_is_one_case():
-    assert (
-        lines(cases=Counts(1, 1, 0, 0, 0), trials=Counts(1, 1, 0, 0, 0))[0] == "1 case: 1 passed, 0 failed, 0 errored"
-    )
-
-
-def test_trials_are_said_where_they_are_not_the_cases():
-    found = lines(trials=Counts(300, 290, 8, 2, 0), noted=2)
-    assert found[1:3] == [
-        "300 trials: 290 passed, 8 failed, 2 errored",
-        "2 passed trials with a failed check",
-    ]
 
 
 @pytest.mark.parametrize(
@@ -157,14 +135,6 @@ def test_how_sure_decisions_are_is_said_of_all_cases_and_of_those_that_hold_toge
 def test_samples_of_errored_cases_are_no_savings_and_said_to_be_there():
     line = lines(early_stops=EarlyStops(0.05, 2, 0, 19, 41))[2]
     assert line.startswith("decided 2 of 2 cases with 19 of 60 samples (including those of errored cases); of all")
-
-
-def test_where_no_case_came_to_its_end_nothing_is_said_of_decisions():
-    assert lines(early_stops=EarlyStops(0.05, 0, 0, 3, 57)) == lines()
-
-
-def test_passed_cases_with_a_failed_check_are_said():
-    assert lines(noted=1)[1] == "1 passed case with a failed check"
 
 
 def test_where_nothing_was_judged_no_rate_is_said():
@@ -259,14 +229,3 @@ def test_a_rate_of_cases_above_what_errors_allow_says_between_what_it_lies():
     assert lines(**given)[3].endswith(
         "50.0% of 14 judged (95% CI 20.0% to 80.0%; 35.0% to 40.0% whatever the result of the 6 errored)"
     )
-
-
-def test_a_run_that_was_cut_has_no_interval_and_still_its_worst_case():
-    said = _sure(cut="max-errors", pass_rate_interval=None)
-    assert said == "no confidence interval: the run was stopped by --max-errors; 95.0% if all 2 errored had failed"
-
-
-def test_samples_that_were_judged_before_the_run_was_cut_are_not_nothing():
-    given = {"pass_rate": None, "cases": Counts(100, 0, 0, 0, 100), "mean_score": None}
-    assert "no case was graded" in lines(**given, trials=Counts(800, 6, 4, 0, 790))
-    assert "nothing was graded" in lines(**given, trials=Counts(800, 0, 0, 0, 800))

@@ -20,8 +20,7 @@ from agentv.reports.export.junit import JUnitRun, render_junit
 from agentv.reports.export.notebook_table import render_table
 from agentv.reports.run.annotations import run_diagnostics
 from agentv.reports.run.formatting import check, reason
-from agentv.reports.run.trial_view import OUTPUT_KEPT
-from agentv.reports.run.view import KEPT, RunView
+from agentv.reports.run.view import RunView
 from doubles.trials import FILE, Looks, entry, errored_score, finished, graded, scored, trial
 
 
@@ -39,18 +38,6 @@ def findings(*scores, status="failed"):
     ]
 
 
-def test_trials_are_counted_by_their_outcome():
-    view = view_of(finished(), finished("failed"), finished("errored"), finished("skipped"))
-    assert (view.planned, view.done, view.passed, view.failed, view.errored, view.noted) == (4, 4, 1, 1, 1, 0)
-    assert view.skipped == 1
-    assert [one.test_id for one in view.trials("skipped")] == ["case-1"]
-
-
-def test_a_good_trial_is_not_held():
-    view = view_of(finished())
-    assert [view.trials(kind) for kind in ("failed", "errored", "noted")] == [[], [], []]
-
-
 @pytest.mark.parametrize(
     "score",
     [graded(0.9, True, Check("a", True), Check("b", False)), scored(False), errored_score(weight=0)],
@@ -59,11 +46,6 @@ def test_a_passed_trial_with_a_failed_check_is_noted(score):
     view = view_of(finished(scores=[scored(), score]))
     assert (view.passed, view.noted) == (1, 1)
     assert [one.test_id for one in view.trials("noted")] == ["case-1"]
-
-
-def test_money_of_targets_and_judges_is_added_up():
-    assert view_of(finished()).cost_usd is None
-    assert view_of(finished(cost_usd=0.5), finished(judge_cost_usd=0.25), finished()).cost_usd == 0.75
 
 
 def test_every_failed_check_is_a_finding_with_its_evidence():
@@ -76,43 +58,10 @@ def test_an_errored_grade_is_a_finding_of_its_own_kind():
     assert findings(errored_score(), status="errored") == expected
 
 
-def test_a_failed_grade_without_a_failed_check_says_its_score():
-    assert findings(graded(0.3, False, Check("a", True))) == [("failed", "scored 0.30: ", None)]
-
-
 def test_a_missed_gate_is_a_finding_although_the_grade_passed():
     assert findings(graded(0.6, True, required=0.7)) == [("failed", "scored 0.60, required 0.70: ", None)]
     assert findings(graded(0.6999, True, required=0.7)) == [("failed", "scored 0.6999, required 0.7000: ", None)]
     assert findings(graded(0.7, True, required=0.7), scored(False, text="x")) == [("failed", "x", None)]
-
-
-def test_a_finding_names_its_assertion_and_where_it_stands():
-    (shown,) = view_of(finished("failed", scores=[scored(False, line=14, negate=True, required=True)])).trials("failed")
-    (finding,) = shown.findings
-    assert (finding.name, finding.type) == ("not-contains: '30 days'", "not-contains")
-    assert finding.source == (FILE, 14)
-    assert finding.required
-
-
-def test_trials_are_in_the_order_of_their_files():
-    view = view_of(*(finished("failed", trial=trial(f"c{line}", line=line)) for line in (30, 4, 200)))
-    assert [one.test_id for one in view.trials("failed")] == ["c4", "c30", "c200"]
-
-
-def test_only_so_many_are_held_and_the_rest_is_counted():
-    view = view_of(*(finished("failed", trial=trial(f"c{number}")) for number in range(KEPT + 5)), finished("errored"))
-    assert (len(view.trials("failed")), view.omitted("failed"), view.failed) == (KEPT, 5, KEPT + 5)
-    assert (len(view.trials("errored")), view.omitted("errored"), view.omitted("noted")) == (1, 0, 0)
-
-
-def test_a_long_answer_is_cut():
-    (shown,) = view_of(finished("failed", output="x" * 10**6)).trials("failed")
-    assert shown.output == "x" * OUTPUT_KEPT
-
-
-def test_targets_are_named_where_there_are_several():
-    assert not view_of(finished(), finished()).several_targets
-    assert view_of(finished(), finished(trial=trial(target="claude"))).several_targets
 
 
 def samples(aggregate, *scores, gates=()):
@@ -146,26 +95,6 @@ def test_a_failed_sample_says_that_its_case_passed():
 def test_a_score_just_below_the_mark_is_told_from_it(score, said):
     (failed,) = view_of(finished("failed", trial=trial("a"), score=score)).trials("failed")
     assert reason(failed) == said
-
-
-def test_where_the_case_failed_or_is_not_over_nothing_is_said_of_it():
-    for results in (samples("pass_all", 0.0, 1.0), samples("pass_any", 0.0, 1.0)[:1]):
-        (failed,) = view_of(*results).trials("failed")
-        assert failed.case is None
-        assert reason(failed) == "score 0.00, needs 0.80"
-    assert all(one.case is None for one in view_of(*samples("pass_any", 0.0, 1.0, gates=(True,))).trials("failed"))
-
-
-def test_one_failed_check_behind_a_gate_is_one_finding():
-    result = finished("failed", score=0.0, scores=[scored(False, text="contains 'x'", required=0.5)])
-    (failed,) = view_of(result).trials("failed")
-    assert [(one.scored, one.text) for one in failed.findings] == [("scored 0.00, required 0.50", "contains 'x'")]
-
-
-def test_a_check_that_says_no_more_than_the_type_is_shown_by_the_name():
-    result = finished("failed", scores=[scored(False, kind="python", looks_for="len(output) > 9", text="python")])
-    (failed,) = view_of(result).trials("failed")
-    assert check(failed.findings[0]) == "python: len(output) > 9"
 
 
 def test_a_check_of_a_set_stands_at_the_assertion_that_it_is_of():

@@ -48,12 +48,6 @@ def test_one_line_is_one_line_and_no_longer_than_asked(text, longest):
     assert one_line(text).startswith(shown.removesuffix(ELLIPSIS))
 
 
-def test_a_cut_shows():
-    assert one_line("abcdef", 6) == "abcdef"
-    assert one_line("abcdefg", 6) == "abcde…"
-    assert one_line("a\nb\tc") == "a\\nb\\tc"
-
-
 @pytest.mark.parametrize(("text", "columns"), [("abc", 3), ("日本", 4), ("e\u0301", 1), ("", 0), ("\u200d", 0)])
 def test_columns_of_a_terminal(text, columns):
     assert cells(text) == columns

@@ -12,9 +12,3 @@ def test_no_line_is_wider_than_the_column_and_no_letter_is_lost(text, width):
     lines = list(wrapped(text, width))
     assert all(cells(line) <= width for line in lines)
     assert "".join("".join(lines).split()) == "".join(safe(text).split())
-
-
-def test_lines_end_between_words_where_one_fits():
-    assert list(wrapped("one two three\tfour", 9)) == ["one two", "three", "four"]
-    assert list(wrapped("abcdefghij k", 4)) == ["abcd", "efgh", "ij k"]
-    assert list(wrapped("漢字漢字", 4)) == ["漢字", "漢字"]

@@ -132,16 +132,6 @@ def test_of_many_cases_it_comes_to_the_t_test():
     assert found.plain_interval(0.95) == pytest.approx(tuple(expected), abs=1e-6)
 
 
-def test_clusters_weigh_as_what_they_hold():
-    """Eleven customers whose cases all fell, and three single cases that rose: the sum decides, not the heads."""
-    clusters = [customer for customer in range(11) for _ in range(9)] + [11, 12, 13]
-    found = Differences([0.8] * 99 + [0.4] * 3, [0.3] * 99 + [0.9] * 3, clusters)
-    assert found.mean == pytest.approx((-0.5 * 99 + 0.5 * 3) / 102)
-    assert found.p() < 0.05
-    heads = Differences([0.8] * 11 + [0.4] * 3, [0.3] * 11 + [0.9] * 3, range(14))
-    assert heads.p() > 0.05
-
-
 def test_the_runs_of_the_issue_give_one_verdict_both_ways():
     """20 of 20 scores rise by 0.117; as many others could get much worse."""
     chance = random.Random(1)
@@ -151,15 +141,6 @@ def test_the_runs_of_the_issue_give_one_verdict_both_ways():
     assert rise.p() == fall.p() == pytest.approx(0.1454, abs=1e-4)
     assert rise.moved == 20
     assert rise.plain_interval(0.95)[0] > 0 > rise.interval(0.95)[0]
-
-
-def test_weights_count_as_cases():
-    before, after = [1.0, 0.0, 1.0, 1.0] * 5, [1.0, 1.0, 1.0, 0.0] * 5
-    weights = [1, 3, 1, 2] * 5
-    weighted = Differences(before, after, range(20), weights)
-    copied = [place for place, weight in enumerate(weights) for _ in range(weight)]
-    spelled = Differences([before[one] for one in copied], [after[one] for one in copied], copied)
-    assert numbers(weighted) == pytest.approx(numbers(spelled), **CLOSE)
 
 
 def test_many_different_scores_are_rounded_alike_in_both_directions():

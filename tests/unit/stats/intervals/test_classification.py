@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentv.stats.intervals.classification import Classified
-from agentv.stats.intervals.proportion import wilson_interval
 
 counts = st.integers(0, 1000)
 tables = st.builds(Classified, counts, counts, counts, counts)
@@ -24,15 +23,6 @@ def test_agrees_with_what_was_reckoned_by_hand():
     assert (f1.low, f1.high) == (pytest.approx(0.49159, abs=5e-5), pytest.approx(0.88029, abs=5e-5))
 
 
-def test_what_nobody_said_and_nothing_was_has_no_value():
-    assert Classified(0, 0, 3, 5).precision() is None
-    assert Classified(0, 3, 0, 5).recall() is None
-    nothing = Classified(0, 0, 0, 9)
-    assert (nothing.precision(), nothing.recall(), nothing.f1()) == (None, None, None)
-    assert Classified(0, 2, 3, 5).f1().value == 0.0
-    assert Classified() == Classified(0, 0, 0, 0)
-
-
 @given(tables)
 def test_f1_is_the_harmonic_mean_and_lies_in_its_interval(table):
     precision, recall, f1 = table.precision(), table.recall(), table.f1()
@@ -47,12 +37,3 @@ def test_f1_is_the_harmonic_mean_and_lies_in_its_interval(table):
 def test_right_noes_change_nothing(table):
     without = Classified(table.true_positives, table.false_positives, table.false_negatives)
     assert (table.precision(), table.recall(), table.f1()) == (without.precision(), without.recall(), without.f1())
-
-
-def test_a_higher_confidence_is_a_wider_interval():
-    table = Classified(8, 2, 4)
-    for name in ("precision", "recall", "f1"):
-        usual, sure = getattr(table, name)(), getattr(table, name)(0.99)
-        assert sure.low < usual.low
-        assert sure.high > usual.high
-    assert table.precision(0.99).low == wilson_interval(8, 10, 0.99)[0]

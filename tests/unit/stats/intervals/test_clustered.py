@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from math import inf, sqrt
+from math import sqrt
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from agentv.stats.intervals.clustered import MeanInterval, mean_interval
+from agentv.stats.intervals.clustered import mean_interval
 
 VALUES = (0.9, 0.8, 1, 0.4, 0.5, 0.7, 0.2, 1, 1, 0.6, 0.3)
 CLUSTERS = tuple("aaabbcdddde")
@@ -61,16 +61,6 @@ def test_the_closed_form_is_the_matrix_form(drawn):
     error = sqrt(sum((column @ values) ** 2 for column in columns))
     found = mean_interval(values.tolist(), clusters.tolist())
     assert found.high - found.mean == pytest.approx(error * stats.t.ppf(0.975, freedom), abs=1e-9)
-
-
-def test_many_samples_of_one_case_are_no_news():
-    once = mean_interval((0.1, 0.5, 0.9), "abc")
-    often = mean_interval((0.1, 0.5, 0.9) * 50, "abc" * 50)
-    assert (often.low, often.high) == (pytest.approx(once.low), pytest.approx(once.high))
-
-
-def test_one_cluster_tells_nothing():
-    assert mean_interval((0.25, 0.75), "aa") == MeanInterval(0.5, -inf, inf, 1)
 
 
 @pytest.mark.parametrize(

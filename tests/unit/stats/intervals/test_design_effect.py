@@ -10,8 +10,6 @@ from scipy import stats
 
 from agentv.stats.intervals.clustered import mean_interval
 from agentv.stats.intervals.design_effect import (
-    ClusterSum,
-    Estimate,
     estimated_mean,
     estimated_rate,
 )
@@ -95,21 +93,6 @@ def test_where_all_ended_alike_each_cluster_counts_once(passed):
     assert found.interval[1 if passed else 0] == (1.0 if passed else 0.0)
 
 
-def test_one_failure_among_them_does_not_make_it_certain():
-    alike, one = estimated_rate([(10, 10)] * 10), estimated_rate([(10, 10)] * 9 + [(10, 9)])
-    assert alike.interval is not None
-    assert one.interval is not None
-    assert one.interval[0] < 0.94
-    assert one.effective < 60
-
-
-def test_one_cluster_tells_nothing():
-    assert estimated_rate([(5, 3)]).interval is None
-    assert estimated_mean([(5, 3.3)]) == Estimate(pytest.approx(0.66), None, 5, 1, 0.0)
-    assert estimated_rate([(5, 3)]) == Estimate(0.6, None, 5, 1, 0.0)
-    assert estimated_rate([ClusterSum(1, 1)]).interval == wilson_interval(1, 1)
-
-
 def test_nothing_is_no_rate():
     for estimated in (estimated_rate, estimated_mean):
         with pytest.raises(ValueError, match="nothing"):
@@ -136,20 +119,6 @@ def test_the_numbers_of_a_rate_of_clusters_by_hand(level):
     assert (found.mean, found.observations, found.clusters) == (pytest.approx(mean), 28, 7)
     assert found.effective == pytest.approx(28 / effect * few)
     assert found.interval == pytest.approx(interval_at(mean, 28 / effect * few, level))
-
-
-def test_clusters_that_differ_less_than_chance_count_as_many_as_their_observations_at_most():
-    found = estimated_rate([(2, 1)] * 400)
-    # an effect of 1 at least, drawn towards 2 with half a cluster against 400
-    assert found.effective == pytest.approx(
-        800 / (1 + 0.5 / 400.5) * (stats.t.ppf(0.975, 799) / stats.t.ppf(0.975, 399)) ** 2
-    )
-    unlike = estimated_rate([(6, 6), (1, 0), (1, 0)])
-    assert unlike.effective < 3
-
-
-def test_clusters_without_observations_are_none():
-    assert estimated_rate({(2, 1): 3, (0, 0): 5, (4, 4): 0}) == estimated_rate([(2, 1)] * 3)
 
 
 ROUNDS = 300

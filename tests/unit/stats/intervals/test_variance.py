@@ -1,10 +1,8 @@
 from __future__ import annotations
 
-import random
-
 import pytest
 
-from agentv.stats.intervals.variance import Noise, split
+from agentv.stats.intervals.variance import split
 
 # strength of a chemical paste by batch, three casks each, two assays of a cask; yield of a dye by batch, five each
 # O. L. Davies, P. L. Goldsmith, Statistical Methods in Research and Production (1972); `Pastes`, `Dyestuff` of R's lme4
@@ -37,31 +35,6 @@ def test_agrees_with_lme4_on_one_level_of_noise():
     assert (found.cases, found.target, found.judge) == (pytest.approx(1764.05), pytest.approx(2451.25), None)
 
 
-def test_what_cannot_be_told_apart_is_not_told():
-    assert split([("a", 1, 0.5)]).counts == (1, 1, 1)
-    assert split([("a", 1, 0.5)]).of_mean == (0.0, 0.0, 0.0)
-    once = split([("a", 1, 0.0), ("b", 1, 1.0)])
-    assert (once.cases, once.target, once.judge) == (pytest.approx(0.5), None, None)
-    votes = split([("a", 1, 0.0), ("a", 1, 1.0), ("b", 1, 0.0), ("b", 1, 1.0)])
-    assert (votes.target, votes.judge) == (None, pytest.approx(0.5))
-
-
-def test_unequal_numbers_of_answers_and_votes_give_the_truth_in_the_mean():
-    chance = random.Random(1)
-    found = [split(_drawn(chance)) for _ in range(300)]
-    for name, truth in (("cases", 0.04), ("target", 0.02), ("judge", 0.01)):
-        assert sum(getattr(one, name) for one in found) / len(found) == pytest.approx(truth, rel=0.08)
-
-
-def _drawn(chance):
-    for case in range(20):
-        hard = chance.gauss(0, 0.2)
-        for answer in range(2 + case % 4):
-            good = chance.gauss(hard, 0.02**0.5)
-            for _ in range(1 + (case + answer) % 3):
-                yield case, answer, chance.gauss(good, 0.1)
-
-
 @pytest.mark.parametrize(
     ("votes", "advice"),
     [
@@ -81,26 +54,6 @@ def test_advises_more_cases_unless_the_judge_is_the_largest_part(votes, advice):
 def test_refuses_nothing_at_all():
     with pytest.raises(ValueError, match="no votes"):
         split([])
-
-
-def test_rounding_is_no_noise():
-    assert Noise(1e-33, 0.0, None, (10, 20, 20)).advice() is None
-    assert Noise(1e-6, 0.0, None, (10, 20, 20)).advice() == "more cases"
-
-
-def test_each_part_is_divided_by_how_many_there_are_of_it():
-    assert Noise(0.4, 0.3, 0.2, (10, 20, 40)).of_mean == pytest.approx((0.04, 0.015, 0.005))
-    assert Noise(None, 0.3, None, (1, 20, 20)).of_mean == pytest.approx((0.0, 0.015, 0.0))
-    assert Noise(0.01, 0.3, 0.2, (10, 20, 40)).advice() == "more cases"
-    assert Noise(0.0, 0.01, 0.2, (10, 20, 40)).advice() == "a steadier judge"
-
-
-def test_parts_that_come_out_below_nothing_are_nothing():
-    # answers to one case differ more than cases do, and votes on one answer more than answers
-    found = split([(case, answer, float((case + answer) % 2)) for case in range(4) for answer in range(2)])
-    assert (found.cases, found.target) == (0.0, pytest.approx(0.5))
-    found = split([(case, answer, float(vote)) for case in range(3) for answer in range(2) for vote in range(2)])
-    assert (found.cases, found.target, found.judge) == (0.0, 0.0, pytest.approx(0.5))
 
 
 def test_unequal_numbers_by_the_formulas_of_searle_casella_and_mcculloch():

@@ -8,7 +8,7 @@ import pytest
 from agentv.stats.comparison.difference import Differences
 from agentv.stats.comparison.rule import decided
 from agentv.stats.power.planning import Assumptions, ComparisonPlan
-from agentv.stats.power.simulation import BETTER, Population, least_shown
+from agentv.stats.power.simulation import BETTER, Population
 
 ROUNDS = 300
 """The standard error of a chance of 80 % is 2.3 points."""
@@ -106,13 +106,3 @@ def test_a_plan_of_scores_tests_the_pass_rate_too_and_clusters_count_once():
     assert together.chance(0.15) < alone.chance(0.15)
     assert together.needed(0.15) % 5 == 0
     assert ComparisonPlan(25, 1, together.assumed).least("drop") == float("inf"), "five clusters show nothing"
-
-
-def test_the_same_question_gives_the_same_number():
-    plans = [ComparisonPlan(80, 2, Assumptions(rate=0.7)) for _ in range(2)]
-    assert len({(plan.chance(0.12), plan.needed(0.12), plan.least("rise")) for plan in plans}) == 1
-
-
-def test_where_nothing_is_shown_none_is_named():
-    assert least_shown(lambda difference: difference / 2, 0.1, 1.0, 0.8) == float("inf")
-    assert least_shown(lambda difference: difference, 0.1, 1.0, 0.8) == pytest.approx(0.8, abs=0.02)

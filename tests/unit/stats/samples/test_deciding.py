@@ -4,9 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from agentv.model.run.cases import RequiredGrade, Sample, case_verdict
-from agentv.model.run.sampling import SamplingStop
 from agentv.stats.samples.deciding import Rule, rule_of, stopped_by, verdict_over
-from agentv.stats.samples.sequence import confidence_sequence
 from doubles.trials import trial
 
 PASS, FAIL = Sample("passed", 1.0), Sample("failed", 0.0)
@@ -43,12 +41,6 @@ def test_when_samples_end_and_what_the_case_comes_to(samples, why, verdict):
     assert verdict_over(of(samples), EARLY) == verdict
 
 
-def test_how_many_samples_it_took_is_told_with_the_bounds():
-    found = stopped_by(of("fff" + "p" * 5), EARLY)
-    assert found == SamplingStop("below", 3, 0, 0.0, found.high)
-    assert found.high < 0.8
-
-
 def test_a_gate_that_fails_once_decides_the_case():
     missed = Sample("failed", 0.9, (RequiredGrade(1.0, 0.0),))
     kept = Sample("passed", 1.0, (RequiredGrade(1.0, 1.0),))
@@ -69,11 +61,6 @@ def test_with_a_threshold_of_1_one_failure_is_enough_and_passing_needs_all():
     assert verdict_over(of("ppppp"), rule) == "passed"
 
 
-def test_with_a_threshold_of_0_a_gate_still_decides():
-    missed = Sample("failed", 0.0, (RequiredGrade(1.0, 0.0),))
-    assert verdict_over([missed], Rule(5, 0.0, alpha=0.05)) == "failed"
-
-
 def test_without_alpha_it_is_the_verdict_over_all_samples():
     for text in ("", "p", "pp", "pf", "pfe", "ppf", "fff"):
         expected = case_verdict(of(text), repeat=3, threshold=0.5)
@@ -85,22 +72,6 @@ def test_the_rule_of_a_trial_is_all_that_decides_its_case():
     assert rule_of(replace(trial(repeat=7, aggregate="pass_any", alpha=0.1), threshold=0.6)) == Rule(
         7, 0.6, "pass_any", 0.1
     )
-
-
-def test_a_case_whose_samples_may_end_early_but_did_not_gets_as_many_as_it_may():
-    undecided = of("ppppf" * 4)
-    assert stopped_by(undecided[:19], EARLY) is None
-    found = stopped_by([*undecided, *of("fff")], EARLY)
-    low, high = confidence_sequence(16, 4, 0.05)
-    assert found == SamplingStop("undecided", 20, 16, round(low, 6), round(high, 6))
-    assert verdict_over([*undecided, *of("fff")], EARLY) == "passed", "what comes after is not counted"
-
-
-def test_a_gate_that_fails_after_the_case_was_decided_changes_nothing():
-    missed = Sample("failed", 0.0, (RequiredGrade(1.0, 0.0),))
-    assert verdict_over([*of("p" * 16), missed], EARLY) == "passed"
-    gate = stopped_by([*of("pp"), missed, *of("ppp")], EARLY)
-    assert (gate.why, gate.samples, gate.passed) == ("gate", 3, 2)
 
 
 def test_a_sample_that_errored_among_decided_ones_tells_how_many_counted():

@@ -18,10 +18,5 @@ def test_percentiles_are_those_of_numpy(values):
     assert list(found.percentiles) == pytest.approx(list(np.percentile(values, PERCENTILES)))
 
 
-def test_percentiles_are_the_median_and_three_of_the_slowest_or_dearest():
-    assert PERCENTILES == (50, 90, 95, 99)
-    assert distribution_of(range(101)).percentiles == (50, 90, 95, 99)
-
-
 def test_without_values_there_are_no_figures():
     assert distribution_of([]) is None

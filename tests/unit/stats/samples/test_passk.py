@@ -31,11 +31,6 @@ def test_agrees_with_the_published_form():
     assert pass_at_k(200, 30, 10) == pytest.approx(1 - expected, rel=1e-12)
 
 
-def test_one_sample_passes_at_the_pass_rate():
-    assert pass_at_k(5, 3, 1) == pytest.approx(0.6)
-    assert pass_hat_k(5, 3, 1) == pytest.approx(0.6)
-
-
 @pytest.mark.parametrize("drawn", [(5, 3, 0), (5, 3, 6), (5, 6, 1), (0, 0, 1)])
 def test_refuses_what_cannot_be_drawn(drawn):
     with pytest.raises(ValueError, match="no samples"):
@@ -59,11 +54,6 @@ def test_an_interval_holds_its_estimate_and_carries_wilsons_over(drawn):
     assert 0 <= least <= pass_hat_k(number, passed, k) + 1e-12
     assert pass_hat_k(number, passed, k) - 1e-12 <= most <= 1
     assert most == pytest.approx(own_high**k)
-
-
-def test_samples_tell_whether_one_of_k_would_pass_where_at_least_k_failed():
-    assert [tells_at_k(5, 3, k) for k in (1, 2, 3, 5)] == [True, True, False, False]
-    assert (tells_at_k(5, 5, 1), tells_at_k(5, 0, 5)) == (False, True)
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.6, 0.9])

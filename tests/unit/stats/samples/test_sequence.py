@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import random
-from math import inf
 
 import pytest
 
@@ -24,12 +23,6 @@ def test_the_evidence_is_the_integral_that_it_is_said_to_be(passed, failed, thre
     assert evidence_above(passed, failed, threshold) == pytest.approx((mixture + always) / 2, abs=1e-9)
 
 
-def test_without_samples_there_is_no_evidence_either_way():
-    assert evidence_above(0, 0, 0.8) == pytest.approx(1.0)
-    assert side(0, 0, 0.8, 0.05) is None
-    assert confidence_sequence(0, 0, 0.05) == (0.0, 1.0)
-
-
 @pytest.mark.parametrize(
     ("threshold", "passes", "failures"), [(0.5, 5, 5), (0.8, 16, 3), (0.9, 33, 2), (0.95, 68, 2), (1.0, None, 1)]
 )
@@ -38,15 +31,6 @@ def test_how_many_samples_that_are_all_alike_decide(threshold, passes, failures)
     assert (above, next(n for n in range(1, 200) if side(0, n, threshold, 0.05))) == (passes, failures)
     assert side(0, failures, threshold, 0.05) == "below"
     assert passes is None or side(passes, 0, threshold, 0.05) == "above"
-
-
-def test_a_threshold_at_the_end_is_never_passed_by_a_rate_beyond_it():
-    assert side(500, 0, 1.0, 0.05) is None
-    assert side(0, 500, 0.0, 0.05) is None
-    assert side(1, 0, 0.0, 0.05) == "above"
-    assert evidence_above(3, 1, 0.0) == inf
-    assert evidence_above(0, 3, 0.0) == 1.0
-    assert evidence_above(3, 0, 1.0) == evidence_above(3, 1, 1.5) == 0.0
 
 
 def test_it_is_the_expectation_of_no_gain_at_the_threshold():
@@ -88,15 +72,6 @@ def test_the_bounds_are_where_the_evidence_is_enough():
     assert evidence_above(17, 3, low) == pytest.approx(20, rel=1e-6)
     assert evidence_above(3, 17, 1 - high) == pytest.approx(20, rel=1e-6)
     assert confidence_sequence(3, 17, 0.05) == pytest.approx((1 - high, 1 - low))
-
-
-def test_the_bounds_and_the_sides_agree():
-    for passed in range(0, 30, 3):
-        for failed in range(0, 30, 3):
-            low, high = confidence_sequence(passed, failed, 0.05)
-            for threshold in (0.1, 0.5, 0.8):
-                found = "above" if low > threshold else "below" if high < threshold else None
-                assert side(passed, failed, threshold, 0.05) == found
 
 
 def test_the_evidence_for_a_side_is_that_of_the_rate_or_of_its_complement():

@@ -33,17 +33,6 @@ def path(tmp_path):
     return tmp_path / "cache" / "answers.sqlite"
 
 
-def test_a_run_sees_what_was_there_when_it_began(path):
-    with opened(path) as cache, opened(path) as other:
-        other.keep(call("new"), TargetResponse("planted"))
-        other.keep(call("k"), TargetResponse("replaced"))
-        other.flush()
-        assert cache.stored_answer(call("new")) is None
-        assert cache.stored_answer(call("k")) == ANSWER
-    with opened(path) as cache:
-        assert cache.stored_answer(call("new")).output == "planted"
-
-
 def test_an_entry_that_was_changed_is_none(path):
     for column, value in (("answer", b"{}"), ("target", "x"), ('"case"', "x"), ("kept", "x"), ("sum", None)):
         with sqlite3.connect(path) as database:

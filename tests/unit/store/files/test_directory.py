@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import re
 from datetime import UTC, datetime
 
 import pytest
@@ -9,7 +8,7 @@ import pytest
 from agentv.errors import StoreError
 from agentv.model.secrets.redaction import Redactor
 from agentv.store.files import directory as directories
-from agentv.store.files.directory import RunDirectory, holds_run, new_run_id, read_document
+from agentv.store.files.directory import RunDirectory, holds_run, read_document
 
 NOW = datetime(2026, 11, 21, 14, 3, 22, tzinfo=UTC)
 
@@ -18,46 +17,11 @@ def create(root, **given):
     return RunDirectory.create(root, NOW, **given)
 
 
-def test_a_run_id_is_the_time_and_four_digits():
-    assert re.fullmatch(r"20261121T140322Z-[0-9a-f]{4}", new_run_id(NOW))
-
-
-def test_a_new_run_has_a_directory_of_its_own_name(tmp_path):
-    with create(tmp_path) as directory:
-        assert directory.path == tmp_path / ".agentv" / "results" / directory.run_id
-        assert json.loads((directory.path / "run.json").read_text()) == {
-            "schema_version": 1,
-            "run_id": directory.run_id,
-        }
-    assert (tmp_path / ".agentv" / "results" / ".gitignore").read_text() == "*\n"
-
-
 def test_runs_of_one_second_do_not_collide(tmp_path):
     made = [create(tmp_path) for _ in range(50)]
     assert len({directory.path for directory in made}) == 50
     for directory in made:
         directory.close()
-
-
-def test_a_path_may_be_given(tmp_path):
-    with create(tmp_path / "repo", out=tmp_path / "a" / "b") as directory:
-        assert directory.path == tmp_path / "a" / "b"
-        assert re.fullmatch(r"20261121T140322Z-[0-9a-f]{4}", directory.run_id)
-    assert (tmp_path / "a" / "b" / ".gitignore").read_text() == "*\n"
-    assert not (tmp_path / "repo").exists()
-
-
-def test_a_directory_of_others_keeps_gits_view_of_it(tmp_path):
-    (tmp_path / "mine.txt").write_text("x")
-    create(tmp_path, out=tmp_path).close()
-    assert not (tmp_path / ".gitignore").exists()
-
-
-def test_an_existing_gitignore_stays(tmp_path):
-    (tmp_path / ".agentv" / "results").mkdir(parents=True)
-    (tmp_path / ".agentv" / "results" / ".gitignore").write_text("!keep\n")
-    create(tmp_path).close()
-    assert (tmp_path / ".agentv" / "results" / ".gitignore").read_text() == "!keep\n"
 
 
 @pytest.mark.parametrize("name", ["run.json", "index.jsonl", "journal.jsonl"])

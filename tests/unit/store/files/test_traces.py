@@ -48,19 +48,6 @@ def test_a_trace_is_read_back_exactly(tmp_path):
     assert sorted(path.name for path in (tmp_path / "artifacts" / "one").iterdir()) == ["acp.jsonl", "trace.json"]
 
 
-def test_a_trace_without_a_native_stream_is_one_file(tmp_path):
-    files = write(Trace((MessageStep("user", "x"),)), tmp_path)
-    assert files.native_path is None
-    assert [path.name for path in tmp_path.iterdir()] == ["trace.json"]
-    assert read(files.trace_path) == Trace((MessageStep("user", "x"),))
-
-
-def test_each_step_is_on_a_line_of_its_own():
-    lines = document(TRACE).decode().splitlines()
-    assert len(lines) == 13 + len(TRACE.steps) + 1
-    assert json.loads(document(TRACE))["version"] == 1
-
-
 plain = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(st.characters(codec="utf-8")),
@@ -151,11 +138,3 @@ def test_only_the_owner_can_read_it_and_no_link_is_followed(tmp_path):
     assert (tmp_path / "outside").read_text() == "kept"
     for path in (files.trace_path, files.native_path):
         assert Path(path).stat().st_mode & 0o777 == 0o600
-
-
-def test_the_documented_file_is_one():
-    page = Path(__file__).parents[4] / "docs" / "reference" / "traces.md"
-    content = page.read_text(encoding="utf-8").split("trace.json\n{")[1].split("```")[0]
-    trace = parse(b"{" + content.encode())
-    assert isinstance(trace, Trace), trace
-    assert [call.name for call in trace.tool_calls] == ["shell"]

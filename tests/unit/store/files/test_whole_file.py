@@ -12,11 +12,6 @@ def test_the_pieces_are_the_file(tmp_path):
     assert [one.name for one in tmp_path.iterdir()] == ["a.csv"]
 
 
-def test_what_utf8_cannot_say_loses_no_file(tmp_path):
-    write_whole(tmp_path / "a.md", ["x\ud800y"])
-    assert (tmp_path / "a.md").read_text() == "x?y"
-
-
 def test_an_older_file_stays_where_a_piece_cannot_be_had(tmp_path):
     (tmp_path / "a.md").write_text("older")
 
@@ -40,13 +35,6 @@ def test_a_symbolic_link_stays_one(tmp_path):
 def test_what_the_system_refuses_is_told(tmp_path):
     with pytest.raises(StoreError, match=r"cannot write .*/none/a\.md: it does not exist"):
         write_whole(tmp_path / "none" / "a.md", ["text"])
-
-
-def test_a_good_place_is_left_as_it_is(tmp_path):
-    (tmp_path / "old.md").write_text("older")
-    check_place(tmp_path / "new.md")
-    check_place(tmp_path / "old.md")
-    assert {one.name: one.read_text() for one in tmp_path.iterdir()} == {"old.md": "older"}
 
 
 @pytest.mark.parametrize(

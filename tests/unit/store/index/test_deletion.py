@@ -7,7 +7,7 @@ import pytest
 
 from agentv.errors import StoreError
 from agentv.store.files.directory import RunDirectory
-from agentv.store.index.deletion import remove_run, size_of_run
+from agentv.store.index.deletion import remove_run
 from agentv.store.index.search_index import RowIndex
 
 NOW = datetime(2026, 11, 21, 14, 3, 22, tzinfo=UTC)
@@ -41,13 +41,6 @@ def test_what_is_no_part_of_it_stays(run, name):
     (run / name).mkdir() if name == "artifacts" else (run / name).write_text("*\n!mine\n")
     assert remove_run(run) == (name,)
     assert [path.name for path in run.iterdir()] == [name]
-
-
-def test_a_directory_that_is_called_as_a_file_of_a_run_stays(run):
-    (run / "index.jsonl").unlink()
-    (run / "index.jsonl").mkdir()
-    (run / "index.jsonl" / "mine").write_text("")
-    assert remove_run(run) == ("index.jsonl",)
 
 
 def test_a_link_to_a_run_is_refused(run, tmp_path):
@@ -98,10 +91,3 @@ def test_a_run_whose_removal_was_cut_off_can_be_removed_again(run, monkeypatch):
             remove_run(run)
     assert "run.json" not in removed
     assert remove_run(run) == ()
-
-
-def test_its_size_is_that_of_its_own_files(run):
-    before = size_of_run(run)
-    (run / "index.jsonl").write_text("x" * 1000)
-    (run / "mine.txt").write_text("x" * 5000)
-    assert size_of_run(run) - before == 1000

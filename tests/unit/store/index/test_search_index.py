@@ -77,11 +77,6 @@ def test_they_are_counted_by_how_they_ended(run):
         assert index.counts(Selection(suites=("orders",))) == Counts(2, 0, 0, 1, 1)
 
 
-def test_only_so_many_are_given(run):
-    with RowIndex.of(run) as index:
-        assert len(list(index.places(ALL, 2))) == 2
-
-
 def test_of_a_trial_with_two_rows_the_newest_counts(run):
     add(run, replace(TRIALS[1], status="passed"), replace(TRIALS[1], status="errored"))
     with RowIndex.of(run) as index:
@@ -147,24 +142,11 @@ def test_a_directory_that_cannot_be_written_works_without_it(run, monkeypatch):
     assert [path.name for path in run.iterdir()] == ["index.jsonl"]
 
 
-def test_it_is_not_kept_where_that_is_not_wanted(run):
-    with RowIndex.of(run, keep=False) as index:
-        assert index.counts(ALL).total == 5
-    assert [path.name for path in run.iterdir()] == ["index.jsonl"]
-
-
 def test_a_line_that_is_no_row_is_named_and_leaves_nothing_behind(run):
     (run / "index.jsonl").write_bytes((run / "index.jsonl").read_bytes() + b"{}\n")
     with pytest.raises(StoreError, match=r"index.jsonl:6: not a row of a run"):
         RowIndex.of(run)
     assert [path.name for path in run.iterdir()] == ["index.jsonl"]
-
-
-def test_a_last_line_that_was_cut_off_is_passed_over(run):
-    text = (run / "index.jsonl").read_bytes()
-    (run / "index.jsonl").write_bytes(text[:-20])
-    with RowIndex.of(run) as index:
-        assert index.counts(ALL).total == 4
 
 
 def test_an_index_whose_pages_are_damaged_says_what_to_do(run):
@@ -175,12 +157,6 @@ def test_an_index_whose_pages_are_damaged_says_what_to_do(run):
     file.write_bytes(whole[:12288] + b"\xff" * (len(whole) - 12288))
     with pytest.raises(StoreError, match=r"index.sqlite: delete that file"), RowIndex.of(run) as index:
         list(index.places(ALL))
-
-
-def test_a_run_without_rows_holds_nothing(tmp_path):
-    with RowIndex.of(tmp_path) as index:
-        assert index.counts(ALL).total == 0
-        assert list(index.places(Selection(tags=("a",)))) == []
 
 
 def test_totals_are_made_from_the_same_reading(run):

@@ -16,9 +16,8 @@ from agentv.errors import StoreError
 from agentv.model.run.budget import Amount
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.values.response import TargetResponse
-from agentv.model.values.usage import TokenUsage
 from agentv.store.files.directory import RunDirectory
-from agentv.store.journal.answers import discard_line, elapsed_in
+from agentv.store.journal.answers import elapsed_in
 from agentv.store.journal.journal import Journal
 from agentv.store.journal.journal_files import BUFFERED_BYTES
 from agentv.store.journal.journal_reader import JournalReader
@@ -101,22 +100,9 @@ def test_an_answer_is_with_the_system_at_once(directory):
         assert journal.stored_answer(call("k")) == TargetResponse("kept")
 
 
-def test_a_row_is_written_soon(directory, journal):
-    journal.finish(finished())
-    index = directory.path / "index.jsonl"
-    wait_for(lambda: index.read_bytes().endswith(b"\n"))
-    assert json.loads(index.read_text())["test_id"] == "case-1"
-
-
 def test_many_rows_are_written_without_waiting(directory, journal):
     journal.finish(finished(output="x" * BUFFERED_BYTES))
     assert (directory.path / "index.jsonl").stat().st_size > BUFFERED_BYTES
-
-
-def test_rows_keep_their_order(directory):
-    ids = [f"case-{number}" for number in range(300)]
-    fill(directory, *ids)
-    assert reopened(directory)[1] == ids
 
 
 def test_a_run_goes_on_where_it_stopped(directory):
@@ -303,13 +289,6 @@ def test_a_directory_that_is_removed_stops_the_run(directory, write):
         journal.close()
 
 
-def test_the_thread_ends_with_the_journal(directory):
-    import threading
-
-    fill(directory, "a")
-    assert not [thread for thread in threading.enumerate() if thread.name == "agentv-store"]
-
-
 def judging(key):
     return replace(call(key, "case"), request=replace(call(key, "case").request, nonces=("n",)))
 
@@ -325,44 +304,6 @@ def test_a_verdict_that_several_trials_share_is_paid_once_over_a_resume(director
         journal.supersede({"first"})
         kept = [journal.stored_answer(judging(key)) for key in ("other", "shared", "other")]
         assert [one.earlier for one in kept] == [False, True, True]
-
-
-def test_a_verdict_without_a_price_is_told_by_its_tokens(directory):
-    verdict = TargetResponse("SCORE=5", token_usage=TokenUsage(90, 10))
-    with Journal(directory, ROOT) as journal:
-        journal.keep(judging("shared"), verdict)
-        journal.finish(
-            structs.replace(finished(trial=trial("case", key="first")), judge_token_usage=TokenUsage(90, 10))
-        )
-    with Journal(directory, ROOT) as journal:
-        journal.load_answers()
-        journal.supersede({"first"})
-        assert journal.stored_answer(judging("shared")).earlier
-
-
-def test_checksums_report_the_time_since_the_run_began_whatever_the_date(directory):
-    moments = iter([100.0, 100.0, 102.5])
-    with Journal(directory, ROOT, clock=lambda: next(moments), before_ms=60_000.0) as journal:
-        journal.finish(finished(trial=trial("a", key="a")))
-        journal.finish(finished(trial=trial("b", key="b")))
-    lines = (directory.path / "journal.jsonl").read_bytes().splitlines()
-    assert [elapsed_in(line) for line in lines if elapsed_in(line) is not None] == [60_000, 62_500]
-
-
-def test_the_line_that_discards_answers_is_that_of_older_journals(directory):
-    line = b'{"crc32":"89d1630c","anew":["a","b"]}\n'
-    assert discard_line(["a", "b"]) == line
-    with Journal(directory, str(directory.path)) as journal:
-        journal.keep(call("k", "a"), TargetResponse("old"))
-        journal.keep(call("l", "c"), TargetResponse("stays"))
-    with (directory.path / "journal.jsonl").open("ab") as file:
-        file.write(line)
-    with Journal(directory, str(directory.path)) as journal:
-        journal.load_answers()
-        assert (journal.stored_answer(call("k", "a")), journal.stored_answer(call("l", "c"))) == (
-            None,
-            TargetResponse("stays"),
-        )
 
 
 def sealed(body):

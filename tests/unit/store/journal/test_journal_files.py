@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import shutil
-import threading
 from contextlib import suppress
 
 import pytest
 
 from agentv.errors import StoreError
-from agentv.store.files.background_flush import BackgroundFlusher
 from agentv.store.journal.answers import (
     HEADER,
-    SummaryChecksum,
     discard_line,
     row_checksum_line,
-    summary_checksum_line,
 )
-from agentv.store.journal.journal_files import BUFFERED_BYTES, JournalFiles
+from agentv.store.journal.journal_files import JournalFiles
 from agentv.store.journal.verification import check_rows
 
 A, B = (b'{"key":"%b","test_id":"%b"}' % (key, key) for key in (b"a", b"b"))
@@ -35,12 +31,6 @@ def held(tmp_path):
     return (tmp_path / "journal.jsonl").read_bytes(), (tmp_path / "index.jsonl").read_bytes()
 
 
-def test_a_journal_begins_with_its_header_once(tmp_path):
-    for _ in range(2):
-        JournalFiles(tmp_path).close()
-    assert held(tmp_path) == (HEADER, b"")
-
-
 def test_an_answer_is_in_the_file_at_once_and_a_row_behind_its_checksum_when_it_is_written(tmp_path, files):
     files.append_answer(ANSWER)
     assert held(tmp_path)[0] == HEADER + ANSWER
@@ -53,41 +43,6 @@ def test_an_answer_is_in_the_file_at_once_and_a_row_behind_its_checksum_when_it_
     files.flush()
     assert held(tmp_path) == (HEADER + ANSWER + sums, A + b"\n" + B + b"\n")
     assert list(files.rows()) == [(1, A + b"\n"), (2, B + b"\n")]
-
-
-def test_rows_are_written_at_once_where_many_bytes_of_them_wait(tmp_path, files, monkeypatch):
-    monkeypatch.setattr(BackgroundFlusher, "wake", lambda _: None)
-    half = b"x" * (BUFFERED_BYTES // 2)
-    for written in range(3):
-        files.append_row("k", half[1:], 0)
-        files.append_row("k", half, 0)
-        assert held(tmp_path)[1].count(b"\n") == 3 * written
-        files.append_row("k", b"x", 0)
-        assert held(tmp_path)[1].count(b"\n") == 3 * written + 3
-
-
-def test_closing_writes_what_waits_and_ends_the_thread_and_the_second_time_nothing(tmp_path):
-    files = JournalFiles(tmp_path)
-    files.append_row("a", A, 0)
-    files.close()
-    files.close()
-    assert held(tmp_path) == (HEADER + row_checksum_line("a", A), A + b"\n")
-    assert "agentv-store" not in {thread.name for thread in threading.enumerate()}
-
-
-def test_a_summary_is_of_all_rows_those_that_waited_among_them(tmp_path, files):
-    files.append_row("a", A, 0)
-    files.append_summary_checksum(b"{}")
-    summary = summary_checksum_line(SummaryChecksum.of(b"{}", len(A) + 1))
-    assert held(tmp_path) == (HEADER + row_checksum_line("a", A) + summary, A + b"\n")
-
-
-def test_each_answer_and_row_wakes_the_thread_that_has_them_on_the_disk(files, monkeypatch):
-    woken = []
-    monkeypatch.setattr(BackgroundFlusher, "wake", lambda _: woken.append(1))
-    files.append_answer(ANSWER)
-    files.append_row("a", A, 0)
-    assert len(woken) == 2
 
 
 @pytest.mark.parametrize(
@@ -108,11 +63,6 @@ def test_what_must_be_on_the_disk_is_refused_where_the_run_was_removed(tmp_path,
         write(files)
     with suppress(StoreError):
         files.close()
-
-
-def test_answers_that_are_discarded_are_noted(tmp_path, files):
-    files.discard_answers(["x"])
-    assert held(tmp_path)[0] == HEADER + ANSWER
 
 
 def test_rows_are_moved_to_another_file_and_more_can_follow(tmp_path, files):

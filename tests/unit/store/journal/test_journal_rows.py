@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +13,6 @@ from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.trace import UsageStep
 from agentv.model.values.usage import TokenUsage
 from agentv.store.files.directory import RunDirectory, is_being_written
-from agentv.store.journal.answers import elapsed_in
 from agentv.store.journal.journal import Journal
 from agentv.store.journal.verification import check_rows, stored_summary
 from doubles.stores import call
@@ -81,29 +79,6 @@ def test_rows_that_no_longer_count_are_moved(directory, journal, written, curren
     journal.load_answers()
     assert journal.supersede(set(current)) == superseded
     assert (keys(directory, "index.jsonl"), keys(directory, "history.jsonl")) == files
-
-
-def test_a_line_that_is_no_row_is_left_for_who_reads_it(directory, journal):
-    fill(journal, result("a"))
-    journal.load_answers()
-    with (directory.path / "index.jsonl").open("ab") as index:
-        index.write(b"no row\n")
-    assert journal.supersede({"a"}) == 0
-    assert (directory.path / "index.jsonl").read_bytes().endswith(b"no row\n")
-
-
-def test_every_row_is_counted_as_it_is_written(directory):
-    counted = []
-    with Journal(directory, ROOT, counted.append) as journal:
-        fill(journal, result("a"), result("b", "failed"), result("c", "skipped"))
-    assert [(row.key, row.status) for row in counted] == [("a", "passed"), ("b", "failed")]
-
-
-def test_the_time_of_a_run_begins_with_its_first_process(directory):
-    with Journal(directory, ROOT, clock=lambda: 100.0) as journal:
-        journal.finish(result("a"))
-    lines = (directory.path / "journal.jsonl").read_bytes().splitlines()
-    assert [elapsed_in(line) for line in lines[1:]] == [0]
 
 
 def test_nothing_is_stored_of_a_run_before_its_answers_are_loaded(directory, journal):
@@ -194,20 +169,3 @@ def test_checksums_that_something_else_removed_are_written_again_with_that_of_th
     assert len(journal.restore()) == 1
     check_rows(directory.path)
     assert stored_summary(directory.path).verified
-
-
-def open_files(directory):
-    """The files of a run that this process has open."""
-    opened = (one.resolve() for one in [*Path("/proc/self/fd").iterdir()])
-    return [place.name for place in opened if place.is_relative_to(directory.path)]
-
-
-@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="the system does not list open files")
-def test_a_closed_journal_has_no_file_open_but_the_lock_of_its_directory(directory):
-    before = open_files(directory)
-    with Journal(directory, ROOT) as journal:
-        fill(journal, result("a"), result("b", "failed"))
-        assert list(journal.finished()) == ["a", "b"]
-        assert [journal.load_answers() for _ in range(2)] == [2, 2]
-        assert journal.discard(lambda row: row.key == "b") == 1
-    assert open_files(directory) == before

@@ -36,10 +36,6 @@ def test_every_answer_counts_but_those_of_other_runs_and_damaged_lines(tmp_path)
     assert spent_in(path).total == Amount(1.0, 20)
 
 
-def test_a_run_without_a_journal_has_spent_nothing(tmp_path):
-    assert spent_in(tmp_path / "journal.jsonl") == JournalSpending(Amount(), {})
-
-
 NO_PRICE = b'{"key":"k","case":"a","cost_usd":"much"}'
 """With a checksum of its own, and not written by agentv."""
 
@@ -62,10 +58,3 @@ def test_what_an_agents_model_calls_took_counts_call_by_call_and_its_answer_not_
     path.write_bytes(HEADER + b"".join(lines))
     largest = {"agent": Ceiling(0.5, 7), "other": Ceiling(0.125, None)}
     assert spent_in(path) == JournalSpending(Amount(0.875, 18), largest)
-
-
-def test_lines_of_other_kinds_are_no_calls_of_a_nameless_target(tmp_path):
-    path = tmp_path / "journal.jsonl"
-    summary = summary_checksum_line(SummaryChecksum.of(b"{}", 2))
-    path.write_bytes(HEADER + discard_line(["a"]) + row_checksum_line("k", b"{}") + summary)
-    assert spent_in(path) == JournalSpending(Amount(), {})

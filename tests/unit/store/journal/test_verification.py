@@ -87,12 +87,6 @@ def test_a_summary_is_verified_as_it_was_written_of_as_many_rows(run):
     assert not stored_summary(run).verified
 
 
-def test_a_summary_of_no_rows_is_verified_where_there_is_no_index(tmp_path):
-    write_summary(tmp_path, {"pass_rate": None})
-    assert not (tmp_path / "index.jsonl").exists()
-    assert stored_summary(tmp_path).verified
-
-
 @pytest.mark.parametrize("content", [b'{"pass_rate": 1.0}', b"", b"[]"])
 def test_a_summary_that_was_changed_is_refused(run, content):
     write_summary(run, {"pass_rate": 0.5})

@@ -24,13 +24,6 @@ def run(tmp_path):
     return run
 
 
-def test_a_run_that_nothing_touches_has_nothing_to_restore(run):
-    watched = WatchedFiles(run, RECORD)
-    before = (run / "run.json").stat()
-    assert watched.restore() == ()
-    assert (run / "run.json").stat() == before
-
-
 def test_indexes_of_rows_that_are_about_to_change_are_removed(run):
     for name in ("index.sqlite", "view.sqlite"):
         (run / name).touch()

@@ -68,24 +68,7 @@ def test_every_bad_line_is_named(file):
         assert re.search(says, line), line
 
 
-def test_many_bad_lines_are_not_all_listed(file):
-    file.parent.mkdir(parents=True)
-    file.write_text("x\n" * 100)
-    with pytest.raises(StoreError, match="and 80 more lines"):
-        read_labels([file])
-
-
 def test_people_who_write_at_once_lose_no_line(file):
     with ThreadPool(8) as pool:
         pool.map(lambda number: append_labels(file, [replace(LABEL, case=f"c{number}")]), range(200))
     assert {label.case for label in read_labels([file])} == {f"c{number}" for number in range(200)}
-
-
-def test_files_that_an_editor_or_git_rewrote_are_read(file):
-    """CRLF, a byte order mark, blank lines, no newline at the end, and two branches merged by union."""
-    labels = [replace(LABEL, case=f"c{number}", score=0.5) for number in range(4)]
-    append_labels(file, labels[:3])
-    lines = file.read_bytes().splitlines()
-    file.write_bytes(b"\xef\xbb\xbf" + b"\r\n".join([lines[0], b"", lines[2], lines[1]]))
-    append_labels(file, labels[3:])
-    assert sorted(read_labels([file]), key=lambda one: one.case) == labels

@@ -19,11 +19,3 @@ def test_a_line_that_is_no_row_replaces_nothing(tmp_path):
 
     assert replaced_lines(index) == frozenset()
     assert replaced_lines(tmp_path / "none") == frozenset()
-
-
-def test_two_files_may_hold_the_same_case(tmp_path):
-    index = tmp_path / "index.jsonl"
-    rows = [{"key": "a", "eval_path": "one.eval.yaml"}, {"key": "a", "eval_path": "two.eval.yaml"}]
-    index.write_text("".join(json.dumps(row) + "\n" for row in rows))
-
-    assert replaced_lines(index) == frozenset()

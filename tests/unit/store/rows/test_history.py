@@ -27,8 +27,3 @@ def test_a_row_that_is_in_the_index_too_or_twice_counts_once(tmp_path):
     assert [row.test_id for row in replaced_rows(tmp_path)] == ["a", "b", "c"]
     (tmp_path / "index.jsonl").write_text(rows[1])
     assert [row.test_id for row in replaced_rows(tmp_path)] == ["a", "c"]
-
-
-def test_a_run_without_a_history_has_no_replaced_rows(tmp_path):
-    (tmp_path / "index.jsonl").write_text("no row\n")
-    assert list(replaced_rows(tmp_path)) == []

@@ -45,21 +45,9 @@ def test_rows_have_the_order_of_suites_cases_prompts_targets_and_samples(tmp_pat
     ]
 
 
-def test_rows_of_older_versions_keep_theirs(tmp_path):
-    path = written(tmp_path / "index.jsonl", trial("b", target="claude"), trial("a"), trial("c"))
-    places = places_in_order(path, RECORD)
-    assert [one.trial.case.id for one in read_results_at(path, ROOT, places)] == ["b", "a", "c"]
-    assert len(places_in_order(path, RECORD, {2})) == 2
-
-
 def test_a_run_without_rows_has_none(tmp_path):
     assert places_in_order(tmp_path / "index.jsonl", {}) == array("q")
     assert variable_names(tmp_path / "index.jsonl", ()) == []
-
-
-def test_variables_are_named_as_they_appear(tmp_path):
-    path = written(tmp_path / "index.jsonl", trial("a", vars={"q": 1}), trial("b", vars={"p": {"x": 1}, "q": 2}))
-    assert variable_names(path, places_in_order(path, RECORD)) == ["q", "p"]
 
 
 def test_a_damaged_row_is_named(tmp_path):

@@ -7,10 +7,10 @@ import pytest
 from agentv.errors import StoreError
 from agentv.model.run.trial import SCHEMA_VERSION
 from agentv.store.files.encoding import to_json
-from agentv.store.rows.reading import read_placed_rows, row_in
+from agentv.store.rows.reading import read_placed_rows
 from agentv.store.rows.results import read_results, read_results_at
 from agentv.store.rows.rows import RelativePaths, row_of
-from doubles.trials import ROOT, errored_score, finished, scored, trial
+from doubles.trials import ROOT, finished
 
 
 def written(path, *rows):
@@ -20,18 +20,6 @@ def written(path, *rows):
 
 def row(**given):
     return to_json(row_of(finished(**given), RelativePaths(ROOT)))
-
-
-def test_a_row_is_read_with_its_place(tmp_path):
-    path = written(
-        tmp_path / "index.jsonl",
-        row(trial=trial("a")),
-        row(trial=trial("b", tags=("x",), repeat=3), scores=[scored(False, required=True), errored_score()]),
-    )
-    ((place, found),) = read_placed_rows(path, without={1})
-    assert (place, found.test_id, found.tags, found.repeat) == (len(row(trial=trial("a"))) + 1, "b", ("x",), 3)
-    assert [(one.passed, one.score, one.required) for one in found.scores] == [(False, 0.0, True), (None, None, False)]
-    assert found.input == [{"role": "user", "content": "May I return it?"}]
 
 
 @pytest.mark.parametrize("score", [7, -0.1, 1.001])
@@ -70,15 +58,6 @@ def test_a_row_of_an_older_agentv_is_read(tmp_path):
     (found,), (result,) = [one for _, one in read_placed_rows(path)], read_results(path, ROOT)
     assert (found.vars, found.finish_reason, found.scores, found.sample) == ({}, None, (), 1)
     assert (result.status, result.trial.case.vars, result.finish_reason) == ("passed", {}, None)
-
-
-def test_a_row_has_the_same_bytes_when_it_is_written_again():
-    lines = [row(), row(trial=trial("b", tags=("x",), repeat=3), scores=[scored(False), errored_score()])]
-    assert [to_json(row_in(line)) for line in lines] == lines
-
-
-def test_a_file_that_is_not_there_holds_nothing(tmp_path):
-    assert list(read_placed_rows(tmp_path / "index.jsonl")) == []
 
 
 def test_a_last_row_that_is_being_written_is_passed_over(tmp_path):

@@ -5,7 +5,6 @@ from msgspec.structs import replace
 
 from agentv.errors import StoreError
 from agentv.model.run.grade import Check
-from agentv.model.suite.conversation import Turn
 from agentv.model.values.message import Message, ToolCall
 from agentv.model.values.response import Attempt, CallFailure, Failure, TargetResponse
 from agentv.model.values.retrieved import RetrievedText
@@ -101,27 +100,11 @@ def test_a_line_that_is_no_row_is_named(tmp_path, line):
         list(read_results(tmp_path / "index.jsonl", ROOT))
 
 
-def test_no_file_holds_nothing(tmp_path):
-    assert list(read_results(tmp_path / "none", ROOT)) == []
-
-
 def test_the_answers_to_turns_are_read_back(tmp_path):
     *_, result, _ = read_results(written(tmp_path / "index.jsonl", RESULTS), ROOT)
     assert [answer.output for answer in result.turns] == ["One", "Two"]
     assert result.turns[1].messages == SPOKEN
     assert result.trial.case.conversation_id == "talk"
-
-
-def test_the_reference_is_read_back_as_one_message(tmp_path):
-    (result,) = read_results(written(tmp_path / "index.jsonl", RESULTS[:1]), ROOT)
-    assert result.trial.case.expected_output == (Message("assistant", "Within\n\n30 days."),)
-
-
-def test_an_answer_to_turns_is_held_against_the_reference_of_the_last(tmp_path):
-    turns = tuple(Turn((), expected_output=(Message("assistant", text),)) for text in ("one", "two"))
-    result = finished(trial=held_against(trial("t"), turns=turns))
-    (again,) = read_results(written(tmp_path / "index.jsonl", [result]), ROOT)
-    assert again.trial.case.expected_output == (Message("assistant", "two"),)
 
 
 def test_a_last_line_that_was_cut_off_is_passed_over(tmp_path):

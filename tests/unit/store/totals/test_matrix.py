@@ -1,11 +1,9 @@
 from __future__ import annotations
 
 import msgspec
-import pytest
 from msgspec.structs import replace
 
 from agentv.model.run.row import Row
-from agentv.model.run.summary import Summary
 from agentv.model.values.usage import TokenUsage
 from agentv.store.files.encoding import to_json
 from agentv.store.rows.rows import RelativePaths, row_of
@@ -29,10 +27,6 @@ def cells(found):
     return {(one.prompt, one.target): one for one in found.matrix.cells}
 
 
-def test_a_run_with_one_of_each_has_no_matrix():
-    assert summary(row("passed", "a", "gpt"), row("failed", "b", "gpt", prompt_id="brief")).matrix is None
-
-
 def test_cells_count_what_ran_with_their_target_and_prompt():
     found = summary(
         row("passed", "a", "gpt", prompt_id="brief"),
@@ -50,14 +44,6 @@ def test_cells_count_what_ran_with_their_target_and_prompt():
     assert {one.name: one.totals for one in found.matrix.by_target} == found.by_target
     assert {one.name: one.totals for one in found.matrix.by_prompt} == found.by_prompt
     assert found.matrix.by_variant == ()
-
-
-def test_a_rate_in_a_cell_is_that_of_a_run_of_its_own():
-    rows = [row(status, f"c{at}", "gpt") for at, status in enumerate(("passed", "passed", "failed", "passed"))]
-    alone = summary(*rows)
-    (cell,) = (one for one in summary(*rows, row("failed", "c1", "claude")).matrix.cells if one.target == "gpt")
-    assert (cell.totals.pass_rate, cell.totals.mean_score) == (alone.pass_rate, alone.mean_score)
-    assert cell.totals.pass_rate_interval == pytest.approx(alone.pass_rate_interval)
 
 
 def test_costs_of_cells_sum_to_the_cost_of_the_run():
@@ -93,33 +79,6 @@ def test_latency_is_that_of_answers_and_not_of_errors():
     gpt, claude = (cells(found)[None, name].usage for name in ("gpt", "claude"))
     assert (gpt.answers, gpt.latency_ms, gpt.latency_p95_ms) == (20, 109.5, 118.0)  # as float32, to a tenth
     assert claude.latency_p95_ms is None  # of one answer
-
-
-def test_a_row_that_replaces_another_counts_alone():
-    first, again = row("failed", "a", "gpt", duration_ms=900.0), row("passed", "a", "gpt", duration_ms=30.0)
-    found = summary(first, again, row("passed", "a", "claude"))
-    cell = cells(found)[None, "gpt"]
-    assert (cell.totals.cases.total, cell.totals.pass_rate, cell.usage.latency_ms) == (1, 1.0, 30.0)
-
-
-def test_cases_without_a_prompt_are_in_cells_of_their_own():
-    found = summary(
-        row("passed", "a", "gpt", prompt_id="brief"),
-        row("passed", "a", "gpt", prompt_id="long"),
-        row("failed", "b", "gpt"),
-    )
-    assert found.matrix.prompts == ("brief", "long", None)
-    assert [(one.name, one.totals.pass_rate) for one in found.matrix.by_prompt] == [
-        ("brief", 1.0),
-        ("long", 1.0),
-        (None, 0.0),
-    ]
-
-
-def test_a_matrix_is_read_back_as_it_was_written():
-    found = summary(row("passed", "a", "gpt", cost_usd=0.1), row("failed", "a", "claude"))
-    assert msgspec.json.decode(msgspec.json.encode(found.as_json()), type=Summary) == found
-    assert "rule_pass_rate" not in found.as_json()["matrix"]["cells"][0]["totals"]
 
 
 def test_a_run_that_its_results_cut_short_has_no_interval_in_any_cell():

@@ -71,27 +71,6 @@ def test_one_estimator_tells_each_chance_with_its_interval():
     assert together.samples().flaky_share_interval is None
 
 
-def test_one_of_one_sample_passes_as_surely_as_the_pass_rate():
-    found = tallied((5, 5), (5, 3), (5, 1), (5, 0))
-    assert found.pass_at_k_interval[1] == pytest.approx(
-        estimated_rate([(5, 5), (5, 3), (5, 1), (5, 0)]).interval, abs=1e-8
-    )
-
-
-def test_where_samples_cannot_tell_a_chance_its_interval_reaches_to_the_end():
-    (case,) = tallied((5, 3)).by_case
-    low, high = case.pass_at_k_interval[4]
-    assert (low, high) == (pytest.approx(1 - (1 - wilson_interval(3, 5)[0]) ** 4), 1.0)
-    assert low < 1 - 0.4**4 < high  # what 3 of 5 would be, were it the rate
-    low, high = case.pass_hat_k_interval[4]
-    assert (low, high) == (0.0, pytest.approx(wilson_interval(3, 5)[1] ** 4))
-
-
-def test_what_was_not_judged_says_nothing():
-    assert tallied((0, 0)) is None
-    assert tallied((0, 0), (1, 1)).flaky_share_interval is None
-
-
 def test_a_bounded_number_is_listed_and_all_are_counted():
     found = tallied(*[(2, 2)] * (3 * LISTED), (2, 1))
     assert (found.cases, len(found.by_case), found.omitted) == (3 * LISTED + 1, LISTED, 2 * LISTED + 1)

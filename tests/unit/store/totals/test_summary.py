@@ -21,7 +21,6 @@ from agentv.stats.intervals.design_effect import estimated_rate
 from agentv.stats.intervals.proportion import wilson_interval
 from agentv.store.files.directory import SUMMARY, RunDirectory
 from agentv.store.files.encoding import to_json
-from agentv.store.rows.reading import read_rows
 from agentv.store.rows.rows import RelativePaths, row_of
 from agentv.store.totals.group_tally import GroupTally
 from agentv.store.totals.summary import PlannedCounts, summarize, summary_in
@@ -55,11 +54,6 @@ def test_cases_that_passed_failed_errored_and_never_ran():
     assert found.mean_score == 0.75
 
 
-def test_an_error_is_no_score():
-    assert summary(row("passed", "a"), row("errored", "b")).mean_score == 1.0
-    assert summary(row("passed", "a"), row("errored", "b")).pass_rate == 1.0
-
-
 @pytest.mark.parametrize("rows", [(), (row("errored"),)])
 def test_where_nothing_was_judged_there_is_no_rate(rows):
     found = summary(*rows, planned=PlannedCounts(1, 1))
@@ -74,15 +68,6 @@ def test_a_case_counts_once_as_the_worst_that_it_came_to():
     rows = [row(s, f"c{number}", target=t) for number, two in enumerate(worst) for s, t in zip(two, "ab", strict=True)]
     assert summary(*rows).cases == Counts(4, 1, 1, 1, 1)
     assert {name: group.cases.total for name, group in summary(*rows).by_target.items()} == {"a": 4, "b": 4}
-
-
-def test_five_samples_of_ten_cases_on_two_targets_are_ten_cases_and_a_hundred_trials():
-    places = [(case, target, sample) for case in range(10) for target in "ab" for sample in range(1, 6)]
-    rows = [row("passed", f"c{case}", target=target, sample=sample, repeat=5) for case, target, sample in places]
-    found = summary(*rows, planned=PlannedCounts(10, 100))
-    assert (found.cases, found.trials) == (Counts(10, 10), Counts(100, 100))
-    assert (found.by_suite["refunds"].cases.total, found.by_target["a"].cases.total) == (10, 10)
-    assert (found.rule_judged, found.rule_pass_rate) == (20, 1.0)
 
 
 def test_a_case_that_did_not_run_on_every_target_has_not_passed():
@@ -132,13 +117,6 @@ def test_the_interval_counts_a_case_once_on_however_many_targets_and_prompts():
     assert four.by_suite["s"].pass_rate_interval == four.pass_rate_interval
     assert four.by_target["gpt"].pass_rate_interval == two.pass_rate_interval
     assert one.by_target["gpt"].pass_rate_interval == wilson_interval(24, 30)
-
-
-def test_cases_with_targets_of_their_own_are_all_counted():
-    # as those of an exam and its queries: ten cases, each on a target that no other one has
-    rows = [row("failed" if number < 3 else "passed", f"case-{number}", target=f"t{number}") for number in range(10)]
-    found = summary(*rows)
-    assert (found.judged, found.interval_clusters, found.pass_rate_interval) == (10, 10, wilson_interval(7, 10))
 
 
 def test_conversations_and_clusters():
@@ -271,37 +249,12 @@ def test_the_pass_rate_means_the_same_whatever_the_repeat(repeat):
     assert summary(*rows).pass_rate == pytest.approx(0.75, abs=0.06)
 
 
-def test_a_mean_score_has_an_interval_by_the_same_clusters():
-    scores = (0.5, 0.7, 0.9, 1.0)
-    alone = summary(*(row("passed", f"c{n}", score=score) for n, score in enumerate(scores)))
-    low, high = alone.mean_score_interval
-    assert 0.25 < low < 0.6
-    assert 0.9 < high < 1
-    twice = [row("passed", f"c{n}", score=score, target=t) for t in "ab" for n, score in enumerate(scores)]
-    both = summary(*twice)
-    assert both.mean_score_interval == (pytest.approx(low, abs=0.02), pytest.approx(high, abs=0.02))
-    assert both.by_target["a"].mean_score_interval == (pytest.approx(low), pytest.approx(high))
-
-
-def test_one_id_in_two_suites_is_two():
-    assert summary(row(suite="one"), row("failed", suite="two")).cases == Counts(2, 1, 1, 0, 0)
-
-
 def test_samples_make_one_case():
     rows = [row("passed", sample=1, repeat=3), row("failed", score=0.7, sample=2, repeat=3), row(sample=3, repeat=3)]
     found = summary(*rows, planned=PlannedCounts(1, 3))
     assert found.trials == Counts(3, 2, 1, 0, 0)
     assert found.cases == Counts(1, 1, 0, 0, 0)
     assert found.mean_score == 0.9
-
-
-def test_samples_say_how_often_a_case_passes():
-    rows = [row("passed", sample=1, repeat=3), row("failed", sample=2, repeat=3), row("errored", sample=3, repeat=3)]
-    found = summary(*rows, row("passed", "alone"), row("passed", sample=2, repeat=3))  # sample 2 was done again
-    assert (found.samples.cases, found.samples.flaky) == (1, 0)
-    (case,) = found.samples.by_case
-    assert (case.test_id, case.judged, case.passed) == ("a", 2, 2)
-    assert found.as_json()["samples"]["by_case"][0]["pass_rate"] == 1.0
 
 
 def _early(case_id, *outcomes, repeat=4, **given):
@@ -355,10 +308,6 @@ def test_a_bounded_number_of_them_is_listed(monkeypatch):
     assert ([case.test_id for case in found.by_case], found.omitted) == (["case-0", "case-1"], 5)
 
 
-def test_without_samples_the_summary_has_no_word_of_them():
-    assert "samples" not in summary(row("passed")).as_json()
-
-
 @pytest.mark.parametrize(
     ("aggregate", "status"),
     [("mean", "failed"), ("pass_any", "passed"), ("pass_all", "failed"), ("majority", "passed")],
@@ -397,27 +346,6 @@ def test_the_last_row_of_a_trial_counts_and_money_is_summed():
     assert found.cost_usd == 0.3
     reverse = summary(row("passed", sample=2, repeat=2), row(sample=1, repeat=2), row("errored", sample=2, repeat=2))
     assert reverse.cases == Counts(1, 0, 0, 1, 0)
-
-
-def test_a_case_that_is_no_longer_repeated_counts_once():
-    rows = [row("failed", sample=1, repeat=2), row("failed", sample=2, repeat=2), row("passed")]
-    assert summary(*rows).cases.passed == 1
-
-
-def test_what_no_call_said_is_unknown():
-    found = summary(row())
-    assert (found.cost_usd, found.judge_cost_usd) == (None, None)
-    assert (found.token_usage, found.judge_token_usage) == (None, None)
-
-
-def test_what_was_spent():
-    judged = {"judge_cost_usd": 0.01, "judge_token_usage": TokenUsage(5, 5, 10)}
-    one = row("passed", "a", cost_usd=0.1, token_usage=TokenUsage(1, 2, 3), **judged)
-    two = row("errored", "b", cost_usd=0.2, judge_cost_usd=0.02, token_usage=TokenUsage(10, 20, 30, cached=4))
-    found = summary(one, two, row("passed", "c", judge_token_usage=TokenUsage(1, 1, 2)))
-    assert (found.cost_usd, found.judge_cost_usd) == (0.3, 0.03)
-    assert found.token_usage == TokenUsage(11, 22, 33, cached=4)
-    assert found.judge_token_usage == TokenUsage(6, 6, 12)
 
 
 def test_tokens_without_a_price_are_counted_so_that_no_sum_pretends():
@@ -514,28 +442,6 @@ def test_summary_json_is_what_section_13_says(tmp_path):
         "by_tag": {"smoke": group},
     }
     assert list(written)[:3] == ["schema_version", "run_id", "cases"]
-
-
-def test_rows_of_others_are_read_by_what_they_have(tmp_path):
-    path = tmp_path / "index.jsonl"
-    path.write_text('{"test_id":"a","target":"t","status":"passed","key":"k","new_key":[1]}\n')
-    (facts,) = read_rows(path)
-    assert summary(facts).cases.passed == 1
-    assert facts.gates == ()
-
-
-def test_a_case_counts_once_for_each_prompt():
-    found = summary(
-        row("passed", "a", prompt_id="brief"),
-        row("failed", "a", prompt_id="long", score=0.5),
-        row("passed", "b", prompt_id="long"),
-        row("passed", "c"),
-    )
-    assert found.cases == Counts(3, 2, 1, 0, 0)
-    assert {name: (group.cases.total, group.mean_score) for name, group in found.by_prompt.items()} == {
-        "brief": (1, 1.0),
-        "long": (2, 0.75),
-    }
 
 
 def test_a_summary_is_read_back_as_it_was_written(tmp_path):

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
-
 import pydantic
 import pytest
 from anthropic.types import DocumentBlockParam
 
 from agentv.model.values.message import DocumentBlock, FileBlock, ImageBlock, Message, TextBlock, ToolCall
-from agentv.model.values.response import CallFailure, Failure, RateLimits, TargetResponse
+from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.usage import TokenUsage
 from agentv.targets.anthropic.target import MAX_TOKENS, Anthropic, accepted
 from agentv.testing import (
@@ -20,8 +17,7 @@ from agentv.testing import (
     Status,
     WrongType,
 )
-from agentv.user_code.functions.threads import DaemonThreads
-from doubles.asking import answer, answers, asked, at_home, request, spec_of
+from doubles.asking import answer, at_home, request
 from doubles.documents import PDF_BASE64, pdf
 
 KEY = "sk-ant-a-very-secret-key"
@@ -77,34 +73,10 @@ def test_the_first_system_messages_are_the_system_prompt():
 LATE = (Message("user", "hi"), Message("system", "Now in French."), Message("user", "well?"))
 
 
-def test_a_later_system_message_keeps_its_place_where_the_model_takes_it():
-    assert of(*LATE, model="claude-opus-5")["messages"] == [
-        {"role": "user", "content": "hi"},
-        {"role": "system", "content": "Now in French."},
-        {"role": "user", "content": "well?"},
-    ]
-
-
 @pytest.mark.parametrize("model", ["claude-haiku-4-5", "claude-opus-4-20250514", "claude-3-5-sonnet-latest"])
 def test_an_older_model_gets_it_within_the_turn_of_the_user(model):
     (turn,) = of(*LATE, model=model)["messages"]
     assert [block["text"] for block in turn["content"]] == ["hi", "<system>\nNow in French.\n</system>", "well?"]
-
-
-def test_a_system_message_behind_the_assistant_belongs_to_the_next_turn_of_the_user():
-    said = (Message("user", "hi"), Message("assistant", "ho"), Message("system", "Stop."), Message("user", "well?"))
-    turns = of(*said, model="claude-opus-5")["messages"]
-    assert [turn["role"] for turn in turns] == ["user", "assistant", "user"]
-    assert [block["text"] for block in turns[2]["content"]] == ["<system>\nStop.\n</system>", "well?"]
-
-
-def test_messages_of_one_role_in_a_row_are_one_turn():
-    turns = of(Message("user", "a"), Message("user", "b"), Message("assistant", "c"), Message("user", {"d": 1}))[
-        "messages"
-    ]
-    assert [turn["role"] for turn in turns] == ["user", "assistant", "user"]
-    assert [block["text"] for block in turns[0]["content"]] == ["a", "b"]
-    assert json.loads(turns[2]["content"]) == {"d": 1}
 
 
 def test_pictures_and_files_are_blocks(tmp_path):
@@ -219,51 +191,12 @@ def test_settings_are_sent(given, body):
     }
 
 
-def test_sampling_is_asked_of_the_version_of_the_api_that_takes_it():
-    with ModelServer("yes") as server:
-        answer(settings(server, temperature=0.5, top_k=3))
-        answer(settings(server))
-        sampled, plain = server.calls
-    assert (sampled.body["temperature"], sampled.body["top_k"]) == (0.5, 3)
-    assert sampled.headers["anthropic-version"] == "2023-06-01"
-    assert plain.headers["anthropic-version"] > "2023-06-01"
-
-
-def test_the_temperature_of_a_judge_wins_over_that_of_the_settings():
-    assert sent(request(temperature=0.0), temperature=1.0)["temperature"] == 0.0
-
-
 @pytest.mark.parametrize(
     ("model", "others"),
     [("claude-opus-5", {}), ("claude-opus-4-7", {}), ("claude-haiku-4-5", {"thinking": 2000})],
 )
 def test_a_judge_does_without_a_temperature_where_the_model_takes_none(model, others):
     assert "temperature" not in sent(request(temperature=0.0), model, **others)
-
-
-def test_what_a_judge_can_do_without_is_left_out_once_it_was_refused():
-    def reply(call):
-        for name in ("temperature", "output_config"):
-            if name in call.body:
-                return Status(400, f"{name}: Extra inputs are not permitted")
-        return "yes"
-
-    with ModelServer(reply) as server:
-        target = settings(server, "some-model-of-a-gateway")
-        found = answers(target, request(temperature=0.0, schema=SCHEMA))
-        assert [one.output for one in found] == ["yes"]
-        assert len(server.calls) == 3
-
-        async def twice():
-            connected = target.connect(spec_of(target), DaemonThreads())
-            for _ in range(2):
-                await asked(connected, request(temperature=0.0, schema=SCHEMA))
-            await connected.close()
-
-        asyncio.run(twice())
-        assert len(server.calls) == 3 + 3 + 1
-        refused = answer(settings(server, "some-model", temperature=0.3))
-    assert (refused.status, refused.stops) == (400, False)
 
 
 def test_any_other_bad_request_is_not_repeated():
@@ -307,18 +240,6 @@ def test_an_unknown_price_is_none():
         assert answer(at_home(settings(server, "some-model-of-a-gateway"))).cost_usd is None
 
 
-def test_a_model_on_a_server_of_somebody_else_has_no_known_price():
-    (found,) = told(Answer("a"))
-    assert (found.token_usage is None, found.cost_usd) == (False, None)
-    (found,) = told(Answer("a", usage=None))
-    assert found.output == "a"
-
-
-def test_what_is_left_of_the_rate_limits_is_told():
-    (found,) = told(Answer("a", headers={"anthropic-ratelimit-requests-remaining": "7"}))
-    assert found.limits == RateLimits(requests=7)
-
-
 def test_a_cut_answer_shows_by_its_finish_reason():
     (found,) = told(Answer("a", finish_reason="max_tokens"))
     assert (found.output, found.finish_reason) == ("a", "max_tokens")
@@ -346,14 +267,6 @@ def test_what_goes_wrong_is_a_value(step, code, retryable, stops):
     assert isinstance(found, CallFailure)
     assert (found.code, found.retryable, found.stops) == (code, retryable, stops)
     assert KEY not in found.message
-
-
-def test_headers_and_a_schema_of_the_settings_are_sent():
-    with ModelServer("yes") as server:
-        answer(settings(server, headers={"X-Team": "support"}, response_format=SCHEMA))
-        (call,) = server.calls
-    assert call.headers["x-team"] == "support"
-    assert call.body["output_config"]["format"]["schema"]["required"] == ["score"]
 
 
 @pytest.mark.parametrize(
@@ -413,11 +326,6 @@ def test_what_it_refuses_is_told_in_words():
         "description": "maxItems: 3",
     }
     assert accepted({"type": "array", "minItems": 2}) == {"type": "array", "description": "minItems: 2"}
-
-
-def test_a_property_of_such_a_name_is_no_keyword():
-    schema = {"type": "object", "properties": {"minimum": {"type": "string", "maxLength": 3}}}
-    assert accepted(schema)["properties"] == {"minimum": {"type": "string", "description": "maxLength: 3"}}
 
 
 def test_several_types_become_alternatives():

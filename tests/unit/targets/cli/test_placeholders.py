@@ -164,14 +164,6 @@ def test_what_is_right_in_a_list(argv):
 VALUES = {"PROMPT": HOSTILE, "EVAL_ID": "{PROMPT}"}
 
 
-def test_a_list_takes_values_as_they_are_and_reads_them_once():
-    plan = plan_command(Command(argv=("tool", "--q={PROMPT}", "{EVAL_ID}", "{UNKNOWN}", "\\{PROMPT}")))
-    assert plan.uses == {"PROMPT", "EVAL_ID"}
-    command, env = plan.filled(VALUES, ())
-    assert command.argv == ("tool", f"--q={HOSTILE}", "{PROMPT}", "{UNKNOWN}", f"\\{HOSTILE}")
-    assert env == {}
-
-
 @pytest.mark.parametrize(
     ("files", "words"),
     [((), ["tool", "end"]), (("a b", "c"), ["tool", "a b", "c", "-f=a b", "-f=c", "end"])],
@@ -217,8 +209,3 @@ def test_any_prompt_arrives_as_it_is(prompt):
     command, env = plan.filled({"PROMPT": prompt}, ())
     ended = subprocess.run(command.argv, capture_output=True, check=True, env={"PATH": os.environ["PATH"], **env})
     assert ended.stdout.decode() == prompt + prompt + "."
-
-
-def test_a_line_without_placeholders_is_left_alone():
-    command = Command(shell="tool '{X}'", cwd="/x")
-    assert plan_command(command).filled({}, ("a",)) == (command, {})

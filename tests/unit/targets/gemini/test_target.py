@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import logging
 import re
 import subprocess
 import sys
@@ -12,7 +10,7 @@ import sys
 import pytest
 
 from agentv.model.values.message import DocumentBlock, FileBlock, ImageBlock, Message, TextBlock, ToolCall
-from agentv.model.values.response import CallFailure, Embeddings, TargetResponse
+from agentv.model.values.response import CallFailure, TargetResponse
 from agentv.model.values.usage import TokenUsage
 from agentv.ports import Embedder
 from agentv.registry import extras
@@ -90,15 +88,6 @@ def test_a_prompt_is_one_turn_of_the_user():
     assert sent() == {"contents": [{"role": "user", "parts": [{"text": "hello"}]}], "generationConfig": {}}
 
 
-def test_two_keys_in_the_environment_are_no_noise(monkeypatch, capfd):
-    monkeypatch.setenv("GOOGLE_API_KEY", "one")
-    monkeypatch.setenv("GEMINI_API_KEY", "two")
-    monkeypatch.setattr(logging.getLogger(), "handlers", [])
-    with ModelServer("yes", keys=[KEY]) as server:
-        assert answer(settings(server)).output == "yes"
-    assert capfd.readouterr().err == ""
-
-
 def test_the_environment_does_not_lead_to_another_service(monkeypatch):
     monkeypatch.setenv("GOOGLE_GENAI_USE_VERTEXAI", "true")
     with ModelServer("yes") as server:
@@ -114,14 +103,6 @@ def test_the_first_system_messages_are_the_instruction_and_later_ones_stay_in_pl
     ]
     found = sent(request(messages=said), system="You are a clerk.")
     assert found["systemInstruction"]["parts"] == [{"text": "You are a clerk.\n\nBe brief."}]
-
-
-def test_messages_of_one_role_in_a_row_are_one_turn():
-    turns = of(Message("user", "a"), Message("user", {"b": 1}), Message("assistant", "c"), Message("user", "d"))[
-        "contents"
-    ]
-    assert [turn["role"] for turn in turns] == ["user", "model", "user"]
-    assert json.loads(turns[0]["parts"][1]["text"]) == {"b": 1}
 
 
 def test_pictures_and_files_are_parts(tmp_path):
@@ -266,12 +247,6 @@ def test_tokens_of_thoughts_count_as_output_and_calls_have_a_price():
     assert (found.token_usage, found.cost_usd) == (None, None)
 
 
-def test_what_the_api_calls_tokens_of_its_own_tools_are_input():
-    counts = {"promptTokenCount": 10, "toolUsePromptTokenCount": 5, "candidatesTokenCount": 2, "totalTokenCount": 17}
-    found = response_of({"candidates": [{"content": {}, "finishReason": "STOP"}], "usageMetadata": counts}, "m")
-    assert found.token_usage == TokenUsage(15, 2, 17, None, None)
-
-
 def test_thoughts_are_no_part_of_the_answer():
     parts = [{"text": "hm", "thought": True}, {"text": "It is "}, {"text": "so."}]
     found = response_of({"candidates": [{"content": {"parts": parts}, "finishReason": "STOP"}]}, "m")
@@ -329,18 +304,6 @@ def test_how_long_to_wait_stands_in_the_details():
         assert refusal_of(429, strange, {}, frozenset(), ()).retry_after_s is None
 
 
-def test_texts_become_vectors_in_their_order():
-    texts = [f"text {number}" for number in range(101)]
-    with ModelServer("yes") as server:
-        found = embedded(server, texts)
-        assert isinstance(found, Embeddings)
-        assert [call.model for call in server.calls] == ["gemini-embedding-001"] * 2  # a hundred at once
-        again = embedded(server, texts[100:])
-    assert len(found.vectors) == 101
-    assert found.vectors[100] == again.vectors[0]
-    assert found.vectors[0] != found.vectors[100]
-
-
 def test_a_newer_model_of_vectors_gives_one_for_each_text_too():
     with ModelServer("yes") as server:
         found = embedded(server, ["one", "two"], embedding_model="gemini-embedding-2")
@@ -356,11 +319,6 @@ def test_a_newer_model_of_vectors_gives_one_for_each_text_too():
 def test_vectors_that_do_not_come_are_a_failure(step, code):
     with ModelServer(step) as server:
         assert embedded(server, ["one"]).code == code
-
-
-def test_vectors_must_be_of_one_length():
-    with ModelServer(Answer(vectors=((1.0, 2.0), (1.0,)))) as server:
-        assert embedded(server, ["one", "two"]).code == "bad-answer"
 
 
 @pytest.mark.parametrize(

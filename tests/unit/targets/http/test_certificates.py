@@ -39,17 +39,6 @@ def test_a_server_answers_where_its_certificate_is_trusted_and_gets_nothing_wher
         assert len(server.calls) == 1
 
 
-def test_authorities_are_read_once_and_only_where_an_address_is_encrypted(tmp_path, monkeypatch):
-    plain = tls_context("http://127.0.0.1:1", None)
-    assert plain.get_ca_certs() == []
-    assert plain.check_hostname
-    trusting = tls_context("http://127.0.0.1:1", "HTTPS://proxy:3128")
-    assert len(trusting.get_ca_certs()) > 50
-    assert tls_context("https://api.openai.com/v1") is trusting
-    monkeypatch.setenv("SSL_CERT_FILE", str(make_certificate(tmp_path)))
-    assert len(tls_context("https://api.openai.com/v1").get_ca_certs()) == 1
-
-
 def test_certificates_that_cannot_be_read_are_named(tmp_path, monkeypatch):
     empty = tmp_path / "empty.pem"
     empty.touch()

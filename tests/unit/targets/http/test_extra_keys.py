@@ -8,7 +8,6 @@ from agentv.targets.anthropic.target import Anthropic
 from agentv.targets.gemini.target import Gemini
 from agentv.targets.litellm.target import LiteLLM
 from agentv.targets.openai_compatible.openai import OpenAI
-from doubles.loading import found_in
 from needs import needs
 
 ALL = pytest.mark.parametrize("kind", [OpenAI, Anthropic, Gemini, pytest.param(LiteLLM, marks=needs("litellm"))])
@@ -50,19 +49,3 @@ def test_extra_may_not_replace_what_the_case_says(settings, key):
 @ALL
 def test_a_tool_is_an_object(kind):
     assert [fault.path for fault in kind("m", tools=({}, "weather")).validate()] == [("tools", 1)]
-
-
-def test_it_is_told_at_its_line(tmp_path):
-    text = """\
-target:
-  provider: openai:gpt-5-mini
-  base_url: http://localhost:8000/v1
-  extra:
-    stream: true
-    n: 3
-tests:
-  - id: a
-    input: a
-    assert: [{contains: a}]
-"""
-    assert found_in(tmp_path, text) == [("bad-value", 5), ("bad-value", 6)]

@@ -6,17 +6,12 @@ import pytest
 
 from agentv.targets.anthropic.target import Anthropic
 from agentv.targets.gemini.target import Gemini
-from agentv.targets.http.model_calls import other_server, place_of
+from agentv.targets.http.model_calls import other_server
 from agentv.targets.litellm.target import LiteLLM
 from agentv.targets.openai_compatible.azure import Azure
 from agentv.targets.openai_compatible.ollama import Ollama
 from agentv.targets.openai_compatible.openai import OpenAI
 from agentv.targets.openai_compatible.openrouter import OpenRouter
-
-
-def test_a_place_shows_no_password_and_no_query():
-    assert place_of("https://me:secret@host:8000/v1/?key=secret#x") == "https://host:8000/v1"
-    assert place_of("http://[bad") == ""
 
 
 @pytest.mark.parametrize(

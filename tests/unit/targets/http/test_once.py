@@ -8,22 +8,6 @@ from agentv.model.values.response import Failure, TargetResponse
 from agentv.targets.http.once import Once, timed
 
 
-def test_it_is_prepared_once_for_all():
-    begun = []
-
-    async def prepare():
-        begun.append(1)
-        await asyncio.sleep(0.001)
-        return "ready"
-
-    async def many():
-        once = Once()
-        return await asyncio.gather(*(once.result(prepare) for _ in range(5))), await once.result(prepare)
-
-    assert asyncio.run(many()) == (["ready"] * 5, "ready")
-    assert begun == [1]
-
-
 def test_closing_stops_what_is_under_way():
     stopped = []
 

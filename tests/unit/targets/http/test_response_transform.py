@@ -9,9 +9,8 @@ import pytest
 
 from agentv.model.suite.assertion import Transform
 from agentv.model.values.response import STRUCTURED, Failure, TargetResponse
-from agentv.model.values.usage import TokenUsage
 from agentv.targets.http.target import Http
-from doubles.asking import answer, answers, request
+from doubles.asking import answer, request
 from doubles.misbehaving_server import MisbehavingServer, misbehaving_server
 
 BODY = '{"choices": [{"text": " yes "}], "usage": {"prompt": 2}}'
@@ -64,13 +63,6 @@ def test_each_form_makes_the_answer(http, kind, expression, file):
     assert found.output == " yes "
 
 
-def test_what_promptfoo_reads_of_an_object_is_read():
-    from agentv.targets.promptfoo.responses import from_provider
-
-    row = {"output": "a", "tokenUsage": {"prompt": 2, "completion": 1}, "cost": 0.5}
-    assert from_provider(row).token_usage == TokenUsage(2, 1, 3)
-
-
 def test_an_object_is_a_value(http):
     found = answer(http("javascript", "json.usage"))
     assert (found.output, found.metadata) == ('{"prompt":2}', {STRUCTURED: True})
@@ -112,12 +104,6 @@ def test_a_python_function_that_fails_is_a_failure(http, text, code):
     found = answer(http("function", "pick", ("shape.py", text)))
     assert isinstance(found, Failure), found
     assert found.code == code
-
-
-def test_calls_do_not_mix(http):
-    settings = http("javascript", "`${context.vars.n} ${json.choices.length}`")
-    found = answers(settings, *(request(vars={"n": number}) for number in range(20)))
-    assert [one.output for one in found] == [f"{number} 1" for number in range(20)]
 
 
 def test_a_path_and_a_transform_are_one_too_many(server):

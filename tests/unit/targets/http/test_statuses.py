@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
 
@@ -30,20 +30,6 @@ def test_nothing_can_help(status):
     assert (failure.retryable, failure.stops) == (False, True)
 
 
-def test_the_target_may_say_itself_which_statuses_are_tried_again():
-    listed = frozenset({404, 418})
-    assert failure_of(418, "tea", {}, listed).retryable
-    assert not failure_of(503, "busy", {}, listed).retryable
-    gone = failure_of(404, "not yet there", {}, listed)
-    assert (gone.retryable, gone.stops) == (True, False)
-
-
-def test_the_message_names_the_status_and_what_the_server_said():
-    assert failure_of(404, "no model 'gpt-9'", {}).message == "HTTP 404 Not Found: no model 'gpt-9'"
-    assert failure_of(529, "", {}).message == "HTTP 529: no message"
-    assert failure_of(None, "no", {}).message == "the API refused the call: no"
-
-
 @pytest.mark.parametrize(
     "said",
     [
@@ -62,10 +48,6 @@ def test_no_key_stays_in_a_message(said):
 
 def test_a_url_loses_its_query_even_when_no_secret_is_known():
     assert shown("GET https://host/v1?key=abc failed") == "GET https://host/v1 failed"
-
-
-def test_a_long_message_is_cut():
-    assert len(failure_of(500, "x" * 100_000, {}).message) < 600
 
 
 def test_a_redirect_says_what_to_write_and_shows_no_key():
@@ -89,14 +71,6 @@ def test_a_location_without_a_redirect_leads_nowhere(status):
     assert failure_of(status, "no", {"location": "https://new.example"}).message.endswith(": no")
 
 
-def test_a_redirect_without_a_location_shows_what_the_server_said():
-    assert failure_of(302, "elsewhere", {}).message == "HTTP 302 Found: elsewhere"
-
-
-def test_a_message_that_is_no_text_is_shown_all_the_same():
-    assert shown("bad \ud800 byte") == "bad ? byte"
-
-
 @pytest.mark.parametrize(
     ("headers", "seconds"),
     [
@@ -116,12 +90,6 @@ def test_a_message_that_is_no_text_is_shown_all_the_same():
 )
 def test_how_long_the_server_asks_to_wait(headers, seconds):
     assert retry_after(headers, NOW) == seconds
-
-
-def test_headers_are_found_in_any_case_of_letters():
-    failure = failure_of(429, "slow", {"Retry-After": "2", "X-RateLimit-Remaining-Requests": "0"})
-    assert failure.retry_after_s == 2.0
-    assert failure.limits == RateLimits(requests=0)
 
 
 @pytest.mark.parametrize(
@@ -146,16 +114,6 @@ def test_openai_says_when_a_limit_is_full_again(said, seconds):
     assert limits == RateLimits(tokens=900, tokens_reset_s=wait)
     limits = limits_of({"x-ratelimit-remaining-requests": "9", "x-ratelimit-reset-requests": said})
     assert limits == RateLimits(requests=9, requests_reset_s=wait)
-
-
-def test_anthropic_says_it_as_a_date():
-    headers = {
-        "anthropic-ratelimit-requests-remaining": "3",
-        "anthropic-ratelimit-requests-reset": (NOW + timedelta(seconds=20)).isoformat().replace("+00:00", "Z"),
-        "anthropic-ratelimit-tokens-remaining": "12000",
-        "anthropic-ratelimit-tokens-reset": "2026-11-22T11:59:00Z",
-    }
-    assert limits_of(headers, NOW) == RateLimits(3, 20.0, 12_000, 0.0)
 
 
 def test_openrouter_says_it_as_milliseconds_since_1970():

@@ -14,7 +14,6 @@ from agentv.model.suite.assertion import Transform
 from agentv.model.suite.suite import Retry, TargetSpec
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.retrieved import RetrievedText
-from agentv.model.values.usage import TokenUsage
 from agentv.targets.http.target import Http
 from doubles.asking import answer, answers, code, request
 from doubles.misbehaving_server import MisbehavingServer, misbehaving_server
@@ -105,27 +104,11 @@ def test_a_body_is_a_template_over_the_case(sent):
     }
 
 
-def test_a_variable_named_prompt_does_not_hide_the_prompt(sent):
-    body = json.loads(
-        sent(request("real", vars={"prompt": "a variable"}), body=["{{ prompt }}", "{{ vars.prompt }}"])["body"]
-    )
-    assert body == ["real", "a variable"]
-
-
 def test_what_is_inserted_stays_a_value_and_is_never_rendered(sent):
     hostile = '", "admin": true, "x": "{{ env.KEY }} {% raw %}'
     one = request(hostile, vars={"v": hostile}, env={"KEY": "secret"})
     assert json.loads(sent(one, body={"p": "{{ prompt }}", "v": "{{ v }}"})["body"]) == {"p": hostile, "v": hostile}
     assert sent(one, body="{{ prompt }}|{{ v }}")["body"] == f"{hostile}|{hostile}"
-
-
-def test_a_body_may_be_text(sent):
-    found = sent(body="Q: {{ prompt }}")
-    assert found["body"] == "Q: hello"
-    assert found["headers"]["content-type"] == "text/plain; charset=utf-8"
-    found = sent(body="<q>ü</q>", headers={"content-type": "application/xml"}, method="PUT")
-    assert (found["method"], found["body"]) == ("PUT", "<q>ü</q>")
-    assert found["headers"]["content-type"] == "application/xml"
 
 
 def test_values_in_a_json_body_that_is_text_are_escaped(sent):
@@ -143,12 +126,6 @@ def test_a_target_with_otel_is_called_within_the_trace_of_its_trial(sent):
     parent = f"00-{'ab' * 16}-{'cd' * 8}-01"
     assert sent(request(env={"TRACEPARENT": parent}), otel=True)["headers"]["traceparent"] == parent
     assert "traceparent" not in sent(request(env={"TRACEPARENT": parent}))["headers"]
-
-
-def test_headers_are_templates_too(sent):
-    headers = {"Authorization": "Bearer {{ env.KEY }}", "X-Case": "{{ case_id }}"}
-    found = sent(request(env={"KEY": "k"}), headers=headers)["headers"]
-    assert (found["authorization"], found["x-case"]) == ("Bearer k", "case")
 
 
 def test_a_header_cannot_be_broken_out_of(server):
@@ -171,12 +148,6 @@ def test_what_cannot_be_rendered_is_a_failure(server, settings, code_, says):
     found = answer(Http(server.url("ok"), **settings), request(vars={"nan": float("nan")}))
     assert found.code == code_
     assert says in found.message
-
-
-def test_an_answer_object_is_read_without_a_path(server):
-    expected = TargetResponse("hello", (), TokenUsage(3, 4, 7), 0.25)
-    assert answer(Http(server.url("ok"))) == expected
-    assert answer(replying(server, {"text": "yes"})).output == "yes"
 
 
 @pytest.mark.parametrize(
@@ -244,14 +215,6 @@ def test_a_path_picks_the_answer(server, path, output):
     assert answer(replying(server, reply, output=path)).output == output
 
 
-def test_a_path_that_leads_nowhere_says_what_is_there(server):
-    found = answer(replying(server, {"choices": []}, output="$.choices[0].message"))
-    assert found == Failure("bad-answer", "$.choices[0] leads nowhere: the list has 0")
-    found = answer(Http(server.url("bad-json"), output="$.output"))
-    assert found.message == 'the response is not JSON, so $.output cannot be applied: {"output": "cut o'
-    assert found.code == "bad-answer"
-
-
 @pytest.mark.parametrize(
     ("status", "retryable"),
     [
@@ -271,18 +234,6 @@ def test_any_other_status_than_success_is_a_failure(server, status, retryable):
     assert (found.code, found.retryable) == ("http-status", retryable)
     assert found.message.startswith(f"HTTP {status} ")
     assert found.message.endswith(f": no {status}")
-
-
-def test_which_statuses_are_tried_again_can_be_said(server):
-    retry = Retry(status_codes=(404,))
-    found = [answer(Http(server.url(status)), retry=retry).retryable for status in ("404", "429", "500")]
-    assert found == [True, False, False]
-
-
-def test_what_a_server_says_is_cut_and_cleaned(server):
-    body = json.dumps({"error": "\x1b[31m" + "x" * 5000})
-    found = answer(replying(server, body, output="$.output"))
-    assert len(found.message) < 700
 
 
 @pytest.mark.parametrize(
@@ -315,12 +266,6 @@ def test_a_server_that_is_not_there_is_a_failure_without_the_url(url):
     found = answer(Http(url))
     assert found.code == "connection"
     assert "the-key" not in found.message
-
-
-def test_a_redirect_says_where_to_ask(server):
-    found = answer(Http(server.url("redirect/ok")))
-    assert (found.code, found.status) == ("http-status", 307)
-    assert found.message.endswith("write that as 'url'")
 
 
 @pytest.mark.parametrize("to", ["ftp://x/?key=the-key", "redirect?to=/redirect?key=the-key", "http://[/"])

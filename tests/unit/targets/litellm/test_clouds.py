@@ -12,7 +12,7 @@ import pytest
 from agentv.model.values.response import TargetResponse
 from agentv.model.values.usage import TokenUsage
 from agentv.targets.litellm.clouds import Bedrock, Vertex
-from agentv.targets.litellm.target import LiteLLM, _fixed_parameters
+from agentv.targets.litellm.target import _fixed_parameters
 from doubles.asking import answer
 from needs import needs
 
@@ -65,13 +65,3 @@ def test_litellm_is_told_the_provider_and_the_place():
     assert (found["model"], found["vertex_project"]) == ("vertex_ai/gemini-2.5-flash", "mine")
     assert found["vertex_location"] == "europe-west4"
     assert "vertex_project" not in _fixed_parameters(Vertex("gemini-2.5-flash"))
-
-
-def test_a_model_that_says_its_provider_is_left_as_it_is():
-    assert Bedrock("bedrock/converse/m").full_model == "bedrock/converse/m"
-    assert LiteLLM("mistral/small").full_model == "mistral/small"
-
-
-def test_prices_are_those_of_the_cloud():
-    assert Bedrock("us.amazon.nova-lite-v1:0").request_settings().prices == "aws"
-    assert Vertex("gemini-2.5-flash").request_settings().prices == "google"

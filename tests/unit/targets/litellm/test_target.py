@@ -8,9 +8,8 @@ import sys
 
 import pytest
 
-from agentv.model.values.message import ImageBlock, Message, TextBlock, ToolCall
-from agentv.model.values.response import RateLimits, TargetResponse
-from agentv.model.values.usage import TokenUsage
+from agentv.model.values.message import ImageBlock, Message, ToolCall
+from agentv.model.values.response import TargetResponse
 from agentv.registry import extras
 from agentv.targets.litellm import target as litellm_keys
 from agentv.targets.litellm.library import parameters_from, wanted_by
@@ -18,13 +17,10 @@ from agentv.targets.litellm.target import LiteLLM, key_found, keys_of
 from agentv.testing import (
     Answer,
     ContentFilter,
-    EmptyChoices,
     ModelServer,
-    Status,
     WrongType,
 )
-from doubles.asking import answer, answers, at_home, request
-from doubles.documents import PDF_BASE64, pdf
+from doubles.asking import answer, at_home, request
 from doubles.loading import found_in
 from needs import needs
 
@@ -64,10 +60,6 @@ def sent(one: object = None, model: str = "openai/gpt-4o", **others: object) -> 
         return dict(server.calls[0].body)
 
 
-def test_a_prompt_is_one_message():
-    assert sent() == {"model": "gpt-4o", "messages": [{"role": "user", "content": "hello"}]}
-
-
 def test_messages_pictures_and_tools_are_sent_as_openai_takes_them():
     said = (
         Message("user", (ImageBlock("https://example.com/b.png"),)),
@@ -78,16 +70,6 @@ def test_messages_pictures_and_tools_are_sent_as_openai_takes_them():
     assert [one["role"] for one in found] == ["system", "user", "assistant", "tool"]
     assert found[1]["content"] == [{"type": "image_url", "image_url": {"url": "https://example.com/b.png"}}]
     assert found[3]["tool_call_id"] == "c1"
-
-
-def test_a_pdf_reaches_the_provider_in_its_own_form(tmp_path):
-    one = request(messages=(Message("user", (TextBlock("look"), pdf(tmp_path))),))
-    part = sent(one)["messages"][0]["content"][1]
-    assert part["file"]["file_data"] == f"data:application/pdf;base64,{PDF_BASE64}"
-    with ModelServer("yes") as server:
-        answer(settings(server, "anthropic/claude-haiku-4-5", base_url=server.anthropic), one)
-        part = server.calls[0].body["messages"][0]["content"][1]
-    assert (part["type"], part["source"]["data"]) == ("document", PDF_BASE64)
 
 
 @pytest.mark.parametrize(
@@ -119,33 +101,6 @@ def test_what_a_judge_asks_for_wins_over_the_settings():
     assert found["response_format"]["json_schema"]["schema"] == SCHEMA
 
 
-def test_what_a_judge_can_do_without_is_left_out_once_it_was_refused():
-    def reply(call):
-        named = next((name for name in ("temperature", "response_format") if name in call.body), None)
-        return "yes" if named is None else Status(400, f"'{named}' is not supported with this model")
-
-    with ModelServer(reply) as server:
-        target = settings(server)
-        assert [one.output for one in answers(target, request(temperature=0.0, schema=SCHEMA))] == ["yes"]
-        assert len(server.calls) == 3
-        assert answer(settings(server, temperature=0.5)).status == 400
-
-
-def test_what_the_library_itself_refuses_is_left_out_too():
-    found = sent(request(temperature=0.0), "openai/o3-mini")
-    assert "temperature" not in found
-
-
-def test_what_comes_back_is_read():
-    usage = TokenUsage(100, 20, 120, 60, 5)
-    step = Answer("a", finish_reason="length", usage=usage, headers={"x-ratelimit-remaining-requests": "7"})
-    found = told(step)
-    assert (found.output, found.finish_reason, found.token_usage) == ("a", "length", usage)
-    assert found.limits == RateLimits(requests=7)
-    found = told(Answer("", tool_calls=(ToolCall("look", {"at": 1}, "c1"),)))
-    assert found.messages == (Message("assistant", "", tool_calls=(ToolCall("look", {"at": 1}, "c1"),)),)
-
-
 def test_the_price_is_the_providers_and_of_a_server_elsewhere_not_known(monkeypatch):
     with ModelServer("yes") as server:
         assert answer(at_home(settings(server))).cost_usd > 0
@@ -162,23 +117,12 @@ def test_a_refusal_without_words_is_a_failure_and_one_in_words_is_an_answer():
     assert told(Answer(refusal="I will not.")).output == "I will not."
 
 
-def test_a_reply_without_choices_is_a_bad_answer():
-    found = told(EmptyChoices())
-    assert (found.code, found.retryable, found.stops) == ("bad-answer", True, False)
-
-
 def test_a_reply_without_content_is_a_bad_answer_and_no_traceback_is_shown():
     with ModelServer(WrongType('{"id": "x", "type": "message"}', "application/json")) as server:
         found = answer(settings(server, "anthropic/claude-haiku-4-5", base_url=server.anthropic))
     assert (found.code, found.retryable) == ("bad-answer", True), found
     assert "Traceback" not in found.message
     assert "File " not in found.message
-
-
-def test_a_provider_that_nobody_knows_stops_the_target():
-    found = answer(LiteLLM("no-such-provider/m", api_key=KEY))
-    assert (found.code, found.status, found.stops) == ("target-error", None, True)
-    assert "LLM Provider NOT provided" in found.message
 
 
 @pytest.mark.parametrize(
@@ -283,10 +227,6 @@ def test_the_import_fetches_nothing_prints_nothing_and_reads_no_dotenv(tmp_path)
         [sys.executable, "-c", code], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "", "")
-
-
-def test_wrong_settings_are_told_at_load():
-    assert [fault.path for fault in LiteLLM("m", base_url="x").validate()] == [("base_url",)]
 
 
 SUITE = """\

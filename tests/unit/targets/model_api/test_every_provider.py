@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from agentv.model.suite.suite import Retry
 from agentv.model.values.message import ImageBlock, Message
 from agentv.model.values.response import CallFailure
 from agentv.targets.anthropic.target import Anthropic
@@ -17,18 +16,16 @@ from agentv.targets.litellm.target import LiteLLM
 from agentv.targets.openai_compatible.azure import Azure
 from agentv.targets.openai_compatible.openai import OpenAI
 from agentv.testing import (
-    Answer,
     ClosedConnection,
     Hang,
     MalformedJson,
     ModelServer,
     Status,
-    Together,
     Truncated,
     WrongType,
 )
 from agentv.user_code.proxies import proxy_for
-from doubles.asking import answer, answers, request
+from doubles.asking import answer, request
 from needs import each
 
 KEY = "sk-a-very-secret-key"
@@ -120,18 +117,6 @@ def test_no_secret_is_quoted(api):
 
 
 @ALL
-def test_how_long_to_wait_is_read(api):
-    with ModelServer(Status(429, retry_after=3)) as server:
-        assert answer(api.at(server)).retry_after_s == 3.0
-
-
-@ALL
-def test_which_statuses_are_tried_again_can_be_said(api):
-    with ModelServer(Status(404)) as server:
-        assert answer(api.at(server), retry=Retry(status_codes=(404,))).retryable
-
-
-@ALL
 def test_the_limit_of_the_request_holds(api):
     with ModelServer(Hang()) as server:
         found = answer(api.at(server), request(timeout_s=0.5))
@@ -151,13 +136,6 @@ def test_the_response_format_of_a_target_is_used_when_it_judges(api):
     assert judging == plain
 
 
-@ALL
-def test_nobody_there_is_a_failure(api):
-    found = answer(api.settings("http://127.0.0.1:1"))
-    assert (found.code, found.retryable) == ("connection", True)
-    assert "0x" not in found.message
-
-
 @pytest.mark.parametrize("name", ["openai", "anthropic", "gemini"])
 def test_the_proxy_of_the_environment_is_used(name, monkeypatch):
     for variable in ("no_proxy", "NO_PROXY"):
@@ -172,13 +150,6 @@ def test_the_proxy_of_the_environment_is_used(name, monkeypatch):
         finally:
             proxy_for.cache_clear()
     assert found.output == "through the proxy"
-
-
-@ALL
-def test_a_hundred_calls_are_made_at_once(api):
-    with ModelServer(Together(100, Answer("yes"))) as server:
-        found = answers(api.at(server), *(request(case_id=str(number), timeout_s=120.0) for number in range(100)))
-    assert {one.output for one in found} == {"yes"}
 
 
 @ALL

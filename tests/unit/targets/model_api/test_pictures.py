@@ -30,29 +30,8 @@ def test_a_file_is_what_its_bytes_say_and_not_what_its_name_says(kind, data, tmp
     assert found == Picture(kind, base64.b64encode(data).decode())
 
 
-def test_other_kinds_go_by_their_name(tmp_path):
-    found = picture_of(local(tmp_path, "drawing.svg", b"<svg/>"))
-    assert isinstance(found, Picture)
-    assert found.media_type == "image/svg+xml"
-
-
-def test_a_data_url_joins_kind_and_bytes():
-    assert Picture("image/png", "AAAA").data_url == "data:image/png;base64,AAAA"
-
-
-def test_a_url_stays_one():
-    assert picture_of(ImageBlock("https://example.com/a.png?x=1")) == "https://example.com/a.png?x=1"
-
-
 def test_a_data_url_is_taken_apart():
     assert picture_of(ImageBlock("data:image/gif;base64,R0lG\nODlh")) == Picture("image/gif", "R0lGODlh")
-
-
-def test_a_picture_is_read_once(tmp_path):
-    block = local(tmp_path, "one.png", PNG)
-    first = picture_of(block)
-    (tmp_path / "one.png").unlink()
-    assert picture_of(block) is first
 
 
 @pytest.mark.parametrize(
@@ -66,18 +45,6 @@ def test_what_is_no_picture_is_not_sent(data, message, tmp_path):
     assert message in found.message
     assert "./file.dat" in found.message
     assert not found.retryable
-
-
-def test_a_name_alone_makes_no_picture(tmp_path):
-    found = picture_of(local(tmp_path, "page.png", b"<html>"))
-    assert isinstance(found, Failure)
-    assert found.message.startswith("'./page.png' is not a supported picture")
-
-
-def test_one_that_is_gone_is_a_failure(tmp_path):
-    found = picture_of(ImageBlock("./gone.png", str(tmp_path / "gone.png")))
-    assert isinstance(found, Failure)
-    assert found.message == "the picture './gone.png' cannot be read: No such file or directory"
 
 
 def test_a_huge_one_is_not_read(tmp_path):

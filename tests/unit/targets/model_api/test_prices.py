@@ -13,23 +13,10 @@ from agentv.targets.model_api.prices import cost_of
 USAGE = TokenUsage(input=1_000_000, output=1_000_000, total=2_000_000)
 
 
-def test_a_known_model_has_a_price():
-    assert cost_of("openai", "gpt-4o", USAGE) == pytest.approx(12.5)
-
-
-def test_a_dated_name_costs_what_its_model_does():
-    assert cost_of("openai", "gpt-4o-2024-08-06", USAGE) == cost_of("openai", "gpt-4o", USAGE)
-
-
 def test_cached_tokens_are_cheaper():
     cached = TokenUsage(input=1_000_000, output=0, cached=1_000_000)
     full = TokenUsage(input=1_000_000, output=0)
     assert 0 < (cost_of("openai", "gpt-4o", cached) or 0) < (cost_of("openai", "gpt-4o", full) or 0)
-
-
-def test_tokens_written_to_a_cache_are_dearer():
-    plain = cost_of("anthropic", "claude-haiku-4-5", USAGE)
-    assert (cost_of("anthropic", "claude-haiku-4-5", USAGE, cache_written=500_000) or 0) > (plain or 0) > 0
 
 
 @pytest.mark.parametrize(
@@ -44,10 +31,6 @@ def test_tokens_written_to_a_cache_are_dearer():
 )
 def test_what_is_not_known_is_none_and_never_0(provider, model, usage):
     assert cost_of(provider, model, usage) is None
-
-
-def test_a_provider_is_known_by_its_address_too():
-    assert cost_of("https://api.openai.com/v1", "gpt-4o", USAGE) == cost_of("openai", "gpt-4o", USAGE)
 
 
 def test_more_cached_than_sent_is_a_servers_mistake_and_no_crash():

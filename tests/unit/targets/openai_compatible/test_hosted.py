@@ -9,7 +9,6 @@ from agentv.targets.catalogue import registry
 from agentv.targets.openai_compatible.hosted import Hosted
 from agentv.testing import ModelServer
 from doubles.asking import answer, at_home, request
-from doubles.loading import found_in
 
 ADDRESSES = {
     "cohere": ("https://api.cohere.ai/compatibility/v1", "COHERE_API_KEY"),
@@ -68,38 +67,12 @@ def test_the_key_is_the_bearer_and_the_body_is_openais(name):
     assert call.body == {"model": "m", "messages": messages, "max_tokens": 5, "temperature": 0.5}
 
 
-@EACH
-def test_a_seed_has_the_name_that_the_server_knows(name):
-    assert sent(name, seed=7).body["random_seed" if name == "mistral" else "seed"] == 7
-    assert ("seed" in sent(name, seed=7).body) is (name != "mistral")
-
-
-@EACH
-def test_a_judges_schema_is_sent_where_it_is_kept_to(name):
-    schema = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
-    body = sent(name, request(schema=schema)).body
-    assert ("response_format" in body) is (name in {"fireworks", "mistral", "xai"})
-    assert "response_format" in sent(name, request(schema=schema), strict_schemas=True).body
-
-
 @pytest.mark.parametrize(("name", "model"), PRICED.items())
 def test_a_call_has_a_price_at_home_alone(name, model):
     with ModelServer("yes") as server:
         there = settings(name, model, base_url=server.openai)
         assert answer(at_home(there)).cost_usd > 0
         assert answer(there).cost_usd is None
-
-
-def test_where_no_price_is_known_there_is_none():
-    with ModelServer("yes") as server:
-        assert answer(at_home(settings("huggingface", "openai/gpt-oss-20b", base_url=server.openai))).cost_usd is None
-
-
-@EACH
-def test_without_a_key_nothing_is_asked(name, tmp_path, monkeypatch):
-    monkeypatch.delenv(ADDRESSES[name][1], raising=False)
-    text = f"target: {name}:m\ntests: [{{id: a, input: hi, assert: [{{contains: a}}]}}]\n"
-    assert found_in(tmp_path, text) == [("no-api-key", 1)]
 
 
 @EACH
@@ -110,10 +83,3 @@ def test_a_refusal_does_not_show_the_key(name):
         found = answer(settings(name, base_url=server.openai))
     assert isinstance(found, Failure)
     assert "sk-key-of-mine" not in found.message
-
-
-def test_those_that_embed_say_by_which_model():
-    embedding = {name: settings(name).dialect().embedding_model for name in ADDRESSES if settings(name).embeds}
-    assert set(embedding) == {"cohere", "fireworks", "mistral", "together"}
-    assert embedding["mistral"] == "mistral-embed"
-    assert settings("mistral", "codestral-embed").dialect().embedding_model == "codestral-embed"

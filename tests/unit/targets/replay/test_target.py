@@ -46,14 +46,6 @@ def test_a_row_says_all_that_is_known_of_the_answer(replay):
     assert answer(replay(row)) == expected
 
 
-def test_messages_and_null_are_answers_too(replay):
-    messages = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]
-    settings = replay({"id": "one", "output": messages}, {"id": "two", "output": None})
-    one, two = answers(settings, request(case_id="one"), request(case_id="two"))
-    assert (one.output, len(one.messages)) == ("a", 2)
-    assert two == TargetResponse(None)
-
-
 def test_of_a_case_with_turns_every_answer_is_given_again(replay):
     call = {"role": "assistant", "content": "", "tool_calls": [{"id": "1", "name": "find", "arguments": {"of": "x"}}]}
     two = {"output": "two", "cost_usd": 0.5, "messages": [call, {"role": "assistant", "content": "two"}]}
@@ -93,12 +85,6 @@ def test_the_last_row_of_a_sample_counts(replay):
     assert "has no sample 3 of 'case'" in found[2].message
 
 
-def test_a_row_without_a_sample_serves_every_one(replay):
-    settings = replay({"id": "case", "output": "any"}, {"id": "case", "sample": 2, "output": "second"})
-    found = answers(settings, request(sample=1), request(sample=2), request(sample=3))
-    assert [one.output for one in found] == ["any", "second", "any"]
-
-
 @pytest.mark.parametrize(
     "bad",
     [
@@ -113,14 +99,6 @@ def test_a_row_that_errored_is_no_answer_even_after_one(replay, bad):
     assert found.code == "no-recording"
     assert "has no answer: " in found.message
     assert found.message.endswith(("no answer after 3 s", "errored", "skipped"))
-
-
-def test_a_missing_case_names_the_file_and_the_nearest(replay):
-    settings = replay({"id": "refund-order", "output": "x"}, {"id": "greeting", "output": "y"})
-    found = answer(settings, request(case_id="refund-ordr"))
-    assert found.code == "no-recording"
-    assert found.message.endswith(".jsonl has no answer to 'refund-ordr'; did you mean 'refund-order'?")
-    assert "did you mean" not in answer(settings, request(case_id="zzz")).message
 
 
 def test_among_very_many_none_is_called_nearest(replay):
@@ -151,18 +129,6 @@ def test_one_bad_line_spoils_the_file(replay, line, says):
 
 def test_a_file_that_is_gone_is_a_failure(tmp_path):
     assert answer(Replay(str(tmp_path / "none.jsonl"))).message == "cannot read none.jsonl: No such file or directory"
-
-
-def test_what_is_wrong_inside_an_answer_names_its_row(replay):
-    found = answer(replay({"id": "case", "output": "x", "cost_usd": "free"}))
-    assert found.code == "bad-answer"
-    assert ".jsonl, row of 'case': 'cost_usd' must be" in found.message
-
-
-def test_blank_lines_a_byte_order_mark_and_a_missing_last_line_end(replay):
-    settings = replay(b'\xef\xbb\xbf{"id": "a", "output": "1"}\r\n', b"\n  \n", b'{"id": 7, "output": "2"}')
-    found = answers(settings, request(case_id="a"), request(case_id="7"))
-    assert [one.output for one in found] == ["1", "2"]
 
 
 def test_answers_of_two_targets_are_not_mixed(replay):
@@ -196,11 +162,6 @@ def test_each_prompt_gets_its_own_answer(replay):
     assert found[4].code == "no-recording", "another prompt's answer is no answer"
     assert [one.output for one in found[5:7]] == ["x", "y"]
     assert found[7].code == "ambiguous-recording"
-
-
-def test_the_index_of_a_run_serves(replay):
-    row = {"test_id": "case", "suite": "s", "target": "t", "prompt_id": None, "sample": 1, "status": "failed"}
-    assert answer(replay(row | {"score": 0.2, "output": "said"})).output == "said"
 
 
 @given(

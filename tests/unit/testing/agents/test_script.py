@@ -13,7 +13,7 @@ import anthropic
 import openai
 import pytest
 
-from agentv.testing import AgentScript, Answer, Hang, ModelServer, Status, StoppedStream, TokenUsage, ToolCall, use_tool
+from agentv.testing import AgentScript, Answer, Hang, ModelServer, Status, StoppedStream, TokenUsage, use_tool
 from agentv.testing.agents.script_file import read_script, script_from_json
 
 
@@ -64,42 +64,12 @@ def test_each_conversation_has_its_own_place():
         assert ask(server, "one", None, "result", None, "result", None, "and then?") == "Done."
 
 
-def test_messages_of_one_answer_count_once():
-    with ModelServer(AgentScript(STEPS)) as server:
-        assert ask(server, "one", None, None, "result")[0] == "Write"
-
-
-def test_steps_from_a_message_on():
-    script = AgentScript([use_tool("shell", command="ls"), "Done."], when={"Review": ["Fine."], "again": ["Again."]})
-    with ModelServer(script) as server:
-        assert ask(server, "Review the diff") == "Fine."
-        assert ask(server, "go", None, "result", None, "once again") == "Again."
-        assert ask(server, "go", None, "result") == "Done."
-
-
-def test_a_call_beside_the_script_takes_no_step():
-    with ModelServer(AgentScript(STEPS, side="A title")) as server:
-        assert ask(server, "Title of: one", tools=[]) == "A title"
-        assert ask(server, "one")[0] == "Bash"
-
-
-def test_a_script_without_tools_needs_none():
-    with ModelServer(AgentScript(["Hello.", "Bye."])) as server:
-        assert ask(server, "one", tools=[]) == "Hello."
-        assert ask(server, "one", None, "two", tools=[]) == "Bye."
-
-
 def test_faults_come_once_in_each_conversation_and_take_no_place():
     with ModelServer(AgentScript([Status(529), Status(500), STEPS[0], Status(429), "Done."])) as server:
         assert [ask(server, "one")[0] for _ in range(3)] == [529, 500, "Bash"]
         assert ask(server, "two")[0] == 529
         assert ask(server, "one", None, "result")[0] == 429
         assert ask(server, "one", None, "result") == "Done."
-
-
-def test_a_last_step_that_is_a_fault_repeats():
-    with ModelServer(AgentScript([STEPS[0], Status(500)])) as server:
-        assert [ask(server, "one", None, "result")[0] for _ in range(3)] == [500] * 3
 
 
 def test_a_tool_that_is_not_offered_is_an_error_that_names_those_that_are():
@@ -292,14 +262,6 @@ def test_more_conversations_than_a_server_keeps_are_counted_together(monkeypatch
         assert (totals, list(server.tokens_by_conversation)[-1]) == ([30, 15, 30], "others")
 
 
-def test_a_cut_reply_gives_no_tokens():
-    with ModelServer([StoppedStream(), "whole"]) as server:
-        client = openai.OpenAI(base_url=server.openai, api_key="k", max_retries=0)
-        for _ in range(2):
-            list(client.chat.completions.create(model="m", messages=[], stream=True))
-        assert server.tokens.total == 15
-
-
 def test_a_session_that_the_program_names_is_one_conversation():
     with ModelServer("x") as server:
         for text in ("one", "two"):
@@ -388,11 +350,3 @@ def test_faults_in_a_file():
 def test_a_script_needs_steps():
     with pytest.raises(ValueError, match="at least one step"):
         AgentScript("text")
-
-
-def test_an_answer_with_calls_of_its_own():
-    calls = Answer(tool_calls=(ToolCall("shell", {"command": "a"}, "id-1"), ToolCall("shell", {"command": "b"})))
-    with ModelServer(AgentScript([calls])) as server:
-        body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "x"}], "tools": CLAUDE}
-        _, got = post(f"{server.anthropic}/v1/messages", body)
-    assert [(block["id"], block["input"]["command"]) for block in got["content"]] == [("id-1", "a"), ("toolu_1_1", "b")]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from threading import Event, Thread
 
 import pytest
 
@@ -60,24 +59,3 @@ def test_many_items_are_done_by_several_processes_and_few_here():
 @on_linux
 def test_a_process_that_is_killed_loses_no_result():
     assert ran("print(list(forks.mapped(die_there, range(200))) == list(range(200)))") == "True"
-
-
-@pytest.mark.usefixtures("cores")
-def test_a_program_with_threads_is_not_split():
-    done = Event()
-    other = Thread(target=done.wait)
-    other.start()
-    try:
-        assert {*mapped(lambda _: os.getpid(), range(200))} == {here}
-    finally:
-        done.set()
-        other.join()
-
-
-@pytest.mark.usefixtures("cores")
-def test_an_exception_comes_through():
-    def refuse(number: int) -> int:
-        raise ValueError(number)
-
-    with pytest.raises(ValueError, match="0"):
-        list(mapped(refuse, range(200)))

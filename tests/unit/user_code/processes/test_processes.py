@@ -49,14 +49,6 @@ def test_it_gets_the_environment_it_is_given_and_no_more():
     assert sorted(found.stdout.decode().splitlines()) == sorted(["ONLY=this", f"PATH={os.environ['PATH']}"])
 
 
-def test_it_runs_where_it_is_told_to(tmp_path):
-    assert run("pwd", cwd=str(tmp_path)).stdout.decode().strip() == str(tmp_path)
-
-
-def test_a_signal_shows_in_the_status():
-    assert run("kill -9 $$").status == -9
-
-
 @pytest.mark.parametrize(
     ("command", "cwd", "says"),
     [

@@ -117,13 +117,6 @@ def test_a_branch_that_moved_is_followed_by_the_next_run_and_not_by_this_one(hos
     assert before.tree != after.tree
 
 
-def test_a_commit_by_its_whole_name_needs_no_network_a_second_time(hosts, remote):
-    sha = remote.git("rev-parse", "HEAD")
-    remote.commit({"docs/a.md": "second\n"})
-    assert text(found(hosts, f"{sha}/docs/a.md")) == "first\n"
-    assert text(found(hosts, f"{sha.upper()}/docs/a.md", Repositories(unreachable))) == "first\n"
-
-
 def test_a_missing_ref_tells_which_there_are(hosts, remote):
     remote.git("tag", "v1")
     refusal = refused(hosts, "mian/docs/a.md")

@@ -22,19 +22,6 @@ def as_in_a_worker(monkeypatch, tmp_path):
         del sys.modules[name]
 
 
-def test_a_file_is_loaded_once_however_many_ask(tmp_path):
-    file = tmp_path / "slow.py"
-    file.write_text(
-        "import time\ntime.sleep(0.05)\nwith open(__file__ + '.log', 'a') as log:\n    log.write('loaded\\n')\n"
-    )
-    threads = [Thread(target=load_module, args=(str(file), None)) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert (tmp_path / "slow.py.log").read_text() == "loaded\n"
-
-
 def test_a_file_that_hangs_holds_up_no_other(tmp_path):
     (tmp_path / "hangs.py").write_text(
         "import time\nfrom pathlib import Path\nhere = Path(__file__).parent\n(here / 'begun').touch()\n"
@@ -50,14 +37,6 @@ def test_a_file_that_hangs_holds_up_no_other(tmp_path):
     (tmp_path / "loaded").touch()
     thread.join()
     assert not (tmp_path / "alone").exists()
-
-
-def test_its_directory_is_importable_and_its_methods_can_be_named(tmp_path):
-    (tmp_path / "beside_it.py").write_text("WORD = 'beside'\n")
-    (tmp_path / "agent.py").write_text(
-        "import beside_it\nclass Agent:\n    @staticmethod\n    def ask(): return beside_it.WORD\n"
-    )
-    assert load_function("Agent.ask", str(tmp_path / "agent.py"))() == "beside"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from decimal import Decimal
 from pathlib import PurePosixPath
 from types import MappingProxyType
 
-import msgspec
 import numpy as np
 import pydantic
 import pytest
@@ -107,8 +106,3 @@ def test_what_contains_itself_is_refused():
     held.append(held)
     with pytest.raises(RecursionError):
         plain(held)
-
-
-def test_bytes_that_are_no_message_are_refused():
-    with pytest.raises(msgspec.DecodeError):
-        unpacker(Reply).decode(b"\xff" * 10)

@@ -12,7 +12,7 @@ import pytest
 
 from agentv.ports import CodeCall, Raised, Returned
 from agentv.user_code.functions.deadline import LIMIT, Deadline
-from agentv.user_code.workers.workers import MOST_IDLE, Workers
+from agentv.user_code.workers.workers import Workers
 from doubles.processes_alive import alive
 
 BY_NAME = "agentv.user_code.workers.adapters:by_name"
@@ -165,14 +165,6 @@ def test_its_path_begins_at_the_directory_and_its_environment_is_the_one_that_wa
     assert values(call(file, "path", directory="/"), call(file, "environment")) == ["/", None]
 
 
-def test_plain_functions_run_at_the_same_time_and_so_do_coroutines_beside_a_loop_for_each(file):
-    began = time.monotonic()
-    found = values(*(call(file, name, 0.5) for name in ("sleeps", "waits") for _ in range(6)))
-    assert len(set(found)) == 1
-    assert time.monotonic() - began < 3
-    assert values(*(call(file, "on_a_loop", number) for number in range(3))) == [0, 1, 2]
-
-
 def test_a_call_that_ends_its_process_is_at_fault_only_if_it_does_so_alone(file):
     ends, other = results(call(file, "ends_but_alone", "ends"), call(file, "sleeps", 1))
     for one in (ends, other):
@@ -198,14 +190,6 @@ def test_what_goes_wrong_is_said_and_harms_no_later_call(file, name, value, says
     wrong, right = results(call(file, name, value), call(file, "on_a_loop", 1), at_once=False)
     assert wrong.message.startswith(says)
     assert right.value == 1
-
-
-def test_an_answer_to_no_call_is_ignored(file):
-    import msgspec
-
-    body = msgspec.msgpack.encode(["value", 99, "forged", 1.0, []])
-    forged = (len(body).to_bytes(4, "big") + body).hex()
-    assert values(call(file, "writes", forged)) == ["written"]
 
 
 def test_children_of_a_worker_end_with_it_and_it_inherits_no_descriptor_of_ours(file, tmp_path):
@@ -259,25 +243,6 @@ def test_a_call_that_is_given_up_retires_its_worker_and_its_neighbours_finish(fi
     assert (finished, second != first, lives) == (first, True, False)
 
 
-def test_idle_workers_beyond_some_end(tmp_path):
-    async def run():
-        workers, found = Workers(), []
-        try:
-            for number in range(MOST_IDLE + 3):
-                directory = tmp_path / str(number)
-                directory.mkdir()
-                (directory / "code.py").write_text(CODE)
-                found.append((await workers.call(call(str(directory / "code.py"), "whoami"))).value[0])
-            await asyncio.sleep(0.5)
-            return [alive(one) for one in found]
-        finally:
-            await workers.close()
-
-    lives = asyncio.run(run())
-    assert lives[0] is False
-    assert all(lives[-MOST_IDLE:])
-
-
 def test_where_several_workers_run_what_is_printed_begins_with_the_directory(tmp_path, capfd):
     calls = []
     for name in ("one", "two"):
@@ -288,15 +253,6 @@ def test_where_several_workers_run_what_is_printed_begins_with_the_directory(tmp
     assert capfd.readouterr().err == "a\nb 1\n"
     values(*calls, calls[0], at_once=False)
     assert {"[two] a", "[two] b 1", "[one] a", "[one] b 1"} <= set(capfd.readouterr().err.splitlines())
-
-
-def test_a_module_that_fails_is_loaded_once(tmp_path):
-    file = tmp_path / "broken.py"
-    file.write_text("open(__file__ + '.log', 'a').write('x')\nimport json\njson.loads('{')\n")
-    found = results(*(call(str(file), name) for name in ("a", "b", "a")))
-    assert {one.message for one in found} == {found[0].message}
-    assert found[0].message.startswith("broken.py raised JSONDecodeError: ")
-    assert (tmp_path / "broken.py.log").read_text() == "x"
 
 
 def test_a_worker_that_does_not_start_is_an_error(file, monkeypatch):

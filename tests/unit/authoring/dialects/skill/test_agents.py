@@ -103,24 +103,12 @@ def test_models_get_the_instructions_as_before(tmp_path, targets):
     assert suite.exam is not None
 
 
-def test_several_agents_are_agents(tmp_path):
-    suite, _ = suite_of(tmp_path, targets=("agent", "other"))
-    assert len(suite.variants) == 2
-
-
 def test_without_a_skill_there_are_no_variants(tmp_path):
     files = {name: text for name, text in FILES.items() if not name.endswith("SKILL.md")}
     suite, found = suite_of(tmp_path, files=files)
     assert found == [("missing-file", "warning")]
     assert suite.variants == ()
     assert [one.path for one in next(iter(suite.cases)).workspace.files] == ["a.csv", "b.csv"]
-
-
-def test_without_a_judge_there_is_an_error_at_each_eval_that_needs_one(tmp_path):
-    files = {**FILES, ".agentv/targets.yaml": TARGETS.replace(", judge: 'mock:YES'", "")}
-    suite, found = suite_of(tmp_path, files=files)
-    assert suite is None
-    assert ("no-judge", "error") in found
 
 
 def test_all_that_is_wrong_is_told_at_once_and_once(tmp_path):
@@ -135,13 +123,6 @@ def test_all_that_is_wrong_is_told_at_once_and_once(tmp_path):
     suite, found = suite_of(tmp_path, evals)
     assert suite is None
     assert [code for code, _ in found] == ["missing-file", "bad-value", "unknown-key", "checks-nothing", "bad-case"]
-
-
-def test_what_is_wrong_with_a_target_is_told_once(tmp_path):
-    files = {**FILES, ".agentv/targets.yaml": TARGETS.replace("python3, agent.py]", "python3, agent.py], max_turns: 0")}
-    suite, found = suite_of(tmp_path, files=files)
-    assert suite is None
-    assert [code for code, severity in found if severity == "error"] == ["bad-value"]
 
 
 @pytest.mark.parametrize(

@@ -80,12 +80,6 @@ def test_nothing_above_the_repository_is_looked_at(tmp_path):
     assert "Is outside" not in next(iter(suite.cases)).input[0].text
 
 
-def test_json_is_read_as_programs_write_it(tmp_path):
-    text = '[\n\t{"query": "a\\u00e9 \\ud83d\\ude00\\/", "should_trigger": true}\n]\n'
-    suite, _ = exam_of(tmp_path, "lib/csv/eval_queries.json", text)
-    assert [case.id for case in suite.cases] == ["trigger: aé \U0001f600/"]
-
-
 @pytest.mark.parametrize(
     ("text", "code"),
     [
@@ -99,16 +93,3 @@ def test_json_is_read_as_programs_write_it(tmp_path):
 def test_json_that_cannot_be_read_is_told(tmp_path, text, code):
     repository(tmp_path, {**FILES, "lib/csv/a.json": text})
     assert [one.code for one in outcome(tmp_path / "lib/csv/a.json")[1]] == [code]
-
-
-def test_an_eval_file_that_speaks_of_queries_is_none(tmp_path):
-    case = {"id": "a", "vars": {"query": "x"}, "input": "{{ query }}", "assert": [{"contains": "x"}]}
-    repository(tmp_path, {**FILES, "a.json": json.dumps({"target": "echo", "tests": [case]})})
-    (suite,), found = outcome(tmp_path / "a.json")
-    assert (found, suite.exam, next(iter(suite.cases)).input[0].text) == ((), None, "x")
-
-
-def test_other_lists_and_mappings_are_what_they_were(tmp_path):
-    repository(tmp_path, {**FILES, "lib/csv/a.json": '[{"id": "a"}]', "lib/csv/b.json": '{"evals": [], "tests": []}'})
-    assert [one.code for one in outcome(tmp_path / "lib/csv/a.json")[1]] == ["bad-eval-file"]
-    assert "unknown-key" in [one.code for one in outcome(tmp_path / "lib/csv/b.json")[1]]

@@ -9,7 +9,7 @@ import pytest
 
 from agentv.authoring.fields.agentv.names import type_name
 from agentv.authoring.fields.agentv.spellings import CASE, DEFAULT_TEST, OPTIONS, RUN, SUITE, TARGET, TEMPLATE
-from doubles.loading import case_of, found_in, outcome, repository, suite_of
+from doubles.loading import case_of, outcome, repository, suite_of
 
 SECTION_3 = {
     "name": ["dataset", "suite"],
@@ -131,11 +131,6 @@ def test_older_names_of_types(name, older, spell):
     assert type_name("not_" + spell(older)) == (name, True)
 
 
-def test_two_negations_are_none():
-    assert type_name("not-not-contains") == ("contains", False)
-    assert type_name("not_not_not_contains") == ("contains", True)
-
-
 @pytest.mark.parametrize(
     ("key", "value"),
     [
@@ -162,14 +157,6 @@ def test_older_keys_of_a_target(tmp_path: Path, key: str, value: object):
     assert shown == wanted.get(key, ("agent", "mock:no", 4.0, "cat"))
 
 
-def test_dataset_and_suite_stay_in_the_metadata_where_the_name_stands_too(tmp_path):
-    suite = suite_of(
-        tmp_path, "name: a\ndataset: b\nsuite: c\ntarget: echo\ntests: [{id: x, input: y, assert: [{contains: y}]}]\n"
-    )
-    assert suite.name == "a"
-    assert suite.metadata == {"dataset": "b", "suite": "c"}
-
-
 @pytest.mark.parametrize("spellings", [SUITE, CASE, RUN, TARGET, TEMPLATE, DEFAULT_TEST, OPTIONS])
 def test_an_older_key_means_one_that_there_is(spellings):
     meant = {*spellings.older.values(), *(key for keys in spellings.nested.values() for key in keys.values())}
@@ -177,12 +164,6 @@ def test_an_older_key_means_one_that_there_is(spellings):
     assert here <= spellings.canonical | spellings.not_yet
     in_run = {key.removeprefix("run.") for key in meant - here}
     assert in_run <= RUN.known
-
-
-def test_an_unknown_key_inside_execution_keeps_its_place(tmp_path):
-    assert found_in(
-        tmp_path, "target: echo\ntests:\n- id: a\n  input: b\n  execution: {targt: x}\n  assert: [{contains: b}]\n"
-    ) == [("unknown-key", 5)]
 
 
 def test_validate_names_the_canonical_spelling(tmp_path):

@@ -121,23 +121,9 @@ def test_calls_without_results_count_where_no_results_are_reported():
         assert graded(SkillUsed("refund"), context).passed is passed
 
 
-def test_calls_without_ids_are_told_apart_by_their_arguments():
-    failed = ToolCallStep("skill", {"skill": "refund"}, "Skill", None, None, "unknown skill", "failed")
-    done = replace(failed, arguments={"skill": "refund", "args": "1"}, error=None, result="text", status="completed")
-    for calls, passed in (((failed,), False), ((failed, done), True)):
-        trace = Trace(calls, source="claude")
-        context = answer("done", messages=messages_of(trace), agent_trace=trace)
-        assert graded(SkillUsed("refund"), context).passed is passed
-
-
 def test_a_skill_that_is_only_spoken_of_is_not_used():
     trace = Trace(steps("Read", {"file_path": "a.md"}))
     assert not graded(SkillUsed("refund"), answer("refund", messages=messages_of(trace), agent_trace=trace)).passed
-
-
-def test_uses_are_counted_once_a_call():
-    call = ToolCall("shell", {"command": f"cat {AT} {AT}; cat {AT}"}, native_name="Bash")
-    assert list(skills_of(call)) == ["refund"]
 
 
 def test_a_tool_of_the_users_own_that_is_called_like_a_shell_is_none():

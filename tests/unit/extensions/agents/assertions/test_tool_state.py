@@ -35,15 +35,6 @@ def test_without_scripted_tools_it_is_an_error():
         assert (found.error.code, found.passed) == ("no-tool-state", False)
 
 
-def test_an_empty_state_is_a_state():
-    assert grade({"shop": {}}, {}, mode="equal").passed
-    assert not grade({"shop": {"a": 1}}, {}, mode="equal").passed
-
-
 def test_what_is_wrong_with_the_options():
     assert [one.code for one in ToolState(LoadedJson("x"), path="a..b").validate()] == ["bad-path"]
     assert [one.path for one in ToolState(LoadedJson({})).validate()] == [("value",)]
-
-
-def test_labels_name_the_place():
-    assert ToolState(LoadedJson("x"), path="orders.17").label() == 'orders.17 is "x"'

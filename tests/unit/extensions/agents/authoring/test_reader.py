@@ -59,16 +59,6 @@ def specs(**more):
     return {case.id: case.workspace for case in loaded(**more).cases}
 
 
-def test_a_case_wins_key_by_key(project):
-    found = specs()
-    plain, own = found["plain"], found["own"]
-    assert [str(one) for one in plain.setup] == ["make"]
-    assert (own.setup, own.protected, own.keep, own.sandbox) == ((), ("tests/**",), "all", ("none",))
-    assert own.template == plain.template
-    assert [str(one) for one in (*own.hooks.before_each, *own.hooks.after_each)] == ["three", "two"]
-    assert own.env == {"A": "1", "B": "2"}
-
-
 @pytest.mark.parametrize(
     ("more", "template"),
     [
@@ -103,16 +93,6 @@ def test_files_count_by_what_they_hold(project, place):
     assert (changed, variants) == ([in_template] * 2, [False, not in_template])
 
 
-def test_a_file_that_may_be_executed_is_another(project):
-    before = specs()["plain"].sha256
-    (project / "repo/a.py").chmod(0o755)
-    assert specs()["plain"].sha256 != before
-
-
-def test_how_a_workspace_is_confined_and_kept_has_no_part_in_its_hash(project):
-    assert specs()["plain"].sha256 == specs(sandbox="none", keep_workspaces="all")["plain"].sha256
-
-
 def test_the_same_files_elsewhere_have_the_same_hash(project, tmp_path_factory, monkeypatch):
     before = [case.sha256 for case in loaded().cases]
     other = tmp_path_factory.mktemp("other")
@@ -122,10 +102,6 @@ def test_the_same_files_elsewhere_have_the_same_hash(project, tmp_path_factory, 
         (other / path.relative_to(project)).write_bytes(path.read_bytes())
     monkeypatch.chdir(other)
     assert [case.sha256 for case in loaded().cases] == before
-
-
-def test_a_check_of_files_hashes_nothing(project):
-    assert {one.template.sha256 for one in specs(for_run=False).values()} == {""}
 
 
 NOWHERE = Capabilities(bwrap=None, bwrap_problem="Install bubblewrap.", user_namespaces=False)
@@ -156,13 +132,6 @@ def test_a_sandbox_that_is_missing_is_an_error_wherever_it_is_asked_for(project,
     assert flag[0][2].startswith("--sandbox bwrap: ")
 
 
-def test_of_a_list_the_first_that_works_is_used(project, no_docker):
-    assert on_machine(NOWHERE, "sandbox: [bwrap, none]\n") == ("bwrap", "none")
-    assert chosen_sandbox(("bwrap", "none"), "host", NOWHERE) == "none"
-    assert chosen_sandbox(("bwrap", "none"), "host", dataclasses.replace(NOWHERE, bwrap="/bin/bwrap")) == "bwrap"
-    assert chosen_sandbox(("docker", "bwrap"), "host", dataclasses.replace(NOWHERE, bwrap="/bin/bwrap")) == "bwrap"
-
-
 def test_a_network_that_is_to_be_closed_is_never_the_hosts(project):
     written = "workspace: {template: ./repo, network: none}\n"
     assert on_machine(dataclasses.replace(NOWHERE, bwrap="/bin/bwrap"), written) == ("bwrap", "none")
@@ -170,22 +139,6 @@ def test_a_network_that_is_to_be_closed_is_never_the_hosts(project):
         [(code, _, message)] = on_machine(NOWHERE, written + more)
         assert code == "sandbox-unavailable"
         assert "`network: none` needs `sandbox: bwrap`" in message
-
-
-def test_containers_need_docker(project, no_docker, monkeypatch):
-    assert on_machine(NOWHERE, DOCKER) == [
-        ("no-docker", 2, "nothing was run: docker is not available. the daemon is gone")
-    ]
-    monkeypatch.setattr(Capabilities, "docker", "/bin/docker")
-    assert on_machine(NOWHERE, DOCKER) == ("docker",)
-    [(code, _, message)] = on_machine(NOWHERE, "workspace: {docker: {image: python}, network: loopback}\n")
-    assert code == "sandbox-unavailable"
-    assert "`network: loopback` is not available in docker" in message
-
-
-def test_what_is_not_run_needs_no_sandbox(project):
-    assert on_machine(NOWHERE, "sandbox: bwrap\n", for_run=False) == ("bwrap",)
-    assert on_machine(NOWHERE, "sandbox: bwrap\n", asks_targets=False) == ("bwrap",)
 
 
 def test_a_variable_of_a_case_fills_in_its_workspace(project):

@@ -91,21 +91,6 @@ def test_the_tools_of_an_agent_are_seen_in_each_protocol(first, second):
     assert (trace.source, trace.partial, trace.error) == ("gateway", "", "")
 
 
-def test_a_call_that_was_made_again_counts_once():
-    failed = called("chat", {"messages": CHAT}, None, 1.0, "HTTP 500")
-    again = called("chat", {"messages": CHAT}, chat("I look", tool_calls=[FUNCTION]), 2.0)
-    trace = trace_of_calls([failed, again, called("chat", {"messages": AFTER}, chat("done"), 3.0)], 3, 0.0)
-    assert (len(trace.usages), len(trace.tool_calls)) == (3, 1)
-
-
-def test_a_later_turn_shows_what_is_new_in_it():
-    first = called("chat", {"messages": CHAT}, chat("here"), 1.0)
-    asked = [*CHAT, {"role": "assistant", "content": "here"}, {"role": "user", "content": "where?"}]
-    trace = trace_of_calls([first, called("chat", {"messages": asked}, chat("there"), 8.0)], 1, 6.0)
-    assert [getattr(step, "text", "") for step in trace.steps] == ["where?", "", "there"]
-    assert trace.steps[0].started_ms == 2.0
-
-
 @pytest.mark.parametrize("body", [b"", b"not json", b"[1]", b'{"messages": 7}', b'{"messages": [7]}'])
 def test_bodies_that_cannot_be_read_leave_the_counts(body):
     step = UsageStep("m", evidence="gateway", started_ms=1.0)

@@ -14,8 +14,7 @@ from agentv.extensions.agents.frameworks import receiver
 from agentv.extensions.agents.frameworks.receiver import SpanReceivers, TrialSpans
 from agentv.extensions.agents.traces.otlp_export import protobuf_of
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
-from agentv.model.values.trace import MessageStep, ToolCallStep, Trace, UsageStep
-from agentv.model.values.usage import TokenUsage
+from agentv.model.values.trace import MessageStep, ToolCallStep, Trace
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 
@@ -62,16 +61,6 @@ def test_a_program_sends_to_the_address_of_its_trial(protobuf):
     assert (statuses, list(map(names, answers))) == ([200, 200], [["get_order"], []])
 
 
-def test_a_server_is_known_by_the_trace_that_it_was_called_with():
-    async def work(one: TrialSpans, two: TrialSpans) -> Any:
-        base = f"http://127.0.0.1:{one.receiver.port}"
-        for trace_id, name in ((two.trace_id, "second"), (one.trace_id, "first"), ("cd" * 16, "of nobody")):
-            await send(base, json.dumps(document(trace_id, name)).encode())
-        return [await trial.joined(TargetResponse("x")) for trial in (one, two)]
-
-    assert list(map(names, received(work))) == [["first"], ["second"]]
-
-
 def test_late_spans_are_awaited_until_those_that_they_are_within_are_there():
     async def work(one: TrialSpans, _two: TrialSpans) -> Any:
         async def later() -> None:
@@ -100,7 +89,6 @@ def test_spans_that_come_too_late_are_left_out(monkeypatch):
 
 
 OWN = Trace((MessageStep("assistant", "x"), ToolCallStep("shell", {}, "Bash")), "acp")
-COUNTED = Trace((UsageStep("m", TokenUsage(1)),), "acp")
 
 
 @pytest.mark.parametrize(

@@ -337,20 +337,6 @@ def test_errors_before_the_first_byte_are_tried_again_and_later_ones_break_the_s
     assert calls >= 5
 
 
-def test_an_error_of_the_api_reaches_the_agent_as_it_came():
-    async def scenario():
-        async with gateway([Status(400, "prompt is too long"), "fine"]) as opened:
-            session = await opened.session()
-            client = openai_of(session)
-            with pytest.raises(openai.BadRequestError, match="prompt is too long"):
-                await client.chat.completions.create(model="m", messages=HI)
-            assert session.failure.code == "agent-api"
-            await client.chat.completions.create(model="m", messages=HI)
-            return session.failure, [one.error is None for one in session.usages()]
-
-    assert run(scenario()) == (None, [False, True])
-
-
 CUT_CALLS = [
     ("openai", "/openai/v1/chat/completions", {"messages": HI}, "length"),
     ("openai", "/openai/v1/responses", {"input": "hi"}, "max_output_tokens"),

@@ -110,12 +110,6 @@ def test_a_reply_that_is_none_raises_nothing(body):
         ReplyReader(api).read_whole(body)
 
 
-def test_an_array_of_gemini_is_read_to_its_end():
-    reader = ReplyReader("gemini")
-    reader.read_whole(json.dumps(GEMINI).encode())
-    assert reader.usage == {"promptTokenCount": 7, "candidatesTokenCount": 2}
-
-
 def test_an_event_without_an_end_is_given_up(monkeypatch):
     monkeypatch.setattr("agentv.extensions.agents.gateway.events.LONGEST_EVENT", 1000)
     splitter = EventSplitter()

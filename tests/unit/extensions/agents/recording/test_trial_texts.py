@@ -260,14 +260,6 @@ def test_text_that_is_no_json_and_a_list_of_objects():
     assert json.loads(RECORDED.kept(ModelReply(200, "", listed)).body)[0]["text"] == "[agentv:repository]"
 
 
-def test_an_event_that_was_cut_off():
-    body = b'data: {"text": "/srv/shop/a"}\n\ndata: {"text": "/srv/shop/'
-    kept = RECORDED.kept(ModelReply(200, "text/event-stream", body, complete=False))
-    assert not kept.complete
-    assert b"shop" not in kept.body
-    assert REPLAYED.given(kept).body.endswith(b'data: {"text": "/home/me/my shop/')
-
-
 def test_a_placeholder_that_this_trial_has_no_text_for_stays():
     reply = ModelReply(200, "", b'{"text": "[agentv:workspace] [agentv:x"}')
     assert TrialTexts({}).given(reply) is reply

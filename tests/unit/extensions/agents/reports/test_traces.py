@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from msgspec import structs
-
 from agentv.extensions.agents.reports.traces import TraceOptions, figures_json, render_figures, render_trace
-from agentv.model.values.trace import MessageStep, PermissionStep, ToolCallStep, Trace, UsageStep, depths_of
-from agentv.model.values.usage import TokenUsage
+from agentv.model.values.trace import MessageStep, PermissionStep, ToolCallStep, Trace, UsageStep
 from agentv.stats.samples.distribution import RunFigures, distribution_of
 from doubles.traces import WORK
 
@@ -60,21 +57,6 @@ def test_long_traces_are_shortened_unless_all_is_asked_for():
     assert "x" * 5000 in render_trace("a", trace, replace(WIDE, full=True))
 
 
-def test_steps_within_themselves_end():
-    steps = (
-        ToolCallStep("a", {}, id="a", parent="b"),
-        ToolCallStep("b", {}, id="b", parent="a"),
-        MessageStep("user", "x", parent="gone"),
-    )
-    assert depths_of(steps, 20) == [20, 20, 1]
-
-
-def test_a_partial_trace_says_so():
-    assert "partial: the stream ends early" in render_trace(
-        "a", structs.replace(WORK, partial="the stream ends early"), WIDE
-    )
-
-
 FIGURES = RunFigures(
     3,
     {
@@ -103,9 +85,3 @@ def test_figures_are_a_table():
     told = json.loads(figures_json(FIGURES))
     assert (told["trials"], told["partial_traces"], told["measures"]["cost_usd"]) == (3, 1, None)
     assert told["measures"]["score"] == {"n": 2, "mean": 0.5, "p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
-
-
-def test_what_an_agent_reports_beside_the_count_of_the_gateway_is_named_so():
-    counted, reported = UsageStep("m", TokenUsage(1, 1, 2), evidence="gateway"), UsageStep("m", TokenUsage(9, 9, 18))
-    assert "the agent reports" in render_trace("a", Trace((counted, reported)), TraceOptions(width=100))
-    assert "the agent reports" not in render_trace("a", Trace((reported,)), TraceOptions(width=100))

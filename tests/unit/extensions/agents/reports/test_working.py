@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentv.extensions.agents.reports.working import AgentsView, cut, tokens
+from agentv.extensions.agents.reports.working import AgentsView, tokens
 from agentv.model.run.events import AgentProgress
 from agentv.model.values.activity import AgentActivity
 from agentv.model.values.formatting import elapsed
@@ -70,55 +70,12 @@ def test_columns_stay_where_they_are_while_agents_work(width):
     assert [line.index("shop") for line in before[:1]] == [after[1].index("grep")]
 
 
-def test_numbers_give_way_on_a_narrow_terminal_and_the_time_stays():
-    shown = view(("tax", BUSY, {}))
-    assert [
-        ("$" in line, "tokens" in line, "turn" in line)
-        for line in (shown.lines(width, 1)[0] for width in (100, 80, 70, 60))
-    ] == [
-        (True, True, True),
-        (True, False, True),
-        (False, False, True),
-        (False, False, False),
-    ]
-    assert shown.lines(40, 1)[0].endswith("1 min 05 s")
-
-
-def test_what_tells_trials_of_one_long_case_apart_stays_visible():
-    long = "a case with a name that no terminal has room for " * 3
-    shown = view((long, BUSY, {"variant": "bare"}), (long, BUSY, {"variant": "with-skill"}))
-    first, second = shown.lines(80, 5)
-    assert "… as bare " in first
-    assert "… as with-skill " in second
-
-
-def test_targets_are_named_where_there_are_several():
-    assert " on " not in view(("tax", BUSY, {})).lines(80, 5)[0]
-    assert "tax on two" in view(("tax", BUSY, {"target": "one"}), ("tax", BUSY, {"target": "two"})).lines(80, 5)[1]
-
-
-def test_only_so_many_lines_and_the_rest_is_counted():
-    shown = view(*((f"c{number}", BUSY, {}) for number in range(5)))
-    assert len(shown.lines(80, 5)) == 5
-    assert [line.split()[0] for line in shown.lines(80, 3)] == ["c0", "c1", "and"]
-    assert shown.lines(80, 3)[-1] == "  and 3 more agents"
-    assert shown.lines(80, 0) == []
-    assert shown.lines(80, -2) == []
-
-
 def test_an_agent_that_has_ended_is_gone_and_one_that_goes_on_keeps_its_time():
     shown = view(("tax", BUSY, {}), now=10.0)
     shown.take(AgentProgress("0", "tax", "agent", activity=None))
     assert (len(shown), shown.lines(80, 5), shown.log_line()) == (0, [], "")
     shown.take(AgentProgress("0", "tax", "agent", activity=BUSY))
     assert shown.lines(80, 5)[0].endswith(" 10 s")
-
-
-def test_a_log_names_the_first_of_them():
-    shown = view(*((f"c{number}", AgentActivity("edit", 2), {}) for number in range(5)))
-    assert shown.log_line() == (
-        "c0: edit, turn 2, 1 min 05 s; c1: edit, turn 2, 1 min 05 s; c2: edit, turn 2, 1 min 05 s; and 2 more agents"
-    )
 
 
 @pytest.mark.parametrize(
@@ -132,9 +89,3 @@ def test_tokens(number, text):
 @pytest.mark.parametrize(("seconds", "text"), [(-1, "0 s"), (59.9, "59 s"), (60, "1 min 00 s"), (3720, "1 h 02 min")])
 def test_elapsed(seconds, text):
     assert elapsed(seconds) == text
-
-
-def test_wide_letters_are_not_cut_in_halves():
-    assert cut("漢字漢字", 5) == "漢字…"
-    assert cut("漢字漢字", 4) == "漢…"
-    assert cut("漢", 0) == ""

@@ -37,20 +37,6 @@ def test_the_arguments_that_arrived_decide():
     assert [one.arguments for one in found.tool_calls] == [{"order_id": "17"}]
 
 
-def test_equal_arguments_are_matched_first():
-    calls = (seen("refund", "second", order_id="2"), seen("refund", "first", order_id="1"))
-    found = join(told("shop.refund", order_id="1"), told("shop.refund", order_id="2"), calls=calls)
-    assert [one.result for one in found.tool_calls] == ["first", "second"]
-
-
-def test_a_call_that_the_agent_does_not_report_is_added():
-    found = join(told("shell", "Bash"), calls=(seen("refund"),))
-    assert names(found) == [("shell", "agent", "told"), ("shop.refund", "tools", "ok")]
-    assert found.steps[-1] == DONE
-    after = join(told("shop.a", native="a"), told("shell", "Bash"), calls=(seen("a"), seen("b")))
-    assert [one.name for one in after.tool_calls] == ["shop.a", "shop.b", "shell"]
-
-
 def test_a_call_that_never_arrived_does_not_count():
     found = join(told("shop.refund"), calls=())
     assert found.tool_calls == ()

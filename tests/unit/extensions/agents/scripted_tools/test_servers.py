@@ -190,28 +190,6 @@ def test_functions_that_cannot_be_called_stop_the_trial_before_the_agent_starts(
     assert asyncio.run(start(tools("absent"))).code == "cannot-load"
 
 
-def test_a_server_that_nobody_asked_for_its_tools():
-    async def use(client):
-        return client
-
-    _, running = served(ScriptedServer("shop", (ScriptedTool("a", returns="x"),)), use)
-    assert running.unlisted() == ("shop",)
-
-
-def test_nothing_is_left_and_the_directory_is_the_one_that_was_given(tmp_path):
-    deep = tmp_path / ("x" * 120)
-    deep.mkdir()
-
-    async def use(client):
-        assert [one.name for one in deep.iterdir()]
-        return await text(client, "a")
-
-    said, running = served(ScriptedServer("shop", (ScriptedTool("a", returns="x"),)), use, str(deep))
-    assert said == "x"
-    assert str(deep) in running.servers[0].command[-1]
-    assert list(deep.iterdir()) == []
-
-
 @needs("bwrap")
 def test_tools_are_reached_without_a_network(tmp_path):
     home = tmp_path / "home"

@@ -79,14 +79,6 @@ def test_a_recording_whose_trace_ended_in_an_error_is_no_answer(there):
     assert (failure.code, "the session ended in an error: the bank is closed" in failure.message) == ("no-recording", True)  # fmt: skip
 
 
-def test_a_recording_names_a_trace_beside_it(there):
-    write(WORK, there / "artifacts" / "a")
-    (there / "index.jsonl").write_text(
-        json.dumps({"test_id": "refund", "output": "done", "trace_path": "artifacts/a/trace.json"}) + "\n"
-    )
-    assert answered(there / "index.jsonl", "refund").trace == WORK
-
-
 @pytest.mark.parametrize(
     ("row", "said"),
     [
@@ -121,10 +113,3 @@ def test_wrong_files(there, form, files, said, hint):
 def test_an_id_for_several_sessions_is_refused(there):
     with pytest.raises(UsageError, match="--test-id names one session, and there are 2"):
         import_files("otlp", ["two.otlp.json"], "x")
-
-
-def test_a_session_without_an_answer_has_a_null_output(there):
-    (there / "calls.jsonl").write_text('{"sessionUpdate": "tool_call", "toolCallId": "t", "title": "Bash"}\n')
-    row = json.loads(import_files("acp", ["calls.jsonl"])[0].row())
-    assert row["output"] is None
-    assert row["trace"]["steps"][0]["name"] == "shell"

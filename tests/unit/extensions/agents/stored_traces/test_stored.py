@@ -14,7 +14,7 @@ from agentv.extensions.agents.stored_traces.exporting import export_atif, export
 from agentv.extensions.agents.stored_traces.figures import figures_of
 from agentv.extensions.agents.stored_traces.stored import traced_trials, trials_of_case
 from agentv.model.values.response import Failure
-from agentv.model.values.trace import MessageStep, ToolCallStep, Trace
+from agentv.model.values.trace import ToolCallStep, Trace
 from agentv.store.files.traces import write
 from doubles.traces import WORK
 
@@ -48,17 +48,6 @@ def test_a_trial_has_the_trace_of_its_artifact(make):
     (trial,) = traced_trials(run)
     assert trial.trace == WORK
     assert trial.name == "refund on claude, bare, sample 2"
-
-
-def test_a_trial_without_one_has_what_its_row_says(make):
-    run = make(
-        row("plain", token_usage={"input": 3, "output": 1, "total": 4}, cost_usd=0.5),
-        row("none", output=None, input=[]),
-    )
-    plain, none = traced_trials(run)
-    assert [step.text for step in plain.trace.steps if isinstance(step, MessageStep)] == ["mend it", "done"]
-    assert (plain.trace.tokens.total, plain.trace.cost_usd, plain.trace.source) == (4, 0.5, "row")
-    assert none.trace == Failure("no-output", "the trial has neither a trace nor an answer")
 
 
 @pytest.mark.parametrize("path", ["../outside/trace.json", "/etc/passwd", "artifacts/../../x"])

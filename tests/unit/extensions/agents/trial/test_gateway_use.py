@@ -173,13 +173,6 @@ def test_a_failure_that_only_shows_after_the_answer_takes_the_verdict_away():
     assert (result.status, result.score, result.error.code) == ("errored", None, "budget-spent")
 
 
-def test_an_agent_without_a_workspace_passes_the_gateway_too():
-    at = AtGateway(Given(spec=None))
-    result = at.result()
-    assert (result.status, result.cost_usd, result.work.trace.source) == ("passed", 0.5, "gateway")
-    assert "gateway closed" in at.given.notes
-
-
 ACTIVITY = AgentActivity("edit", 3, 2, 1, 0.5)
 
 

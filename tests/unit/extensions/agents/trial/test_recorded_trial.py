@@ -47,11 +47,6 @@ def test_whatever_the_agent_gets_tells_recordings_apart(one, other):
     assert recorded_call(one).key == recorded_call(one).key != recorded_call(other).key
 
 
-def test_what_only_grades_does_not():
-    assert recorded_call(TRIAL).key == recorded_call(of_case(assertions=(trials.entry(),))).key
-    assert recorded_call(TRIAL).key == recorded_call(replace(TRIAL, threshold=0.1)).key
-
-
 def test_a_trial_whose_calls_do_not_pass_the_gateway_has_none():
     opened = SimpleNamespace(open=lambda call: ("opened", call.key))
     context = GivenRunContext(None, exchanges=opened)

@@ -133,12 +133,6 @@ def test_hidden_files_that_the_agent_can_read_are_found(project):
     assert checked(file, oracle=False)[1] == []
 
 
-def test_cases_without_a_solution_are_named(project):
-    file = write(project, f"- id: total\n{GRADED}")
-    report, problems = checked(file)
-    assert (problems, report.without_solution, report.status) == ([], ("total",), 1)
-
-
 @pytest.mark.parametrize(
     "solution",
     ["missing.patch", "{commands: []}", "{patch: ''}", "{path: fix.patch}", "{commands: [[]]}", "[1]", "empty.patch"],

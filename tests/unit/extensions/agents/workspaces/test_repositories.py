@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agentv.extensions.agents.workspaces.repositories import Checkouts, url_of
+from agentv.extensions.agents.workspaces.repositories import Checkouts
 from agentv.model.suite.workspace import WorkspaceRepository
 from doubles.opened_workspaces import git
 
@@ -93,8 +93,3 @@ def test_code_of_a_repository_does_not_run(origin: Path, places: Places) -> None
     hook.chmod(0o755)
     assert places.check_out(str(origin)) == "three"
     assert not ran.exists()
-
-
-def test_short_names_are_github() -> None:
-    assert url_of("acme/shop") == "https://github.com/acme/shop.git"
-    assert url_of("https://example.com/a/b") == "https://example.com/a/b"

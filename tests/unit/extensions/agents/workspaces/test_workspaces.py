@@ -41,43 +41,6 @@ def test_each_kind_of_change_is_told(place: Place) -> None:
     assert f"+binary file, 4 bytes, sha256 {files['old.bin'].sha256}" in trial.patch
 
 
-def test_an_agent_that_does_nothing_changes_nothing(place: Place) -> None:
-    place.file("template/a.txt", "a\n")
-    trial = place.trial("cat a.txt; touch a.txt; cp a.txt b; cat b > a.txt; rm b")
-    assert trial.changes == WorkspaceChanges()
-
-
-def test_names_that_are_no_text_are_shown(place: Place) -> None:
-    trial = place.trial(
-        """echo 1 > "$(printf 'a\\nb')"; echo 2 > "$(printf 'caf\\351')"; echo 3 > 'sp "ace'; echo 4 > été"""
-    )
-    assert set(trial.kinds) == {"a\nb", "caf\\xe9", 'sp "ace', "été"}
-    assert '"b/a\\nb"' in trial.patch
-
-
-def test_a_change_of_mode_or_to_a_link_is_a_change(place: Place) -> None:
-    for name in ("run.sh", "a.txt"):
-        place.file(f"template/{name}", "x\n")
-    trial = place.trial("chmod +x run.sh; rm a.txt; ln -s run.sh a.txt")
-    assert trial.kinds == {"a.txt": "modified", "run.sh": "modified"}
-    assert "new mode 100755" in trial.patch
-
-
-def test_what_is_ignored_is_in_no_diff(plain: Place) -> None:
-    trial = plain.trial(
-        "mkdir -p node_modules/x a/b; echo 1 > node_modules/x/y; echo 2 > a/b/c.log; echo 3 > d",
-        ignore=("node_modules", "**/*.log"),
-    )
-    assert trial.kinds == {"d": "added"}
-
-
-def test_a_large_change_is_shown_by_size(plain: Place) -> None:
-    trial = plain.trial("yes line | head -c 3000000 > big.txt")
-    assert trial.kinds == {"big.txt": "added"}
-    assert "binary file, 3000000 bytes" in trial.patch
-    assert len(trial.patch) < 1000
-
-
 def test_setup_runs_once_and_is_copied(place: Place) -> None:
     counter = place.file("count/log", "")
     beside = shell(f"echo run >> {counter}", directory=str(place.root))
@@ -315,14 +278,6 @@ def test_a_directory_that_cannot_be_made_is_a_failure(tmp_path: Path) -> None:
     workspaces = LocalWorkspaces(WorkspaceSettings(directory=str(tmp_path / "nowhere")))
     found = asyncio.run(workspaces.open(Place(tmp_path).spec(), None, {}))
     assert found == Failure("workspace-failed", "cannot make a workspace: No such file or directory")
-
-
-def test_trials_that_were_never_closed_end_with_the_run(place: Place) -> None:
-    async def work(workspaces: LocalWorkspaces) -> None:
-        workspace = await workspaces.open(place.spec(), None, {})
-        assert not isinstance(workspace, Failure)
-
-    place.run(work)
 
 
 def test_a_repository_has_its_history_and_no_later_commit(place: Place) -> None:

@@ -1,14 +1,11 @@
 from itertools import count
 
 import pytest
-from msgspec.structs import replace
 
-from agentv.extensions.labels.checking import check_judges
 from agentv.extensions.labels.commands.screen import Terminal, label_all, rate_all
 from agentv.extensions.labels.labelling import open_session
 from agentv.extensions.labels.ratings import open_ratings
-from agentv.extensions.labels.stats.agreement import ConfusionMatrix
-from doubles.judged_runs import ASKED, judged, judged_run
+from doubles.judged_runs import judged_run
 from doubles.stored_runs import write_run
 from doubles.trials import finished, trial
 
@@ -50,17 +47,6 @@ def test_nothing_shown_tells_what_the_judge_said():
     assert "Is polite" in everything
 
 
-def test_points_on_a_scale_are_keys(tmp_path):
-    judged_run(tmp_path, [1.0, 0.75, 0.25, 0.0], run="scaled", scale=(1, 5, 4))
-    session, shown = sit(["p", "4", "1", "u", "b", "b", "5", "q"], run="scaled")
-    labels = session.kept.read(session.suites)
-    assert [(one.verdict, one.score) for one in labels] == [("pass", 0.75), ("fail", 0), ("unsure", None), ("pass", 1)]
-    assert "1 to 5 points · u unsure" in shown[0]
-    assert "no such key: p" in shown
-    assert "1 point\n" in shown[3], "one point is singular"
-    assert "your label: fail, 1 point" in "\n".join(shown)
-
-
 def test_points_of_a_long_scale_are_typed(tmp_path):
     judged_run(tmp_path, [1.0, 0.2], run="long", scale=(0, 100, 60))
     session, shown = sit(["s", "s", "s", "q"], lines=["101", "sixty", "60"], run="long")
@@ -77,25 +63,6 @@ def test_a_narrow_terminal_breaks_lines_between_words(tmp_path):
     assert all(line.strip().startswith(("some", "words")) for line in lines if "some" in line)
     assert "".join(line.strip() for line in lines).count("x" * 60) == 1, "nothing is cut"
     assert "1 pass · 0 fail · u unsure · n note" in lines
-
-
-def test_an_answer_that_the_judge_passed_and_failed_is_labelled_once(tmp_path):
-    run = tmp_path / ".agentv" / "results" / "both"
-    rows = [
-        finished(trial=trial("a", sample=number), scores=[judged(number > 1)], output="same") for number in (1, 2, 3)
-    ]
-    write_run(run, rows)
-    session, shown = sit("f", run="both")
-    assert (len(session.drawn), len(shown), session.left) == (2, 2, 0)
-    labels = session.kept.read(session.suites)
-    assert {(one.judge_passed, one.verdict, one.probability, one.drawn_from) for one in labels} == {
-        (True, "fail", 1, 2),
-        (False, "fail", 1, 1),
-    }
-    assert open_session("both", None, 4, 0, "ada").left == 0
-    (found,) = check_judges("both").judges
-    assert found.counts.labels == 1
-    assert found.matrix == ConfusionMatrix(false_passes=1, true_failures=1)
 
 
 def rate(keys, *, lines=(), by="ada", run="any"):
@@ -146,12 +113,3 @@ def test_another_person_labels_the_same_answers():
     sit("pppp")
     session = open_session("last", None, 4, 0, "bob")
     assert session.left == 4
-
-
-def test_after_a_change_of_the_judge_the_answers_are_labelled_again(tmp_path):
-    sit("pppp")
-    judged_run(tmp_path, [True] * 4, run="2027", asked=replace(ASKED, model="other"), answer="\x1b[2J answer {} \u202e")
-    again = open_session("2027", None, 4, 0, "ada")
-    assert again.left == 4
-    again.label(again.drawn[0], "fail")
-    assert open_session("20261121T140322Z-aaaa", None, 4, 0, "ada").left == 0, "the earlier labels stay"

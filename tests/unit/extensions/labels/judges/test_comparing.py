@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,6 @@ from agentv.extensions.labels.judges.comparing import (
     AssertionComparison,
     ComparedJudge,
     CompareRequest,
-    JudgeComparison,
     compare_judges,
 )
 from agentv.extensions.labels.stats.agreement import ConfusionMatrix, JudgeAccuracy
@@ -155,29 +153,6 @@ def test_a_spent_budget_keeps_what_was_paid_for(project):
     assert (found.new_calls, models.asked["large"] - before) == (CASES - first, CASES)
 
 
-def test_votes_show_what_one_more_vote_adds(project):
-    seen = Counter()
-
-    def one_of_three_is_wrong(number, good, _text):
-        seen[number] += 1
-        return good ^ (seen[number] == 1 + number % 3)
-
-    project(middle=one_of_three_is_wrong)
-    found = compared("middle,votes=3", "small")
-    (one,) = found.assertions
-    (votes,) = one.votes
-    assert [judge.votes for judge in one.judges] == [3, 1]
-    assert votes.agreement == pytest.approx(1 / 3)
-    assert [row.votes for row in votes.counts] == [1, 3]
-    single, three = votes.counts
-    assert three.cost_usd == pytest.approx(3 * single.cost_usd)
-    assert three.accuracy.accuracy.value > 0.95
-    assert single.accuracy.accuracy.value < 0.8
-    assert three.difference.only_this > 10
-    assert three.difference.only_other == 0
-    assert one.judges[0].matrix == ConfusionMatrix(40, 0, 0, 20)
-
-
 def test_stored_votes_of_a_rubric_are_not_paid_for_again(project):
     models = project(cases=12, rubric={"votes": 3})
     before = dict(models.asked)
@@ -271,26 +246,6 @@ def test_a_cheaper_judge_is_recommended_only_where_it_is_shown_to_be_no_worse(ve
     assert of_judges(judge("best", 3.0), judge("a", 1.0, verdict)).cheapest.name == cheapest
 
 
-def test_a_judge_that_costs_nothing_is_the_cheapest():
-    assert (
-        of_judges(judge("best", 0.5), judge("a", 0.0, "equivalent"), judge("b", 0.9, "equivalent")).cheapest.name == "a"
-    )
-
-
 def test_where_no_judge_gave_enough_verdicts_none_is_recommended():
     found = of_judges(judge("a", 1.0, "better"), reference=None)
     assert (found.cheapest, found.undecided) == (None, ())
-
-
-def test_a_judge_as_dear_as_the_cheapest_need_not_be_decided():
-    found = of_judges(judge("best", 3.0), judge("a", 3.0, "inconclusive"), judge("b", 2.9, "inconclusive"))
-    assert [one.name for one in found.undecided] == ["b"]
-
-
-def test_a_comparison_is_complete_where_every_judge_of_every_assertion_gave_enough_verdicts():
-    whole, short = (
-        of_judges(judge("a", 1.0), judge("b", 1.0)),
-        of_judges(judge("a", 1.0), judge("b", 1.0, accuracy=None)),
-    )
-    for assertions, complete in (((whole,), True), ((whole, short), False), ((short,), False), ((), True)):
-        assert JudgeComparison("r", 0.05, 0, None, assertions).is_complete is complete

@@ -10,7 +10,6 @@ import pytest
 from agentv.cli.main import run
 from agentv.errors import UsageError
 from agentv.extensions.labels.judges.probing import PROBES, Flips, ProbeRequest, probe_judges
-from agentv.model.run.rubric import Rubric, RubricItem
 from agentv.stats.intervals.design_effect import ClusterSum, estimated_rate
 from doubles.judge_models import JudgeModels, evaluated, write_project
 
@@ -168,31 +167,8 @@ def test_a_change_of_the_form_keeps_every_word_in_its_order(name):
     assert change("  ", "openai:gpt-5-mini") is None
 
 
-def test_a_list_has_a_line_for_each_sentence():
-    assert PROBES["markdown"].answer(PROSE, "").splitlines() == [
-        "## Answer",
-        "",
-        "- We refund within 30 days.",
-        "- Please send it back, e.g. by post!",
-        "- Is that fine?",
-    ]
-    assert PROBES["markdown"].answer("# Refunds\n\nWithin 30 days.", "") is None
-
-
-def test_only_a_list_of_items_has_an_order():
-    one, two = RubricItem("a", "Is short"), RubricItem("b", "Is polite")
-    assert PROBES["order"].rubric(Rubric("checklist", items=(one, two))).items == (two, one)
-    assert PROBES["order"].rubric(Rubric("checklist", items=(one,))) is None
-    assert PROBES["order"].rubric(Rubric("freeform", text="Is polite")) is None
-
-
 def test_flips_are_a_share_of_the_answers_with_the_interval_of_their_clusters():
     found = Flips.of([(True, "a"), (False, "a"), (False, "b"), (False, "c"), (True, "d")])
     interval = estimated_rate([ClusterSum(2, 1), ClusterSum(1, 0), ClusterSum(1, 0), ClusterSum(1, 1)]).interval
     assert found == Flips(5, 2, 0.4, interval)
     assert Flips.of([(False, 1), (False, 2)]).share == 0.0
-
-
-def test_without_answers_there_is_no_share():
-    assert Flips.of([]) == Flips()
-    assert Flips.of([]).share is None

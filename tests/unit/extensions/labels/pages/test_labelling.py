@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -14,8 +13,6 @@ from agentv.extensions.labels.labelling import LabelFiles, agreements_file, open
 from agentv.extensions.labels.reports.judge_check import judge_check_json
 from agentv.extensions.view.state import ViewOptions
 from doubles.judged_runs import ASKED, judged_run
-from doubles.read_files import bytes_read
-from doubles.stored_runs import write_rows
 from doubles.viewed_project import viewed
 
 RUN = "20261121T140322Z-aaaa"
@@ -130,13 +127,6 @@ def test_after_a_restart_labels_still_stay_once_the_agreement_was_shown(root):
         assert f"{RUN}.jsonl:1: not a shown agreement" in damaged.json()["error"]["message"]
 
 
-def test_a_label_that_is_sent_twice_is_added_once(client, root):
-    found = queue(client).json()
-    with ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(lambda _: say(client, found, note="twice").status_code, range(8)))
-    assert (set(answers), len(kept(root))) == ({200}, 1)
-
-
 def test_a_label_of_a_page_that_is_out_of_date_is_refused(client, root):
     stale = queue(client).json()
     say(client, stale, "fail")
@@ -191,15 +181,6 @@ def test_points_are_given_on_the_scale(root):
     assert [(one.verdict, one.score) for one in kept(root)] == [("fail", 0.5)]
 
 
-def test_without_the_option_nobody_labels_and_nothing_is_told(root):
-    with viewed(root) as client:
-        assert client.get("/api/project").json()["label"] is False
-        for refused in (queue(client), client.post("/api/labels", json={"run": RUN, "id": "x", "verdict": "pass"})):
-            assert refused.status_code == 403
-            assert "--label" in refused.json()["error"]["message"]
-        assert client.get(f"/api/judges?run={RUN}").json()["error"]["code"] == "no-labels"
-
-
 def test_what_is_wrong_is_said(client):
     for query, status in (
         ({"run": "none"}, 404),
@@ -227,29 +208,3 @@ def test_judges_say_what_the_command_says(client, root):
     (alone,) = client.get("/api/judges").json()["judges"]
     assert alone["confusion_matrix"] == judge["confusion_matrix"]
     assert client.get("/api/judges?assertion=none").status_code == 404
-
-
-def test_a_run_is_read_once_for_its_judges_until_it_or_its_labels_change(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    judged_run(tmp_path, [True] * 200, answer="{} " + "long " * 300)
-    (tmp_path / "more").mkdir()
-    judged_run(tmp_path / "more", [False] * 50, answer="another {}")
-    index, more = (root / ".agentv" / "results" / RUN / "index.jsonl" for root in (tmp_path, tmp_path / "more"))
-
-    def judge():
-        (found,) = client.get(f"/api/judges?run={RUN}").json()["judges"]
-        assert found == json.loads(judge_check_json(check_judges(RUN)))["judges"][0]
-        return found["labels"]["labels"], found["judge_pass_rate"]
-
-    with viewed(tmp_path, ADA) as client:
-        first = queue(client).json()
-        second = say(client, first).json()["next"]
-        assert bytes_read(lambda: client.get(f"/api/judges?run={RUN}")) > index.stat().st_size
-        assert bytes_read(lambda: client.get(f"/api/judges?run={RUN}")) < index.stat().st_size / 4
-        assert judge() == (1, 1.0)
-        say(client, second)
-        assert judge() == (2, 1.0)
-        write_rows(index.parent, [*index.read_bytes().splitlines(), *more.read_bytes().splitlines()])
-        assert judge()[1] == 0.75, "50 cases were done again, and failed"
-        assert client.get(f"/api/judges?run={RUN}&assertion=none").status_code == 422
-        assert judge()[1] == 0.75

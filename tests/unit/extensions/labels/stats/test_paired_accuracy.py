@@ -1,16 +1,13 @@
-from dataclasses import replace
-
 import pytest
 from scipy.stats import binomtest
 
-from agentv.extensions.labels.judges.comparing import AssertionComparison, ComparedJudge, majority_passes
-from agentv.extensions.labels.stats.agreement import judge_accuracy
+from agentv.extensions.labels.judges.comparing import AssertionComparison, ComparedJudge
 from agentv.extensions.labels.stats.paired_accuracy import (
     PersonLabel,
     accuracy_difference,
     accuracy_of,
 )
-from agentv.extensions.labels.stats.posterior import Counted, JudgeCounts, JudgedAnswer, judge_counts
+from agentv.extensions.labels.stats.posterior import Counted, JudgeCounts
 from agentv.stats.comparison.difference import Differences
 
 
@@ -50,34 +47,6 @@ def test_labels_are_weighted_by_the_strata_that_they_were_drawn_from():
     assert abs(unweighted.tpr.value - found.tpr.value) > 0.02
 
 
-def test_kappa_is_not_known_where_the_judge_or_people_say_the_same_of_all():
-    counts = JudgeCounts(Counted(8, 2), Counted(2, 8), Counted(50, 50))
-    people = [PersonLabel(place % 2 == 0, place < 5) for place in range(10)]
-    mixed = [place % 3 == 0 for place in range(10)]
-    alike = [replace(one, passed=True) for one in people]
-    assert accuracy_of(people, mixed, counts).kappa is not None
-    assert accuracy_of(people, [True] * 10, counts).kappa is None
-    assert accuracy_of(people, [False] * 10, counts).kappa is None
-    found = accuracy_of(alike, mixed, counts)
-    assert (found.kappa, found.tnr) == (None, None)
-    assert found.tpr is not None
-
-
-def test_the_judge_that_the_answers_were_drawn_by_has_the_figures_of_its_check():
-    answers = [JudgedAnswer(number % 4 > 0, number % 5 > 0 if number < 40 else None) for number in range(100)]
-    counts = judge_counts(answers)
-    labels = [PersonLabel(one.person, one.judge) for one in answers[:40]]
-    verdicts = [one.judge for one in answers[:40]]
-    assert accuracy_of(labels, verdicts, counts, drawn_by=True) == judge_accuracy(counts)
-    changed = [not verdicts[0], *verdicts[1:]]
-    assert accuracy_of(labels, changed, counts, drawn_by=True) == accuracy_of(labels, changed, counts)
-    other = accuracy_of(labels, verdicts, counts)
-    assert other.accuracy.value == pytest.approx(judge_accuracy(counts).accuracy.value, abs=0.03)
-    assert other.accuracy.reach > judge_accuracy(counts).accuracy.reach, (
-        "what it says of the other answers is not known"
-    )
-
-
 def pair(wins, losses, ties, weight=1.0):
     labels = [PersonLabel(passed=True, weight=weight)] * (wins + losses + ties)
     return labels, [True] * wins + [False] * losses + [True] * ties, [False] * wins + [True] * losses + [True] * ties
@@ -100,41 +69,12 @@ def test_of_equal_weights_it_is_mcnemar(wins, losses, ties):
     assert scaled == pytest.approx(found) or scaled.low == pytest.approx(found.low)
 
 
-def test_of_unequal_weights_the_weighted_differences_decide():
-    weights, signs = [5.0, 4.0, 3.0, 1.0, 1.0, 1.0, 1.0, 1.0], [-1, -1, -1, 1, 1, 0, 0, 0]
-    labels = [PersonLabel(passed=True, weight=weight) for weight in weights]
-    found = accuracy_difference(labels, [one >= 0 for one in signs], [one <= 0 for one in signs])
-    mean = sum(weight * sign for weight, sign in zip(weights, signs, strict=True)) / sum(weights)
-    assert found.value == pytest.approx(mean)
-    alike = accuracy_difference(
-        [PersonLabel(passed=True)] * 8, *([one >= 0 for one in signs], [one <= 0 for one in signs])
-    )
-    assert found.reach > alike.reach, "unequal weights tell less"
-
-
-def test_clusters_tell_less_and_too_few_tell_nothing():
-    labels, verdicts, others = pair(4, 12, 44)
-    clustered = [PersonLabel(one.passed, cluster=place // 6) for place, one in enumerate(labels)]
-    alone, together = (accuracy_difference(one, verdicts, others) for one in (labels, clustered))
-    assert together.reach > alone.reach
-    assert together.p_value > alone.p_value
-    few = [PersonLabel(one.passed, cluster=place % 5) for place, one in enumerate(labels)]
-    assert accuracy_difference(few, verdicts, others) is None
-
-
 def weighted_pair(weights, signs, clusters=None):
     labels = [
         PersonLabel(passed=True, weight=weight, cluster=None if clusters is None else clusters[place])
         for place, weight in enumerate(weights)
     ]
     return labels, [one >= 0 for one in signs], [one <= 0 for one in signs]
-
-
-def test_a_judge_that_is_always_right_where_the_other_never_is_differs_by_all():
-    found = accuracy_difference(*weighted_pair([1.0] * 12, [1] * 12, "aabbccddeeff"))
-    assert (found.value, found.high) == (1.0, 1.0)
-    assert found.p_value == pytest.approx(2 / 2**6)
-    assert found.low < 0.6
 
 
 @pytest.mark.parametrize("clusters", [None, "aabbccddeffg"])
@@ -160,14 +100,6 @@ def test_labels_and_verdicts_of_unlike_number_are_refused():
         accuracy_of([PersonLabel(passed=True)] * 2, [True])
 
 
-def test_labels_that_are_all_alike_leave_undefined_what_they_do_not_show():
-    found = accuracy_of([PersonLabel(passed=True)] * 12, [True] * 11 + [False])
-    assert (found.tnr, found.kappa) == (None, None)
-    assert 0.6 < found.tpr.low < found.tpr.high < 1
-    with pytest.raises(ValueError, match="0 labels"):
-        accuracy_of([], [])
-
-
 def judge(name, cost, verdict=None, difference=None):
     return ComparedJudge(name, "m", 1, 0, None, cost_usd=cost, verdict=verdict, difference=difference)
 
@@ -189,12 +121,3 @@ def test_the_cheapest_that_is_not_worse_is_recommended_and_never_one_of_which_no
     ):
         assert recommended(best, *others) == expected
     assert recommended(judge("best", None), judge("a", 1.0, "inconclusive")) == (None, ["a"])
-
-
-def test_a_tie_fails():
-    assert [majority_passes(one) for one in ([True], [True, False], [True, True, False], [])] == [
-        True,
-        False,
-        True,
-        False,
-    ]

@@ -6,9 +6,8 @@ from agentv.extensions.labels.stats.posterior import (
     corrected_rate,
     estimated,
     judge_counts,
-    transferred_rate,
 )
-from agentv.extensions.labels.stats.run_rate import JudgedPart, RunParts, _design_effect, counted_within, run_rate_draws
+from agentv.extensions.labels.stats.run_rate import JudgedPart, RunParts, _design_effect, run_rate_draws
 
 
 def answers(passed, failed, labelled=0, *, agrees=0.9, clusters=None):
@@ -30,44 +29,11 @@ def test_where_every_verdict_is_the_judges_it_is_the_corrected_rate(clusters):
     assert (rate.value, rate.low, rate.high) == pytest.approx((expected.value, expected.low, expected.high), abs=1e-9)
 
 
-def test_by_labels_of_other_runs_it_is_the_transferred_rate():
-    calibration, here = judge_counts(answers(80, 20, 20)), answers(60, 40)
-    rate = estimated(run_rate_draws(RunParts([JudgedPart(here, calibration)], always_judged=True)))
-    assert rate == transferred_rate(calibration, judge_counts(here).verdicts)
-
-
-def test_a_judge_no_better_than_chance_corrects_nothing():
-    calibration = judge_counts(answers(50, 50, 20, agrees=0.5))
-    assert run_rate_draws(RunParts([JudgedPart(answers(60, 40), calibration)])) is None
-
-
-def test_trials_that_are_decided_count_with_their_share():
-    judged = JudgedPart(answers(160, 40, 40))
-    alone = estimated(run_rate_draws(RunParts([judged], always_judged=True)))
-    for passed in (True, False):
-        decided = [Observation(passed) for _ in range(200)]
-        rate = estimated(run_rate_draws(RunParts([judged], decided)))
-        expected = (alone.value + passed) / 2
-        assert rate.value == pytest.approx(expected, abs=0.01)
-        assert rate.low < expected < rate.high
-        assert rate.reach < alone.reach + 0.06
-
-
 def test_two_judges_are_two_parts():
     good, bad = JudgedPart(answers(95, 5, 5, agrees=1)), JudgedPart(answers(95, 5, 5, agrees=0.2))
     rates = [estimated(run_rate_draws(RunParts([one], always_judged=True))).value for one in (good, bad)]
     both = estimated(run_rate_draws(RunParts([good, bad], always_judged=True)))
     assert both.value == pytest.approx(sum(rates) / 2, abs=0.03)
-
-
-def test_trials_that_are_alike_tell_less():
-    judged = answers(80, 20, 20, clusters=1)
-    decided = [Observation(place < 50, ("decided", place)) for place in range(100)]
-    in_tens = [Observation(place < 50, ("decided", place // 10)) for place in range(100)]
-    one, other = (
-        estimated(run_rate_draws(RunParts([JudgedPart(judged)], observations))) for observations in (decided, in_tens)
-    )
-    assert other.reach > 1.2 * one.reach
 
 
 def labelled(passed, failed, right_of_passed, right_of_failed, weight=1.0):
@@ -89,37 +55,12 @@ def test_the_rate_is_the_sum_of_each_parts_rate_by_its_share_of_the_trials():
     assert both.value == pytest.approx(sum(people[:2]) / 400, abs=0.005)
 
 
-def test_no_count_is_larger_than_the_design_effect_of_the_whole_rate_leaves_it():
-    alone = [Observation(place < 30) for place in range(40)]
-    found = counted_within(alone, 2.0)
-    assert (found.passed, found.failed) == pytest.approx((15, 5))
-    grouped = [Observation(place < 20, place // 10) for place in range(40)]
-    found = counted_within(grouped, 2.0)
-    assert (found.passed, found.failed) == pytest.approx((2, 2)), "four clusters that each end alike"
-
-
 def test_trials_that_stand_for_several_count_so_often():
     judged = JudgedPart(labelled(200, 100, 180, 80))
     for weight in (0.5, 3.0):
         decided = [Observation(place < 30, weight=weight) for place in range(120)]
         rate = estimated(run_rate_draws(RunParts([judged], decided)))
         assert rate.value == pytest.approx((200 + 30 * weight) / (300 + 120 * weight), abs=0.01), weight
-
-
-def test_where_none_but_the_judge_decides_a_share_that_others_might_have_is_left_out():
-    judged = JudgedPart(labelled(100, 0, 100, 0))
-    always, sometimes = (
-        estimated(run_rate_draws(RunParts([judged], always_judged=each))).value for each in (True, False)
-    )
-    assert always - 0.01 < sometimes < always - 0.001, "as if half a trial of a hundred were decided, and might fail"
-
-
-def test_the_same_seed_gives_the_same_draws_and_judges_are_drawn_apart():
-    parts = RunParts([JudgedPart(labelled(60, 40, 50, 30))] * 2, always_judged=True)
-    first, again, other = (run_rate_draws(parts, seed) for seed in (0, 0, 1))
-    assert first.tolist() == again.tolist() != other.tolist()
-    alone = run_rate_draws(RunParts(parts.judged[:1], always_judged=True))
-    assert estimated(first).reach < 0.9 * estimated(alone).reach, "two parts that err together would not be surer"
 
 
 def test_the_design_effect_of_a_run_is_that_of_its_linearized_rate_by_hand():

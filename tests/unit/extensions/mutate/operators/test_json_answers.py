@@ -14,14 +14,6 @@ def made(operator, text=TEXT):
     return list(OPERATORS[operator].make(Answer("case", text, named=NAMED)))
 
 
-def test_broken_json_is_none():
-    (mutant,) = made("break-json")
-    assert mutant.output == TEXT[:-1]
-    assert mutant.counts
-    (fenced,) = made("break-json", f"```json\n{TEXT}\n```")
-    assert fenced.output == f"```json\n{TEXT[:-1]}\n```"
-
-
 def test_one_field_is_dropped_and_the_others_stay():
     found = made("drop-field")
     assert found[0].change == "the field 'lines' was dropped"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv.extensions.mutate.operators.patch import Hunk, lines_of, read_patch
+from agentv.extensions.mutate.operators.patch import Hunk, read_patch
 
 LINE = st.sampled_from(
     ["a\n", "b\n", "--- x\n", "@@ -1 +1 @@\n", "diff --git a/x b/x\n", "\\ no\n", "\x0c\r\n", "é\n", "\n"]
@@ -52,7 +52,3 @@ def test_a_hunk_that_does_not_fit_is_not_applied():
 )
 def test_what_is_no_patch_is_none(text):
     assert read_patch(text) is None
-
-
-def test_lines_end_where_git_ends_them():
-    assert lines_of("a\r\nb\x0cc\u2028d\n\ne") == ["a\r\n", "b\x0cc\u2028d\n", "\n", "e"]

@@ -50,8 +50,3 @@ def test_traces_change_with_their_messages_and_only_they_show_errors():
     assert [(call.name, call.failed) for call in failed.trace.tool_calls] == [("look_up", False), ("refund", True)]
     assert names(made("drop-call", trace=trace)[0]) == ["look_up"]
     assert made("fail-tool", messages=MESSAGES) == []
-
-
-def test_answers_without_calls_have_no_such_mutants():
-    calls = ("drop-call", "repeat-call", "reorder-calls", "change-argument", "fail-tool")
-    assert [one for name in calls for one in made(name, messages=(Message("assistant", "Done."),))] == []

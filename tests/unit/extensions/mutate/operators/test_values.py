@@ -39,19 +39,3 @@ def test_a_value_changes_everywhere_and_keeps_its_form(operator, text, changes):
     changes = [one.replace("1234567 was", "1234567").replace("1234568 was", "1234568") for one in changes]
     found = made(operator, text)
     assert [one.change for one in found] == changes
-
-
-def test_every_mention_changes_and_parts_of_longer_words_do_not():
-    (mutant,) = made("change-number", "30 days. After 30 days, article 30b applies.")
-    assert mutant.output == "60 days. After 60 days, article 30b applies."
-
-
-def test_a_name_is_replaced_and_counts_only_if_it_is_named():
-    found = {one.change.split('"')[1]: one.counts for one in made("change-name", "Ask Ann Smith in Berlin.")}
-    assert found == {"Berlin": True, "Ann Smith": False}
-
-
-def test_named_values_come_first_and_there_are_few():
-    found = made("change-number", "1 a, 2 b, 3 c, 4 d, 30 e")
-    assert [one.counts for one in found] == [True, False, False]
-    assert found[0].change.startswith('"30')

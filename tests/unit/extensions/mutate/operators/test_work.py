@@ -24,8 +24,3 @@ def test_what_assertions_protected_files_and_criteria_name():
     assert [found.names(path) for path in ("src/a.py", "tests/x/y.py", "docs/a.md")] == [True, True, False]
     assert not named({"command": "make lint"}).runs_tests
     assert not named({"contains": "x"}).runs
-
-
-def test_debug_output_may_be_named_in_what_must_not_be_there():
-    assert named({"type": "diff", "assert": [{"not-contains": "console.log"}]}).names_debugging
-    assert named(criteria="Leaves no debug output").names_debugging

@@ -23,18 +23,6 @@ def made(operator, *changed, tests=(), words=(), **named):
 CHANGED = WorkFile("src/app.py", "a = 1\nb = 2\nc = 3\n", (Hunk(1, 1, (("-", "b = 1\n"), ("+", "b = 2\n"))),))
 
 
-def test_an_answer_without_a_workspace_has_no_such_mutants():
-    operators = [OPERATORS[name] for name in ("revert-hunk", "delete-test", "leave-debug-line")]
-    assert list(mutants_of(Answer("case", "Done."), operators)) == []
-
-
-def test_one_hunk_is_reverted():
-    (mutant,) = made("revert-hunk", CHANGED)
-    assert mutant.files == {"src/app.py": "a = 1\nb = 1\nc = 3\n"}
-    assert mutant.change == "the change at line 2 of 'src/app.py' was reverted, \"b = 2\""
-    assert mutant.lines[0] == {"type": "file-contains", "path": "src/app.py", "value": "b = 2"}
-
-
 def test_a_file_that_was_added_or_deleted_is_missing_or_back():
     new, gone = made(
         "revert-hunk",

@@ -486,22 +486,6 @@ def test_settings_of_models_among_the_default_options_are_those_of_the_providers
     assert told == ["the option 'temperature' is omitted: it is a setting of models, and none is asked"]
 
 
-def test_a_provider_below_its_path_is_called_by_its_id(tmp_path: Path) -> None:
-    text = f"prompts: {{a.txt: one}}\nproviders: [{{'openai:gpt-5': {{id: low, config: {{temperature: 0}}}}}}]\ntests: [{TEST}]\n"
-    (tmp_path / "a.txt").write_text("Say {{ a }}")
-    document, told = converted(text, tmp_path)
-    assert told == []
-    assert document["targets"][0]["name"] == "low"
-    assert document["prompts"] == [{"label": "one", "prompt": "file://a.txt"}]
-
-
-def test_rows_of_csv_are_asked_the_prompt(tmp_path: Path) -> None:
-    (tmp_path / "rows.csv").write_text("name,__expected\nAnn,contains: Ann\n")
-    document, told = converted("prompts: 'Hello {{name}}'\nproviders: echo\ntests: file://rows.csv\n", tmp_path)
-    assert (document["input"], document["tests"], told) == ("Hello {{name}}", "rows.csv", [])
-    assert evaluate(str(tmp_path / "promptfooconfig.yaml")).status == ExitStatus.PASSED
-
-
 def test_rows_among_other_tests_stay_in_their_file(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("name,__expected\nAnn,contains: Ann\n")
     text = "prompts: 'Hello {{name}}'\nproviders: echo\n"
@@ -517,12 +501,6 @@ def test_an_eval_file_is_not_taken_for_a_configuration(tmp_path: Path) -> None:
     path = tmp_path / "suite.eval.yaml"
     path.write_text("targets: [echo]\nprompts: [a]\ntests: [{id: a, input: a, assert: [contains: a]}]\n")
     assert format_of(path) == "agentv"
-
-
-def test_a_configuration_of_another_name_is_known_by_its_keys(tmp_path: Path) -> None:
-    path = tmp_path / "support.yaml"
-    path.write_text("prompts: [a]\nproviders: [echo]\ntests: [{assert: [{type: contains, value: a}]}]\n")
-    assert format_of(path) == "promptfoo"
 
 
 KEYS = ["type", "value", "assert", "vars", "options", "provider", "id", "config", "tests", "prefix", "threshold", "raw"]
@@ -718,18 +696,6 @@ def test_what_makes_the_answer_of_a_reply_is_kept(theirs: str, ours: dict[str, s
     assert {key: target[key] for key in ("output", "transform") if key in target} == ours
 
 
-def test_prompts_without_assertions_are_shown(tmp_path: Path) -> None:
-    document, told = converted(f"prompts: [a, b]\n{HEAD}tests: [{{vars: {{c: d}}}}, {TEST}]\n", tmp_path)
-    assert (document["show_only"], told) == (True, [])
-    document, _ = converted(f"prompts: [a, b]\n{HEAD}", tmp_path)
-    assert document["tests"] == [{"id": "test-1"}]
-    (tmp_path / "rows.csv").write_text("a\nb\n")
-    document, _ = converted(f"prompts: ['{{{{ a }}}}']\n{HEAD}tests: file://rows.csv\n", tmp_path)
-    assert document["show_only"] is True
-    document, _ = converted(f"prompts: [a, b]\n{HEAD}tests: [{TEST}]\n", tmp_path)
-    assert "show_only" not in document
-
-
 @pytest.mark.parametrize("name", ["made.py:tests", "made.cjs"])
 def test_tests_that_a_function_returns_are_written(name: str, tmp_path: Path) -> None:
     check = "[{'vars': {'a': w}, 'assert': [{'type': 'equals', 'value': 'x'}]} for w in config['words']]"
@@ -765,16 +731,6 @@ def test_variables_hold_files_and_other_variables(tmp_path: Path) -> None:
     }
 
 
-def test_a_set_weighs_what_its_assertions_do_in_a_test_with_a_threshold(tmp_path: Path) -> None:
-    inner = "[{type: contains, value: a}, {type: contains, value: z, weight: 3}]"
-    text = (
-        f"prompts: ab\n{HEAD}tests: [{{threshold: 0.5, assert: [{{type: assert-set, weight: 2, assert: {inner}}}]}}]\n"
-    )
-    document, _ = converted(text, tmp_path)
-    assert [one["weight"] for one in document["tests"][0]["assert"]] == [0.5, 1.5]
-    assert evaluate(str(tmp_path / "promptfooconfig.yaml")).status == ExitStatus.FAILED
-
-
 def test_what_promptfoo_does_not_read_is_left_out(tmp_path: Path) -> None:
     text = f"prompts: a\n{HEAD}passRate: 1\nx: &x {{a: 1}}\ntests: [{{name: n, assert: [{{type: contains, value: a, reason: r}}]}}]\n"
     document, told = converted(text, tmp_path)
@@ -793,14 +749,6 @@ def test_a_threshold_of_a_type_that_has_none_is_left_out(tmp_path: Path) -> None
     assert told == ["'threshold' is omitted: promptfoo does not read it for 'contains'"]
     assert document["tests"][0]["assert"] == [{"type": "contains", "value": "z"}]
     assert evaluate(str(tmp_path / "promptfooconfig.yaml")).status == ExitStatus.FAILED
-
-
-def test_a_type_that_counts_its_score_is_told_in_a_test_with_a_threshold(tmp_path: Path) -> None:
-    check = "assert: [{type: rouge-n, value: a}]"
-    _, told = converted(f"prompts: a\n{HEAD}tests: [{{{check}}}]\n", tmp_path)
-    assert told == []
-    _, told = converted(f"prompts: a\n{HEAD}tests: [{{threshold: 0.5, {check}}}]\n", tmp_path)
-    assert told == ["in a test with a threshold, 'rouge-n' counts its score in promptfoo and 1 or 0 in agentv"]
 
 
 def test_thinking_in_the_answer_is_told(tmp_path: Path) -> None:
@@ -849,10 +797,6 @@ def test_a_text_with_commas_that_cannot_be_split_now_is_reported(value: str, tmp
     assert len(entries(f"{{type: not-contains-any, value: {value}}}", tmp_path)[1]) == 1
 
 
-def test_javascript_of_several_lines_with_return_is_converted(tmp_path: Path) -> None:
-    assert entries('{type: javascript, value: "const x = 1;\\nreturn x == output;"}', tmp_path)[1] == []
-
-
 @pytest.mark.parametrize("kind", ["javascript", "not-javascript"])
 def test_javascript_of_several_lines_without_return_fails_as_in_promptfoo(kind: str, tmp_path: Path) -> None:
     text = f"prompts: a\nproviders: echo\ntests: [{{assert: [{{type: {kind}, value: \"// is\\noutput == 'a'\"}}]}}]\n"
@@ -861,17 +805,6 @@ def test_javascript_of_several_lines_without_return_fails_as_in_promptfoo(kind: 
         "JavaScript of several lines returns nothing without 'return', and always fails, here as in promptfoo"
     ]
     assert evaluate(str(tmp_path / "promptfooconfig.yaml")).status == ExitStatus.FAILED
-
-
-def test_a_configuration_without_prompts_asks_the_variable_prompt(tmp_path: Path) -> None:
-    test = "{vars: {prompt: hello}, assert: [{type: equals, value: hello}]}"
-    _, told = converted(f"providers: [echo]\ntests: [{test}]\n", tmp_path)
-    assert told == []
-    assert evaluate(str(tmp_path / "promptfooconfig.yaml")).status == ExitStatus.PASSED
-    _, told = converted(
-        "providers: [echo]\ntests: [{vars: {x: hello}, assert: [{type: contains, value: h}]}]\n", tmp_path
-    )
-    assert told == ["there are no prompts"]
 
 
 BLOCKS = """
@@ -965,17 +898,6 @@ def test_a_context_that_code_takes_from_the_answer_is_kept(tmp_path: Path) -> No
     assert found[0]["context_transform"] == "javascript:context.metadata.c"
 
 
-def test_messages_whose_texts_nunjucks_writes_as_json_are_messages(tmp_path: Path) -> None:
-    prompt = '\'[{"role": "system", "content": {{ s | dump }}}, {"role": "user", "content": {{ u | dump | safe }}}]\''
-    text = f"prompts: [{prompt}]\nproviders: [openai:gpt-5]\ntests: [{{vars: {{s: 'a \"b\"', u: c}}, "
-    document, told = converted(text + "assert: [{type: contains, value: c}]}]\n", tmp_path)
-    assert told == []
-    assert document["tests"][0]["input"] == [
-        {"role": "system", "content": "{{ s }}"},
-        {"role": "user", "content": "{{ u }}"},
-    ]
-
-
 @pytest.mark.parametrize(
     ("prompt", "answer"),
     [
@@ -992,9 +914,3 @@ def test_a_program_gets_messages_as_json(prompt: str, answer: str, tmp_path: Pat
     check = json.dumps({"type": "equals", "value": answer})
     text = f"prompts: [file://chat.json]\nproviders: [echo]\ntests: [{{vars: {{a: '\"b\"'}}, assert: [{check}]}}]\n"
     assert evaluate(str(write(tmp_path, text))).status == ExitStatus.PASSED
-
-
-def test_a_prompt_of_messages_for_a_model_and_a_program_is_an_error(tmp_path: Path) -> None:
-    prompt = json.dumps([{"role": "user", "content": "a"}])
-    _, told = converted(f"prompts: ['{prompt}']\nproviders: [echo, openai:gpt-5]\ntests: [{TEST}]\n", tmp_path)
-    assert told == ["a prompt of messages for a model and for a program has no equivalent"]

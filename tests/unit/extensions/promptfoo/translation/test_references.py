@@ -27,9 +27,3 @@ def test_references_that_double_at_each_step_end(tmp_path: Path) -> None:
     text = f"prompts: [x]\nproviders: [echo]\nx:\n{steps}  a29: {{}}\ntests: [{{metadata: {{$ref: '#/x/a0'}}}}]\n"
     _, told = translated_text(text, tmp_path)
     assert told[0] == "the references stand for more than 10,000 others"
-
-
-def test_a_reference_to_itself_is_reported(tmp_path: Path) -> None:
-    text = "prompts: [x]\nproviders: [echo]\nx: {$ref: '#/x'}\ntests: [{assert: [{$ref: '#/x'}]}]\n"
-    _, told = translated_text(text, tmp_path)
-    assert "the reference '#/x' leads nowhere" in told

@@ -88,10 +88,3 @@ def test_a_call_of_a_function_is_checked_by_its_schema(answer: Any, status: Exit
 def test_what_cannot_be_checked_is_reported(kind: str, configs: list[dict[str, Any]], tmp_path: Path) -> None:
     _, told = converted(kind, configs, tmp_path)
     assert told == [f"'{kind.removeprefix('not-')}' has no equivalent"]
-
-
-def test_the_other_keys_of_the_assertion_stay(tmp_path: Path) -> None:
-    document, told = converted("is-valid-openai-tools-call", [{"tools": [TOOL]}], tmp_path, metric="calls", weight=2)
-    assert told == []
-    made = document["tests"][0]["assert"][0]
-    assert (made["type"], made["name"], made["weight"]) == ("is-json", "calls", 2)

@@ -3,7 +3,6 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
-import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -13,7 +12,7 @@ from agentv.extensions.team.push.labels import pull_labels, push_labels
 from agentv.extensions.team.push.pushing import redactor_of
 from agentv.extensions.team.push.remote import Remote
 from agentv.model.run.labelled.labels import Label
-from agentv.store.labels.label_files import label_line, labels_file, merge_labels
+from agentv.store.labels.label_files import label_line, labels_file
 from doubles.team_servers import RUN_ID, team_server_in
 
 
@@ -46,15 +45,6 @@ def test_labels_of_two_machines_meet_and_no_line_is_lost(remote, tmp_path):
     with ThreadPoolExecutor(4) as pool, Connection(remote) as connection:
         list(pool.map(lambda _: pull_labels(two, connection), range(4)))
     assert LabelFiles(two).read(["s"]) == [later, BEN, ANA]
-
-
-def test_a_line_that_was_removed_or_written_otherwise_is_merged_by_what_it_says(tmp_path):
-    path = labels_file(tmp_path, "s")
-    assert merge_labels(path, [ANA, ANA, BEN]) == 2
-    lines = path.read_bytes().splitlines()
-    path.write_bytes(msgspec.json.format(lines[1], indent=0).replace(b"\n", b" "))  # another form of it, and no end
-    assert merge_labels(path, [ANA, BEN]) == 1
-    assert LabelFiles(tmp_path).read() == [BEN, ANA]
 
 
 def test_secrets_and_strangers_are_refused(remote, tmp_path):

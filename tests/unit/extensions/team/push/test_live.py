@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import time
 from contextlib import contextmanager
 from threading import Event
@@ -15,7 +13,6 @@ from agentv.extensions.team.push.live import LivePush
 from agentv.extensions.team.push.remote import Remote
 from agentv.extensions.team.store.uploaded import RunName
 from agentv.store.files.directory import is_being_written
-from doubles.dripping_server import dripping_server
 from doubles.team_servers import RUN_ID, row, team_server_in, write_rows, write_run
 
 WAITS = Waits(first=0.01, longest=0.01, look=0.01, retry=0.01, longest_retry=0.02, idle=1.0, end=3.0, away=0.2)
@@ -195,28 +192,3 @@ def test_artifacts_follow_while_the_run_goes_on(server, remote, tmp_path):
         problem = push.finish().problem
     assert "the name of an artifact" in problem
     assert "hunter2" not in problem
-
-
-def test_a_server_that_sends_a_byte_at_a_time_does_not_hold_up_the_end(remote, tmp_path):
-    run = write_run(tmp_path, row(1))
-    with dripping_server() as address:
-        push = LivePush(Remote.of(f"{address}/projects/support", remote.token), {}, [].append, WAITS)
-        push.start(run)
-        began = time.monotonic()
-        done = push.finish()
-        assert time.monotonic() - began < WAITS.end
-        assert done is not None
-        assert "did not take them in time" in done.problem
-
-
-def test_the_client_of_http_is_loaded_without_its_command(tmp_path):
-    script = (
-        "import sys\nfrom agentv.extensions.team.push.live import LivePush\nfrom agentv.extensions.team.push.remote import Remote\n"
-        "from pathlib import Path\nfrom threading import Event\nrefused = Event()\n"
-        "remote = Remote.of('http://127.0.0.1:9/projects/support', 't')\n"
-        "push = LivePush(remote, {}, lambda _: refused.set())\n"
-        "push.start(Path(sys.argv[1]))\nassert refused.wait(30)\npush.finish()\n"
-        "assert 'httpx' in sys.modules and 'rich.syntax' not in sys.modules and 'httpx._main' not in sys.modules\n"
-    )
-    run = write_run(tmp_path, row(1))
-    subprocess.run([sys.executable, "-c", script, str(run)], check=True, stdout=subprocess.DEVNULL)

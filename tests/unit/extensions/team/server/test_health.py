@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from threading import Event, active_count
 
 import httpx
 import pytest
 
 from doubles.team_servers import team_server_in, wait_for
-
-WRITERS = 45
 
 
 @pytest.fixture(scope="module")
@@ -33,25 +30,6 @@ def timed(client, address, **options):
     began = time.monotonic()
     answer = client.get(address, **options)
     return answer, time.monotonic() - began
-
-
-def test_writers_that_wait_for_the_database_are_not_in_the_way(server, client):
-    admin = {"Authorization": f"Bearer {server.token('admin')}"}
-    body = {"name": "made", "scopes": ["read"]}
-    path = server.state.database._path
-
-    def write(_):
-        return client.post(f"{server.address}/api/tokens", json=body, headers=admin).status_code
-
-    with closing(sqlite3.connect(path, isolation_level=None)) as other, ThreadPoolExecutor(WRITERS) as threads:
-        other.execute("BEGIN IMMEDIATE")
-        writing = [threads.submit(write, one) for one in range(WRITERS)]
-        wait_for(lambda: server.state.writers.borrowed_tokens == server.state.writers.total_tokens)
-        for address in (f"{server.root}/health", f"{server.root}/metrics", f"{server.root}/api/projects"):
-            answer, took = timed(client, address, headers=admin)
-            assert (answer.status_code, took < 1) == (200, True), (address, took)
-        other.execute("ROLLBACK")
-        assert {one.result() for one in writing} == {200}
 
 
 def test_a_database_that_hangs_is_busy_and_takes_no_thread_for_each_request(server, client, monkeypatch):

@@ -31,26 +31,6 @@ def has_ipv6():
         return False
 
 
-def test_the_page_of_a_run_says_that_rows_were_replaced(tmp_path):
-    run = write_run(tmp_path / "laptop", row(1), row(2))
-    with team_server_in(tmp_path / "server") as server, ExitStack() as closing:
-        remote = Remote.of(server.address, server.token("push", "read"))
-        closing.enter_context(copying(server.state, server.data, pytest.fail))
-        connection = closing.enter_context(Connection(remote))
-        headers = {"Authorization": f"Bearer {remote.token}"}
-        RunPush(run, connection, redactor_of({}, "")).push()
-
-        def replaced():
-            answer = httpx.get(f"{server.address}/api/runs/{RUN_ID}", headers=headers).json()
-            return answer.get("facts", {}).get("replaced", {}).get("rows")
-
-        wait_for(lambda: httpx.get(f"{server.address}/api/runs/{RUN_ID}", headers=headers).status_code == 200)
-        assert replaced() is None
-        write_rows(run, row(1, "again"), row(2))
-        RunPush(run, connection, redactor_of({}, "")).push()
-        wait_for(lambda: replaced() == 2)
-
-
 @pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6 loopback")
 def test_a_server_on_ipv6_loopback_takes_runs_and_shows_pages(tmp_path):
     run = write_run(tmp_path / "laptop", row(1))

@@ -33,16 +33,6 @@ def computed(totals, run, pushed=PUSHED):
     return found[-1]
 
 
-def test_a_process_of_its_own_computes_what_is_computed_at_once(tmp_path):
-    run = run_in(tmp_path / "a", {"good": 1.0, "bad": 0.0})
-    at_once = UploadTotals()(run, PUSHED)
-    with closing(UploadTotals(large=0)) as totals:
-        assert totals(run, PUSHED) is None
-        assert computed(totals, run) == at_once == totals_of_upload(run, PUSHED)
-    assert at_once is not None
-    assert json.loads(at_once)["pass_rate"] == 0.5
-
-
 def test_rows_that_come_meanwhile_are_in_the_totals(tmp_path):
     run, both = run_in(tmp_path / "a", {"good": 1.0}), run_in(tmp_path / "b", {"good": 1.0, "bad": 0.0})
     with closing(UploadTotals(large=0)) as totals:

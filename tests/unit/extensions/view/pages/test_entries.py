@@ -9,39 +9,7 @@ from agentv.model.run.cases import Sample
 from agentv.stats.samples.deciding import Rule, stopped_by
 from agentv.stats.samples.stopped import unbiased_rate
 from doubles.html_reports import early, samples
-from doubles.trials import ROOT, errored_score, finished, graded, scored, trial
-
-
-def test_what_repeats_is_written_once():
-    entries = Entries()
-    rows = [entries.short(finished(trial=trial(f"c{number}", tags=("fast",)))) for number in range(3)]
-    assert [row[0] for row in rows] == ["c0", "c1", "c2"]
-    assert len({tuple(map(str, row[1:4])) for row in rows}) == 1
-    tables = entries.tables()
-    assert (tables["files"], tables["targets"], tables["prompts"], tables["tags"]) == (
-        [("refunds", "/repo/evals/refund.eval.yaml")],
-        ["gpt"],
-        [],
-        ["fast"],
-    )
-
-
-def test_suites_of_one_name_are_told_apart_by_their_files_in_the_order_of_run_json():
-    suites = [{"name": "refunds", "path": f"{name}.yaml", "targets": [{"name": "z"}, {"name": "a"}]} for name in "ba"]
-    entries = Entries.of_run({"suites": suites}, ROOT)
-    for name, target in (("a", "a"), ("b", "z")):
-        row = entries.short(finished(trial=trial(path=f"{ROOT}/{name}.yaml", target=target)))
-        assert (row[1], row[2]) == ({"b": 0, "a": 1}[name], {"z": 0, "a": 1}[target])
-    assert entries.tables()["files"] == [("refunds", "b.yaml"), ("refunds", "a.yaml")]
-    assert entries.tables()["clusters"] == [], "each case is a cluster of its own"
-
-
-def test_each_assertion_is_told_with_how_it_ended():
-    entries = Entries()
-    scores = [scored(True, name="a"), scored(False, name="b", negate=True), errored_score(name="c")]
-    row = entries.short(finished("errored", scores=scores))
-    assert row[12] == [0, 0, 1, 1, 2, 2]
-    assert entries.tables()["assertions"] == [("contains", "a"), ("not-contains", "b"), ("contains", "c")]
+from doubles.trials import finished, graded, scored
 
 
 def test_names_of_assertions_are_bounded():
@@ -75,12 +43,6 @@ def test_of_samples_that_may_end_early_the_bounds_are_those_that_hold_whenever_o
     assert low["rate"] == 0.0
 
 
-def test_a_case_with_one_sample_is_in_no_group():
-    entries = Entries()
-    assert entries.short(finished())[14] == -1
-    assert entries.tables()["verdicts"] == []
-
-
 @pytest.mark.parametrize(
     ("result", "expected"),
     [
@@ -98,14 +60,6 @@ def test_one_line_says_why(result, expected):
 
 PASS, FAIL, ERRED = Sample("passed", 1.0), Sample("failed", 0.0), Sample("errored", None)
 EARLY = Rule(20, 0.8, alpha=0.05)
-
-
-def test_a_case_that_gets_all_its_samples_has_no_such_facts():
-    assert early_facts([PASS], Rule(3, 0.8)) is None
-
-
-def test_a_case_that_gets_more_samples_has_neither_bounds_nor_a_rate():
-    assert early_facts([PASS, FAIL], EARLY) == {"alpha": 0.05, "why": None, "bounds": None, "rate": None}
 
 
 def test_a_case_whose_samples_ended_has_its_bounds_and_its_rate_without_bias():

@@ -4,11 +4,9 @@ import json
 import re
 from base64 import b64encode
 from collections import Counter
-from dataclasses import replace
 from hashlib import sha256
 
 import pytest
-from msgspec import structs
 
 from agentv.extensions.view.pages.page import BROWSER, CHUNK, CHUNK_LENGTH, START, joined, module_sources, render
 from agentv.extensions.view.pages.whole import KEPT, whole
@@ -17,7 +15,6 @@ from agentv.model.run.grade import Check
 from agentv.model.values.message import Message
 from doubles.html_reports import HOSTILE, RECORD, everything, hostile_trial, report
 from doubles.trials import ROOT, finished, graded, trial
-from doubles.views import SUMMARY
 
 
 def page(results=(), **given):
@@ -36,22 +33,6 @@ def test_every_trial_is_there_once_in_both_halves():
     shown = page(results)
     assert [row[0] for row in data("short", shown)] == [one.trial.case.id for one in results]
     assert [one["key"] for one in data("whole", shown)] == [one.trial.key for one in results]
-
-
-def test_the_other_run_stands_beside_it():
-    shown = "".join(render(report([finished()]), report([finished(), finished("failed")], run_id="other")))
-    assert [one["run_id"] for one in data("runs", shown)[0]] == [RECORD["run_id"], "other"]
-    assert (len(data("short", shown)), len(data("short", shown, 1))) == (1, 2)
-
-
-def test_commands_are_for_the_directory_that_the_report_is_written_from():
-    def command(here):
-        shown = "".join(render(replace(report([finished("failed")]), here=here)))
-        return data("failures", shown)[0]["groups"][0]["rerun"]["command"]
-
-    path = finished().trial.suite.path
-    assert f"agentv eval {path.removeprefix(ROOT + '/')} " in command("")
-    assert f"agentv eval {path} " in command("/a/directory/that/is/far/away/from/the/repository")
 
 
 def test_the_policy_allows_the_script_and_the_style_by_their_bytes_and_nothing_else():
@@ -171,19 +152,6 @@ def test_long_texts_end_a_chunk_early():
     assert shown.count('class="whole"') == 2
 
 
-def test_a_very_long_text_is_cut_and_told():
-    told = whole(finished(output="x" * (KEPT + 1)), ROOT)
-    assert told["output"] == {"cut": "x" * KEPT, "length": KEPT + 1}
-    assert whole(finished(output="x" * KEPT), ROOT)["output"] == "x" * KEPT
-
-
-def test_files_are_shown_from_the_root():
-    shown = page(everything())
-    assert ROOT not in shown
-    assert '"source":"evals/refund.eval.yaml:14"' in shown
-    assert '"path":"/repo/evals/refund.eval.yaml"' in "".join(render(replace(report([finished()]), root="")))
-
-
 def test_nothing_of_the_record_is_told_but_what_is_named():
     record = {
         **RECORD,
@@ -202,32 +170,6 @@ def test_a_record_that_says_little_is_no_fault(record):
     assert (facts["run_id"], facts["settings"]) == (RECORD["run_id"], {})
 
 
-def test_the_totals_are_told_without_a_script():
-    assert "9 cases, 2 passed, 4 failed, 2 errored, 1 skipped." in page(summary=SUMMARY)
-    many = structs.replace(SUMMARY, cases=structs.replace(SUMMARY.cases, total=10_000, passed=9_993))
-    assert "10,000 cases, 9,993 passed, 4 failed" in page(summary=many)
-    assert data("runs", page(summary=SUMMARY))[0][0]["summary"] == json.loads(json.dumps(SUMMARY.as_json()))
-    assert data("runs", page(summary=SUMMARY.as_json())) == data("runs", page(summary=SUMMARY))
-
-
-def test_what_says_nothing_is_left_out_and_zeros_are_not():
-    told = whole(finished(cost_usd=0.0), ROOT)
-    assert told["cost_usd"] == 0.0
-    assert not {"judge_cost_usd", "turns", "retries", "error", "reused", "expected", "description"} & set(told)
-
-
-def test_the_reference_is_told_where_there_is_one():
-    subject = trial()
-    subject = structs.replace(
-        subject, case=structs.replace(subject.case, expected_output=(Message("assistant", "Yes."),))
-    )
-    assert whole(finished(trial=subject), ROOT)["expected"] == [{"role": "assistant", "text": "Yes."}]
-
-
-def test_the_same_trials_give_the_same_bytes():
-    assert page(everything(), summary=SUMMARY) == page(everything(), summary=SUMMARY)
-
-
 DECLARED = re.compile(r"^(?:async function|function\*?|const|let|class) ([\w$]+)", re.MULTILINE)
 OTHER_FORMS = re.compile(r"^(?:import\b|export\b|var\b|(?:const|let) [^\w$]).*", re.MULTILINE)
 
@@ -237,15 +179,3 @@ def test_a_script_declares_each_name_once_and_has_no_other_imports_and_exports(e
     script = joined(entry)
     assert [name for name, count in Counter(DECLARED.findall(script)).items() if count > 1] == []
     assert OTHER_FORMS.findall(script) == []
-
-
-def test_imports_keep_their_names_and_come_before_what_needs_them():
-    sources = module_sources()
-    assert [path for path, text in sources.items() if re.search(r"^import \{[^}]* as ", text, re.MULTILINE)] == []
-    script = joined("data/numbers.js"), joined("run/overview.js")
-    assert script[1].index(script[0].splitlines()[0]) < script[1].index(sources["run/overview.js"].splitlines()[-2])
-
-
-def test_all_modules_are_part_of_a_page():
-    pages = "".join(joined(entry) for entry in (START, *ENTRIES))
-    assert [path for path, source in module_sources().items() if source.splitlines()[0] not in pages] == []

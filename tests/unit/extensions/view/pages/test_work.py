@@ -82,11 +82,6 @@ def run(tmp_path):
     return path
 
 
-def test_a_trial_without_artifacts_shows_nothing(run):
-    assert shown_work(run, finished("passed")) is None
-    assert shown_work(run, of(sandbox="bwrap")) is None
-
-
 def test_a_trace_and_a_diff(run):
     write(WORK, run / "artifacts" / "a")
     (run / "artifacts" / "a" / "diff.patch").write_text("+one\n-two\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from doubles.trials import ROOT, finished, trial
+from doubles.trials import finished, trial
 from doubles.viewed_project import add_run, viewed
 
 BASE, RUN = "20261120T140322Z-aaaa", "20261121T140322Z-bbbb"
@@ -125,16 +125,6 @@ def test_rows_are_chosen_and_ordered(client, query, ids):
     assert [row["id"] for row in page(client, query)["rows"]] == ids
 
 
-def test_the_answers_of_another_run_stand_beside(client):
-    found = page(client, f"against={BASE}")
-    lamp, bike = found["rows"][:2]
-    assert found["changed"] == 1
-    assert page(client, f"against={BASE}&status=failed")["changed"] == 1, "the status chosen changes no count"
-    assert page(client, f"against={BASE}&tag=big")["changed"] == 0
-    assert [cell["base"]["status"] for cell in lamp["cells"]] == ["passed", "failed", "passed", "passed"]
-    assert bike["cells"][0]["base"]["answer"] == bike["cells"][0]["answer"]
-
-
 @pytest.mark.parametrize(
     ("query", "status"),
     [("limit=201", 400), ("from=-1", 400), ("status=well", 400), ("show=all", 400), ("against=none", 404)],
@@ -153,32 +143,3 @@ def test_the_cell_of_several_samples_is_the_one_that_ended_as_the_case(tmp_path)
         flaky = client.get(f"/api/runs/{RUN}/grid?status=flaky").json()
     assert (cell["status"], cell["answer"]["text"], cell["samples"], cell["passed"]) == ("failed", "No.", 3, 1)
     assert ([row["id"] for row in flaky["rows"]], flaky["flaky"], flaky["counts"]["failed"]) == (["lamp"], 1, 1)
-
-
-def of_two_files(**statuses):
-    """A case of the same suite name and id in two files, whose rows are in the order of the names."""
-    for path, status in statuses.items():
-        yield finished(status, trial=trial("lamp", path=f"{ROOT}/{path}.yaml", position=1), output=f"{path} {status}")
-
-
-def test_cases_of_two_files_are_matched_by_file_whatever_ended_first(tmp_path):
-    record = {"suites": [{"name": "refunds", "path": f"{name}.yaml"} for name in ("two", "one")]}
-    add_run(tmp_path, BASE, of_two_files(one="passed", two="failed"), **record)
-    add_run(tmp_path, RUN, of_two_files(two="failed", one="failed"), **record)
-    with viewed(tmp_path) as client:
-        found = client.get(f"/api/runs/{RUN}/grid?against={BASE}").json()
-    cells = [row["cells"][0] for row in found["rows"]]
-    assert found["changed"] == 1
-    assert [row["path"].rpartition("/")[2] for row in found["rows"]] == ["two.yaml", "one.yaml"]
-    assert [(cell["answer"]["text"], cell["base"]["answer"]["text"]) for cell in cells] == [
-        ("two failed", "two failed"),
-        ("one failed", "one passed"),
-    ], "in the order of run.json"
-
-
-def test_the_only_target_of_two_runs_may_have_another_name_as_in_a_comparison(tmp_path):
-    add_run(tmp_path, BASE, [finished("passed", trial=trial("lamp", target="old", position=1))])
-    add_run(tmp_path, RUN, [finished("failed", trial=trial("lamp", target="new", position=1))])
-    with viewed(tmp_path) as client:
-        found = client.get(f"/api/runs/{RUN}/grid?against={BASE}&show=changed").json()
-    assert [row["cells"][0]["base"]["status"] for row in found["rows"]] == ["passed"]

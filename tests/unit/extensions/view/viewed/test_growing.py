@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
-import weakref
 
 import msgspec
 import pytest
@@ -136,16 +135,6 @@ def test_the_last_row_of_a_trial_counts(path):
     assert whole_trial(run, case.trials[0].trial)["output"] == "giraffe"
 
 
-def test_a_sample_that_is_done_again_changes_the_verdict(path):
-    bad, good = list(samples(True, False, aggregate="pass_all")), list(samples(True, True, aggregate="pass_all"))
-    write_run(path, bad)
-    run = grown(path)
-    assert (listed(run).counts.failed, listed(run).flaky) == (1, 1)
-    append(path, *lines(good[1]))
-    assert (listed(run).counts.passed, listed(run).counts.failed, listed(run).flaky) == (1, 0, 0)
-    assert [one.sample for one in listed(run).cases[0].trials] == [1, 2]
-
-
 @pytest.mark.parametrize("how", ["truncated", "replaced", "edited", "deleted"])
 def test_a_file_that_is_another_is_read_again(path, how):
     write_run(path, some(4))
@@ -243,46 +232,12 @@ def test_an_index_is_no_link(path, tmp_path):
     assert (tmp_path / "elsewhere.sqlite").read_bytes() == b""
 
 
-def test_where_nothing_can_be_written_the_index_is_elsewhere(path):
-    write_run(path, some(3))
-    (path / f".view.sqlite.{os.getpid()}.new").mkdir()
-    run = grown(path)
-    assert listed(run).total == 3
-    run.keep()
-    assert not (path / "view.sqlite").exists()
-    assert listed(run).total == 3
-
-
-def test_a_line_that_is_no_row_is_told_and_the_rest_works(path):
-    write_run(path, some(2))
-    append(path, b'{"test_id": 3}\n', b"\n", b"\xff\xfe\n", *lines(finished(trial=trial("after"))))
-    run = grown(path)
-    assert "after" in ids(run)
-    assert run.progress().problem.startswith("index.jsonl: no row of a run starts at byte ")
-
-
-def test_rows_of_a_newer_version_are_refused(path):
-    write_run(path, some(2))
-    append(path, *(line.replace(b'"schema_version":1', b'"schema_version":99') for line in lines(*some(1))))
-    with pytest.raises(StoreError, match="newer agentv"):
-        grown(path).catch_up()
-
-
 def test_a_file_that_is_no_file_is_refused(path):
     write_run(path, some(2))
     (path / "index.jsonl").unlink()
     os.mkfifo(path / "index.jsonl")
     with pytest.raises(StoreError, match="not a regular file"):
         grown(path).catch_up()
-
-
-def test_a_large_row_is_cut_for_pages(path):
-    write_run(path, [finished(trial=trial("large"), output="needle " + "x" * 10_000_000), *some(1)])
-    run = grown(path)
-    (case,) = listed(run, q="needle").cases
-    assert len(case.trials[0].teaser) < 200
-    shown = whole_trial(run, case.trials[0].trial)["output"]
-    assert (len(shown["cut"]), shown["length"]) == (1_000_000, 10_000_007)
 
 
 def test_names_are_only_names(path):
@@ -479,33 +434,6 @@ def test_an_index_that_is_not_finished_is_gone_on_with(path, monkeypatch):
         assert (index.trials, index.read.place > 0) == (3, True)
     assert listed(again).total == 5
     assert sum(group.cases for group in again.failures()) == 2
-
-
-class Found:
-    """A value that a weak reference may refer to."""
-
-
-def test_of_rows_before_others_came_nothing_is_held():
-    remembered = growing.Remembered()
-    first = remembered.value("cases", 1, Found, 2)
-    assert remembered.value("cases", 1, Found, 2) is first
-    gone = weakref.ref(first)
-    del first
-    remembered.value("facts", 2, Found, 2)
-    assert gone() is None
-
-
-def test_choices_and_orders_of_earlier_rows_are_not_held_while_a_run_grows(path):
-    write_run(path, some(10))
-    run = grown(path)
-    for at in range(3):
-        for query in ({"q": "days"}, {"status": "failed"}, {"order": "name"}):
-            listed(run, **query)
-        append(path, *lines(finished(trial=trial(f"new-{at}"))))
-        assert listed(run).total == 11 + at
-        with run.index() as index:
-            held = (*index._chooser._held.values(), *index._chooser.orders._held.values())
-        assert {len(one) for one in held} == {12 + at}
 
 
 def test_a_finished_index_says_what_a_growing_one_does(path):

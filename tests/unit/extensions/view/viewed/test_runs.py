@@ -9,7 +9,6 @@ import pytest
 
 from agentv.app.results.project import Project
 from agentv.errors import StoreError
-from agentv.extensions.view.viewed import runs as runs_module
 from agentv.extensions.view.viewed.opened import OpenRuns
 from agentv.extensions.view.viewed.runs import RowCounts, RunList
 from doubles.read_files import bytes_read
@@ -33,18 +32,6 @@ def opened(tmp_path):
     with going_on(path):
         yield found
     found.close()
-
-
-def test_a_large_run_in_progress_has_a_pass_rate_in_the_list_once_somebody_opens_it(opened, monkeypatch):
-    index = opened.project.run(RUN_ID) / "index.jsonl"
-    monkeypatch.setattr(runs_module, "_LARGE", index.stat().st_size)
-    runs = RunList(opened)
-    (found,) = runs.all()
-    assert (found.state, found.done, found.pass_rate) == ("running", 3, None)
-    assert not opened.is_open(opened.project.run(RUN_ID)), "no index is built for the list"
-    opened.run(RUN_ID)
-    (found,) = runs.all()
-    assert (found.state, found.done, found.pass_rate) == ("running", 3, 1.0)
 
 
 def test_a_small_run_in_progress_has_a_pass_rate_at_once(opened):

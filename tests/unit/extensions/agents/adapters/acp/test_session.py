@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agentv.model.values.message import Message
-from agentv.model.values.response import Failure, TargetResponse
+from agentv.model.values.response import Failure
 from doubles.agents import acp, call
 from doubles.asking import request, spec_of
 from doubles.processes_alive import all_gone
@@ -87,16 +87,3 @@ def test_an_agent_that_has_not_begun_its_session_is_ended():
     assert found.code == "interrupted"
     assert "before the agent began its session" in found.message
     assert took_s < 10
-
-
-def test_an_answer_that_is_there_already_counts():
-    async def main():
-        interruption = asyncio.get_running_loop().create_future()
-        settings = acp({"say": "done"})
-        target = settings.connect(spec_of(settings), None)
-        found = await target.answer(request(interruption=interruption))
-        interruption.set_result(None)
-        await target.close()
-        return found
-
-    assert isinstance(asyncio.run(main()), TargetResponse)

@@ -24,13 +24,6 @@ def test_one_name_for_a_tool_whatever_the_agent_calls_it(told, name):
     assert call.names.name == name
 
 
-def test_a_name_in_the_id_counts_where_it_is_known():
-    for identity, name in (("run_shell_command-1763890000000", "shell"), ("call-1763890000000", "Run it")):
-        call = AcpToolCall(identity, 0.0)
-        call.update({"title": "Run it"}, 1.0)
-        assert call.names.name == name
-
-
 def test_the_files_of_a_call_are_those_of_its_places_arguments_and_diffs():
     call = AcpToolCall("1", 0.0)
     call.update({"locations": [{"path": "a"}], "rawInput": {"file_path": "b"}}, 1.0)

@@ -197,25 +197,9 @@ def test_what_stands_in_the_home_of_the_user_is_left_alone(agent):
     assert found.code == "cannot-start"
 
 
-def test_the_limit_of_turns_is_passed_on_where_it_cannot_be_seen_while_the_agent_runs():
-    launch = launched("mini-swe-agent", request(max_turns=3), max_turns=5)
-    assert json.loads(launch.files[".agentv/mini.yaml"])["agent"]["step_limit"] == 3
-
-
 def test_a_system_prompt_is_no_template():
     launch = launched("mini-swe-agent", system_prompt="Use {{ braces }}.")
     assert "{% raw %}Use {{ braces }}.{% endraw %}" in launch.files[".agentv/mini.yaml"]
-
-
-def test_opencode_works_in_the_workspace_whatever_the_environment_says():
-    assert launched("opencode", request("Fix it.", env={"PWD": "/elsewhere"})).env["PWD"] == "/workspace"
-
-
-def test_pi_gets_its_key_in_a_way_that_all_its_versions_read():
-    launch = launched("pi-cli", model="openai/m-1", api_key="real-key", base_url="http://127.0.0.1:1/v1")
-    (models,) = [text for name, text in launch.files.items() if name.endswith("models.json")]
-    assert json.loads(models)["providers"]["agentv"]["apiKey"] == "!printenv AGENTV_MODEL_KEY"
-    assert launch.env["AGENTV_MODEL_KEY"] == "real-key"
 
 
 @pytest.mark.parametrize("agent", ["claude", "codex", *OF_ANY_MODEL])
@@ -223,8 +207,3 @@ def test_each_agent_is_told_how_much_to_think(agent):
     launch = launched(agent, model="m-1", base_url="http://127.0.0.1:1/v1", api_key="real-key", reasoning_effort="high")
     assert "high" in everything(launch)
     assert "high" not in everything(launched(agent, model="m-1", base_url="http://127.0.0.1:1/v1", api_key="real-key"))
-
-
-def test_gemini_cli_cannot_be_told_how_much_to_think():
-    found = settings_of("gemini-cli", reasoning_effort="high").validate()
-    assert ("reasoning_effort",) in [issue.path for issue in found]

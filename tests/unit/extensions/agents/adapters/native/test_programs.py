@@ -6,18 +6,9 @@ import sys
 
 import pytest
 
-from agentv.extensions.agents.adapters.native.claude import Claude
 from agentv.extensions.agents.adapters.native.programs import AgentProgram, version_note
-from agentv.registry.fields import Command
 
 NOWHERE = AgentProgram("no-such-agent", extra="claude", npm="@a/b", pip="c", tested=("2.1.3",))
-
-
-def test_a_program_that_is_nowhere_is_an_error_that_says_how_to_install_it():
-    issue = NOWHERE.missing("The agent")
-    assert issue is not None
-    assert issue.code == "missing-agent"
-    assert issue.hint == ("pip install 'agentv[claude]', or npm install -g @a/b, or pip install c, or set 'command'")
 
 
 def test_a_program_in_a_package_is_found_before_one_on_path(tmp_path, monkeypatch):
@@ -30,13 +21,6 @@ def test_a_program_in_a_package_is_found_before_one_on_path(tmp_path, monkeypatc
     program.touch(0o755)
     assert found.find() == str(program)
     assert found.missing("x") is None
-
-
-def test_a_command_needs_no_installed_program(monkeypatch):
-    monkeypatch.setenv("PATH", "")
-    monkeypatch.setattr(Claude, "program", NOWHERE)
-    assert [one.code for one in Claude().validate()] == ["missing-agent"]
-    assert not list(Claude(command=Command(("claude",))).validate())
 
 
 @pytest.mark.parametrize(("version", "noted"), [("2.1.9", False), ("2.2.0", True), ("", False), ("3", True)])

@@ -188,10 +188,6 @@ def test_the_turns_of_a_case_resume_one_session(box, tmp_path):
     assert resumed["stdin"] == "And more."
 
 
-def test_a_turn_without_its_session_is_an_error(box):
-    assert getattr(answer(printing(Claude, "answer"), replace(box, turn=2)), "code", None) == "no-session"
-
-
 @pytest.mark.parametrize(
     ("limits", "says"),
     [({"max_turns": 2}, "more than 2 model calls"), ({"max_tool_calls": 1}, "more than 1 tool calls")],
@@ -266,16 +262,6 @@ def test_a_cancelled_call_leaves_nothing_behind(box, tmp_path):
     assert all_gone(ids_in(tmp_path / "child", 1))
 
 
-def test_without_a_workspace_it_has_empty_directories_that_are_removed(tmp_path):
-    keep = tmp_path / "kept.jsonl"
-    found = answer(printing(Claude, "answer", script={"keep": str(keep)}), request("Do the task."))
-    assert isinstance(found, TargetResponse)
-    kept = json.loads(keep.read_text())
-    home, cwd = kept["env"]["HOME"], kept["cwd"]
-    assert home != cwd
-    assert not any(Path(one).exists() for one in (home, cwd))
-
-
 def test_in_the_home_of_the_user_settings_are_in_a_directory_of_the_trial_that_is_removed(tmp_path, monkeypatch):
     user, keep = tmp_path / "user", tmp_path / "kept.jsonl"
     (user / ".agentv").mkdir(parents=True)
@@ -290,16 +276,3 @@ def test_in_the_home_of_the_user_settings_are_in_a_directory_of_the_trial_that_i
         (".agentv-agent-", "Be brief.")
     ]
     assert [one.name for one in user.iterdir()] == [".agentv"]
-
-
-def test_a_version_that_was_never_seen_is_a_note(box):
-    text = '{"type":"system","subtype":"init","claude_code_version":"9.9.1"}\n'
-    found = answer(printing(Claude, script={"text": text + RESULT}), box)
-    assert isinstance(found, TargetResponse)
-    assert found.trace is not None
-    assert found.trace.agent_version == "9.9.1"
-    assert "9.9.1" in str(found.metadata["untested_version"])
-    assert "untested_version" not in answer(printing(Claude, "answer"), box).metadata
-    failed = answer(printing(Claude, script={"text": text}), box)
-    assert isinstance(failed, Failure)
-    assert "(claude 9.9.1; tested with " in failed.message

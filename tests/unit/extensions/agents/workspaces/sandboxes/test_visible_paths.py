@@ -21,20 +21,6 @@ def test_a_tool_is_visible_with_its_installation_and_nothing_beside_it(tmp_path:
     assert not is_visible(tmp_path / "home/.local/share", rules)
 
 
-def test_programs_that_are_links_are_visible_where_they_lead(tmp_path: Path) -> None:
-    for name in ("home/.local/bin", "home/.local/share/tool/v1", "home/lib/node_modules/agent/dist", "home/lib/other"):
-        (tmp_path / name).mkdir(parents=True)
-    binary, script = tmp_path / "home/.local/share/tool/v1/tool", tmp_path / "home/lib/node_modules/agent/dist/cli.js"
-    for one in (binary, script):
-        one.touch()
-        (tmp_path / "home/.local/bin" / one.stem).symlink_to(one)
-    rules = visible_paths(f"{tmp_path}/home/.local/bin", (), (str(tmp_path / "home"),)).rules
-    assert is_visible(binary, rules)
-    assert is_visible(tmp_path / "home/lib/node_modules/dependency", rules)
-    assert not is_visible(tmp_path / "home/lib/other", rules)
-    assert not is_visible(tmp_path / "home/.local/share/else", rules)
-
-
 def test_a_directory_of_programs_in_the_project_shows_no_more_of_it(tmp_path: Path) -> None:
     (tmp_path / "project/bin").mkdir(parents=True)
     rules = visible_paths(f"{tmp_path}/project/bin", (), (str(tmp_path / "project"),)).rules
@@ -64,17 +50,3 @@ def test_what_is_private_within_the_system_is_masked() -> None:
     assert is_visible(Path("/usr/share/zoneinfo"), rules)
     assert not is_visible(Path("/usr/share/doc/x"), rules)
     assert not is_visible(Path.home(), rules)
-
-
-def test_a_script_among_npm_packages_is_visible_with_them(tmp_path):
-    script = tmp_path / "node_modules/pi/dist/cli.js"
-    script.parent.mkdir(parents=True)
-    script.touch(0o755)
-    link = tmp_path / "node_modules/.bin/pi"
-    link.parent.mkdir()
-    link.symlink_to("../pi/dist/cli.js")
-    for words in ((str(link),), ("node", str(script))):
-        shown = [path for path, visible in visible_paths("/usr/bin", words, ()).rules if visible]
-        assert str(tmp_path / "node_modules") in shown
-    shown = [path for path, visible in visible_paths("/usr/bin", (str(link),), (str(link.parent),)).rules if visible]
-    assert str(tmp_path / "node_modules") not in shown
