@@ -52,6 +52,7 @@ from agentv.model.values.message import Message, ToolCall
 from agentv.model.values.usage import TokenUsage
 from agentv.registry.fields import LoadedJson, LoadedSchema
 from doubles.nested_grading import answer, entry, graded
+from doubles.thorough import examples
 
 plain_words = ["a", "b", "ab", "A", "ß", "I can't help", "1", " ", "\n", '{"a": 1}', "[2, 3]", "…"]
 marked_up = ["<a>", "</a>", "<br/>", "<p>", "SELECT a FROM b", ";", "create a", "(", "\ud800"]
@@ -215,7 +216,7 @@ each_type = pytest.mark.parametrize("name", OPTIONS)
 
 @each_type
 @given(data=st.data(), context=answers)
-@settings(max_examples=30)
+@settings(max_examples=examples(30, 12))
 def test_not_x_is_exactly_the_complement_of_x(name, data, context):
     grade = graded(data.draw(OPTIONS[name]), context)
     negated = grade.negated()
@@ -232,7 +233,7 @@ def test_not_x_is_exactly_the_complement_of_x(name, data, context):
 
 @each_type
 @given(data=st.data(), context=answers)
-@settings(max_examples=30)
+@settings(max_examples=examples(30, 12))
 def test_the_same_answer_gets_the_same_grade_with_evidence(name, data, context):
     assertion = data.draw(OPTIONS[name])
     grade = graded(assertion, context)

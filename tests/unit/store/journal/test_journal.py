@@ -24,6 +24,7 @@ from agentv.store.journal.journal_reader import JournalReader
 from agentv.store.journal.spent import spent_in
 from agentv.store.journal.verification import check_rows, stored_summary
 from doubles.stores import call
+from doubles.thorough import examples
 from doubles.trials import NOW, ROOT, finished, trial
 
 
@@ -119,7 +120,7 @@ def test_wherever_a_file_was_torn_whole_lines_are_left_and_more_can_follow(direc
     path = directory.path / name
     whole = path.read_bytes()
     lines = whole.splitlines(keepends=True)
-    for size in range(0, len(whole), 7):
+    for size in range(0, len(whole), examples(7, 29)):
         path.write_bytes(whole[:size])
         fill(directory)
         kept = path.read_bytes()
