@@ -91,7 +91,7 @@ def test_ids_inputs_assertions_metadata_and_thresholds_survive_the_way_to_csv_an
     ]
 
 
-@pytest.mark.parametrize("name", each_third(sorted({*SUITES} - {*ELSEWHERE}), 2))
+@pytest.mark.parametrize("name", [*each_third(sorted({*SUITES} - {*ELSEWHERE}), 2)])
 def test_every_suite_is_the_same_as_rows_or_is_refused_and_leaves_nothing_behind(name: str, project: Path) -> None:
     shutil.copytree(VALID / name, project, dirs_exist_ok=True, ignore=shutil.ignore_patterns("expected.yaml"))
     source = project / "suite.eval.yaml"

@@ -42,7 +42,7 @@ ELSEWHERE = ("tests-as-a-glob", "git-files", "transcripts")
 """The pattern of the one would match what is written beside it; the others need git hosts, and are no files of cases."""
 
 
-@pytest.mark.parametrize("name", each_third(sorted({*SUITES} - {*NO_WORD_FOR, *ELSEWHERE}), 0))
+@pytest.mark.parametrize("name", [*each_third(sorted({*SUITES} - {*NO_WORD_FOR, *ELSEWHERE}), 0)])
 def test_every_suite_survives_the_way_to_json_lines_and_back(name: str, project: Path) -> None:
     shutil.copytree(VALID / name, project, dirs_exist_ok=True, ignore=shutil.ignore_patterns("expected.yaml"))
     source = project / "suite.eval.yaml"
@@ -91,7 +91,7 @@ def test_what_python_cannot_say_is_refused(name: str, project: Path) -> None:
         convert(project / "suite.eval.yaml", "python", None, {})
 
 
-@pytest.mark.parametrize("name", each_third(sorted({*SUITES} - {*ELSEWHERE, *NO_PYTHON_FOR}), 1))
+@pytest.mark.parametrize("name", [*each_third(sorted({*SUITES} - {*ELSEWHERE, *NO_PYTHON_FOR}), 1)])
 def test_every_suite_survives_the_way_to_python_and_back(name: str, project: Path) -> None:
     shutil.copytree(VALID / name, project, dirs_exist_ok=True, ignore=shutil.ignore_patterns("expected.yaml"))
     source = project / "suite.eval.yaml"

@@ -53,7 +53,7 @@ PROJECTS = sorted(
 )
 
 
-@pytest.mark.parametrize("name", each_third(PROJECTS, 0))
+@pytest.mark.parametrize("name", [*each_third(PROJECTS, 0)])
 def test_every_suite_means_the_same_without_older_spellings(name: str, project: Path) -> None:
     shutil.copytree(VALID / name, project, dirs_exist_ok=True, ignore=shutil.ignore_patterns("expected.yaml"))
     before = meant(project)
