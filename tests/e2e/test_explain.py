@@ -2,8 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+
+
+def test_an_unknown_code_names_the_nearest(project):
+    ended = project.run("explain", "unknown-asertion")
+    assert (ended.status, ended.stdout) == (2, "")
+    assert ended.stderr.startswith("error: no code 'unknown-asertion'\n  did you mean 'unknown-assertion'")
+
+
+def test_without_a_code_all_are_listed(project):
+    ended = project.run("explain")
+    lines = ended.stdout.splitlines()
+    assert lines[0] == "In files"
+    assert "In a run" in lines
+    listed = [line.split()[0] for line in lines if line.startswith("  ")]
+    assert {"unknown-key", "timeout"} <= set(listed)
+    assert [one["code"] for one in json.loads(project.run("explain", "--json").stdout)] == listed
 
 
 def test_a_run_does_not_load_the_long_texts(project):

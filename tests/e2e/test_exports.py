@@ -97,6 +97,14 @@ def test_an_interrupted_run_is_exported_as_far_as_it_came_and_its_resume_as_a_wh
     assert cases_in(project.path / "report.xml") == 60
 
 
+def test_reports_of_a_run_that_was(suite):
+    suite.run("eval", "a.eval.yaml", "-q")
+    ended = suite.run("results", "report", "--md", "-", "--junit", "report.txt")
+    assert (ended.status, ended.stderr) == (0, "wrote report.txt\n")
+    assert ended.stdout.startswith("### agentv: 2 cases")
+    assert cases_in(suite.path / "report.txt") == 2
+
+
 def test_a_page_of_a_run_and_of_what_changed_since_another(suite):
     suite.run("eval", "a.eval.yaml", "-q", "-o", "before")
     suite.write("a.eval.yaml", SUITE.replace("target: echo", "target: mock:changed"))
@@ -108,3 +116,23 @@ def test_a_page_of_a_run_and_of_what_changed_since_another(suite):
     ids = [json.loads((suite.path / name / "run.json").read_text())["run_id"] for name in ("before", "after")]
     assert [one in alone for one in ids] == [False, True]
     assert [one in both for one in ids] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ((), "no report given"),
+        (("--md", "a", "--junit", "a"), "two reports use the same file"),
+        (("--md", "a", "--against", "last"), "--against requires --html"),
+        (("out", "--html", "a", "--against", "empty"), "nothing to report: the run empty"),
+        (("other", "--md", "a"), "no run 'other'"),
+        (("out", "--md", "none/a.md"), "the directory none does not exist"),
+        (("empty", "--md", "a.md"), "no trial of the run empty has finished"),
+    ],
+)
+def test_a_report_that_cannot_be_is_refused(suite, words, told):
+    suite.write(".agentv/results/empty/run.json", '{"schema_version": 1, "run_id": "empty"}')
+    suite.run("eval", "a.eval.yaml", "-q", "-o", "out")
+    ended = suite.run("results", "report", *words)
+    assert ended.status == 2
+    assert told in ended.stderr

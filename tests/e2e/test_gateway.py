@@ -151,6 +151,16 @@ def test_a_model_that_is_at_its_limit_is_waited_for(project):
     assert len([one for one in trace(project, row)["steps"] if one["type"] == "usage"]) == 2
 
 
+def test_a_model_that_stays_at_its_limit_is_no_verdict(project):
+    with ModelServer(Status(429, retry_after=100_000)) as server:
+        suite(project, server, cases=case("a", 1), target="  retry: {max_retries: 0}\n")
+        ended = ran(project)
+        assert ended.status == 3, ended.stderr
+    [row] = project.rows("out")
+    assert (row["status"], row["error"]["code"]) == ("errored", "agent-api")
+    assert "429" in row["error"]["message"]
+
+
 def test_a_refused_key_stops_the_target(project):
     with ModelServer("fine", keys=["another"]) as server:
         suite(project, server, cases=case("a", 1) + case("b", 1), more="run: {workers: 1}\n")

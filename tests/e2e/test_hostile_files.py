@@ -106,6 +106,14 @@ def test_pipes_in_place_of_files_end_at_once(project: Project) -> None:
     assert project.run("validate", ".", timeout=20).status == 2
 
 
+def test_links_in_circles_do_not_make_a_pattern_endless(project: Project) -> None:
+    for name in ("a", "b"):
+        (project.path / name).symlink_to(project.path)
+    project.write("cases/one.jsonl", '{"id": "a", "input": "hello", "assert": [{"contains": "hello"}]}\n')
+    project.write("evals.yaml", SUITE.format(tests='"**/*.jsonl"'))
+    assert project.run("eval", "evals.yaml", timeout=20).status == 0
+
+
 def test_a_cell_runs_no_command_unless_the_data_is_trusted(project: Project) -> None:
     project.write("rows.csv", "question,__expected\nhello,\"python: open('ran', 'w').write(output) > 0\"\n")
     project.write("evals.yaml", "target: echo\ninput: '{{ question }}'\ntests: rows.csv\n")
@@ -116,6 +124,15 @@ def test_a_cell_runs_no_command_unless_the_data_is_trusted(project: Project) -> 
     assert project.run("validate", "evals.yaml", "--trust-data").stderr == "valid\n"
     assert project.run("eval", "evals.yaml", "--trust-data").status == 0
     assert (project.path / "ran").read_text() == "hello"
+
+
+def test_a_generator_gives_data(project: Project) -> None:
+    cases = "def cases():\n    yield {'id': 'a', 'input': 'x', 'assert': [{'python': 'True'}]}\n"
+    project.write("rows.py", cases)
+    project.write("evals.yaml", SUITE.format(tests="rows.py:cases"))
+    ended = project.run("eval", "evals.yaml")
+    assert (ended.status, "error[untrusted-data]: case 1, assert[0]" in ended.stderr) == (2, True), ended.stderr
+    assert project.run("eval", "evals.yaml", "--trust-data").status == 0
 
 
 def test_convert_keeps_promptfoos_code_in_data_and_says_so(project: Project) -> None:

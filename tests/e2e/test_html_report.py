@@ -13,14 +13,12 @@ from agentv.extensions.view.pages.page import joined
 from agentv.extensions.view.pages.work import ShownDiff, ShownWork
 from agentv.extensions.view.shown_comparison import ShownComparison, ShownDifference
 from agentv.model.run.grade import Check
-from agentv.model.run.group_totals import Counts, GroupTotals
-from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.trace import MessageStep, PermissionStep, ToolCallStep, Trace, UsageStep
 from agentv.reports.text.escaping import percent
 from agentv.stats.intervals.design_effect import estimated_mean, estimated_rate
 from agentv.stats.intervals.proportion import wilson_interval
 from doubles.browser_pages import DESKTOP, barriers, follow, load_report, settle
-from doubles.html_reports import HOSTILE, RECORD, early, everything, hostile_trial, report, samples
+from doubles.html_reports import HOSTILE, everything, hostile_trial, report, samples
 from doubles.matrix import HOSTILE as EVIL
 from doubles.matrix import MATRIX
 from doubles.traces import WORK
@@ -94,32 +92,6 @@ def test_a_page_that_holds_a_part_of_the_run_says_so(opened):
     assert "this page contains" not in opened(everything(), summary=SUMMARY).inner_text(".verdict")
 
 
-def test_a_case_on_several_targets_and_in_several_samples_counts_once_in_intervals(opened):
-    def one(case, target, sample=1):
-        scores = [scored(case > 1, name="polite")]
-        return finished(
-            "passed" if case > 1 else "failed",
-            trial=trial(f"c{case}", target=target, sample=sample, repeat=2),
-            scores=scores,
-        )
-
-    results = [one(case, target, sample) for case in range(10) for target in ("gpt", "claude") for sample in (1, 2)]
-    estimate = estimated_rate([(4, 4)] * 8 + [(4, 0)] * 2)
-    low, high = (percent(end) for end in estimate.interval)
-    tab = opened(results)
-    shown = tab.inner_text("article").replace("\xa0", " ")
-    assert f"over 40 judged samples (95% CI {low} to {high}, 10 cases)" in shown
-    told = tab.locator("table .small", has_text=f"{low} to {high}")
-    assert told.count() == 1  # of the check
-    ends = estimated_rate([(2, 2)] * 8 + [(2, 0)] * 2).interval
-    of_target = " to ".join(percent(end) for end in ends)
-    assert tab.locator("table .small", has_text=of_target).count() == 2
-    summary = replace(
-        SUMMARY, by_target={name: GroupTotals(Counts(10, 8, 2), 0.8, None, (0.25, 0.75)) for name in "ab"}
-    )
-    assert opened(results, summary=summary).locator(".small", has_text="25.0% to 75.0%").count() == 2
-
-
 @needs("axe-core")
 def test_a_report_can_be_used_by_everybody(opened):
     tab = opened(everything(), everything(), summary=SUMMARY)
@@ -173,18 +145,6 @@ def test_the_page_of_a_case_shows_all_that_is_known(opened):
     assert tab.locator(".grade > summary svg").nth(0).get_attribute("aria-label") == "failed"
 
 
-@pytest.mark.parametrize("of_turn", [False, True])
-def test_thoughts_are_folded_beside_the_answer_that_was_graded(opened, of_turn):
-    answer = TargetResponse("<think>maybe 41?</think>\n\n42").without_thoughts()
-    said = {"turns": (answer, answer)} if of_turn else {"thoughts": answer.thoughts}
-    tab = opened([finished(output=answer.output, **said)], at="#/case/refunds/case-1/gpt")
-    thoughts = tab.locator("details.thoughts").first
-    assert thoughts.inner_text() == "Thoughts, not graded: 24 characters"
-    thoughts.locator("summary").click()
-    assert thoughts.locator("pre").inner_text() == "<think>maybe 41?</think>"
-    assert tab.locator("details.thoughts + *").first.inner_text().endswith("42")
-
-
 def test_samples_of_a_case_stand_together(opened):
     tab = opened(samples(True, True, False, True, True), at="#/case/refunds/says-it-often/gpt")
     assert tab.locator(".row").count() == 1
@@ -196,20 +156,6 @@ def test_samples_of_a_case_stand_together(opened):
     tab.wait_for_selector("h2:has-text('Checks: 0 of 1 passed')")
     tab.keyboard.press("[")
     tab.wait_for_selector("h2:has-text('Checks: 1 of 1 passed')")
-
-
-def test_samples_that_ended_early_show_bounds_that_hold_although_they_did(opened):
-    outcomes = [True, True, True, False] * 3
-    tab = opened([*early("open", *outcomes), finished()], at="#/case/refunds/open/gpt")
-    assert opened([*early("open", *outcomes), finished()]).locator("h2", has_text="Scores").count() == 0
-    assert opened([*samples(True, False), finished()]).locator("h2", has_text="Scores").count() == 1
-    shown = tab.inner_text(".samples").replace("\xa0", " ")
-    assert "anytime-valid bounds of the rate: " in shown
-    assert "each wrong with a chance of 5.0% at most" in shown
-    assert "it uses the share that passed, which is not proof" in shown
-    low, high = wilson_interval(9, 12)
-    assert percent(low) not in shown
-    assert percent(high) not in shown
 
 
 # what a person can do
@@ -251,26 +197,6 @@ def test_cases_are_chosen_by_status_suite_tag_and_assertion(opened):
     assert ids(tab) == [f"case-{one}" for one in range(1, 12, 2)]
 
 
-def test_failures_stand_by_cause_and_lead_to_their_cases(opened):
-    record = {**RECORD, "suites": [{"name": "suite-0", "path": "evals/refund.eval.yaml"}]}
-    broken = [finished("errored", trial=trial("row-1", target=name), error=Failure("timeout", "no")) for name in "ab"]
-    tab = opened([*suite_of(12), *broken], record=record)
-    causes = tab.locator(".causes > li")
-    assert causes.nth(0).locator(".look").inner_text().split("\n") == ["tone: is kind", "4 cases"]
-    assert causes.nth(1).locator(".look").inner_text().split("\n") == ["timeout: no", "1 case (2 trials)"]
-    examples = causes.nth(1).locator(".examples a")
-    assert examples.all_inner_texts() == ["row-1 (refunds · a)", "row-1 (refunds · b)"]
-    assert "agentv eval" in causes.nth(1).locator(".rerun code").inner_text()
-    causes.nth(0).locator(".look").click()
-    assert ids(tab) == ["case-0", "case-3", "case-6", "case-9"]
-    examples.nth(1).click()
-    tab.wait_for_selector("article.case")
-    assert tab.inner_text(".facts").split("\n")[0] == "target b"
-    tab.keyboard.press("Escape")
-    settle(tab)
-    assert tab.inner_text("h1") == "4 of 13 cases failed, 1 errored"
-
-
 @pytest.mark.parametrize(
     ("text", "found"),
     [
@@ -286,31 +212,6 @@ def test_failures_stand_by_cause_and_lead_to_their_cases(opened):
 def test_search_looks_into_all_texts_and_only_texts(opened, text, found):
     tab = opened(suite_of(30), at="#/cases?order=run")
     assert searched(tab, text) == [f"case-{one}" for one in found]
-
-
-def test_keys_lead_through_the_page(opened):
-    tab = opened(suite_of(12), at="#/?order=run")
-    tab.keyboard.press("/")
-    assert tab.evaluate("document.activeElement.className") == "search"
-    tab.keyboard.type("jk?")
-    tab.wait_for_function("() => document.querySelectorAll('.row').length === 0")
-    tab.keyboard.press("Escape")
-    tab.keyboard.press("Escape")
-    tab.wait_for_selector(".row")
-    for key in ("j", "j", "k", "j", "Enter"):
-        tab.keyboard.press(key)
-    tab.wait_for_selector("h1:has-text('case-1')")
-    tab.keyboard.press("j")
-    tab.wait_for_selector("h1:has-text('case-2')")
-    assert tab.inner_text(".row.chosen .id") == "case-2"
-    tab.keyboard.press("Escape")
-    tab.wait_for_selector("article.overview")
-    tab.keyboard.press("?")
-    assert tab.is_visible("dialog")
-    tab.keyboard.press("Escape")
-    assert not tab.is_visible("dialog")
-    tab.keyboard.press("t")
-    assert tab.get_attribute("html", "data-theme") == "light"
 
 
 def test_only_what_can_be_seen_of_a_long_list_is_there(opened):
@@ -579,12 +480,6 @@ def test_a_timeline_shows_what_an_agent_did_when_and_at_which_cost(opened):
     assert "pytest" in steps.nth(6).inner_text()
     rect = steps.nth(6).locator("svg rect.failed")
     assert (float(rect.get_attribute("x")), float(rect.get_attribute("width"))) == (52.0, 20.0)
-
-
-def test_a_partial_trace_says_so_and_gives_no_totals(opened):
-    tab = worked(opened, ShownWork(replace(WORK, partial="the stream ends early"), "artifacts/a/trace.json"))
-    assert "The trace is partial: the stream ends early" in tab.inner_text("article")
-    assert "$0.7500" not in tab.inner_text(".timeline")
 
 
 @pytest.mark.parametrize("text", HOSTILE)

@@ -21,18 +21,6 @@ target: {name: it, provider: mock, response: hi}
 tests:
   - {id: a, input: x, assert: [{script: %s}]}
 """
-CRASHES = {
-    "raised": ("check.mjs", "function check() {\n  throw new TypeError('no such thing');\n}\n\ncheck();\n"),
-    "two lines": ("check.mjs", "\nthrow new RangeError('no such\\nthing');\n"),
-    "not TypeScript": ("check.ts", "const one: number = 1;\nconst two = ;\n"),
-    "logs errors first": ("check.mjs", "console.error('Error: mine');\nthrow new Error('no such thing');\n"),
-}
-SAID = {
-    "raised": "TypeError: no such thing (check.mjs:2)",
-    "two lines": "RangeError: no such thing (check.mjs:2)",
-    "not TypeScript": "(check.ts:2)",
-    "logs errors first": "rror: no such thing (check.mjs:2)",
-}
 
 
 @pytest.fixture(params=RUNTIMES)
@@ -81,16 +69,3 @@ def test_the_syntax_of_a_script_decides_its_format(project, runtime, package, na
     project.write("a.eval.yaml", SUITE % f"[{program}, {name}]")
     ended = project.run("eval", "a.eval.yaml", env={"PATH": path})
     assert ended.status == 0, ended.stderr
-
-
-@pytest.mark.parametrize("crash", CRASHES)
-def test_a_crash_shows_the_error_and_its_place(project, runtime, crash):
-    program, path = runtime
-    file, text = CRASHES[crash]
-    project.write(file, text)
-    project.write("a.eval.yaml", SUITE % f"[{program}, {file}]")
-    assert project.run("eval", "a.eval.yaml", env={"PATH": path}).status == 3
-    message = project.rows()[0]["scores"][0]["reason"]
-    assert SAID[crash] in message
-    assert "Node.js v" not in message
-    assert "Bun v" not in message

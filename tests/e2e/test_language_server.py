@@ -47,6 +47,14 @@ def test_mistakes_are_shown_while_someone_types(editor: Editor) -> None:
     assert (editor.root / "typed.eval.yaml").read_text() == GOOD
 
 
+def test_columns_are_those_of_the_editor(editor: Editor) -> None:
+    text = f"{HEAD}  - {{icontains: 🎉🎉, weigth: 2}}\n"
+    (found,) = editor.open("ünï códe.eval.yaml", text)
+    line = text.split("\n")[5]
+    start = len(line[: line.index("weigth")].encode("utf-16-le")) // 2
+    assert (found.range.start.character, found.range.end.character) == (start, start + 6)
+
+
 def test_completion_goes_by_the_place(editor: Editor) -> None:
     editor.open("places.eval.yaml", GOOD)
     at = lambda text: editor.complete("places.eval.yaml", text)  # noqa: E731  # short, for a table
@@ -64,6 +72,25 @@ def test_completion_goes_by_the_place(editor: Editor) -> None:
     assert at("# what |\n") == []
 
 
+def test_names_and_files_of_the_project_are_completed(editor: Editor) -> None:
+    editor.open("named/.agentv/targets.yaml", "targets:\n- {name: my-agent, provider: echo}\n")
+    editor.open("named/.agentv/templates/safe.yaml", "assert:\n- contains: hi\n")
+    (editor.root / "named" / "prompts").mkdir()
+    types_ = editor.root / "named" / ".agentv" / "assertions"
+    types_.mkdir()
+    (types_ / "is_polite.py").write_text("raise SystemExit('run')\n")
+    editor.open("named/a.eval.yaml", GOOD)
+    at = lambda text: editor.complete("named/a.eval.yaml", text)  # noqa: E731  # as above
+    assert at("target: |\n") == ["my-agent"]
+    assert at(f"{HEAD}  - include: |") == ["safe"]
+    assert "is-polite" in at(f"{HEAD}  - |")
+    assert at("prompts: ./|\n") == ["a.eval.yaml", "prompts/"]
+    editor.type("named/a.eval.yaml", f"{GOOD}- id: b\n  input: hi\n  assert: [contains: hi]\n")
+    assert at(f"{GOOD}- id: b\n  input: hi\n  assert: [contains: hi]\n  depends_on: |\n") == ["a"]
+    for name in (".agentv/targets.yaml", ".agentv/templates/safe.yaml", "a.eval.yaml"):
+        editor.close(f"named/{name}")
+
+
 def test_hover_describes_keys_types_and_mistakes(editor: Editor) -> None:
     editor.open("hovered.eval.yaml", f"threshold: 1\n{HEAD}  - type: not-contains\n    value: x\n  - contians: y\n")
     shown = {
@@ -76,6 +103,15 @@ def test_hover_describes_keys_types_and_mistakes(editor: Editor) -> None:
     assert "the text to find" in shown[7, 5].contents.value
     assert "agentv explain unknown-assertion" in shown[8, 5].contents.value
     assert shown[4, 9] is None
+
+
+def test_a_broken_file_keeps_its_outline_and_completions(editor: Editor) -> None:
+    editor.open("broken.eval.yaml", GOOD)
+    assert codes(editor.type("broken.eval.yaml", f"{GOOD}  x: [\n")) == ["bad-yaml"]
+    document = types.TextDocumentIdentifier(editor.uri(editor.root / "broken.eval.yaml"))
+    (symbol,) = editor.send("text_document_document_symbol", types.DocumentSymbolParams(document))
+    assert (symbol.name, symbol.range.start.line, symbol.range.end.line) == ("a", 2, 5)
+    assert "weight" in editor.complete("broken.eval.yaml", f"{GOOD}    |\n  x: [\n")
 
 
 def test_a_quick_fix_writes_what_the_hint_says(editor: Editor) -> None:
@@ -162,6 +198,22 @@ def test_names_are_renamed_everywhere(editor: Editor) -> None:
     ):
         with pytest.raises(JsonRpcException, match=reason):
             editor.rename(name, place, new)
+
+
+def test_a_template_that_changes_is_seen_by_who_includes_it(editor: Editor) -> None:
+    editor.open("live/.agentv/templates/safe.yaml", "assert:\n- contains: hi\n")
+    assert editor.open("live/a.eval.yaml", f"{HEAD}  - include: safe\n") == []
+    assert codes(editor.type("live/.agentv/templates/safe.yaml", "assert:\n- contians: hi\n")) == ["unknown-assertion"]
+    assert editor.open("live/b.eval.yaml", f"{HEAD}  - include: saef\n")[0].code == "missing-template"
+
+
+def test_a_file_that_is_nowhere_on_disk_is_checked(editor: Editor) -> None:
+    assert editor.open("new folder/unsaved.eval.yaml", GOOD, saved=False) == []
+    editor.open("gone.eval.yaml", GOOD)
+    (editor.root / "gone.eval.yaml").unlink()
+    assert codes(editor.type("gone.eval.yaml", GOOD.replace("hi\n  assert", "hi\n  asert"))) != []
+    editor.close("gone.eval.yaml")
+    assert editor.wait("gone.eval.yaml", lambda found: not found.diagnostics) == []
 
 
 def test_no_code_of_a_project_runs_and_nothing_is_fetched(editor: Editor) -> None:

@@ -141,24 +141,6 @@ def test_templates_of_graders(project, server):
     assert {row["status"] for row in rows.values()} == {"failed"}
 
 
-def test_plain_sentences_are_one_call(project, server):
-    project.write(
-        "evals/greeting.eval.yaml",
-        """tests:
-  - id: greeting
-    input: Hello
-    assert:
-      - Says hello
-      - Is polite
-      - contains: hello
-""",
-    )
-    ended, rows = asked(server, project, "evals/")
-    assert ended.status == 0, ended.stderr
-    assert [score["type"] for score in rows["greeting"]["scores"]] == ["llm-rubric", "contains"]
-    assert [call.model for call in server.calls] == ["gpt-5-mini", "claude-haiku-4-5"]
-
-
 def test_tokens_are_told_apart_and_a_price_that_is_not_known_once(project, server):
     """The server is not OpenAI's, so nobody knows what its models cost."""
     project.write(

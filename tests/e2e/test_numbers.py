@@ -20,22 +20,6 @@ tests:
 """
 
 
-def test_repeated_cases_tell_how_often_they_pass(project):
-    project.write("coin.py", COIN)
-    project.write("a.eval.yaml", SUITE)
-    ended = project.run("eval", "a.eval.yaml", "--repeat", "4", "-o", "out", "-j", "1")
-    assert ended.status == 1
-    assert "SAMPLES coin: 2 of 4 passed, 50.0% (95% CI 15.0% to 85.0%)" in ended.stderr
-    assert "flaky: 1 of 2 cases" in ended.stderr
-    samples = json.loads((project.path / "out" / "summary.json").read_text())["samples"]
-    assert (samples["flaky"], samples["pass_hat_k"]["4"], samples["pass_at_k"]["4"]) == (1, 0.5, 1.0)
-    assert [case["test_id"] for case in samples["by_case"]] == ["coin", "sure"]
-    quiet = project.run("eval", "a.eval.yaml", "--repeat", "4", "--json")
-    assert json.loads(quiet.stdout)["samples"]["cases"] == 2
-    once = project.run("eval", "a.eval.yaml", "--json")
-    assert "samples" not in json.loads(once.stdout)
-
-
 def test_a_plan_from_a_run_and_a_trend_over_runs(project):
     project.write("coin.py", COIN)
     project.write("a.eval.yaml", SUITE)

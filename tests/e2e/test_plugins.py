@@ -294,6 +294,20 @@ def test_a_broken_extension_is_listed_and_stops_no_other_command(project, how):
         assert (ended.status, "Traceback" in ended.stderr) == (0, False), ended.stderr
 
 
+def test_a_broken_command_says_why_where_it_is_called(project):
+    install_extension(project.path / "site", commands="import nowhere\n")
+    ended = run(project, "greet", "you", "--loud")
+    assert (ended.status, ended.stdout) == (2, "")
+    assert "error: [bad-plugin] command 'greet' of acme-evals 1.2 cannot be loaded: ModuleNotFoundError" in ended.stderr
+    assert "upgrade acme-evals, or remove it: pip uninstall acme-evals" in ended.stderr
+
+
+def test_a_command_that_raises_names_its_plugin(extended):
+    ended = run(extended, "greet", "nobody")
+    assert ended.status == 2
+    assert "error: extension 'acme' of acme-evals 1.2 raised ZeroDivisionError: division by zero (site" in ended.stderr
+
+
 def test_of_two_extensions_with_one_name_neither_is_used(extended):
     tables = "COMMANDS = {'greet': 'other:greet', 'leave': 'other:leave'}\n"
     install(extended.path / "site", {"extensions": {"other": "other"}}, {"other.py": tables}, package="other")

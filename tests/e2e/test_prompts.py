@@ -92,6 +92,21 @@ def test_from_an_empty_repository_to_a_ready_prompt(project):
     assert project.run("prompt", "check", "--require", "ready").status == 0
 
 
+def test_every_form_that_init_writes_loads_and_nothing_is_overwritten(project):
+    for form in ("xml", "md", "txt"):
+        assert project.run("prompt", "init", f"a-{form}", "--format", form).status == 0
+    assert project.run("prompt", "doctor").stderr == "3 prompts: no problems found\n"
+    project.write("prompts/a-md/meta.yaml", "description: mine\n")
+    (project.path / "prompts/a-md/eval.yml").unlink()
+    again = project.run("prompt", "init", "a-md")
+    assert "kept prompts/a-md/prompt.md" in again.stderr
+    assert "wrote prompts/a-md/eval.yml" in again.stderr
+    assert (project.path / "prompts/a-md/meta.yaml").read_text() == "description: mine\n"
+    assert not (project.path / "prompts/a-md/prompt.xml").exists()
+    for wrong in ("../up", "-x", ".hidden", "a b"):
+        assert project.run("prompt", "init", "--", wrong).status == 2
+
+
 def test_a_sitting_is_on_record_with_what_sat(library):
     assert library.run("prompt", "eval", "greeter").status == 0
     [row] = library.log()
@@ -251,6 +266,38 @@ def test_promotion_changes_one_word_of_meta_and_demotion_too(library):
     assert library.run("prompt", "demote", "greeter", "--to", "tested").status == 2
 
 
+def test_diff_shows_what_changed_since_the_exam(library):
+    assert library.run("prompt", "diff", "greeter").status == 0
+    library.ready()
+    assert library.run("prompt", "diff", "greeter").stdout == ""
+    library.write("prompts/greeter/prompt.md", "Greet {{ name }} \x1b[2Jwarmly.")
+    library.write("prompts/greeter/meta.yaml", library.meta().replace("Greets", "Welcomes"))
+    shown = library.run("prompt", "diff", "greeter").stdout
+    assert "-Greet {{ name }}.\n" in shown
+    assert "+Greet {{ name }} \\x1b[2Jwarmly.\n\\ No newline at end of file" in shown
+    assert "-Greets a person by name\n" in shown
+    assert "--- description" in shown
+    for kept in (library.path / ".agentv" / "exams").iterdir():
+        kept.unlink()
+    assert "the examined text is not stored here" in library.run("prompt", "diff", "greeter").stdout
+    told = json.loads(library.run("prompt", "diff", "greeter", "--json").stdout)
+    assert {one["path"]: one["kept"] for one in told["differences"]} == {"prompt.md": False, "description": False}
+
+
+def test_render_prints_what_the_model_would_see_and_nothing_else(library):
+    assert library.run("prompt", "render", "greeter").stdout == "Greet Ann.\n"
+    library.write(
+        "prompts/greeter/prompt.md", "<system>\nBe {{ '{{' }} kind.\n</system>\n<user>\nGreet {{ name }}.\n</user>\n"
+    )
+    assert library.run("prompt", "render", "greeter").stdout == "system:\nBe {{ kind.\n\nuser:\nGreet Ann.\n"
+    told = json.loads(library.run("prompt", "render", "greeter", "--json").stdout)
+    assert [one["role"] for one in told["messages"]] == ["system", "user"]
+    library.write("prompts/greeter/eval.yml", EXAM + EXAM.removeprefix("cases:\n").replace("greets", "again"))
+    several = library.run("prompt", "render", "greeter")
+    assert (several.status, "there are greets, again" in several.stderr) == (2, True)
+    assert "did you mean 'again'?" in library.run("prompt", "render", "greeter", "--case", "agian").stderr
+
+
 def test_a_log_that_cannot_be_written_is_no_success_and_the_results_stay(library):
     (library.path / "prompts" / "greeter" / ".eval.jsonl").mkdir()
     ended = library.run("prompt", "eval", "greeter")
@@ -311,23 +358,6 @@ def test_an_interrupted_exam_is_on_record_as_partial_and_can_be_gone_on_with(lib
 def example(project) -> Library:
     shutil.copytree(EXAMPLES / "prompts", project.path, dirs_exist_ok=True)
     return Library(project.path)
-
-
-def test_the_example_library_is_as_its_logs_say(example):
-    assert example.run("prompt", "check").stderr == "3 prompts: no problems found\n"
-    rows = {row["id"]: row for row in json.loads(example.run("prompt", "list", "--json").stdout)}
-    assert {name: row["status"] for name, row in rows.items()} == {
-        "changelog-entry": "ready",
-        "diff-surgeon": "tested",
-        "refund-reply": "draft",
-    }
-    assert not any(row["edited"] or row["changes"] for row in rows.values())
-    for name in rows:
-        assert example.run("prompt", "show", name).status == 0
-    shown = example.run("prompt", "render", "diff-surgeon", "--case", "the-fault-is-elsewhere").stdout
-    assert shown.startswith("system:\nYou mend programs")
-    assert "The timeout of the HTTP client" in shown
-    assert "Constraints: none" in shown
 
 
 def test_the_example_library_sits_its_exams_offline(example):

@@ -63,55 +63,6 @@ if read("more.txt"):
 print(message["content"])
 """
 
-SDK_AGENT = """
-import os, subprocess, sys, threading, time, uuid
-from pathlib import Path
-import anthropic
-
-prompt = sys.stdin.read()
-with open(os.environ["RUNS"], "a") as file:
-    file.write(prompt + "\\n")
-
-def read(name):
-    path = Path(os.environ["RUNS"]).with_name(name)
-    return path.read_text() if path.exists() else ""
-
-client = anthropic.Anthropic(max_retries=int(os.environ.get("RETRIES", "0")))
-
-def title():
-    client.messages.create(
-        model="small", max_tokens=10, system="Write a title.", messages=[{"role": "user", "content": prompt}]
-    )
-
-side = threading.Thread(target=title)
-side.start()
-system = f"Session {uuid.uuid4()} in {os.getcwd()}, home {os.environ['HOME']}, {time.ctime()}. {read('style.txt')}"
-tools = [
-    {"name": name, "input_schema": {"type": "object", "properties": {"text": {"type": "string"}}}}
-    for name in ("write", "shell")
-]
-messages = [{"role": "user", "content": prompt}]
-while True:
-    with client.messages.stream(model="large", max_tokens=100, system=system, tools=tools, messages=messages) as stream:
-        reply = stream.get_final_message()
-    messages.append({"role": "assistant", "content": [one.model_dump(exclude_none=True) for one in reply.content]})
-    results = []
-    for one in reply.content:
-        if one.type != "tool_use":
-            continue
-        text = one.input["text"]
-        if one.name == "write":
-            Path("price.txt").write_text(text)
-            found = f"written {Path('price.txt').resolve()}"
-        else:
-            found = subprocess.run(text, shell=True, capture_output=True, text=True).stdout
-        results.append({"type": "tool_result", "tool_use_id": one.id, "content": found})
-    if not results:
-        break
-    messages.append({"role": "user", "content": results})
-side.join()
-print("".join(one.text for one in reply.content if one.type == "text"))
-"""
 
 SUITE = f"""\
 target:
@@ -246,6 +197,15 @@ def test_a_call_that_was_not_recorded_is_an_error_and_no_model_is_asked(recorded
     assert "4 of 4 recorded calls made" in row["error"]["message"]
 
 
+def test_an_agent_that_answers_without_its_model_was_not_replayed(recorded):
+    recorded.write("silent.txt", "be silent")
+    recorded.write("a.eval.yaml", SUITE.replace(', {command: "grep 2 price.txt"}', ""))
+    ended = run(recorded, "--replay", "run.jsonl", "--out", "out", "--filter", "a")
+    assert ended.status == 3, ended.stderr
+    (row,) = recorded.rows("out")
+    assert row["error"]["code"] == "not-replayed"
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [
@@ -298,22 +258,3 @@ def test_a_recording_that_is_killed_goes_on_with_the_trial_that_was_cut(shop):
         False,
     ]
     assert run(shop, "--replay", "run.jsonl").status == 1
-
-
-def test_an_agent_with_an_sdk_that_streams(shop):
-    shop.write("agent.py", SDK_AGENT)
-    shop.write("a.eval.yaml", SUITE.replace("gateway: openai", "gateway: anthropic"))
-    with ModelServer(model, keys=[KEY]) as server:
-        env = {"ANTHROPIC_BASE_URL": server.anthropic, "ANTHROPIC_API_KEY": KEY}
-        ended = run(shop, "--record", "run.jsonl", "--out", "recorded", "--filter", "a", **env)
-        assert ended.status == 0, ended.stderr
-    ended = run(shop, "--replay", "run.jsonl", "--out", "out", "--filter", "a")
-    assert ended.status == 0, ended.stderr
-    (before,), (after,) = shop.rows("recorded"), shop.rows("out")
-    assert before["output"] == after["output"]
-    assert before["token_usage"] == after["token_usage"]
-    assert "notes" not in after
-    kinds = [
-        json.loads(line)["reply"]["content_type"] for line in (shop.path / "run.jsonl").read_text().splitlines()[2:]
-    ]
-    assert sum(kind.startswith("text/event-stream") for kind in kinds) == 3

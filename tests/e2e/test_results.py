@@ -65,6 +65,11 @@ def test_a_person_is_asked(ran, answer, left):
     assert len(json.loads(ran.run("results", "list", "--json").stdout)) == left
 
 
+def test_old_runs_are_deleted(ran):
+    assert ran.run("results", "delete", "--older-than", "30d", "--yes").stdout == "no runs to delete\n"
+    assert ran.run("results", "delete", "--older-than", "0h", "--keep", "0", "--yes").stdout == "deleted 1 run\n"
+
+
 def test_trials_of_a_run_are_shown_and_chosen(ran):
     shown = ran.run("results", "show")
     assert shown.status == 0
@@ -81,6 +86,22 @@ def test_as_json_the_chosen_rows_are_those_of_the_file(ran):
     told = json.loads(ran.run("results", "show", "--json", "--case", "ship*").stdout)
     assert told["rows"] == [row for row in ran.rows() if row["test_id"] == "shipping"]
     assert told["summary"]["cases"]["total"] == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["show", "20200101T000000Z-0000"], "cannot show: no run"),
+        (["show", "--case", "refunds"], "matches --case 'refunds'"),
+        (["export", "last"], "no output file"),
+        (["export", "last", "-o", "x.docx"], "unknown suffix"),
+        (["export", "last", "--tag", "a", "-o", "x.csv"], "matches --tag 'a'"),
+    ],
+)
+def test_what_cannot_be_shown_or_exported_is_said(ran, words, said):
+    ended = ran.run("results", *words)
+    assert (ended.status, said in ended.stderr) == (2, True), ended.stderr
+    assert not (ran.path / "x.csv").exists()
 
 
 def test_reading_a_run_imports_nothing_heavy(ran):

@@ -73,6 +73,11 @@ def test_a_call_that_the_agent_only_reports_fails(run):
     assert [one["pass"] for one in row["scores"]] == [False, False]
 
 
+def test_an_agent_that_never_connected_is_an_error(run):
+    row, _ = run(CLAIM)
+    assert (row["status"], row["error"]["code"]) == ("errored", "no-tools")
+
+
 CLI_AGENT = """
 import asyncio, json, os, sys
 from mcp import Client, StdioServerParameters

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,46 @@ def test_a_past_session_is_graded_without_running_anything(project, program):
     graded = project.run("eval", "evals")
     assert (graded.status, "1 passed" in graded.stdout + graded.stderr) == (1, True), graded.stdout
     assert "1 failed" in graded.stdout + graded.stderr
+
+
+@pytest.mark.parametrize("program", KEPT)
+def test_the_list_is_a_table_newest_first(project, program):
+    listed = import_session(project, program, "--list")
+    rows = [line.split() for line in listed.stdout.splitlines()]
+    assert rows[0] == ["SESSION", "BEGUN", "PROJECT", "TURNS", "FIRST", "PROMPT"]
+    assert KEPT[program][1] in {row[0] for row in rows[1:-2]}
+    assert all(row[3:] == ["/home/user/shop", "1", "Write", "the", "notes."] for row in rows[1:-2])
+
+
+def test_the_list_is_narrowed(project):
+    day, other = "2026-11-23", "2026-11-20"
+    assert "2 sessions" in import_session(project, "claude", "--list", "--date", day).stdout
+    assert "no sessions of claude" in import_session(project, "claude", "--list", "--date", other).stdout
+    assert "2 sessions" in import_session(project, "claude", "--list", "--project-path", "/home/user").stdout
+    assert "no sessions of claude" in import_session(project, "claude", "--list", "--project-path", "/home/us").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("claude",), "agentv import claude takes FILE…, --session ID or --list"),
+        (("claude", "a.jsonl", "--list"), "agentv import claude takes FILE…, --session ID or --list"),
+        (("acp",), "agentv import acp takes FILE…"),
+        (("acp", "--list"), "acp has no directory of sessions"),
+        (("otlp", "x.json", "--date", "2026-01-01"), "--project-path, --date and --sessions-dir do not apply to otlp"),
+        (("claude", "gone.jsonl"), "cannot read gone.jsonl: No such file or directory"),
+        (("claude", "pi.jsonl"), "it reads as pi: agentv import pi pi.jsonl"),
+        (("claude", "empty.jsonl"), "the file has no message of a session of claude"),
+        (("claude", "--session", "435ef572-6264-492f-a4c3-a25e218d0946"), "did you mean '435ef572-6264-492f-a4c3-a25e218d0945'?"),
+        (("claude", "--session", "x"), "no session 'x' of claude in"),
+    ],
+)  # fmt: skip
+def test_wrong_input(project, arguments, said):
+    project.write("empty.jsonl", "{}\n")
+    shutil.copy(next((SESSIONS / "pi").rglob("*.jsonl")), project.path / "pi.jsonl")
+    more = ["--sessions-dir", str(SESSIONS / "claude/projects")] if arguments[0] == "claude" else []
+    done = project.run("import", *arguments, *more)
+    assert (done.status, said in done.stderr) == (2, True), done.stderr
 
 
 def test_what_is_damaged_is_named_and_the_session_is_partial(project):

@@ -144,6 +144,20 @@ def test_shards_of_another_run_are_refused(suite, options, edit, why):
     assert (refused.status, f"cannot merge: the runs shard1 and other {why}" in refused.stderr) == (2, True), refused
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--shard", "3/2"), "--shard takes I/N, with I from 1 to N, found '3/2'"),
+        (("--shard", "1/2", "--sample", "2"), "--shard with --sample requires --seed"),
+        (("--prompt", "brif"), "--prompt brif: no suite has this prompt\n  did you mean 'brief'?"),
+        (("--seed", "2"), "--seed requires --sample or --shuffle"),
+    ],
+)
+def test_what_selects_nothing_is_refused(suite, options, said):
+    refused = suite.run("eval", "evals", *options)
+    assert (refused.status, said in refused.stderr) == (2, True), refused.stderr
+
+
 def test_a_shuffled_run_keeps_its_order_when_it_is_resumed(suite):
     options = ("eval", "evals", "-q", "--workers", "1")
     suite.run(*options, "--shuffle", "--seed", "4", "--out", "whole")

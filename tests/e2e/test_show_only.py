@@ -56,12 +56,3 @@ def test_a_run_whose_checks_were_taken_away_does_not_compare_as_well(project):
     project.run("eval", "a.eval.yaml", "-o", "after")
     ended = project.run("compare", "before", "after", "--fail-on", "any")
     assert ended.status != 0, ended.stdout + ended.stderr
-
-
-def test_a_finished_run_with_shown_cases_resumes_without_a_call(project):
-    project.write("a.eval.yaml", SUITE)
-    project.run("eval", "a.eval.yaml", "-o", "run")
-    ended = project.run("eval", "a.eval.yaml", "-o", "run", "--resume")
-    assert ended.status == 1, ended.stderr
-    rows = [json.loads(line) for line in (project.path / "run" / "index.jsonl").read_text().splitlines()]
-    assert len(rows) == 6

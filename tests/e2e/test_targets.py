@@ -87,3 +87,45 @@ def test_a_missing_key_fails_the_check_without_a_call(project, server):
         "no-api-key",
         "set ANTHROPIC_API_KEY, in the environment or in a .env file",
     )
+
+
+@pytest.mark.parametrize(
+    ("book", "words", "said"),
+    [
+        ("targts: [{name: a, provider: mock}]\n", (), "unknown-key"),
+        ("targets: []\n", ("nobody",), "unknown-target"),
+    ],
+)
+def test_what_is_wrong_is_told_and_ends_with_2(project, book, words, said):
+    project.write(".agentv/targets.yaml", book)
+    ended = project.run("targets", *words)
+    assert (ended.status, said in ended.stderr) == (2, True)
+
+
+def test_each_target_is_shown_with_what_is_wrong_with_it(project):
+    book = """targets:
+  - {name: good, provider: echo}
+  - {name: misspelt, provider: mokc}
+  - {name: agent, provider: vscode}
+  - {name: alias, use_target: good}
+  - {name: open, use_target: "${{ WHICH }}"}
+  - {name: lost, use_target: nobody}
+"""
+    project.write(".agentv/targets.yaml", book)
+    ended = project.run("targets", "--json")
+    assert ended.status == 0
+    listed = {one["name"]: one for one in json.loads(ended.stdout)["targets"]}
+    assert {name: one["problem_code"] for name, one in listed.items()} == {
+        "good": None,
+        "misspelt": "unknown-provider",
+        "agent": "not-yet",
+        "alias": None,
+        "open": None,
+        "lost": "unknown-target",
+    }
+    assert (listed["alias"]["provider"], listed["alias"]["source"]) == ("echo", ".agentv/targets.yaml:5")
+    assert listed["open"]["keys"][0]["names"] == ["WHICH"]
+    assert "misspelt: no provider 'mokc'" in project.run("targets").stdout
+    checked = project.run("targets", "--check")
+    assert checked.status == 3
+    assert "lost: unknown-target: no target 'nobody'" in checked.stdout

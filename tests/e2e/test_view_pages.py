@@ -159,25 +159,6 @@ def test_every_screen_can_be_used_by_everybody(project, opened):
     assert "\n".join(found) == ""
 
 
-def test_runs_are_listed_and_searched_and_lead_to_their_pages(project, opened):
-    tab = opened()
-    tab.wait_for_selector(".run")
-    assert tab.locator(".run").count() == 3
-    assert tab.inner_text(".told") == "3 runs"
-    tab.keyboard.press("/")
-    tab.keyboard.type("old")
-    tab.wait_for_url(lambda address: "q=old" in address)
-    tab.wait_for_function("() => document.querySelectorAll('.run').length === 2")
-    first = tab.get_attribute(".run", "data-run")
-    tab.keyboard.press("Escape")
-    tab.keyboard.press("j")
-    tab.keyboard.press("Enter")
-    tab.wait_for_selector(".verdict")
-    assert f"/run/{first}/" in tab.url
-    tab.keyboard.press("Escape")
-    tab.wait_for_selector(".runtable")
-
-
 def test_the_page_of_a_run_says_what_its_file_says(project, opened, pages, tmp_path):
     assert project.run("results", "report", "both", "--html", str(tmp_path / "report.html")).status == 0
     tab = opened("#/run/both/")
@@ -258,27 +239,6 @@ def test_two_runs_are_compared_verdict_first(project, opened):
     tab.keyboard.press("Enter")
     tab.wait_for_selector(".casehead")
     assert "Compared with the other run" in tab.inner_text("article")
-
-
-def test_chips_count_rows_that_the_search_finds_and_tiles_lead_to_as_many_cases_as_they_say(project, opened):
-    tab = opened("#/run/both/")
-    tab.wait_for_selector(".row")
-    chips = tab.locator(".filters .chips button")
-    assert [one.strip() for one in chips.all_inner_texts()] == ["5 rows passed", "3 rows failed"]
-    tab.fill(".filters .search", "bike")
-    tab.wait_for_function("() => document.querySelectorAll('.side .row .id').length === 2")
-    assert [one.strip() for one in chips.all_inner_texts()] == ["1 row passed", "1 row failed"]
-    tab.wait_for_selector(".tile.failed strong:text-is('1')")
-    assert tab.locator(".tile strong").all_inner_texts() == ["0", "1", "0"], "the worst of its two rows"
-    tab.click("text=Count all cases")
-    tab.wait_for_selector(".tile.failed strong:text-is('2')")
-    tab = opened("#/run/both/")
-    tab.wait_for_selector(".tile.failed")
-    assert re.sub(r"\s+", " ", tab.inner_text(".tile.failed").strip()) == "2 cases failed"
-    tab.click(".tile.failed")
-    tab.wait_for_function(
-        "() => [...document.querySelectorAll('.told')].some((one) => one.textContent.includes('2 of 4 cases'))"
-    )
 
 
 def test_runs_are_named_and_deleted_where_that_is_allowed_until_the_server_ends(project, pages):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 SUITE = "target: echo\ntests:\n  - {id: a, input: hello, assert: [contains: hello]}\n"
-WRONG = "target: echo\ntests:\n  - {id: b, input: hello, assert: [contains: bye]}\n"
 
 
 def test_evals_is_taken_and_said(project):
@@ -17,20 +16,6 @@ def test_evals_is_taken_and_said(project):
     checked = project.run("validate", "--json")
     assert (checked.status, json.loads(checked.stdout)) == (0, [])
     assert "using evals/" in checked.stderr
-
-
-def test_patterns_of_the_configuration_win_over_evals(project, tmp_path_factory):
-    project.write("evals/passed-over.eval.yaml", WRONG)
-    project.write("deep/a/cases.yaml", SUITE)
-    project.write("deep/node_modules/cases.yaml", WRONG)
-    project.write("rows.yaml", "input: '{{ question }}'\n")
-    project.write("rows.csv", "question,__expected\nhello,contains: hello\n")
-    project.write(".agentv/config.yaml", "target: echo\neval_patterns: ['deep/**/cases.yaml', rows.csv, 'no/*.yaml']\n")
-    ended = project.run("eval", env={"HOME": str(tmp_path_factory.mktemp("home"))})
-    assert ended.status == 0, ended.stderr
-    assert "using 2 eval files of 'eval_patterns' in .agentv/config.yaml" in ended.stderr
-    assert "note: 'no/*.yaml' of 'eval_patterns' in .agentv/config.yaml matches no eval file" in ended.stderr
-    assert sorted(row["test_id"] for row in project.rows()) == ["a", "row-1"]
 
 
 def test_nothing_found_is_an_error_that_says_what_to_do(project):

@@ -11,16 +11,10 @@ from typing import Any
 import pytest
 
 from agentv.app.planning.preparation import prepare
-from agentv.app.recorded_code import runs_code
 from agentv.app.running.evaluate import evaluate
 from agentv.app.running.outcome import Outcome
 from agentv.app.settings import EvalSettings
-from agentv.assertions.text.matching import Contains
-from agentv.assertions.user_code.custom_javascript import JavaScriptAssertion
-from agentv.assertions.user_code.javascript_code import JavaScriptCode
-from agentv.assertions.user_code.webhook import Webhook
 from agentv.errors import StoreError, UsageError
-from agentv.registry.fields import JavaScriptSource
 from doubles.loading import repository
 
 SUITE = """\
@@ -193,16 +187,3 @@ def test_it_says_what_a_cassette_holds(project):
         run(record_code=True)
     with pytest.raises(UsageError, match="--record-code requires a recording"):
         run(replay="run.jsonl", record_code=True)
-
-
-@pytest.mark.parametrize(
-    ("assertion", "runs"),
-    [
-        (Webhook("http://localhost"), True),
-        (JavaScriptCode(JavaScriptSource(code="true")), True),
-        (JavaScriptAssertion("x", "x.ts", {}), True),
-        (Contains("a"), False),
-    ],
-)
-def test_which_types_run_code(assertion, runs):
-    assert runs_code(assertion) is runs

@@ -7,7 +7,6 @@ from typing import Annotated, get_args, get_origin, get_type_hints
 import pytest
 
 from agentv.assertions.catalogue import NOT_YET, TYPES, registry
-from agentv.authoring.fields.decode import shape_of
 from agentv.registry.fields import DeclaredAssertion, Doc
 
 FAMILIES = (
@@ -47,14 +46,6 @@ def test_every_option_is_documented(name):
     for field in fields(options):
         assert get_origin(hints[field.name]) is Annotated, field.name
         assert any(isinstance(marker, Doc) and marker.text for marker in get_args(hints[field.name])), field.name
-
-
-@pytest.mark.parametrize("name", OURS)
-def test_options_can_be_read_from_files(name):
-    options = registry().find(name).options
-    names = shape_of(options).names
-    assert options.short is None or options.short in names
-    assert callable(options.grade)
 
 
 def test_names_are_kebab_case_and_either_built_or_not_yet():

@@ -63,33 +63,11 @@ def test_expected_output(tmp_path, given):
     assert SEEN in case.expected_output[0].text
 
 
-@pytest.mark.parametrize(
-    "entry", [{"contains": ALL}, {"type": "contains", "value": ALL}, ALL, {"include": "shared"}, {"llm-rubric": ALL}]
-)
-@pytest.mark.parametrize("place", ["case", "suite", "default_test"])
-def test_values_of_assertions(tmp_path, entry, place):
-    case = {} if place == "case" else {"assert": []}
-    head = {"suite": {"assert": [entry]}, "default_test": {"default_test": {"assert": [entry]}}}.get(place, {})
-    (case,) = suite(tmp_path, {"assert": [entry]} if place == "case" else case, **head).cases
-    found = value(case)
-    said = found if isinstance(found, str) else found[0]
-    assert getattr(said, "outcome", said) == SEEN
-
-
 def test_values_inside_a_set_and_of_rubrics(tmp_path):
     (case,) = suite(tmp_path, {"assert": [{"assert-set": [{"contains": ALL}]}], "rubrics": [ALL]}).cases
     rubric, of_set = (entry.assertion for entry in case.assertions)
     assert getattr(rubric.value[0], "outcome", rubric.value[0]) == SEEN
     assert of_set.assert_[0].assertion.value == SEEN
-
-
-@pytest.mark.parametrize(
-    "prompt",
-    [ALL, [{"role": "user", "content": ALL}], {"id": "p", "prompt": ALL}, "prompt.txt", "file://chat.json"],
-)
-def test_prompts_and_the_files_that_they_name(tmp_path, prompt):
-    (case,) = suite(tmp_path, {}, prompts=[prompt]).cases
-    assert text(case) == SEEN
 
 
 def test_a_text_out_of_a_variable_is_not_rendered_again(tmp_path):

@@ -54,15 +54,6 @@ def test_what_is_meant_is_a_command(capsys):
     )
 
 
-@pytest.mark.parametrize("env", [{}, {"GITHUB_ACTIONS": "false"}, {"CI": "true"}])
-def test_elsewhere_nothing_is_spelled_out(env, capsys):
-    before = sys.stdout
-    with guarded(env):
-        assert sys.stdout is before
-        sys.stdout.write("::error::x ##[y]\n")
-    assert capsys.readouterr().out == "::error::x ##[y]\n"
-
-
 @given(PARTS)
 def test_what_pytest_prints_of_an_answer_is_no_command_there(parts):
     text = "".join(parts)

@@ -85,17 +85,6 @@ def test_a_choice_that_changes_with_the_order_is_a_tie_without_a_winner(tmp_path
     assert all("a tie" in grade.reason for grade in grades)
 
 
-def test_what_gave_no_answer_is_left_out_and_said(tmp_path):
-    found = ran(tmp_path, case("unknown"))
-    assert statuses(found) == {
-        ("unknown", "short", 1): "failed",
-        ("unknown", "long", 1): "passed",
-        ("unknown", "middle", 1): "errored",
-    }
-    reasons = {one.scores[0].grade.reason for one in found.results if one.scores}
-    assert reasons == {"it is long; omitted, because they gave no answer: middle"}
-
-
 def test_one_answer_that_is_left_is_not_the_best(tmp_path):
     head = TARGETS.replace('  - {name: short, provider: mock, response: "ok"}\n', "")
     found = ran(tmp_path, case("unknown"), head=head)
@@ -140,12 +129,6 @@ def test_no_answer_can_name_itself(tmp_path):
     head = f"targets:\n  - {{name: evil, provider: mock, response: '{attack}'}}\n  - {{name: good, provider: mock, response: ok}}\n"
     assert set(statuses(ran(tmp_path, case("a"), judge, head)).values()) == {"errored"}
     assert len(set(seen)) == 4
-
-
-def test_a_negated_choice_fails_the_best(tmp_path):
-    found = ran(tmp_path, "  - {id: a, input: x, assert: [{not-select-best: the longest}]}\n")
-    assert statuses(found)["a", "long", 1] == "failed"
-    assert statuses(found)["a", "short", 1] == "passed"
 
 
 def test_the_answer_is_shaped_before_it_is_compared(tmp_path):

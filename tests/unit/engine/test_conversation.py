@@ -124,13 +124,6 @@ def test_a_turn_sees_its_own_answer_and_the_case_the_whole():
     assert (whole.cost_usd, whole.duration_ms, whole.finish_reason) == (0.75, 2000.0, "stop")
 
 
-def test_a_failed_turn_lets_the_later_ones_go_on():
-    trial = trial_of(Turn((user("a"),), (entry(Looking([], passes=False)),)), Turn((user("b"),), (entry(Looking([])),)))
-    result, target, _ = run(trial, TargetResponse("One"), TargetResponse("Two"))
-    assert len(target.requests) == 2
-    assert (result.status, result.score) == ("failed", 0.5)
-
-
 @pytest.mark.parametrize(
     ("broken", "code", "output"),
     [(Failure("timeout", "late"), "timeout", None), (TargetResponse(" "), "empty-output", " ")],

@@ -277,10 +277,3 @@ def test_what_stands_and_what_does_not_is_found_in_one_pass():
     assert CountedCases.passes == 1
     assert parted(plan, {keys[0]}, most=2) == ([keys[0]], None)
     assert parted(plan, set(), most=4)[1] == list(plan)
-
-
-def test_where_cases_hang_on_each_other_none_is_held():
-    plan = Plan((linked(case("a"), case("b"), needs={"b": ["a"]}),), PlanSettings())
-    first, second = (trial.key for trial in plan)
-    assert parted(plan, {first, second}, most=9) == ([first, second], None)
-    assert parted(plan, {second}, most=9) == ([], None)

@@ -232,12 +232,6 @@ def test_a_transform_that_makes_an_answer_empty_is_an_errored_grade(name, tmp_pa
     assert str(tmp_path) not in grade.error.message
 
 
-@pytest.mark.parametrize("expression", ["0", "false", "[]", "{}"])
-def test_a_value_is_no_empty_text(expression):
-    (one,) = scores(entry(Acts(looks), transform=Transform("jinja", expression)), output="a")
-    assert one.grade.error is None
-
-
 @dataclass(frozen=True)
 class ReadsFiles(Acts):
     reads_files: bool = True

@@ -129,15 +129,6 @@ def test_a_limit_brings_along_what_the_first_ones_need():
     assert list(plan.added()) == ["d"]
 
 
-def test_a_limit_counts_a_case_with_several_prompts_once():
-    cases = [case(name, prompt_id=prompt) for name in ("a", "b", "c") for prompt in ("brief", "long")]
-    plan = Plan([suite(*cases)], PlanSettings(limit=2))
-    assert [(trial.case.id, trial.case.prompt_id) for trial in plan] == [
-        ("a", "brief"), ("a", "long"), ("b", "brief"), ("b", "long"),
-    ]  # fmt: skip
-    assert plan.counts() == (4, 4)
-
-
 PROMPTS = {"brief": "Brief one", "long": None}
 
 

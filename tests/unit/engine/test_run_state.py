@@ -34,11 +34,3 @@ def state(*results: str, **limits: object) -> RunState:
 )
 def test_a_run_stops_at_the_first_limit_that_is_reached(results, limits, stopped):
     assert state(*results, **limits).stopped == stopped
-
-
-def test_the_first_reason_to_stop_is_the_one_that_is_reported():
-    found = state()
-    assert not found.changed.is_set()
-    found.stop("budget")
-    found.stop("interrupt")
-    assert (found.stopped, found.changed.is_set()) == ("budget", True)

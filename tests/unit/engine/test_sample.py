@@ -63,12 +63,6 @@ def test_every_case_is_drawn_equally_often():
     assert all(400 < count < 600 for count in often.values()), often  # 500 expected, 19 is one standard deviation
 
 
-def test_another_checkout_draws_the_same():
-    names = [str(number) for number in range(50)]
-    elsewhere = suite(names, path="/home/me/repo/a.eval.yaml")
-    assert drawn([suite(names)], 9) == drawn([elsewhere], 9, root="/home/me/repo")
-
-
 def test_a_case_is_drawn_with_all_its_prompts_and_counts_once():
     names = [str(number) for number in range(10)]
     found = drawn([suite(names, prompts=("brief", "long", "odd"))], 2)

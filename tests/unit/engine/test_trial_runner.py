@@ -73,13 +73,6 @@ def errored(error: Failure) -> TrialResult:
     return finished("errored", error=error)
 
 
-def test_a_trial_counts_as_running_as_long_as_it_does():
-    executor = Executing()
-    (results,), state = running(trial("a"), executor=executor)
-    assert [one.status for one in results] == ["passed"]
-    assert (executor.counted, state.running) == ([1], 0)
-
-
 @pytest.mark.parametrize(
     ("error", "stopped"),
     [

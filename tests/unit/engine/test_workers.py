@@ -34,20 +34,6 @@ class Running:
         return () if one.case.id in self.interrupted else (finished(trial=one),)
 
 
-class Watched(IndependentTrials):
-    """Independent trials, and what a worker tells them."""
-
-    def __init__(self, trials: Sequence[Trial]) -> None:
-        super().__init__(trials)
-        self.told: list[str] = []
-
-    def finish(self, result: TrialResult) -> None:
-        self.told.append(f"finish {result.trial.case.id}")
-
-    def close(self) -> None:
-        self.told.append("close")
-
-
 def worked(queue: IndependentTrials, runner: Running, *, number: int = 1, stop_at: str | None = None) -> Any:
     """The state of a run when so many workers have done its work, and how they ended."""
 
@@ -69,24 +55,9 @@ def worked(queue: IndependentTrials, runner: Running, *, number: int = 1, stop_a
     return asyncio.run(main())
 
 
-def test_a_worker_lets_the_others_have_a_turn_after_a_batch():
-    runner = Running()
-    worked(IndependentTrials([trial(str(number)) for number in range(40)]), runner, number=2)
-    turns = [worker for worker, _ in runner.ran]
-    assert turns == [0] * 16 + [1] * 16 + [0] * 8
-
-
 def test_a_worker_whose_trial_was_interrupted_takes_no_other():
     found, _, _ = worked(IndependentTrials([trial(name) for name in "abc"]), Running(interrupted=frozenset("b")))
     assert found == ["a"]
-
-
-def test_a_bug_ends_its_worker_and_releases_those_that_wait_for_its_trial():
-    queue = Watched([trial(name) for name in "ab"])
-    found, ended, _ = worked(queue, Running(broken=frozenset("a")), number=2)
-    assert found == ["b"]
-    assert [type(one) for one in ended] == [RuntimeError, type(None)]
-    assert "close" in queue.told
 
 
 @pytest.mark.parametrize("late", [False, True])

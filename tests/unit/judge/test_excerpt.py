@@ -1,14 +1,7 @@
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agentv.judge.excerpt import Excerpt
-
-
-@pytest.mark.parametrize("text", ["", "a", "abcdefghij"])
-def test_what_fits_is_left_alone(text):
-    assert Excerpt.of(text, 10) == Excerpt(text)
-    assert Excerpt(text).text == Excerpt(text).joined == text
 
 
 @given(text=st.text(min_size=1), most=st.integers(1, 20))

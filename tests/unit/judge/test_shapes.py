@@ -43,12 +43,6 @@ def said(identity, satisfied, **more):
     return {"id": identity, "satisfied": satisfied, **more}
 
 
-@pytest.mark.parametrize(("text", "score"), [("0", 0), ("1", 1), ("0.85", 0.85), ("1.0", 1), ("1e-1", 0.1)])
-def test_a_score_alone_is_a_verdict(text, score):
-    reading = freeform(f'{{"score": {text}}}')
-    assert (reading.score, reading.checks, reading.reason, reading.satisfied) == (score, (), None, None)
-
-
 @pytest.mark.parametrize(
     "text",
     ["NaN", "Infinity", "-Infinity", "-0.01", "1.01", "85", "true", "null", '"0.9"', '"high"', "[1]", "{}", "1e999"],

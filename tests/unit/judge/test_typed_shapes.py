@@ -50,11 +50,6 @@ def test_the_score_is_counted(mode, score, passed):
     assert [check.passed for check in reading.checks] == passed
 
 
-@pytest.mark.parametrize("mode", TYPED)
-def test_a_number_that_a_judge_gives_besides_changes_nothing(mode):
-    assert read(mode, {**GOOD[mode], "score": 1, "pass": True}) == read(mode, GOOD[mode])
-
-
 @pytest.mark.parametrize(
     ("mode", "row", "said"),
     [

@@ -89,11 +89,6 @@ def test_only_the_value_changes_or_a_line_is_added(before, after):
     assert with_status(before.encode(), "ready").decode() == after
 
 
-@pytest.mark.parametrize(("_before", "after"), REWRITTEN.values(), ids=REWRITTEN)
-def test_a_file_that_says_so_already_is_left_alone(_before, after):
-    assert with_status(after.encode(), "ready") == after.encode()
-
-
 REFUSED = {
     "- a\n": "it is not a mapping",
     "a: b: c\n": "it is not valid YAML: mapping values are not allowed in this context",

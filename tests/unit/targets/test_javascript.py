@@ -81,12 +81,6 @@ def test_an_object_or_a_function_serves_too(write, text, export, output):
     assert found.output == output
 
 
-@pytest.mark.parametrize("body", ["", "return null", "return {}", "return { output: undefined }"])
-def test_nothing_is_an_empty_answer(write, body):
-    found = answer(write(f"export default () => {{ {body} }};"), request(env=write.env))
-    assert (found.output, found.messages) == (None, ())
-
-
 @pytest.mark.parametrize(
     ("text", "kind", "said"),
     [

@@ -29,22 +29,6 @@ def test_of_a_case_with_turns_a_list_is_an_answer_a_turn():
 
 
 @pytest.mark.parametrize(
-    ("value", "output"),
-    [
-        ({"ä": [1, None]}, '{"ä": [1, null]}'),
-        ([1, "b"], '[1, "b"]'),
-        (5, "5"),
-        (False, "false"),
-        ("", ""),
-        ("{{ prompt }}", "{{ prompt }}"),
-    ],
-)
-def test_data_answers_as_json_and_text_as_it_stands(value, output):
-    assert answer(Mock(response=value)).output == output
-    assert answer(Mock(responses={"case": value})).output == output
-
-
-@pytest.mark.parametrize(
     ("mock", "faults"),
     [
         (Mock(), [((), "missing-key")]),

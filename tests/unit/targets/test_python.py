@@ -154,11 +154,3 @@ class TestCallApi:
         one = request("ask", vars={"x": 1}, metadata={"m": 2})
         found = answer(self.made(python, text, k="v"), one)
         assert found.output == '["ask","v",{"x":1},{"m":2}]'
-
-    @pytest.mark.parametrize("parameters", ["prompt", "prompt, options", "prompt, options, context=None", "*all"])
-    def test_it_may_take_fewer(self, python, parameters):
-        assert answer(self.made(python, f"def call_api({parameters}): return {{'output': 'a'}}")).output == "a"
-
-    @pytest.mark.parametrize("value", ["None", "{}", "{'output': None}"])
-    def test_nothing_is_an_empty_answer(self, python, value):
-        assert answer(self.made(python, f"def call_api(p, o, c): return {value}")).output is None

@@ -53,27 +53,3 @@ def test_a_rendering_that_takes_too_long_ends(monkeypatch: pytest.MonkeyPatch, t
     with pytest.raises(RenderError, match=r"cannot render: it takes more than 0\.1 seconds"):
         render(text, SCOPE)
     assert sys.gettrace() is tracer
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (
-            "{% for i in items %}{{ loop.index }}/{{ loop.length }}={{ i }}{% if not loop.last %}, {% endif %}{% endfor %}",
-            "1/3=1, 2/3=2, 3/3=3",
-        ),
-        ("{{ name|center(7) }}|{{ 'a'.ljust(3) }}|", "  Ann  |a  |"),
-        ("{{ name ~ ' ' ~ 1 }} {{ '%05.1f'|format(2.5) }} {{ '{:>4}'.format(7) }}", "Ann 1 002.5    7"),
-        ("{% macro m(a) %}<{{ a }}>{% endmacro %}{{ m(1) }}{{ m(name) }}", "<1><Ann>"),
-        (
-            "x {{ items|join('-') }} {{ items|sum }} {{ [name, 1] }} {{ {'a': name} }}",
-            'x 1-2-3 6 ["Ann", 1] {"a": "Ann"}',
-        ),
-        (
-            "x {{ text|replace('a', 'b')|upper|indent(2, true) }} {{ 2.345|round(1) }} {{ 1 < 2 < 3 }}",
-            "x   B B 2.3 true",
-        ),
-    ],
-)
-def test_what_people_write_is_as_it_was(text: str, expected: str) -> None:
-    assert render(text, SCOPE) == expected

@@ -29,11 +29,6 @@ def code(answer):
     return answer.json()["error"]["code"]
 
 
-@pytest.mark.parametrize("base", [OWN, "http://localhost:4280", "http://[::1]:4280"])
-def test_the_printed_host_is_answered(base):
-    assert client(base=base).get("/api/runs").text == "answered"
-
-
 @pytest.mark.parametrize(
     "host",
     [

@@ -81,22 +81,6 @@ def test_a_case_without_all_its_samples_has_no_verdict(results, status, score):
     assert (case.status, case.score, case.rate, case.judged) == (status, score, score, False)
 
 
-def test_errored_samples_are_bounds_of_their_case():
-    case = only([sample(1, 0.5), finished("errored", trial=trial(sample=2, repeat=2))])
-    assert (case.score, case.rate, case.missing) == (0.5, 0.0, 1)
-    assert [(one.score, one.rate, one.status) for one in map(case.filled, (0, 1))] == [
-        (0.25, 0.0, "failed"),
-        (0.75, 0.5, "passed"),
-    ]
-    whole = only([sample(1, 0.5), sample(2, 1.0)])
-    assert whole.filled(0) == whole.filled(1) == whole
-
-
-def test_a_sample_that_errored_with_a_score_is_none_of_the_graded_ones():
-    case = only([sample(1, 1.0), finished("errored", trial=trial(sample=2, repeat=2), score=0.5)])
-    assert (case.score, case.samples, case.status) == (1.0, 1, "errored")
-
-
 def test_a_required_grade_without_a_score_counts_as_none_at_all():
     scores = ([graded(0.9, True, required=0.5)], [errored_score(required=0.5)])
     both = [

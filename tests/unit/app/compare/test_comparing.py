@@ -215,13 +215,6 @@ def test_suites_are_compared_apart_with_their_p_values_corrected(store):
     assert orders.judgement.score.p == pytest.approx(found.whole.score.p), "nothing moved in the other suite"
 
 
-def test_a_suite_in_which_every_case_errored_is_no_part_of_the_comparison(store):
-    base = store("base", [*scoring(GOOD), *scoring(GOOD, suite="orders")])
-    broken = [finished("errored", trial=one.trial) for one in scoring(GOOD, suite="orders")]
-    found = compared(base, store("candidate", [*scoring(BAD), *broken]), by="suite")
-    assert [(one.name, one.judgement.verdict) for one in found.groups] == [("refunds", "worse")]
-
-
 def test_a_group_that_is_shown_worse_is_a_regression_though_the_whole_is_not(store):
     def run(name, few, many):
         return store(name, [*scoring(few, suite="few"), *scoring(many, suite="many")])

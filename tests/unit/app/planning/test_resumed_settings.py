@@ -210,13 +210,6 @@ def test_suites_that_are_new_to_a_run_are_named(project):
     assert added(run, A, *many)[0].endswith(", s08.yaml, s09.yaml and 1 more")
 
 
-@pytest.mark.parametrize("record", [{"suites": None}, {"suites": [1]}, {"suites": [{"name": "a"}]}, {"suites": []}])
-def test_a_record_without_suites_is_left_to_who_opens_it(project, record):
-    assert added(begun_with(**record), A) == []
-    Path("r", "run.json").write_text("{")
-    assert added(Path("r"), A) == []
-
-
 def test_a_suite_with_another_name_or_place_is_refused(project):
     assert refused(begun_with(A), ("z", "a.eval.yaml")) == (
         "the suite in a.eval.yaml is named 'z', but was named 'a' when the run r started",

@@ -21,20 +21,6 @@ TWO = {"prompts/a/prompt.md": "A", "prompts/team/b/meta.yaml": "id: bee\n"}
 
 
 @pytest.mark.parametrize(
-    ("name", "found"),
-    [
-        ("a", "a"),
-        ("bee", "bee"),
-        ("prompts/team/b", "bee"),
-        ("prompts/team/b/meta.yaml", "bee"),
-        ("./prompts/a/", "a"),
-    ],
-)
-def test_a_prompt_is_named_by_its_id_or_a_path(library, name, found):
-    assert library(TWO).one(name).id == found
-
-
-@pytest.mark.parametrize(
     ("name", "hint"),
     [
         ("be", "did you mean 'bee'?"),

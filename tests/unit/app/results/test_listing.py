@@ -57,14 +57,6 @@ def test_a_finished_run_names_only_what_ran(tmp_path, run):
     assert next(listed_runs(1).runs).targets == ("bad",)
 
 
-def test_a_run_that_was_killed_is_summed_up_from_its_rows(run):
-    cut(run, 1)
-    one = only()
-    assert (one.state, one.done, one.planned, one.duration_ms) == ("interrupted", 1, 2, None)
-    assert one.summary is not None
-    assert (one.summary.cases.passed + one.summary.cases.failed, one.summary.cases.skipped) == (1, 1)
-
-
 def test_samples_that_were_not_needed_are_not_missed(run, tmp_path):
     shutil.rmtree(run)
     early = {"repeat": {"max": 30, "until": "decided"}}
@@ -75,11 +67,6 @@ def test_samples_that_were_not_needed_are_not_missed(run, tmp_path):
     assert (one.state, one.done, one.planned) == ("finished", 19, 60)
     cut(again, 18)
     assert (only().state, only().done) == ("interrupted", 18)
-
-
-def test_a_run_that_was_killed_after_its_last_row_is_finished(run):
-    (run / "summary.json").unlink()
-    assert only().state == "finished"
 
 
 def test_a_summary_that_is_older_than_the_rows_does_not_count(run):

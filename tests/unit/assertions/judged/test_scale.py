@@ -36,22 +36,8 @@ def test_what_is_no_scale(authored):
     assert "write 1-5" in fault.hint
 
 
-@pytest.mark.parametrize(
-    ("scale", "mark"), [((1, 5), 4), ((1, 10), 8), ((0, 10), 8), ((0, 3), 3), ((0, 1), 1), ((0, 100), 75), ((-2, 2), 1)]
-)
-def test_without_a_threshold_it_is_three_quarters_up(scale, mark):
-    assert threshold_of(scale, None) == mark
-
-
 @given(low=st.integers(-50, 50), span=st.integers(1, 100))
 def test_which_is_never_less_and_always_on_the_scale(low, span):
     mark = threshold_of((low, low + span), None)
     assert low < mark <= low + span
     assert (mark - low) / span >= 0.75
-
-
-@pytest.mark.parametrize("points", [0, 6, 80])
-def test_a_threshold_off_the_scale_is_refused(points):
-    (fault,) = scale_issues("1-5", points)
-    assert (fault.path, fault.warning) == (("pass_threshold",), False)
-    assert fault.message == f"'pass_threshold' must be on the scale from 1 to 5, found {points}"

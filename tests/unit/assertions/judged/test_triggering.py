@@ -92,11 +92,6 @@ def test_both_directions_never_pass_at_once(answer):
     assert any(said) is isinstance(read_answer(answer), bool)
 
 
-@pytest.mark.parametrize("answer", ["answer " * 2800, "\n" * LONGEST, ">" * (LONGEST - 3) + " no", "(" * LONGEST])
-def test_a_long_answer_is_read_in_no_time(answer):
-    assert read_answer(answer[: LONGEST - 2] + "no") is not True
-
-
 @pytest.mark.parametrize("reason", ["length", "MAX_TOKENS", "max_output_tokens"])
 def test_an_answer_that_was_cut_cannot_be_read(reason):
     grade = Triggering(True).grade(AssertionContext((), "YES", finish_reason=reason))

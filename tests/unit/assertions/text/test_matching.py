@@ -1,6 +1,5 @@
 import pytest
 
-from agentv.assertions.evidence import LIMIT
 from agentv.assertions.text.matching import (
     Contains,
     ContainsAll,
@@ -126,20 +125,6 @@ def test_fails(assertion, output):
     grade = graded(assertion, output)
     assert (grade.score, grade.passed, grade.error) == (0.0, False, None)
     assert not all(check.passed for check in grade.checks)
-
-
-@pytest.mark.parametrize("assertion", [case[0] for case in PASSING], ids=lambda value: repr(value)[:50])
-def test_no_answer_cannot_be_judged(assertion):
-    grade = graded(assertion, None)
-    assert grade.error is not None
-    assert (grade.error.code, grade.passed) == ("no-output", False)
-
-
-@pytest.mark.parametrize(("assertion", "output"), PASSING + FAILING, ids=lambda value: repr(value)[:50])
-def test_evidence_of_a_long_answer_is_short(assertion, output):
-    grade = graded(assertion, "… " * 5000 + output + " …" * 5000)
-    assert grade.checks
-    assert all(check.evidence is None or len(check.evidence) <= LIMIT for check in grade.checks)
 
 
 # evidence

@@ -124,23 +124,6 @@ def test_context_has_the_case_with_names_as_they_are_written(lab):
     assert grade.passed, grade
 
 
-@pytest.mark.parametrize(
-    ("code", "threshold", "passed"),
-    [
-        ("0.7", 0.8, False),
-        ("0.3", 0.2, True),
-        ("true", 0.9, True),
-        ("false", 0.1, False),
-        ("({ pass: true, score: 0.3 })", 0.5, False),
-        ("({ pass: false, score: 0.9 })", 0.5, False),
-    ],
-)
-def test_a_threshold_decides_and_counts_whole(lab, code, threshold, passed):
-    grade = lab.grade(code, threshold=threshold)
-    assert (grade.passed, grade.has_own_threshold, grade.counted) == (passed, True, float(passed))
-    assert grade.checks[0].passed is passed
-
-
 def test_a_threshold_makes_no_verdict_of_an_error(lab):
     assert lab.grade("output", threshold=0.0).error.code == "bad-result"
 

@@ -78,8 +78,3 @@ def test_code_that_starts_programs_is_told_apart(code, starts):
 )
 def test_where_a_script_has_code_looked_for(text, name, found):
     assert getattr(places_of_script("/run.sh", text.encode()), name) == found
-
-
-@pytest.mark.parametrize(("text", "unknown"), [("python3 $f.py", True), ("eval $x", True), ("python3 a.py $x", False)])
-def test_what_only_a_shell_can_tell(text, unknown):
-    assert places_of_script("/run.sh", text.encode()).unknown is unknown

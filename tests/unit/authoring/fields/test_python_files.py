@@ -30,24 +30,3 @@ from agentv.authoring.fields.python_files import definitions
 )
 def test_a_name_that_a_file_binds_is_seen(source):
     assert "f" in definitions(source).names
-
-
-@pytest.mark.parametrize("source", ["", "def g():\n    f = 1", "class g:\n    def f(self): ...", "f", "g.f = 1"])
-def test_a_name_inside_a_function_or_class_is_not_the_files(source):
-    found = definitions(source)
-    assert "f" not in found.names
-    assert not found.opaque
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        "from g import *",
-        "def __getattr__(name): ...",
-        "globals()['f'] = print",
-        "exec(text)",
-        "import sys\nsys.modules[__name__].f = print",
-    ],
-)
-def test_where_names_may_come_from_elsewhere_nothing_is_said_to_be_missing(source):
-    assert definitions(source).opaque

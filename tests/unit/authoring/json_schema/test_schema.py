@@ -150,19 +150,6 @@ RIGHT = {
     "free keys": "  - {type: contains, value: a, x-why: because}",
 }
 
-CUSTOM = {
-    "a custom type": "  - {type: min-words, minimum: 5, anything: [1, {a: b}]}",
-    "a custom type in one key": "  - min-words: 5",
-    "a custom type by its short name": "  - {min_words: {minimum: 5}, weight: 2}",
-    "a replaced type": "  - {type: word-count, expected: many}",
-    "a replaced type in one key": "  - word-count: {expected: many}",
-}
-
-
-@pytest.mark.parametrize("entries", [*RIGHT.values(), *CUSTOM.values()], ids=[*RIGHT, *CUSTOM])
-def test_every_form_of_an_assertion_is_right(entries: str) -> None:
-    assert wrong("eval", suite(entries)) == []
-
 
 @pytest.mark.parametrize("entries", [entries for name, entries in RIGHT.items() if name != "includes"])
 def test_the_loader_agrees_on_what_is_right(entries: str, tmp_path: Path) -> None:
@@ -277,23 +264,6 @@ def test_it_stays_small() -> None:
     assert len(schema_text("eval")) < 280_000
 
 
-MESSAGES = {
-    "text": "hi",
-    "a number": "42",
-    "an object": "{question: hi}",
-    "a message": "{role: user, content: hi}",
-    "messages": "[{role: system, content: be brief}, {role: user, content: {question: hi}}]",
-    "blocks": "[{role: user, content: [hi, {type: text, value: 1}, {type: file, value: ./a.md}]}]",
-    "tool calls without content": "[{role: assistant, tool_calls: [{name: f, arguments: {}}]}]",
-    "placeholders": "['{{ first }}', {role: '{{ who }}', content: '{{ what }}', tool_calls: '{{ calls }}'}]",
-}
-
-
-@pytest.mark.parametrize("messages", MESSAGES.values(), ids=MESSAGES)
-def test_messages_are_right(messages: str) -> None:
-    assert wrong("eval", f"tests:\n- id: a\n  input: {messages}\n  expected_output: {messages}\n  criteria: b\n") == []
-
-
 @pytest.mark.parametrize(
     "messages",
     [
@@ -314,53 +284,6 @@ def test_mistakes_in_messages_are_found(messages: str, tmp_path: Path) -> None:
     text = f"tests:\n- id: a\n  input: {messages}\n  criteria: b\n"
     assert wrong("eval", text)
     assert loader_finds(text, tmp_path)
-
-
-TARGETS = {
-    "plain": "targets:\n- {name: a, provider: echo}\ndefaults: {target: a}\n",
-    "a bare list": "- {name: a, provider: echo}\n",
-    "newer AgentV": "targets:\n- {id: a, provider: cli, config: {command: './a {PROMPT}'}}\n",
-    "older AgentV": "targets:\n- {label: a, provider: cli, command_template: ./a, judge_target: b}\n",
-    "short": "targets:\n- {name: a, provider: 'mock:hello'}\n",
-    "short, its setting required": "targets:\n- {name: a, provider: 'python:agent.py:answer'}\n",
-    "its id the provider": "targets:\n- {label: a, id: 'mock:hello'}\n- {id: cli, name: b, config: {command: ./a}}\n",
-    "a plugin's": "targets:\n- {name: a, provider: acme, anything: [1]}\n",
-    "placeholders": "targets:\n- {name: a, provider: mock, response: x, delay_ms: '{{ env.DELAY }}'}\n",
-}
-
-
-@pytest.mark.parametrize("text", TARGETS.values(), ids=TARGETS)
-def test_targets_are_right(text: str) -> None:
-    assert wrong("targets", text) == []
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "targets:\n- {provider: echo}\n",
-        "targets:\n- {name: a}\n",
-        "targets:\n- {name: a, provider: http}\n",
-        "targets:\n- {id: echo}\n",
-        "targets:\n- {id: cli, label: b}\n",
-        "targets:\n- {id: 'mock:x', name: a, label: b}\n",
-        "targets:\n- {id: mock, name: a, response: x, respons: x}\n",
-        "targets:\n- {name: a, provider: http, url: x, methode: GET}\n",
-        "targets:\n- {name: a, provider: cli, config: {comand: x}}\n",
-        "targets:\n- {name: a, provider: 'vscode:gpt'}\n",
-        "targets:\n- {name: a, provider: mock, response: x, delay_ms: long}\n",
-        "defaults: {target: a, targets: b}\n",
-        "targets: {name: a, provider: echo}\n",
-    ],
-)
-def test_mistakes_in_targets_are_found(text: str) -> None:
-    assert wrong("targets", text)
-
-
-@pytest.mark.parametrize(
-    "text", ["name: x\n", "assert: []\n", "assert: [{contains: ''}]\n", "asert: [{contains: a}]\n"]
-)
-def test_mistakes_in_templates_are_found(text: str) -> None:
-    assert wrong("template", text)
 
 
 def test_the_schema_and_the_loader_know_the_same_kinds() -> None:

@@ -31,17 +31,6 @@ def test_all_that_it_may_say(tmp_path):
     assert found.places["status"] == Span(path, 5, 9, 5, 15)
 
 
-@pytest.mark.parametrize("text", [None, "", "# nothing\n", "---\n", "id:\nstatus:\nowner: ~\ntags:\n"])
-def test_what_is_not_said_is_that_of_a_draft_named_as_its_directory(tmp_path, text):
-    found, told = meta(tmp_path, text or "")
-    if text is None:
-        (tmp_path / "greeting" / "meta.yaml").unlink()
-        found = read_meta(str(tmp_path / "greeting") + "/", reading_of(tmp_path))
-    assert told == []
-    assert (found.id, found.status, found.description, found.tags) == ("greeting", "draft", None, ())
-    assert (found.path is None) == (text is None)
-
-
 @pytest.mark.parametrize(
     "text",
     [

@@ -45,15 +45,6 @@ def test_then_it_is_looked_for_in_each_directory_above_up_to_the_root(tree):
     assert not places.is_above(str(tree / "a/b/c/deep.md"), "deep.md", suite)
 
 
-@pytest.mark.parametrize("written", ["./root.md", "../root.md", "/near.md", "file://./root.md", "/b/root.md"])
-def test_a_path_that_begins_with_a_dot_or_a_slash_is_never_looked_for_above(tree, written):
-    places, suite = Places(str(tree / "a/b/c"), str(tree / "a")), str(tree / "a/b/c/suite.yaml")
-    found, tried = places.find(written, suite)
-    assert (found, len(tried)) == (None, 1)
-    if written != "/b/root.md":
-        assert places.expected(written, suite) == ("../near.md" if "near" in written else "../../root.md")
-
-
 def test_a_link_above_that_leaves_the_repository_is_not_followed(tree):
     (tree / "outside.md").write_text("secret", encoding="utf-8")
     (tree / "a/link.md").symlink_to(tree / "outside.md")

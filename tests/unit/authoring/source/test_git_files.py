@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv.authoring.fields.kinds import looks_like_path
 from agentv.authoring.source.files import Places
 from agentv.authoring.source.git_files import BadUrlError, GitFiles, parse_url
 from agentv.authoring.source.report import Report
@@ -168,17 +167,3 @@ def facts(path, hosts: Hosts) -> tuple[str, dict[str, str]]:
     (suite,), _ = outcome(path, process_env=hosts.env)
     (trial,) = Plan([suite], PlanSettings())
     return trial.key, dict(suite.files)
-
-
-@pytest.mark.parametrize(
-    ("text", "is_path"),
-    [
-        (f"{GITHUB}main/LICENSE", True),
-        (f"{GITHUB}main/a.md?plain=1", True),
-        (f" {GITHUB}main/a.md\n", True),
-        (f"{GITHUB}main/a.md says it", False),
-        (f"Compare with {GITHUB}main/a.md", False),
-    ],
-)
-def test_a_url_alone_is_a_path_and_one_in_a_sentence_is_text(text, is_path):
-    assert looks_like_path(text) is is_path

@@ -34,10 +34,3 @@ def test_the_nearest_of_some_names(written, meant):
 def test_the_nearest_is_one_of_them_or_none(written, known):
     found = nearest(written, known)
     assert found is None or found in known
-
-
-@pytest.mark.parametrize(
-    ("written", "meant"), [("run.repaet", "run.repeat"), ("run.skip_defaults", None), ("rum.repeat", "run.repeat")]
-)
-def test_a_key_in_a_mapping_is_compared_with_the_keys_of_that_mapping(written, meant):
-    assert nearest(written, ["run", "repeat", "run.repeat", "run.timeout_s", "skip_defaults"]) == meant

@@ -6,7 +6,6 @@ import pytest
 
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
-from agentv.authoring.source.yaml_errors import span_at
 
 
 @pytest.mark.parametrize(
@@ -53,18 +52,3 @@ def test_the_place_and_the_likely_fix(text, place, message, hint):
     assert (found.span.line, found.span.column) == place
     assert message in found.message
     assert (hint in found.hint) if hint else found.hint is None
-
-
-@pytest.mark.parametrize(("offset", "place"), [(0, (1, 1)), (3, (2, 1)), (5, (2, 2)), (7, (3, 1)), (9, (4, 1))])
-def test_a_byte_has_a_line_and_a_column(offset, place):
-    span = span_at("file.yaml", "a\r\nüb\r\n\nx".encode(), offset)
-    assert (span.line, span.column) == place
-
-
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
-def test_utf_16_is_told_as_what_it_is(encoding):
-    report = Report()
-    data = "\ufeffa: ü\n".encode(encoding) if encoding != "utf-16" else "a: ü\n".encode(encoding)
-    assert read_yaml("file.yaml", data, report).value is None
-    (found,) = report.diagnostics
-    assert (found.code, found.hint) == ("not-utf-8", "this is UTF-16; save it as UTF-8")

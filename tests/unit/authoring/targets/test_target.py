@@ -11,7 +11,7 @@ from agentv.authoring.targets.target import read_target
 from agentv.model.suite.suite import Rate, Retry
 from agentv.targets.catalogue import registry
 from doubles.loading import parsed, reading_of, repository
-from needs import each, needs
+from needs import each
 
 
 def read(text: str, folder: Path, files: dict[str, str] | None = None, **more):
@@ -195,27 +195,6 @@ def test_a_key_of_the_environment_is_looked_at_too(tmp_path):
     found, told = read(text, tmp_path, env={"OPENAI_API_KEY": "sk-1234\u201d"}, renders=True)
     assert found is None
     assert [code for code, _ in told] == ["bad-value"]
-
-
-@pytest.mark.parametrize(
-    ("written", "canonical"),
-    [
-        ("google:m", "gemini"),
-        ("azure-openai:m", "azure"),
-        ("azureopenai:m", "azure"),
-        ("Together_AI:m", "together"),
-        pytest.param("vertex-ai:m", "vertex", marks=needs("litellm")),
-        pytest.param("bedrock:m", "bedrock", marks=needs("litellm")),
-    ],
-)
-def test_older_names_of_providers_are_read_and_the_canonical_one_is_a_hint(tmp_path, written, canonical):
-    text = f"{{name: a, provider: '{written}', api_key: sk-12345678, base_url: 'https://example.com'}}"
-    reading = reading_of(repository(tmp_path, {}), hints=True)
-    found = read_target(parsed(text, str(tmp_path / "suite.eval.yaml")), registry(), reading)
-    assert found is not None, reading.report.diagnostics
-    assert (found.provider, found.settings.model) == (canonical, "m")
-    hints = [one.rename for one in reading.report.diagnostics if one.code == "older-spelling"]
-    assert hints == ([] if written == "bedrock:m" else [(written, f"{canonical}:m")])
 
 
 @pytest.mark.parametrize(

@@ -48,16 +48,6 @@ def saved(tmp_path, name="a.yaml"):
     return lambda: (tmp_path / "evals" / name).write_text(name)
 
 
-def test_the_first_run_is_new_and_the_others_resume_it(tmp_path, capsys):
-    runs = Runs(began(tmp_path / "r"), began(tmp_path / "r"))
-    saves = [saved(tmp_path), None, saved(tmp_path, "b.yaml")]
-    assert followed(tmp_path, runs, *saves, words=("eval", "evals", "--last-failed", "-j", "3")) == 130
-    first, second, third = ([word for word in words if "agentv-watch" not in word] for words in runs.commands)
-    assert first == ["eval", "evals", "--last-failed", "-j", "3", "--watched"]
-    assert second == third == ["eval", "evals", "-j", "3", "--watched", f"--resume={tmp_path / 'r'}"]
-    assert "changed: evals/a.yaml" in capsys.readouterr().err
-
-
 def test_a_broken_file_is_told_and_watched_on(tmp_path):
     runs = Runs(lambda _: 2, began(tmp_path / "r"))
     assert followed(tmp_path, runs, saved(tmp_path), None, saved(tmp_path, "b.yaml")) == 130

@@ -216,12 +216,6 @@ def test_beside_a_budget_in_tokens_it_goes_on():
     assert list(budget_limiter.silent()) == [("shop", "usd")]
 
 
-def test_who_tells_nothing_goes_on_and_is_named():
-    found, budget_limiter = bought(Shop([TargetResponse("yes")]), Budget(usd=5.0), calls=4, settings=Priced(None))
-    assert codes(found) == ["yes"] * 4
-    assert list(budget_limiter.silent()) == [("shop", "usd")]
-
-
 def test_embeddings_are_paid_too_where_the_server_tells_no_price_by_the_list():
     async def main() -> list[Any]:
         target = CallThrottle(50, lambda: 1.0, budget_limiter).through(spec(Priced(0.4)), Shop())

@@ -10,8 +10,8 @@ import pytest
 from agentv.engine.calls.call_throttle import CallThrottle
 from agentv.engine.calls.deadlines import in_time
 from agentv.model.suite.suite import Rate, Retry, TargetSpec
-from agentv.model.values.response import Attempt, CallFailure, Embeddings, Failure, TargetResponse
-from agentv.ports import Embedder, TargetRequest
+from agentv.model.values.response import Attempt, CallFailure, Failure, TargetResponse
+from agentv.ports import TargetRequest
 from agentv.user_code.functions.deadline import LIMIT, Deadline
 from doubles.virtual_time import now, run_at_once
 
@@ -111,12 +111,6 @@ def test_a_failure_that_is_no_call_failure_keeps_its_attempts_too():
     assert (found.code, found.message, len(found.attempts)) == ("connection", "no reply; gave up after 2 attempts", 1)
 
 
-def test_retry_after_is_obeyed_to_the_second():
-    server = Server([limited(1.0), limited(1.0), FINE])
-    assert asked(server).output == "fine"
-    assert server.asked_at == [0, 1, 2]
-
-
 def test_limits_use_up_no_retry():
     server = Server([limited()] * 6 + [FINE])
     assert len(asked(server, retry=Retry(max_retries=1)).attempts) == 6
@@ -141,12 +135,6 @@ def test_a_server_that_asks_for_an_hour_twice_is_asked_no_more_and_says_so_once(
         "a",
         "HTTP 429; the server asks to wait 3600 s, but the call has 600 s left; retrying once in 30 s",
     )
-
-
-def test_the_last_attempt_ends_with_the_deadline():
-    server = Server([FINE], takes_s=1000)
-    asked(server, timeout_s=300)
-    assert [one.timeout_s for one in server.requests] == [300, 299]
 
 
 def test_targets_of_one_endpoint_share_their_room():
@@ -224,11 +212,6 @@ def judged(server: Server, limit_s: float, *, timeout_s: float = 120.0, inner_s:
     return run_at_once(main()), limit
 
 
-def test_it_is_not_the_time_of_a_set_around_it_either():
-    found, _ = judged(Server([limited(100.0), FINE], takes_s=5.0), 30.0, inner_s=20.0)
-    assert found.output == "fine"
-
-
 def test_an_answer_that_takes_too_long_is_the_judges_time():
     found, _ = judged(Server([FINE], takes_s=200.0), 120.0, timeout_s=300.0)
     assert found == Failure("timeout", "no grade after 120 s", retryable=True)
@@ -268,34 +251,3 @@ def test_who_shares_a_call_does_not_blame_it_for_a_rate_limit_either():
 
 
 # -- vectors ----------------------------------------------------------------------------------------------------------
-
-
-@dataclass
-class Vectors(Server):
-    texts: list[str] = field(default_factory=list)
-
-    async def embed(self, texts: Sequence[str], timeout_s: float) -> Any:
-        self.texts += texts
-        return await self.answer(request(timeout_s))
-
-
-def test_it_is_an_embedder_where_the_target_is_one():
-    vectors = Embeddings(((1.0, 0.0),))
-    server = Vectors([BROKEN, vectors])
-    target = CallThrottle().through(spec(), server)
-    assert isinstance(target, Embedder)
-    assert not isinstance(CallThrottle().through(spec(), Server([FINE])), Embedder)
-
-    async def main():
-        return await target.embed(["a"], 60.0)
-
-    assert run_at_once(main()) == vectors
-    assert server.texts == ["a", "a"]
-
-
-def test_texts_are_not_embedded_by_a_target_that_is_stopped():
-    async def main():
-        target = CallThrottle().through(spec(), Vectors([REFUSED]))
-        return [await target.embed(["a"], 60.0) for _ in range(2)]
-
-    assert [one.code for one in run_at_once(main())] == ["http-status", "target-stopped"]

@@ -2,11 +2,9 @@ import asyncio
 
 import pytest
 
-from agentv.engine.calls.embeddings import EmbeddingCache, RecordedEmbedder
-from agentv.model.suite.suite import TargetSpec
+from agentv.engine.calls.embeddings import EmbeddingCache
 from agentv.model.values.response import Embeddings, Failure
 from doubles.embedding import CountingEmbedder, of_words
-from doubles.stores import MemoryStore
 
 
 def embedded(remembering, *texts):
@@ -83,11 +81,3 @@ def test_a_failure_is_told_to_all_that_wait_and_to_nobody_later():
 def test_too_few_or_too_many_vectors_are_no_answer(vectors):
     remembering = EmbeddingCache(CountingEmbedder(lambda _: Embeddings(vectors)))
     assert embedded(remembering, "a", "b").code == "bad-answer"
-
-
-def test_what_vectors_cost_is_kept_with_the_first_of_them():
-    store = MemoryStore()
-    spec = TargetSpec("t", "x", None, fingerprint="f")
-    asyncio.run(RecordedEmbedder(CountingEmbedder(), spec, store).embed(["hello", "bye"], 5.0))
-    kept = [(answer.cost_usd, answer.token_usage and answer.token_usage.total) for _, answer in store.answers]
-    assert kept == [(0.001, 2), (0.0, None)]

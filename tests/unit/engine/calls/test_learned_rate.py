@@ -33,15 +33,6 @@ def test_without_answers_meanwhile_it_falls_further():
     assert rate.rate(now + 50) == pytest.approx(10 * 0.8 * 0.8)
 
 
-def test_answers_that_were_let_through_faster_than_before_do_not_raise_it():
-    rate = LearnedRate()
-    now = answered(rate, per_s=10, seconds=2)
-    rate.limit(now)
-    answered(rate, per_s=100, seconds=1, start=now)
-    rate.limit(now + 1)
-    assert rate.rate(now + 1) == pytest.approx(8.2 * 0.8)
-
-
 def test_a_server_of_ten_calls_a_second_is_asked_about_so_much():
     """A bucket of one: 300 seconds of asking as soon as the pace lets in, each answered at once."""
     pace, now, level, at = AdaptiveConcurrency(50), 0.0, 1.0, 0.0

@@ -9,7 +9,7 @@ import pytest
 from msgspec import structs
 
 from agentv.assertions.judged.rubric import LlmRubric
-from agentv.engine.calls.recorded_call import RecordedCall, RecordedTarget, call_key, no_answer
+from agentv.engine.calls.recorded_call import RecordedCall, RecordedTarget, call_key
 from agentv.judge.target import TargetJudge
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.message import Message
@@ -123,14 +123,6 @@ def test_what_another_run_was_answered_is_stored_in_this_one_too(made):
     store = made()
     found, asked = ask(store, [TargetResponse("made now")])
     assert (found.output, len(asked)) == ("made now", 1)
-
-
-def test_a_call_that_must_not_be_made_fails_with_what_the_run_says_of_it():
-    def found(store):
-        return asyncio.run(RecordedCall(SPEC, REQUEST, store, no_answer).found())
-
-    assert found(MemoryStore()).code == "no-kept-answer"
-    assert found(MemoryStore({call_key(SPEC, REQUEST): TargetResponse("yes")})) == TargetResponse("yes")
 
 
 def test_a_judge_that_was_paid_by_another_run_costs_nothing_again_and_an_unknown_price_stays_so():

@@ -79,17 +79,6 @@ def test_an_agent_may_report_from_another_thread():
     asyncio.run(main())
 
 
-def test_where_nobody_watches_nothing_is_kept_and_agents_report_nothing():
-    async def main():
-        agents = RunningAgents()
-        asked = agents.begin(ONE, request())
-        assert asked.on_activity is None
-        agents.end(ONE)
-        assert list(agents.news()) == []
-
-    asyncio.run(main())
-
-
 def test_an_interruption_reaches_agents_that_work_and_those_that_begin():
     async def main():
         agents = RunningAgents()

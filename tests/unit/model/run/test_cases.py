@@ -26,12 +26,6 @@ def verdict(samples, aggregate="mean", *, repeat=None, threshold=0.8):
     return case_verdict(samples, repeat=wanted, threshold=threshold, aggregate=aggregate)
 
 
-@pytest.mark.parametrize("aggregate", AGGREGATES)
-@pytest.mark.parametrize("sample", [passed(0.1), failed(0.9), ERRORED, SKIPPED])
-def test_a_lone_sample_is_the_case(sample, aggregate):
-    assert verdict([sample], aggregate) == sample.status
-
-
 def test_the_mean_decides_unless_another_rule_is_named():
     samples = [passed(1.0), failed(0.7)]
     assert case_verdict(samples, repeat=2, threshold=0.8) == "passed"
@@ -100,11 +94,6 @@ def test_an_errored_sample_errs_the_case(samples, aggregate):
 def test_a_missing_sample_is_never_a_pass(samples, aggregate, repeat):
     judged = sum(sample.status != "skipped" for sample in samples)
     assert (verdict(samples, aggregate, repeat=repeat) == "skipped") == (judged < repeat)
-
-
-@pytest.mark.parametrize("repeat", [0, 1, 3])
-def test_no_sample_at_all_is_skipped(repeat):
-    assert verdict([], repeat=repeat) == "skipped"
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from agentv.model.run.grade import Check, Grade, reaches, spent_on, weighted_mean
+from agentv.model.run.grade import Check, Grade, spent_on, weighted_mean
 from agentv.model.values.response import Failure
 from agentv.model.values.usage import TokenUsage
 
@@ -20,11 +20,6 @@ ALL = Grade(
 )
 UNDECIDED = Grade(0.3, False, undecided=True, threshold_checks=1)
 ERRORED = Grade.errored("timeout", "too late")
-
-
-@pytest.mark.parametrize("passed", [True, False])
-def test_yes_and_no_are_1_and_0(passed):
-    assert Grade.of(passed, "contains 42", "41") == Grade(float(passed), passed, (Check("contains 42", passed, "41"),))
 
 
 def test_an_error_says_why_and_is_no_pass():
@@ -60,18 +55,6 @@ def test_the_threshold_of_the_case_is_a_check_that_another_threshold_changes():
     assert missed == Grade(0.5, False, (own, Check(text, False, "score 0.5")), threshold_checks=1, needs=0.8)
     assert missed.passing_at(0.4).checks == (own, Check(text, True, "score 0.5"))
     assert Grade(0.5, True, (own,)).required_at(0.5) == Grade(0.5, True, (own,))
-
-
-@pytest.mark.parametrize(
-    ("has_own_threshold", "passed", "counted"), [(True, True, 1.0), (True, False, 0.0), (False, True, 0.3)]
-)
-def test_what_goes_into_a_mean(has_own_threshold, passed, counted):
-    assert Grade(0.3, passed, has_own_threshold=has_own_threshold).counted == counted
-
-
-@pytest.mark.parametrize(("score", "reached"), [(0.5, True), (0.5 - 1e-9, True), (0.5 - 3e-9, False), (0.6, True)])
-def test_rounding_is_forgiven(score, reached):
-    assert reaches(score, 0.5) is reached
 
 
 @pytest.mark.parametrize(

@@ -21,17 +21,6 @@ def test_what_is_no_mcp_tool_keeps_its_name(native):
     assert mcp_name(native) == native
 
 
-@pytest.mark.parametrize(
-    ("native", "canonical"),
-    [("Bash", "shell"), ("bash", "shell"), ("run_shell_command", "shell"), ("command_execution", "shell"),
-     ("Edit", "edit"), ("apply_patch", "edit"), ("replace", "edit"), ("str_replace_editor", "edit"),
-     ("Read", "read"), ("view", "read"), ("Grep", "search"), ("grep_search", "search"), ("WebFetch", "fetch"),
-     ("my_tool", "my_tool")],
-)  # fmt: skip
-def test_tools_of_the_known_agents_have_one_name_each(native, canonical):
-    assert canonical_name(native) == canonical
-
-
 def test_no_native_name_has_two_canonical_names():
     assert set().union(*TOOLS.values()) == set(KNOWN_AGENTS)
     natives = [native for agents in TOOLS.values() for native in {one for ones in agents.values() for one in ones}]

@@ -21,45 +21,15 @@ from agentv.model.suite.library import (
 from agentv.reports.commands.differences import differences_json, render_differences
 from agentv.reports.commands.promotions import promotion_lines, promotions_json
 from agentv.reports.commands.prompts import list_json, prompt_json, render_list, render_prompt
-from agentv.reports.run.exam_attempts import exam_json, exam_lines, painted, result, verdict, when
+from agentv.reports.run.exam_attempts import exam_json, exam_lines, painted
 from agentv.reports.text.escaping import cells
 
 PASSED = ExamRow("2026-11-22T08:35:00.125Z", True, 5, 5, model="anthropic:claude-opus-4-7", judge="examiner")
 FAILED = replace(PASSED, all_passed=False, passed=3, failed_cases=("a", "b"))
-ERRORED = replace(FAILED, errored=2)
 READY = ListedPrompt("greeter", "/repo/prompts/greeter", "ready", last=PASSED, compared=True)
 EDITED = replace(READY, edited=True, changes=(TextChange("prompt.md", "edited"),))
 DRAFT = ListedPrompt("new", "/repo/prompts/new", "draft")
 STEERING = "\x1b[2Jx\ny"
-
-
-@pytest.mark.parametrize(
-    ("exam_row", "short", "long"),
-    [
-        (PASSED, "5/5", "passed, 5 of 5"),
-        (FAILED, "3/5", "failed, 3 of 5 passed"),
-        (ERRORED, "3/5 errored", "errored, 3 of 5 passed, 2 errored"),
-        (replace(FAILED, errored=1), "3/5 errored", "failed, 3 of 5 passed, 1 errored"),
-        (replace(PASSED, partial=True), "5/5 partial", "passed, 5 of 5"),
-    ],
-)
-def test_a_sitting_in_a_word_and_in_a_sentence(exam_row, short, long):
-    assert (result(exam_row), verdict(exam_row)) == (short, long)
-
-
-@pytest.mark.parametrize(
-    ("ts", "shown"),
-    [
-        ("2026-11-22T08:35:00.125Z", "2026-11-22 08:35"),
-        ("yesterday", "yesterday"),
-        ("", ""),
-        ("x" * 99, "x" * 15 + "…"),
-        (STEERING, "\\x1b[2Jx\\ny"),
-    ],
-)
-def test_when_it_was(ts, shown):
-    assert when(replace(PASSED, ts=ts)) == shown
-    assert (when(None), result(None)) == ("", "never")
 
 
 def test_a_column_that_says_nothing_is_left_out():

@@ -9,7 +9,7 @@ from agentv.model.run.runs import ListedRun
 from agentv.model.values.message import Message, ToolCall
 from agentv.model.values.response import Failure
 from agentv.model.values.usage import TokenUsage
-from agentv.reports.commands.stored_run import LINES, LONGEST, ShowOptions, render_head, render_rest, render_trial
+from agentv.reports.commands.stored_run import ShowOptions, render_head, render_rest, render_trial
 from doubles.listed_runs import listed
 from doubles.trials import errored_score, finished, graded, scored, trial
 
@@ -115,12 +115,6 @@ def test_a_conversation_is_shown_with_its_roles_and_calls():
         "    tool (find):",
         "      found",
     ]
-
-
-@pytest.mark.parametrize(("output", "left"), [("x" * (LONGEST + 5), 5), ("a\n" * (LINES + 3), 7)])
-def test_long_answers_are_cut_unless_all_is_asked_for(output, left):
-    assert f"… and {left} more characters; use --full to show all" in shown(finished(output=output))
-    assert "--full" not in shown(finished(output=output), full=True)
 
 
 def test_a_long_difference_is_cut_unless_all_is_asked_for():

@@ -186,10 +186,6 @@ def test_tokens_of_judges_are_said_apart(tokens, judges, said):
     assert said in lines(token_usage=tokens, judge_token_usage=judges)
 
 
-def test_a_hostile_path_does_not_steer():
-    assert totals(SUMMARY, 0, "out\x1b[2J")[-1] == "results: out\\x1b[2J"
-
-
 def test_targets_are_shown_side_by_side_where_there_are_several():
     found = lines(matrix=MATRIX)
     assert "of 98 judged, 3 targets and 2 prompts together (95% CI" in found[1]
@@ -216,10 +212,6 @@ def test_a_rate_is_all_or_nothing_only_where_it_is(share, said):
     assert f"pass rate {said} of 98 judged (95% CI {said} to {said};" in "\n".join(
         lines(pass_rate=share, pass_rate_interval=(share, share))
     )
-
-
-def test_of_one_errored_sample_the_words_are_singular():
-    assert _sure(trials=Counts(99, 95, 3, 1, 0)).endswith("; 95.0% if the errored one had failed")
 
 
 def test_a_rate_of_cases_above_what_errors_allow_says_between_what_it_lies():

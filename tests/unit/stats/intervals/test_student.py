@@ -12,12 +12,6 @@ FREEDOMS = (0.3, 1, 1.5, 2, 2.7, 5, 9, 30, 199.5, 399.9, 400, 1000, 1e5, 1e8)
 
 
 @pytest.mark.parametrize("freedom", FREEDOMS)
-@pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.999])
-def test_the_quantile_is_scipys(freedom, level):
-    assert t_quantile(freedom, level) == pytest.approx(stats.t.ppf((1 + level) / 2, freedom), rel=1e-10)
-
-
-@pytest.mark.parametrize("freedom", FREEDOMS)
 @pytest.mark.parametrize("value", [0, 0.01, -0.5, 1.96, 5, 40, 1e200])
 def test_the_p_value_is_scipys(freedom, value):
     digits = 1e-5 if freedom > 1e6 else 1e-7

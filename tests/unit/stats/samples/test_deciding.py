@@ -72,9 +72,3 @@ def test_the_rule_of_a_trial_is_all_that_decides_its_case():
     assert rule_of(replace(trial(repeat=7, aggregate="pass_any", alpha=0.1), threshold=0.6)) == Rule(
         7, 0.6, "pass_any", 0.1
     )
-
-
-def test_a_sample_that_errored_among_decided_ones_tells_how_many_counted():
-    found = stopped_by(of("ppe"), EARLY)
-    assert (found.why, found.samples, found.passed) == ("errored", 2, 2)
-    assert verdict_over(of("pps"), EARLY) == "skipped"

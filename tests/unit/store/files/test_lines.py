@@ -166,11 +166,6 @@ def test_a_torn_end_is_cut(tmp_path, before, after):
     assert path.read_bytes() == after
 
 
-def test_a_missing_file_has_no_torn_end(tmp_path):
-    assert cut_torn_end(tmp_path / "a", no_bang) == 0
-    assert not (tmp_path / "a").exists()
-
-
 def test_lines_are_read_with_their_numbers(tmp_path):
     path = tmp_path / "a"
     path.write_bytes(b"one\n\n  \nfour\nfive")

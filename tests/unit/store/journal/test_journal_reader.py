@@ -13,12 +13,9 @@ from agentv.model.values.response import TargetResponse
 from agentv.model.values.usage import TokenUsage
 from agentv.store.journal.answers import (
     HEADER,
-    SummaryChecksum,
     answer_line,
     discard_line,
     row_checksum_line,
-    spent_line,
-    summary_checksum_line,
 )
 from agentv.store.journal.journal_reader import JournalReader, amount_of
 from doubles.stores import call
@@ -108,11 +105,6 @@ def test_checksums_of_rows_are_found_by_key_and_content_at_the_first_line_that_h
     assert read(line).has_checksums
     reader = read(answered("k"))
     assert (reader.has_checksums, reader.has_checksum_of(ROW)) == (False, False)
-
-
-def test_lines_of_other_kinds_are_no_answers_and_no_damage(read):
-    reader = read(spent_line("t", "a", None, 0.5), summary_checksum_line(SummaryChecksum.of(b"{}", 0)))
-    assert (len(reader), reader.damaged) == (0, 0)
 
 
 def test_damaged_lines_are_counted(read):

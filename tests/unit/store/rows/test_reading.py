@@ -32,13 +32,6 @@ def test_a_score_that_is_none_is_refused_with_its_line(tmp_path, score, of):
         list(read_placed_rows(path))
 
 
-@pytest.mark.parametrize("line", [b"[]", b"{", b'{"test_id":1}'])
-def test_a_line_that_is_no_row_is_named(tmp_path, line):
-    path = written(tmp_path / "index.jsonl", row(), line)
-    with pytest.raises(StoreError, match="jsonl:2: not a row of a run"):
-        list(read_placed_rows(path))
-
-
 @pytest.mark.parametrize("changed", [{}, {"scores": "in another shape"}])
 def test_a_row_of_a_newer_agentv_is_refused_with_its_version(tmp_path, changed):
     newer = json.loads(row()) | changed | {"schema_version": SCHEMA_VERSION + 1}

@@ -93,13 +93,6 @@ def test_an_assertion_that_was_read_back_cannot_judge_again(tmp_path):
         result.scores[0].entry.assertion.grade(type("Context", (), {"case_id": "a"}))
 
 
-@pytest.mark.parametrize("line", [b"[]", b"{", b"{}", b'{"test_id":"a","status":"passed","score":1,"scores":[{}]}'])
-def test_a_line_that_is_no_row_is_named(tmp_path, line):
-    (tmp_path / "index.jsonl").write_bytes(line + b"\n")
-    with pytest.raises(StoreError, match=r"index.jsonl:1: not a row of a run"):
-        list(read_results(tmp_path / "index.jsonl", ROOT))
-
-
 def test_the_answers_to_turns_are_read_back(tmp_path):
     *_, result, _ = read_results(written(tmp_path / "index.jsonl", RESULTS), ROOT)
     assert [answer.output for answer in result.turns] == ["One", "Two"]

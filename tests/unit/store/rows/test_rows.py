@@ -11,12 +11,12 @@ from msgspec.structs import replace
 from agentv.model.run.grade import Check, Grade
 from agentv.model.run.trial import Score
 from agentv.model.values.message import Message, TextBlock, ToolCall
-from agentv.model.values.response import Failure, TargetResponse
+from agentv.model.values.response import TargetResponse
 from agentv.model.values.retrieved import RetrievedText
 from agentv.model.values.usage import TokenUsage
 from agentv.store.files.encoding import to_json
 from agentv.store.rows.rows import RelativePaths, row_of
-from doubles.trials import ROOT, entry, errored_score, finished, scored, trial
+from doubles.trials import ROOT, entry, finished, scored, trial
 
 SECTION_13 = [
     "test_id",
@@ -128,22 +128,6 @@ def test_what_a_target_says_of_its_reply_never_changes_the_metadata_of_the_case(
     assert row["metadata"] == {"area": "refunds"}
     assert row["response_metadata"] == {"area": "sales"}
     assert row["context"] == ["a", {"text": "b", "source": "b.md", "score": 0.5}]
-
-
-def test_an_errored_grade_has_no_score_and_says_why():
-    row = written(finished("errored", scores=[errored_score()]))
-    assert list(row["scores"][0]) == [*SCORE_KEYS, "error"]
-    assert row["scores"][0]["score"] is None
-    assert row["scores"][0]["pass"] is None
-    assert row["scores"][0]["error"] == {"code": "script-failed", "message": "the script ended with status 2"}
-
-
-def test_an_errored_trial_says_why():
-    row = written(finished("errored", error=Failure("timeout", "no answer", retryable=True), output=None))
-    assert row["error"] == {"code": "timeout", "message": "no answer", "retryable": True}
-    assert row["score"] is None
-    assert row["output"] is None
-    assert row["scores"] == []
 
 
 def test_a_conversation_stands_in_its_row():

@@ -41,23 +41,6 @@ def test_the_address_of_the_gateway_is_filled_in(target):
 
 
 @pytest.mark.parametrize(
-    ("printed", "output"),
-    [
-        ("a\n", "a"),
-        ("a\n\n", "a\n"),
-        ("a\r\n", "a"),
-        ("a", "a"),
-        ("", ""),
-        ("\n", ""),
-        (" a ", " a "),
-        ("\ufeffa", "a"),
-    ],
-)
-def test_of_plain_text_one_line_end_is_dropped(printed, output):
-    assert answer(words("cat"), request(printed)).output == output
-
-
-@pytest.mark.parametrize(
     "printed",
     [
         '{"answer": "yes"}',

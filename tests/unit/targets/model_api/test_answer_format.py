@@ -6,21 +6,6 @@ import pytest
 
 from agentv.targets.model_api.answer_format import format_issues, schema_in
 
-SCHEMA = {"type": "object", "properties": {}}
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        SCHEMA,
-        {"type": "json_schema", "schema": SCHEMA},
-        {"type": "json_schema", "json_schema": {"name": "x", "schema": SCHEMA}},
-    ],
-)
-def test_a_schema_may_stand_alone_or_as_openai_wraps_it(said):
-    assert schema_in(said) == SCHEMA
-    assert not list(format_issues(said, only_schemas=True))
-
 
 @pytest.mark.parametrize("said", ["json_object", {"type": "json_object"}])
 def test_any_json_has_no_schema_which_not_every_api_can_promise(said):

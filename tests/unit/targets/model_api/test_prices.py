@@ -33,10 +33,6 @@ def test_what_is_not_known_is_none_and_never_0(provider, model, usage):
     assert cost_of(provider, model, usage) is None
 
 
-def test_more_cached_than_sent_is_a_servers_mistake_and_no_crash():
-    assert cost_of("openai", "gpt-4o", TokenUsage(input=10, output=1, cached=50)) is not None
-
-
 def test_the_price_list_is_read_at_the_first_answer_only():
     code = "import sys, agentv.targets.model_api.prices; print('genai_prices' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

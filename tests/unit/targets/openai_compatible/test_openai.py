@@ -316,16 +316,6 @@ def judging(**others):
     return request(temperature=0.0, schema=SCHEMA, **others)
 
 
-@pytest.mark.parametrize("model", ["gpt-5-mini", "o3", "o4-mini-2025-04-16", "openai/gpt-5", "GPT-6"])
-def test_models_that_reason_get_no_temperature_of_a_judge(model, server):
-    assert "temperature" not in body_of(openai(server, model), judging(), server)
-
-
-@pytest.mark.parametrize("model", ["gpt-4o", "gpt-5-chat-latest", "llama-3", "qwen3-30b"])
-def test_other_models_do(model, server):
-    assert body_of(openai(server, model, temperature=0.7), judging(), server)["temperature"] == 0.0
-
-
 def refusing(name, message=None):
     """A server that refuses a key of the body."""
     said = message or f"Unsupported value: '{name}' does not support 0 with this model."
@@ -525,22 +515,6 @@ def test_many_texts_go_in_several_calls_and_keep_their_order(server):
     assert [len(call.body["input"]) for call in server.calls[calls:]] == [256, 256, 88]
     assert len(found.vectors) == 600
     assert found.vectors[599] == embedded(openai(server, "embedder"), ["text 599"]).vectors[0]
-
-
-@pytest.mark.parametrize(
-    ("settings", "model"),
-    [
-        (OpenAI("gpt-5-mini", None, KEY), "text-embedding-3-small"),
-        (OpenAI("text-embedding-3-large", None, KEY), "text-embedding-3-large"),
-        (OpenAI("gpt-5-mini", None, KEY, embedding_model="mine"), "mine"),
-        (OpenAI("some-model", "http://localhost:1/v1"), "some-model"),
-        (Azure("deployment", "https://x.openai.azure.com", KEY), "deployment"),
-        (Ollama("nomic-embed-text"), "nomic-embed-text"),
-        (OpenRouter("openai/gpt-5", None, KEY), "openai/text-embedding-3-small"),
-    ],
-)
-def test_which_model_makes_the_vectors(settings, model):
-    assert settings.dialect().embedding_model == model
 
 
 @pytest.mark.parametrize(

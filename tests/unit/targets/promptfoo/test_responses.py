@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentv.model.values.response import STRUCTURED, Failure, TargetResponse
+from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.usage import TokenUsage
 from agentv.targets.promptfoo.responses import from_provider
 
@@ -24,14 +24,6 @@ def test_its_keys_are_read():
 @pytest.mark.parametrize("value", [None, {}, {"output": None}, {"error": "", "output": None}])
 def test_nothing_is_an_empty_answer_which_the_engine_errs(value):
     assert from_provider(value) == TargetResponse(None)
-
-
-@pytest.mark.parametrize(
-    ("output", "text"), [({"a": [1, "ä"]}, '{"a":[1,"ä"]}'), ([1, 2], "[1,2]"), (3, "3"), (False, "false")]
-)
-def test_a_value_is_its_json_and_marked(output, text):
-    found = from_provider({"output": output, "metadata": {"m": 1}})
-    assert found == TargetResponse(text, metadata={"m": 1, STRUCTURED: True})
 
 
 @pytest.mark.parametrize(

@@ -88,21 +88,6 @@ def test_a_cut_stream_holds_a_call_as_it_is_offered():
     assert [block.name for block in started] == ["Bash"]
 
 
-@pytest.mark.parametrize(
-    ("name", "offered"),
-    [
-        ("shop.get_order", "mcp__shop__get_order"),
-        ("shop.get_order", "mcp_shop_get_order"),
-        ("shop.get_order", "shop_get_order"),
-        ("shop.get_order", "shop-get_order"),
-        ("read_file", "read_file"),
-    ],
-)
-def test_a_tool_of_an_mcp_server_and_one_by_its_own_name(name, offered):
-    with ModelServer(AgentScript([use_tool(name, order_id="A1")])) as server:
-        assert ask(server, "one", tools=[tool(offered, order_id="string")]) == (offered, {"order_id": "A1"})
-
-
 def test_arguments_get_the_agents_names_and_what_it_requires():
     view = tool("view", ["path"], path="string")
     bash = tool("bash", ["command", "description"], command="string", description="string")

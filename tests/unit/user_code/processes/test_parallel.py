@@ -8,22 +8,8 @@ import sys
 
 import pytest
 
-from agentv.user_code.processes import parallel as forks
-from agentv.user_code.processes.parallel import mapped
-
 here = os.getpid()
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="processes are split on Linux alone")
-
-
-@pytest.fixture
-def cores(monkeypatch):
-    monkeypatch.setattr(forks, "_cores", lambda: 2)
-
-
-@pytest.mark.parametrize("count", [0, 1, 3, 99, 100, 237])
-@pytest.mark.usefixtures("cores")
-def test_every_item_gives_its_result_in_order(count):
-    assert list(mapped(lambda number: number * 2, range(count))) == [number * 2 for number in range(count)]
 
 
 PROGRAM = """

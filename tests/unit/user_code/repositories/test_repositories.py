@@ -83,14 +83,6 @@ def unreachable(arguments, cwd, env, timeout_s) -> Finished | Failure:
     return run_git(arguments, cwd, env, timeout_s)
 
 
-@pytest.mark.parametrize("name", [ACME, "gitlab.com/acme/team/evals", "bitbucket.org/acme/evals"])
-def test_a_file_of_a_branch_is_on_disk(hosts, name):
-    sha = hosts.repository(name, {"docs/a.md": "first\n"}).git("rev-parse", "HEAD")
-    checkout = found(hosts, "main/docs/a.md", name=name)
-    assert (checkout.ref, checkout.path, text(checkout)) == ("main", "docs/a.md", "first\n")
-    assert checkout.tree == str(hosts.home / "cache" / "repos" / f"{name}@{sha}")
-
-
 def test_a_repository_is_fetched_once_and_looked_up_once_a_day(hosts, remote):
     git = Counting()
     first_run = Repositories(git)

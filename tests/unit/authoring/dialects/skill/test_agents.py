@@ -71,18 +71,6 @@ def test_the_skill_without_its_tests_is_one_variant_and_its_absence_the_base(tmp
     assert suite.exam is None, "half of the trials are without the skill, so that they are no exam of it"
 
 
-def test_a_changed_skill_makes_other_trials_and_its_tests_do_not(tmp_path):
-    keys = [
-        suite_of(tmp_path / name, files={**FILES, path: "changed"})[0].variants[1].sha256
-        for name, path in (
-            ("one", "lib/csv/b.csv"),
-            ("two", "lib/csv/evals/expected.md"),
-            ("three", "lib/csv/evals/other.md"),
-        )
-    ]
-    assert keys[0] != keys[1] == keys[2]
-
-
 @pytest.mark.parametrize("name", ["lib/csv/evals.json", "lib/csv/tests/deep/evals.json"])
 def test_evals_elsewhere_in_the_skill_are_no_part_of_it_either(tmp_path, name):
     evals = {"evals": [{"prompt": "Go", "expected_output": "It goes."}]}
@@ -91,16 +79,6 @@ def test_evals_elsewhere_in_the_skill_are_no_part_of_it_either(tmp_path, name):
     inner = {one.path.removeprefix(".claude/skills/csv/") for one in suite.variants[1].overlays}
     assert inner.isdisjoint({"evals.json", "evals", "__pycache__"})
     assert ("tests" in inner) == (name == "lib/csv/evals.json")
-
-
-@pytest.mark.parametrize("targets", [("model",), ("agent", "model")])
-def test_models_get_the_instructions_as_before(tmp_path, targets):
-    suite, found = suite_of(tmp_path, targets=targets)
-    assert found == []
-    first = next(iter(suite.cases))
-    assert [one.role for one in first.input] == ["system", "user"]
-    assert (suite.variants, first.workspace) == ((), None)
-    assert suite.exam is not None
 
 
 def test_without_a_skill_there_are_no_variants(tmp_path):

@@ -29,16 +29,6 @@ def exam_of(folder, name, text, files=FILES, **request):
     return suites[0], [one.code for one in found]
 
 
-def test_queries_are_the_exam_of_the_closest_skill_above(tmp_path):
-    suite, found = exam_of(tmp_path, "lib/csv/evals/deep/eval_queries.json", QUERIES)
-    assert found == []
-    assert (suite.name, suite.exam.prompt, suite.exam.directory) == ("csv", "csv", str(tmp_path / "lib/csv"))
-    assert dict(suite.exam.queries) == {"trigger: chart it": True, "trigger: weather": False}
-    assert suite.exam.texts[DESCRIPTION] == b"Analyses CSV files."
-    assert set(suite.exam.texts) == {DESCRIPTION, "SKILL.md", "evals/deep/eval_queries.json", *MODELS}
-    assert suite.tally is None
-
-
 @pytest.mark.parametrize("ends", ["\n", "\r\n"])
 def test_a_skill_is_read_whatever_ends_its_lines(tmp_path, ends):
     text = "\ufeff" + SKILL.replace("\n", ends)

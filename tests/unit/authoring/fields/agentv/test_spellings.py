@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agentv.authoring.fields.agentv.names import type_name
-from agentv.authoring.fields.agentv.spellings import CASE, DEFAULT_TEST, OPTIONS, RUN, SUITE, TARGET, TEMPLATE
-from doubles.loading import case_of, outcome, repository, suite_of
+from doubles.loading import outcome, repository, suite_of
 
 SECTION_3 = {
     "name": ["dataset", "suite"],
@@ -30,24 +28,6 @@ SECTION_3 = {
 }
 """The table of SPEC section 3: canonical key → its older spellings."""
 
-SECTION_4 = {
-    "id": ["name"],
-    "criteria": ["expected_outcome", "outcome"],
-    "input": ["input_messages"],
-    "expected_output": ["expected_messages", "reference_answer"],
-    "assert": ["assertions", "evaluators", "execution.evaluators"],
-    "skip_defaults": ["execution.skip_defaults"],
-    "metadata": ["sidecar"],
-}
-"""The table of SPEC section 4."""
-
-SECTION_7_2 = {
-    "llm-rubric": ["llm-grader", "llm_judge", "rubrics", "g-eval"],
-    "script": ["code-grader", "code_judge"],
-    "assert-set": ["composite"],
-    "regex": ["matches"],
-}
-"""Older names of types, out of SPEC section 7.2."""
 
 SUITES = {
     "name": "greetings",
@@ -58,15 +38,6 @@ SUITES = {
     "threshold": 0.25,
     "run": {"workers": 3},
     "tests": [{"id": "a", "input": "Hello", "assert": [{"contains": "Hello"}]}],
-}
-CASES = {
-    "id": "a",
-    "criteria": "Is polite",
-    "input": "Hello",
-    "expected_output": "Hi",
-    "assert": [{"contains": "Hello"}, {"type": "llm-rubric"}],
-    "skip_defaults": True,
-    "metadata": {"a": 1},
 }
 
 
@@ -92,14 +63,6 @@ def facts(suite):
     return (suite.name, targets, suite.threshold, suite.run, case.id, case.input, types, case.vars)
 
 
-@pytest.mark.parametrize(("canonical", "older"), [(key, one) for key, older in SECTION_4.items() for one in older])
-def test_older_keys_of_a_case(tmp_path: Path, canonical: str, older: str):
-    found = case_of(tmp_path / "older", spelled(CASES, canonical, older))
-    wanted = case_of(tmp_path / "canonical", spelled(CASES, canonical, canonical))
-    assert found.sha256 == wanted.sha256
-    assert (found.id, found.criteria, found.metadata) == (wanted.id, wanted.criteria, wanted.metadata)
-
-
 @pytest.mark.parametrize(
     ("key", "value", "field", "read"),
     [
@@ -121,14 +84,6 @@ def test_older_keys_of_a_run(tmp_path: Path, home: str, key: str, value: object,
         del document["run"]
     suite = suite_of(tmp_path, json.dumps(document))
     assert getattr(suite.run, field) == read
-
-
-@pytest.mark.parametrize(("name", "older"), [(key, one) for key, older in SECTION_7_2.items() for one in older])
-@pytest.mark.parametrize("spell", [str, lambda name: name.replace("-", "_"), lambda name: name.replace("_", "-")])
-def test_older_names_of_types(name, older, spell):
-    assert type_name(spell(older)) == (name, False)
-    assert type_name("not-" + spell(older)) == (name, True)
-    assert type_name("not_" + spell(older)) == (name, True)
 
 
 @pytest.mark.parametrize(
@@ -155,15 +110,6 @@ def test_older_keys_of_a_target(tmp_path: Path, key: str, value: object):
         "timeout_seconds": ("agent", "mock:no", 9.0, "cat"),
     }
     assert shown == wanted.get(key, ("agent", "mock:no", 4.0, "cat"))
-
-
-@pytest.mark.parametrize("spellings", [SUITE, CASE, RUN, TARGET, TEMPLATE, DEFAULT_TEST, OPTIONS])
-def test_an_older_key_means_one_that_there_is(spellings):
-    meant = {*spellings.older.values(), *(key for keys in spellings.nested.values() for key in keys.values())}
-    here = {key for key in meant if not key.startswith("run.")}
-    assert here <= spellings.canonical | spellings.not_yet
-    in_run = {key.removeprefix("run.") for key in meant - here}
-    assert in_run <= RUN.known
 
 
 def test_validate_names_the_canonical_spelling(tmp_path):

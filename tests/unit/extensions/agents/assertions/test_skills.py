@@ -121,11 +121,6 @@ def test_calls_without_results_count_where_no_results_are_reported():
         assert graded(SkillUsed("refund"), context).passed is passed
 
 
-def test_a_skill_that_is_only_spoken_of_is_not_used():
-    trace = Trace(steps("Read", {"file_path": "a.md"}))
-    assert not graded(SkillUsed("refund"), answer("refund", messages=messages_of(trace), agent_trace=trace)).passed
-
-
 def test_a_tool_of_the_users_own_that_is_called_like_a_shell_is_none():
     assert list(skills_of(ToolCall("shell", {"command": f"cat {AT}"}))) == []
 

@@ -7,7 +7,6 @@ import pytest
 from agentv.extensions.agents.reports.working import AgentsView, tokens
 from agentv.model.run.events import AgentProgress
 from agentv.model.values.activity import AgentActivity
-from agentv.model.values.formatting import elapsed
 from agentv.reports.text.escaping import cells
 
 BUSY = AgentActivity("shop.get_order", 12, 30, 1_234_567, 0.0412)
@@ -84,8 +83,3 @@ def test_an_agent_that_has_ended_is_gone_and_one_that_goes_on_keeps_its_time():
 )
 def test_tokens(number, text):
     assert tokens(number) == text
-
-
-@pytest.mark.parametrize(("seconds", "text"), [(-1, "0 s"), (59.9, "59 s"), (60, "1 min 00 s"), (3720, "1 h 02 min")])
-def test_elapsed(seconds, text):
-    assert elapsed(seconds) == text

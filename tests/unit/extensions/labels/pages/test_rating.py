@@ -79,15 +79,6 @@ def test_the_latest_rating_counts_wherever_it_lies(root):
             assert rated(client) == {("lamp", "ada"): (thumb, "", True)}
 
 
-@pytest.mark.parametrize("name", ['a "quoted" one', "back\\slash", "two\u2028lines", "é 日本", '","suite":"'])
-def test_cases_and_suites_may_be_called_anything(tmp_path, name):
-    cases = [trial(name, suite=name), trial("other", suite=name)]
-    add_run(tmp_path, RUN, [finished(trial=one) for one in cases], suites=[{"name": name, "path": "a.eval.yaml"}])
-    with viewed(tmp_path, ADA) as client:
-        assert rate(client, key=cases[0].key, thumb="up").status_code == 200
-        assert rated(client) == {(name, "ada"): ("up", "", True)}
-
-
 def test_exports_have_ratings(root):
     run = open_run(root / ".agentv" / "results" / RUN, action="export")
     assert "thumbs_up" not in "".join(rendered(".csv", Exported(run)))

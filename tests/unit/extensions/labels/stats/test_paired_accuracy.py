@@ -1,5 +1,4 @@
 import pytest
-from scipy.stats import binomtest
 
 from agentv.extensions.labels.judges.comparing import AssertionComparison, ComparedJudge
 from agentv.extensions.labels.stats.paired_accuracy import (
@@ -45,28 +44,6 @@ def test_labels_are_weighted_by_the_strata_that_they_were_drawn_from():
     unweighted = accuracy_of([PersonLabel(one.passed) for one in labels], verdicts)
     assert unweighted.accuracy.value == pytest.approx(157 / 200, abs=0.01)
     assert abs(unweighted.tpr.value - found.tpr.value) > 0.02
-
-
-def pair(wins, losses, ties, weight=1.0):
-    labels = [PersonLabel(passed=True, weight=weight)] * (wins + losses + ties)
-    return labels, [True] * wins + [False] * losses + [True] * ties, [False] * wins + [True] * losses + [True] * ties
-
-
-@pytest.mark.parametrize(("wins", "losses", "ties"), [(3, 9, 48), (0, 7, 20), (12, 2, 6), (0, 0, 60)])
-def test_of_equal_weights_it_is_mcnemar(wins, losses, ties):
-    found = accuracy_difference(*pair(wins, losses, ties))
-    exact = binomtest(wins, wins + losses).pvalue if wins + losses else 1.0
-    assert found.p_value == pytest.approx(exact)
-    assert (found.only_this, found.only_other) == (wins, losses)
-    assert found.value == pytest.approx((wins - losses) / (wins + losses + ties))
-    three = accuracy_difference(*pair(wins, losses, ties), comparisons=3)
-    assert three.p_value == pytest.approx(min(1, 3 * found.p_value))
-    assert (three.value, three.interval) == (
-        found.value,
-        found.interval,
-    )  # the headline is a 95 % interval; the correction is in the verdict
-    scaled = accuracy_difference(*pair(wins, losses, ties, weight=7.0))
-    assert scaled == pytest.approx(found) or scaled.low == pytest.approx(found.low)
 
 
 def weighted_pair(weights, signs, clusters=None):

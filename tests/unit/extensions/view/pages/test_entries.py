@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentv.extensions.view.pages.entries import NAMES, STATUSES, TEASER, Entries, early_facts, teaser
+from agentv.extensions.view.pages.entries import NAMES, TEASER, Entries, early_facts, teaser
 from agentv.model.run.cases import Sample
 from agentv.stats.samples.deciding import Rule, stopped_by
 from agentv.stats.samples.stopped import unbiased_rate
@@ -18,17 +18,6 @@ def test_names_of_assertions_are_bounded():
         entries.short(finished(scores=[scored(True, name=f"a{number}")]))
     assert len(entries.tables()["assertions"]) == NAMES + 1
     assert entries.tables()["assertions"][-1] == ("contains", None)
-
-
-@pytest.mark.parametrize(
-    ("aggregate", "status"),
-    [("pass_any", "passed"), ("majority", "passed"), ("pass_all", "failed"), ("mean", "failed")],
-)
-def test_the_verdict_of_samples_is_that_of_their_rule(aggregate, status):
-    entries = Entries()
-    rows = [entries.short(one) for one in samples(True, True, False, aggregate=aggregate)]
-    assert {row[14] for row in rows} == {0}
-    assert [STATUSES[number] for number in entries.tables()["verdicts"]] == [status]
 
 
 def test_of_samples_that_may_end_early_the_bounds_are_those_that_hold_whenever_one_looks():

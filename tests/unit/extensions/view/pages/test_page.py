@@ -164,12 +164,6 @@ def test_nothing_of_the_record_is_told_but_what_is_named():
     assert data("runs", shown)[0][0]["settings"] == {"judge": "j"}
 
 
-@pytest.mark.parametrize("record", [{}, {"settings": None, "suites": "no list"}, {"suites": [3]}])
-def test_a_record_that_says_little_is_no_fault(record):
-    facts = data("runs", page(record=record))[0][0]
-    assert (facts["run_id"], facts["settings"]) == (RECORD["run_id"], {})
-
-
 DECLARED = re.compile(r"^(?:async function|function\*?|const|let|class) ([\w$]+)", re.MULTILINE)
 OTHER_FORMS = re.compile(r"^(?:import\b|export\b|var\b|(?:const|let) [^\w$]).*", re.MULTILINE)
 

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import sys
 
-import pytest
-
-from agentv.extensions.agents.adapters.native.programs import AgentProgram, version_note
-
-NOWHERE = AgentProgram("no-such-agent", extra="claude", npm="@a/b", pip="c", tested=("2.1.3",))
+from agentv.extensions.agents.adapters.native.programs import AgentProgram
 
 
 def test_a_program_in_a_package_is_found_before_one_on_path(tmp_path, monkeypatch):
@@ -21,8 +17,3 @@ def test_a_program_in_a_package_is_found_before_one_on_path(tmp_path, monkeypatc
     program.touch(0o755)
     assert found.find() == str(program)
     assert found.missing("x") is None
-
-
-@pytest.mark.parametrize(("version", "noted"), [("2.1.9", False), ("2.2.0", True), ("", False), ("3", True)])
-def test_a_version_of_another_series_is_noted(version, noted):
-    assert bool(version_note(NOWHERE, version)) == noted

@@ -31,18 +31,6 @@ def test_a_signal_reaches_the_program_which_may_end_by_itself(number: signal.Sig
     assert process.returncode == 4
 
 
-def test_a_program_that_does_not_end_at_sigint_goes_on_until_sigterm() -> None:
-    script = "trap 'echo interrupted' INT; trap 'echo ending; exit 4' TERM; echo ready; while :; do sleep 0.05; done"
-    with subprocess.Popen(command_line(("sh", "-c", script)), stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
-        process.send_signal(signal.SIGINT)
-        assert process.stdout.readline() == b"interrupted\n"
-        process.terminate()
-        assert process.stdout.read() == b"ending\n"
-    assert process.returncode == 4
-
-
 def test_the_guard_outlives_a_kill_of_the_group() -> None:
     mark = f"66{os.getpid()}"
     script = f"(setsid env -i /bin/sleep {mark} &) ; echo ready; sleep {mark}"
