@@ -74,7 +74,7 @@ LOAD_FIRST = (
 GROUPS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "verdict": (
         ("model/run/verdict.py", "model/run/grade.py", "model/run/cases.py"),
-        ("model/run", "engine/test_grading.py", "store/rows/test_outcomes.py"),
+        ("model/run", "engine/test_grading.py"),
     ),
     "gates": (
         ("prompts/gates.py", "prompts/evidence.py", "prompts/status.py"),
@@ -94,11 +94,10 @@ GROUPS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ),
     ),
     "replies": (
-        ("judge/reply.py", "judge/quotation.py", "judge/confirmed.py", "judge/scale.py", "judge/votes.py"),
+        ("judge/reply.py", "judge/quotation.py", "judge/scale.py", "judge/votes.py"),
         (
             "judge/test_reply.py",
             "judge/test_quotation.py",
-            "judge/test_confirmed.py",
             "judge/test_scale.py",
             "judge/test_votes.py",
         ),
@@ -119,11 +118,15 @@ GROUPS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     **{
         f"stats-{part}": ((f"stats/{part}/*.py",), (f"stats/{part}",))
-        for part in ("comparison", "intervals", "judges", "power", "samples", "series")
+        for part in ("comparison", "intervals", "power", "samples")
     },
+    "labels": (
+        ("extensions/labels/stats/*.py",),
+        ("extensions/labels/stats",),
+    ),
     "compare": (
         ("app/compare/*.py",),
-        ("app/compare", "app/labels/test_compared_rates.py"),
+        ("app/compare", "extensions/labels/test_of_runs.py"),
     ),
 }
 """Name → files under src/agentv, and the tests that belong to them, under tests/unit."""
