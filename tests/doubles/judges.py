@@ -92,12 +92,6 @@ def honest(verdict: dict | str) -> Callable[[TargetRequest], str]:
     return reply
 
 
-def heedless(verdict: dict | str) -> Callable[[TargetRequest], str]:
-    """What a judge replies that never repeats a word."""
-    said = verdict if isinstance(verdict, str) else json.dumps(verdict)
-    return lambda _request: said
-
-
 @dataclass
 class Deciding:
     """A judge with a fixed verdict, for what asks judges."""

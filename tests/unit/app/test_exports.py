@@ -16,7 +16,6 @@ from agentv.app.exports import (
     rendered,
     write_as,
     write_export,
-    write_exports,
 )
 from agentv.app.results.stored import open_run
 from agentv.cli.eval import outs_of
@@ -113,13 +112,6 @@ def test_the_suffix_names_the_format_unless_another_is_asked_for(run, tmp_path):
     assert (tmp_path / "rows.txt").read_text() == run.index.read_text()
     with pytest.raises(UsageError, match="unknown suffix"):
         write_export(run, tmp_path / "rows.txt")
-
-
-def test_an_export_that_fails_takes_no_other_along(run, tmp_path):
-    written, faults = write_exports(run, ["a.csv", "none/b.csv", "c.md"])
-    assert written == ("a.csv", "c.md")
-    assert [fault for fault in faults if "none/b.csv" in fault] == list(faults)
-    assert (tmp_path / "c.md").is_file()
 
 
 @pytest.mark.parametrize("name", ["run.json", "index.jsonl", "journal.jsonl", "summary.json", "history.jsonl"])

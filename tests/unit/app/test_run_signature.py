@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 from agentv.app.run_signature import SIGNATURE, is_signed_here, signature_of
 
 RECORD = {"run_id": "r", "settings": {"targets": ["cli:x"], "alpha": 0.05}, "suites": [{"path": "s.eval.yaml"}]}
@@ -42,14 +40,6 @@ def test_a_key_that_others_can_read_signs_nothing(tmp_path):
     key.chmod(0o600)
     key.write_bytes(b"")
     assert signature_of(RECORD, str(tmp_path), env) is None, "an empty key would be known to all"
-
-
-def test_processes_that_start_at_once_make_one_key(tmp_path):
-    env = {"AGENTV_HOME": str(tmp_path / "home")}
-    with ThreadPoolExecutor(16) as threads:
-        found = set(threads.map(lambda _: signature_of(RECORD, str(tmp_path), env), range(16)))
-    assert len(found) == 1
-    assert len(list((tmp_path / "home").iterdir())) == 1
 
 
 def test_a_machine_without_a_place_for_a_key_runs_all_the_same(tmp_path):

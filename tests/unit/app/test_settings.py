@@ -28,14 +28,6 @@ def test_one_field_gives_the_flag_the_keyword_the_key_and_the_variable():
     assert environment_variables() == {"targets": "AGENTV_TARGET", "judge": "AGENTV_JUDGE"}
 
 
-def test_the_environment_gives_what_no_flag_gives():
-    settings = EvalSettings(process_env={"AGENTV_TARGET": "one", "AGENTV_JUDGE": "two"})
-    assert (settings.asked_targets, settings.asked_judge) == (("one",), "two")
-    settings = EvalSettings(targets=("a",), judge="b", process_env=settings.process_env)
-    assert (settings.asked_targets, settings.asked_judge) == (("a",), "b")
-    assert EvalSettings(process_env={}).asked_targets == ()
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [

@@ -32,12 +32,6 @@ def of(aggregator, *children, threshold=None):
     return AssertSet(children, threshold, aggregator)
 
 
-def test_weights_by_name_are_those_of_the_mean():
-    grade = graded(of(Aggregator("weighted_average", weights={"a": 3.0}), given(YES, "a"), given(NO, "b")), "")
-    assert (grade.score, grade.passed, grade.has_own_threshold) == (0.75, False, False)
-    assert grade.counted == 0.75
-
-
 @pytest.mark.parametrize(
     ("aggregator", "score", "passed"),
     [

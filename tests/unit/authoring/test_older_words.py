@@ -57,17 +57,3 @@ def test_no_message_names_a_key_that_the_file_does_not_hold(kind, tmp_path, monk
                     told += 1
                     assert f"'{canonical}'" not in found.message, (path, value, found.message)
     assert told > len(KINDS[kind].older)
-
-
-def test_a_message_names_the_older_key_itself(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for text, said in {
-        "evalcases:\n": "'evalcases' must be a list of cases",
-        "tests:\n  - {id: a, input: x, evaluators: 3}\n": "'evaluators' must be a list of assertions",
-        "defaultTest: 3\ntests:\n  - {id: a, input: x, criteria: y}\n": "'defaultTest' must be a mapping",
-        "evaluateOptions: {x: 1}\ntests:\n  - {id: a, input: x, criteria: y}\n": "'evaluateOptions' has no key 'x'",
-        "execution: {max_concurrency: x}\ntests:\n  - {id: a, input: x, criteria: y}\n": "'max_concurrency' must be",
-        "tests:\n  - {id: a, input: x, outcome: [y]}\n": "'outcome' must be text",
-    }.items():
-        (tmp_path / "a.eval.yaml").write_text(text)
-        assert any(said in one.message for one in validate(("a.eval.yaml",), {})), said

@@ -63,27 +63,12 @@ def test_expected_output(tmp_path, given):
     assert SEEN in case.expected_output[0].text
 
 
-def test_values_inside_a_set_and_of_rubrics(tmp_path):
-    (case,) = suite(tmp_path, {"assert": [{"assert-set": [{"contains": ALL}]}], "rubrics": [ALL]}).cases
-    rubric, of_set = (entry.assertion for entry in case.assertions)
-    assert getattr(rubric.value[0], "outcome", rubric.value[0]) == SEEN
-    assert of_set.assert_[0].assertion.value == SEEN
-
-
 def test_a_text_out_of_a_variable_is_not_rendered_again(tmp_path):
     hostile = "{{ env.E }}{% if x %}${{ E }}"
     case = {"vars": {"v": hostile}, "input": "{{ v }}", "criteria": "{{ v }}", "assert": [{"contains": "{{ v }}"}]}
     (found,) = suite(tmp_path, case, prompts=["Say {{ v }} {{ input }}"]).cases
     assert text(found) == f"Say {hostile} {hostile}"
     assert found.criteria == value(found) == hostile
-
-
-def test_what_a_case_is_called_is_not_rendered(tmp_path):
-    case = {"id": ALL, "description": ALL, "tags": [ALL], "metadata": {"m": ALL, ALL: 1}}
-    made = suite(tmp_path, case, name=ALL, description=ALL, tags=[ALL], metadata={"m": ALL})
-    (found,) = made.cases
-    assert (found.id, found.description, found.tags, found.metadata) == (ALL, ALL, (ALL,), {"m": ALL, ALL: 1})
-    assert (made.name, made.description, made.tags, made.metadata) == (ALL, ALL, (ALL,), {"m": ALL})
 
 
 def test_the_values_of_variables_are_not_rendered(tmp_path):

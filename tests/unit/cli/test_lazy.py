@@ -49,25 +49,3 @@ def test_nothing_is_cut_and_no_line_is_too_long(width):
         wrong += [(names, text) for text in expected if text and words(text.replace("\b", "")) not in words(shown)]
         wrong += [(names, line) for line in shown.split("\n") if len(line) > width and not line.startswith("  -")]
     assert wrong == []
-
-
-def sections_of(shown):
-    """Title of a section → the first words of its rows."""
-    found, title = {}, None
-    for line in shown.splitlines():
-        if line[:1].strip() and line.endswith(":"):
-            title = found.setdefault(line[:-1], [])
-        elif title is not None and line[:3].strip() and "Example:" not in line:
-            title.append(line.replace("-h, ", "").split()[0].rstrip(","))
-    return found
-
-
-def test_commands_stand_in_sections():
-    shown = sections_of(cli.get_help(click.Context(cli, info_name="agentv")))
-    assert shown.pop("Options") == ["-V", "--help"]
-    assert list(shown) == ["Run", "Read", "Judge", "Agents", "Share", "More"]
-    assert shown["Run"] == ["eval", "validate", "init", "prompt"]
-    assert shown["Read"] == ["view", "results", "compare", "trend"]
-    assert sorted(shown["Judge"]) == ["check", "judge", "label", "mutate", "power"]
-    assert sorted(shown["Share"]) == ["convert", "import", "pull", "push", "serve"]
-    assert {"assert", "targets", "explain", "help", "lsp"} <= {*shown["More"]}

@@ -5,7 +5,6 @@ import pytest
 
 from agentv.model.values.response import Embeddings, Failure
 from agentv.ports import Embedder
-from agentv.sdk import evaluate
 from agentv.targets.local import Local
 from agentv.user_code.functions.threads import DaemonThreads
 from doubles.asking import answers, request, spec_of
@@ -53,28 +52,3 @@ def test_it_answers_nothing(model):
     [found] = answers(Local(model), request("hello"))
     assert isinstance(found, Failure)
     assert found.code == "bad-answer"
-
-
-def test_answers_are_compared_by_a_model_beside_the_eval_file(tmp_path):
-    saved_model(tmp_path / "model")
-    (tmp_path / ".git").mkdir()
-    (tmp_path / "suite.eval.yaml").write_text(
-        """target: echo
-default_test:
-  assert:
-    - type: similar
-      value: hello
-      embedder: local:./model
-tests:
-  - {id: near, input: hi}
-  - {id: far, input: goodbye}
-  - {id: same, input: hello, expected_output: HELLO, assert: [{type: similar, embedder: local:./model, threshold: 1}]}
-"""
-    )
-    outcome = evaluate(str(tmp_path / "suite.eval.yaml"))
-    assert {one.trial.case.id: one.status for one in outcome.results} == {
-        "near": "passed",
-        "far": "failed",
-        "same": "passed",
-    }
-    assert {one.judge_cost_usd for one in outcome.results} == {0.0}

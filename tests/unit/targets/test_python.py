@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import asyncio
 from itertools import count
 
 import pytest
@@ -11,7 +10,7 @@ from agentv.model.values.usage import TokenUsage
 from agentv.registry.fields import FunctionRef
 from agentv.targets.python import Python
 from agentv.targets.python_call import OFFERED
-from doubles.asking import answer, answers, request, spec_of
+from doubles.asking import answer, answers, request
 
 numbers = count()
 
@@ -118,27 +117,6 @@ def test_it_is_loaded_once_off_the_loop_and_not_timed(python, tmp_path):
     assert all(one.duration_ms < 40 for one in found)
     [log] = tmp_path.glob("*.log")
     assert log.read_text() == "MainThread"
-
-
-def test_a_call_cancelled_while_it_is_loaded_does_not_spoil_the_others(python):
-    settings = python("import time\ntime.sleep(0.05)\ndef f(prompt): return prompt\n")
-
-    async def ask():
-        from agentv.user_code.functions.threads import DaemonThreads
-
-        executor = DaemonThreads()
-        target = settings.connect(spec_of(settings), executor)
-        calls = [asyncio.ensure_future(target.answer(request(str(number)))) for number in range(3)]
-        await asyncio.sleep(0.01)
-        calls[0].cancel()
-        try:
-            return await asyncio.gather(*calls, return_exceptions=True)
-        finally:
-            await executor.aclose()
-
-    first, *others = asyncio.run(ask())
-    assert isinstance(first, asyncio.CancelledError)
-    assert [one.output for one in others] == ["1", "2"]
 
 
 class TestCallApi:

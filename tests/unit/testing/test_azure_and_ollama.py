@@ -36,20 +36,6 @@ def post(url, **body):
         return reply.headers["content-type"], reply.read()
 
 
-def test_azure_asks_deployments(azure):
-    server, client = azure("hello")
-    assert client.chat.completions.create(model="my deployment", messages=HI).choices[0].message.content == "hello"
-    assert client.embeddings.create(model="vectors", input="a").data
-    chat, embed = server.calls
-    assert (chat.protocol, chat.operation, chat.model, chat.query) == (
-        "azure",
-        "chat",
-        "my deployment",
-        {"api-version": "2024-10-21"},
-    )
-    assert (embed.operation, embed.model, embed.headers["api-key"]) == ("embed", "vectors", "k")
-
-
 @pytest.mark.parametrize(
     ("status", "code"), [(401, "401"), (404, "DeploymentNotFound"), (429, "429"), (500, "InternalServerError")]
 )

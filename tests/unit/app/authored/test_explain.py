@@ -19,7 +19,7 @@ from agentv.app.planning.excerpts import source_of
 from agentv.app.registries import registries
 from agentv.authoring.loading.load import LoadRequest, load
 from agentv.codes import CODES, FILES, RUNS
-from agentv.errors import Diagnostic, LoadError, UsageError
+from agentv.errors import Diagnostic, LoadError
 from agentv.reports.diagnostics.diagnostics import render_diagnostics
 from needs import needs
 
@@ -201,18 +201,6 @@ def test_codes_of_judges_are_those_of_targets():
     assert (one.code, one.fix) == ("judge-timeout", explanation("timeout").fix)
     assert "judge" in one.meaning
     assert explanation("judge-is-target").meaning == FILES["judge-is-target"]
-
-
-def test_an_unknown_code_names_the_nearest():
-    with pytest.raises(UsageError) as raised:
-        explanation("unkown-asertion")
-    assert raised.value.hint.startswith("did you mean 'unknown-assertion'")
-    with pytest.raises(UsageError) as raised:
-        explanation("target")
-    assert "'bad-target'" in raised.value.hint
-    with pytest.raises(UsageError) as raised:
-        explanation("zzzzzzzzz")
-    assert raised.value.hint == "'agentv explain' lists all codes"
 
 
 def test_what_is_no_code_has_no_explanation():

@@ -18,16 +18,6 @@ def setting_notes(pairs):
     return settings.notes()
 
 
-def test_a_setting_that_a_flag_changed_is_told_with_its_numbers():
-    notes = list(setting_notes([pair(1), pair(2, replace(CASE, threshold=0.5)), pair(3, replace(CASE, threshold=0.5))]))
-    assert notes == ["the threshold differs in 2 of 3 cases (0.8 → 0.5); pass rates are not compared"]
-    before, after = replace(CASE, repeat=3, aggregate="pass_any"), replace(CASE, repeat=5, aggregate="pass_all")
-    assert list(setting_notes([pair(1, after, before)])) == [
-        "the repeat differs in 1 of 1 cases (3 → 5); case verdicts are not compared",
-        "the aggregate differs in 1 of 1 cases (pass_any → pass_all); case verdicts are not compared",
-    ]
-
-
 def test_it_is_told_that_verdicts_are_compared_where_samples_ended_early():
     until = replace(CASE, repeat=30, alpha=0.05)
     first, second = setting_notes([pair(1, until), pair(2)])

@@ -273,26 +273,6 @@ def test_three_runs_are_compared_each_with_each(runs, store):
     assert next(iter(found.scores)).case_id == "case-0"
 
 
-def test_a_row_of_a_matrix_holds_verdicts_alone_where_one_run_was_sampled_until_decided(store):
-    until = [replace(one, trial=replace(one.trial, alpha=0.05)) for one in scoring({"a": 0.0})]
-    runs = [store("x", scoring({"a": 0.9})), store("y", scoring({"a": 0.5})), store("z", until)]
-    assert list(matrix(*runs).scores.values()) == [(1.0, 0.0, 0.0)]
-
-
-def test_a_row_of_a_matrix_holds_scores_where_its_own_case_was_sampled_in_full(store):
-    until = [replace(one, trial=replace(one.trial, alpha=0.05)) for one in scoring({"a": 0.0})]
-    full = scoring({"b": 0.7})
-    runs = [
-        store("x", scoring({"a": 0.9, "b": 0.9})),
-        store("y", [*until, *full]),
-        store("z", scoring({"a": 0.5, "b": 0.4})),
-    ]
-    assert {key.case_id: row for key, row in matrix(*runs).scores.items()} == {
-        "a": (1.0, 0.0, 0.0),
-        "b": (0.9, 0.7, 0.4),
-    }
-
-
 def test_a_matrix_may_hold_runs_that_share_cases_with_the_base_alone(store):
     base = store("base", scoring({"a": 1.0, "b": 1.0}))
     found = matrix(base, store("one", scoring({"a": 1.0})), store("two", scoring({"b": 0.0})))

@@ -173,16 +173,6 @@ def pairs(*, filled=False):
     return found
 
 
-def test_pairs_are_read_one_by_one_in_parts_and_in_another_order():
-    found = pairs()
-    keys = [one.before_key for one in found]
-    assert (len(found), keys, found[1].before.score) == (6, KEYS, 0.1)
-    for part in (slice(1, 3), slice(None, None, -2), slice(4, None)):
-        assert isinstance(found[part], Pairs)
-        assert [one.before_key for one in found[part]] == KEYS[part]
-    assert [one.before_key for one in found.chosen([5, 0])] == [KEYS[5], KEYS[0]]
-
-
 def test_errored_samples_count_as_failed_in_every_part_where_the_setting_says_so():
     assert [one.after.status for one in pairs(filled=True)[:2]] == ["failed", "failed"]
     assert [one.after.status for one in pairs()[:2]] == ["errored", "errored"]

@@ -207,26 +207,6 @@ def test_an_import_that_takes_too_long_is_given_up(site, tmp_path, monkeypatch):
     assert "its import takes more than 0.2 s" in found.message
 
 
-def test_nothing_is_imported_that_no_name_needs(site, tmp_path):
-    files = {"a.py": "raise ValueError", "acme.py": ASSERTION}
-    install(
-        site,
-        {"assertions": {"a": "a:X", "twice": "acme:Twice"}, "targets": {"b": "a:X"}, "reports": {"c": "a:X"}},
-        files,
-    )
-    assert said(tmp_path, entry("twice")) == ()
-    assert "acme" in sys.modules
-    assert "a" not in sys.modules
-
-
-def test_an_older_plugin_is_told_to_be_upgraded(site, tmp_path):
-    install(site, {"assertions": {"old": "acme:X"}}, {"acme.py": "from agentv.plugins import Gone\n"})
-    (found,) = said(tmp_path, entry("old"))
-    assert found.hint is not None
-    assert "acme-evals 1.2 does not fit agentv" in found.hint
-    assert "pip install --upgrade acme-evals" in found.hint
-
-
 def test_a_secret_of_the_environment_is_not_in_the_message(site, tmp_path, monkeypatch):
     monkeypatch.setenv("TEAM_API_KEY", "sk-1234567890abcdef")
     install(

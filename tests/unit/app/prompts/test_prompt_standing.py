@@ -192,15 +192,6 @@ def test_a_prompt_of_meta_alone_lacks_all_else(desk):
     assert desk.found() == [("missing-file", "p/meta.yaml", 1)] * 2
 
 
-def test_an_input_that_lacks_and_one_that_is_not_used_are_told_at_their_places(desk):
-    desk.write("eval.yml", "cases:\n  - name: a\n    inputs: {}\n    assert: [contains: Ann]\n")
-    assert [(file, line) for _, file, line in desk.found()] == [("p/prompt.md", 1)]
-    desk.write(
-        "eval.yml", "cases:\n  - name: a\n    inputs:\n      name: Ann\n      more: x\n    assert: [contains: Ann]\n"
-    )
-    assert [(file, line) for _, file, line in desk.found()] == [("p/eval.yml", 5)]
-
-
 def test_a_comment_silences_a_warning(desk):
     desk.write("examples/old/inputs.yml", "name: Ann\n")
     assert [code for code, _, _ in desk.found()] == ["unknown-file"]
@@ -297,15 +288,6 @@ def test_a_log_that_names_files_elsewhere_shows_nothing_of_them(desk, tmp_path):
     files = {path: "0" * 64}
     append(str(desk.root / "prompts/p"), ExamRow("t", True, 1, 1, prompt_sha256=prompt_sha256(files), files=files))
     assert [one.after for one in compare(desk.examined).differences if one.path == path] == [None]
-
-
-def test_show_tells_all_of_it(desk):
-    desk.sit(passed=False)
-    desk.write("meta.yaml", "description: greets\nowner: jane\nteam: green\ntags: [a]\n")
-    shown = shown_prompt(desk.examined)
-    assert (shown.owner, shown.tags, dict(shown.others)) == ("jane", ("a",), {"team": "green"})
-    assert (shown.cases, dict(shown.queries), len(shown.exam_rows)) == (("a",), {}, 1)
-    assert (shown.gate.to, shown.gate.open, shown.findings) == ("tested", True, 0)
 
 
 def test_a_meta_file_that_cannot_be_read_is_told_once_and_hangs_nobody(desk):

@@ -149,15 +149,6 @@ def test_a_weighted_average_passes_at_four_fifths(right, passed):
     assert (grade.score, grade.passed, grade.has_own_threshold) == (right / 5, passed, False)
 
 
-def test_all_or_nothing():
-    fields = (Field("number"), Field("total", weight=99.0))
-    reply = '{"number": "?", "total": 1889}'
-    grade = graded(FieldAccuracy(fields, aggregation="all_or_nothing"), answer(reply, reference=INVOICE))
-    assert (grade.score, grade.passed) == (0.0, False)
-    grade = graded(FieldAccuracy(fields, aggregation="all_or_nothing"), answer(json.dumps(INVOICE), reference=INVOICE))
-    assert (grade.score, grade.passed) == (1.0, True)
-
-
 # json-match
 
 

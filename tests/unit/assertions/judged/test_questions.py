@@ -7,13 +7,12 @@ import re
 import pytest
 
 from agentv.assertions.judged.questions import AnswerRelevance, CategoryScores, ClosedQa, Factuality, GoalSuccess
-from agentv.model.values.message import Message, ToolCall
+from agentv.model.values.message import Message
 from agentv.registry.fields import Document
 from doubles.judging import judged
 
 REFERENCE = (Message("assistant", "Paris is the capital."),)
 YES = {"criterion_met": True, "reason": "it does"}
-DONE = {"goal_achieved": True, "reason": "booked"}
 
 
 @pytest.mark.parametrize(("category", "passed"), [("A", True), ("B", True), ("C", True), ("D", False), ("E", True)])
@@ -48,13 +47,6 @@ def test_without_a_reference_nothing_is_compared():
         *Factuality().missing_inputs({}, reference=True, criteria=False),
         *Factuality("a").missing_inputs({}, reference=False, criteria=False),
     ]
-
-
-def test_a_criterion_is_met_or_not():
-    for met in (True, False):
-        grade, run = judged(ClosedQa("names a city"), YES | {"criterion_met": met})
-        assert (grade.score, grade.passed) == (float(met), met)
-        assert re.search(r"<criterion-(\w+)>\nnames a city\n</criterion-\1>", run.asked)
 
 
 @pytest.mark.parametrize("kind", [Factuality("a"), ClosedQa("a"), GoalSuccess("a"), AnswerRelevance()])
@@ -95,22 +87,6 @@ def test_the_question_is_the_option_else_the_variable_else_the_input():
 def test_a_threshold_that_every_answer_reaches_is_a_fault():
     (fault,) = AnswerRelevance(0.0).validate()
     assert fault.path == ("threshold",)
-
-
-TRANSCRIPT = (
-    Message("assistant", "", tool_calls=(ToolCall("search", {"city": "Rome"}),)),
-    Message("tool", "one seat left"),
-    Message("assistant", "Booked."),
-)
-
-
-def test_a_goal_is_judged_over_what_the_agent_did():
-    grade, run = judged(GoalSuccess("book a seat"), DONE, "Booked.", messages=TRANSCRIPT)
-    assert grade.passed
-    assert re.search(r"<goal-(\w+)>\nbook a seat\n</goal-\1>", run.asked)
-    assert 'assistant calls search {"city": "Rome"}\ntool: one seat left\nassistant: Booked.' in run.asked
-    opening = run.asked.index("<transcript-")
-    assert opening < run.asked.index("one seat left") < run.asked.index("</transcript-")
 
 
 @pytest.mark.parametrize(

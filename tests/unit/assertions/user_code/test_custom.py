@@ -367,22 +367,6 @@ def test_a_file_that_raises_when_imported_is_an_error_and_is_tried_once(tmp_path
     assert log.read_text() == "x"
 
 
-def test_a_file_is_imported_once_for_many_gradings_at_once(tmp_path):
-    source = """
-        import time
-        loaded = globals().get("loaded", 0) + 1
-        time.sleep(0.02)
-
-        def assertion(ctx): return loaded == 1
-    """
-    assertion = built(tmp_path, source)
-
-    async def many():
-        return await graded_at_once(assertion, 8)
-
-    assert all(one.passed for one in asyncio.run(many()))
-
-
 @pytest.mark.parametrize(
     "source",
     ["waits()\ndef assertion(ctx): ...", "def assertion(ctx): waits()"],

@@ -4,7 +4,6 @@ import asyncio
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
 
@@ -14,7 +13,7 @@ from agentv.assertions.user_code.script_and_python import JudgeAccess, PythonCod
 from agentv.model.values.message import Message
 from agentv.model.values.response import Failure
 from agentv.registry.fields import Command, FunctionRef, PythonSource
-from doubles.grading import Asked, context_of, grade, graded
+from doubles.grading import Asked, grade, graded
 
 
 def shell(line: str, **options) -> Script:
@@ -342,9 +341,3 @@ def test_a_function_of_a_file_gets_what_it_names(tmp_path):
     assert found("asks").error.code == "bad-signature"
     assert found("pair").passed
     assert found("missing").error.code == "cannot-load"
-
-
-def test_config_reaches_inline_code_only_where_given():
-    context = context_of(config={"own": 1})
-    assert asyncio.run(graded(inline("context.config == {'own': 1}"), context)).passed
-    assert asyncio.run(graded(replace(inline("context.config == {'a': 2}"), config={"a": 2}), context)).passed

@@ -9,7 +9,6 @@ from urllib.parse import quote
 import pytest
 
 from agentv.assertions.user_code.webhook import Webhook
-from agentv.model.values.message import Message
 from doubles.grading import context_of, graded
 from doubles.misbehaving_server import misbehaving_server
 
@@ -56,25 +55,6 @@ def test_its_negation_is_the_complement(server, reply):
     negated = grade.negated()
     assert negated.negated() == grade
     assert (negated.passed, negated.score) == ((not grade.passed, 1 - grade.score) if reply else (False, 0.0))
-
-
-def test_the_case_is_sent_under_both_names(server):
-    server.seen.clear()
-    judged(
-        replying(server, {"pass": True}),
-        "Hei, ø",
-        vars={"name": "Ada"},
-        config={"limit": 3},
-        criteria="polite",
-        expected_output=(Message("assistant", "hi"),),
-    )
-    (seen,) = server.seen
-    assert (seen["method"], seen["headers"]["content-type"]) == ("POST", "application/json")
-    sent = json.loads(seen["body"])
-    assert sent["output"] == "Hei, ø"
-    assert sent["context"] == {"prompt": "say hello", "vars": {"name": "Ada"}}
-    assert (sent["criteria"], sent["vars"], sent["config"]) == ("polite", {"name": "Ada"}, {"limit": 3})
-    assert sent["expected_output"] == [{"role": "assistant", "content": "hi"}]
 
 
 @pytest.mark.parametrize(

@@ -35,15 +35,6 @@ def test_more_entries_of_a_type_than_are_compared_are_left_alone() -> None:
     assert told(*many[: COMPARED - 1], entry(Contains("a0"), 99)) == ["duplicate-assertion"]
 
 
-def test_the_later_of_two_places_is_told_and_names_the_earlier() -> None:
-    report = Report()
-    check_entries([entry(Contains("b"), 7), entry(Equals("a"), 3)], report)
-    (found,) = report.diagnostics
-    assert found.span is not None
-    assert found.span.line == 7
-    assert "'equals: 'a'' at line 3" in found.message
-
-
 TEXTS = st.text(alphabet="ab ", min_size=1, max_size=4).filter(str.strip)
 ASSERTIONS = st.one_of(
     TEXTS.map(Contains),

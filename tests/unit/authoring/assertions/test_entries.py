@@ -48,15 +48,6 @@ def test_negation(tmp_path, text, shown):
     assert entry(text, tmp_path).shown_type == shown
 
 
-def test_the_one_key_form_takes_options_as_a_mapping(tmp_path):
-    one = entry("{regex: {value: ^a, flags: i}}", tmp_path)
-    assert (one.assertion.value, one.assertion.flags) == ("^a", "i")
-    set_ = entry("{assert-set: {threshold: 0.5, assert: [{contains: x}]}}", tmp_path)
-    assert set_.assertion.threshold == 0.5
-    named = entry("{regex: {value: ^a, name: n}, weight: 3}", tmp_path)
-    assert (named.settings.name, named.settings.weight) == ("n", 3.0)
-
-
 @pytest.mark.parametrize(
     ("text", "parameters"),
     [

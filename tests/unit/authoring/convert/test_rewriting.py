@@ -83,55 +83,6 @@ def test_all_of_a_container_moves_out_of_it_with_its_comments() -> None:
     )
 
 
-def test_what_stays_keeps_the_container() -> None:
-    found = fixed(
-        """
-        execution:
-          target: echo
-          trials: 2
-          threshold: 1
-        tests: []
-        """,
-        ("execution.trials", "run.repeat"),
-        ("execution.threshold", "threshold"),
-    )
-    assert found == same(
-        """
-        run:
-          repeat: 2
-        threshold: 1
-        execution:
-          target: echo
-        tests: []
-        """
-    )
-
-
-def test_a_block_of_text_keeps_its_lines() -> None:
-    found = fixed(
-        """
-        execution:
-          assert:
-            - |
-              Is polite.
-
-              # and this is text
-            - Is short
-        """,
-        ("execution.assert", "assert"),
-    )
-    assert found == same(
-        """
-        assert:
-          - |
-            Is polite.
-
-            # and this is text
-          - Is short
-        """
-    )
-
-
 @pytest.mark.parametrize(
     "text",
     [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,7 +27,6 @@ from agentv.registry.fields import (
     Fraction,
     FunctionRef,
     Issue,
-    JavaScriptSource,
     LoadedJson,
     PythonSource,
     Text,
@@ -266,21 +264,6 @@ def test_python_is_code_or_a_function(tmp_path):
     assert value(PythonSource, "file://tools.py:f", tmp_path)[0].function.name == "f"
     assert value(PythonSource, "file://tools.py", tmp_path)[0] is INVALID
     assert value(PythonSource, "''", tmp_path)[0] is INVALID
-
-
-def test_javascript_is_code_or_a_file_with_or_without_a_name(tmp_path):
-    for name in ("check.ts", "check.cjs"):
-        (tmp_path / name).write_text("export default () => true\n")
-    here = str(tmp_path / "check.ts")
-    for code in ("output.length > 3", "return 'a.js'", "a.js ? 1 : 0", "'check.ts'", "x.jsx"):
-        assert value(JavaScriptSource, json.dumps(code), tmp_path)[0] == JavaScriptSource(code=code)
-    for path in ("check.ts", "./check.ts", "file://check.ts", "file://./check.ts"):
-        assert value(JavaScriptSource, path, tmp_path)[0] == JavaScriptSource(path=here)
-    assert value(JavaScriptSource, "file://check.ts:polite", tmp_path)[0] == JavaScriptSource(path=here, name="polite")
-    assert value(JavaScriptSource, "check.cjs:$f_1", tmp_path)[0].name == "$f_1"
-    assert value(JavaScriptSource, "chek.ts", tmp_path)[1] == ["file 'chek.ts' does not exist"]
-    for wrong in ("file://check.py", "''", "3", "[a]"):
-        assert value(JavaScriptSource, wrong, tmp_path)[0] is INVALID
 
 
 def test_commands_are_words_or_a_line(tmp_path):

@@ -20,13 +20,6 @@ def rendered(text: str, folder: Path, **more):
     return node and plain(node), [(one.code, one.span.line, one.span.column, one.message, one.hint) for one in found]
 
 
-def test_placeholders_are_filled_in_wherever_they_stand(tmp_path):
-    text = 'a: "{{ x }}"\nb: ["{{ x }} and {{ y }}", {c: "${{ HOME }}"}]\n"{{ key }}": 1\n'
-    value, told = rendered(text, tmp_path, variables={"x": [1], "y": "{{ x }}"}, env={"HOME": "/root"})
-    assert value == {"a": [1], "b": ["[1] and {{ x }}", {"c": "/root"}], "{{ key }}": 1}
-    assert told == []
-
-
 @pytest.mark.parametrize(
     ("text", "place"),
     [

@@ -30,16 +30,6 @@ def test_the_local_file_wins_key_by_key(tmp_path):
     assert Path(found.nodes["target"].at.start_mark.name).name == "config.local.yaml"
 
 
-def test_the_closest_directory_with_a_config_wins(tmp_path):
-    files = {
-        ".agentv/config.yaml": "target: far\njudge: far\n",
-        "a/.agentv/config.local.yaml": "target: near\n",
-        "a/b/x": "",
-    }
-    found, _ = config(tmp_path, files, "a/b")
-    assert (found.target, found.judge) == ("near", None)
-
-
 @pytest.mark.parametrize(
     ("text", "told"),
     [

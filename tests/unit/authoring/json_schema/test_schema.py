@@ -218,30 +218,6 @@ def test_mistakes_are_found(text: str, tmp_path: Path) -> None:
     assert loader_finds(text, tmp_path), "the loader takes it, so the schema must"
 
 
-def test_older_spellings_are_right_and_deprecated() -> None:
-    text = (
-        "evalcases:\n- id: a\n  input_messages: hi\n  expected_outcome: good\n  execution: {evaluators: [Is polite]}\n"
-    )
-    assert wrong("eval", text) == []
-    schema = json.loads(schema_text("eval"))
-    offered = {"suite": schema["properties"], "case": schema["$defs"]["case"]["properties"]}
-    assert {"tests", "target"} <= offered["suite"].keys()
-    assert not offered["suite"].keys() & {"evalcases", "providers", "assertions", "execution"}
-    assert not offered["case"].keys() & {"input_messages", "expected_outcome", "execution"}
-    assert older_keys(schema, schema) >= {"evalcases", "providers", "assertions", "execution"}
-    assert older_keys(schema["$defs"]["case"], schema) >= {"input_messages", "expected_outcome", "execution"}
-
-
-def older_keys(mapping: dict[str, Any], schema: dict[str, Any]) -> set[str]:
-    """The keys that the deprecated patterns of a mapping are made of."""
-    found = {}
-    for pattern, one in mapping["patternProperties"].items():
-        reference = one.get("$ref", "") if isinstance(one, dict) else ""
-        found[pattern] = schema["$defs"][reference.rpartition("/")[2]] if "shared." in reference else one
-    older = [pattern for pattern, one in found.items() if isinstance(one, dict) and one.get("deprecated")]
-    return {key for pattern in older for key in re.findall(r"\w+", pattern)}
-
-
 def test_in_a_project_only_its_own_types_are_right(tmp_path: Path) -> None:
     types = tmp_path / ".agentv" / "assertions"
     types.mkdir(parents=True)

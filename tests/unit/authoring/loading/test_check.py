@@ -46,24 +46,3 @@ def test_a_template_that_is_not_used_may_say_so(tmp_path):
     }
     told = [one for file in Validation((str(repository(tmp_path, files)),), {}) for one in file.diagnostics]
     assert [(one.code, Path(one.span.file).name) for one in told] == [("unused-template", "left.yaml")]
-
-
-def test_nothing_is_called_unused_where_a_file_is_wrong(tmp_path):
-    files = {"a.eval.yaml": "target: echo\ntests: []\n", ".agentv/templates/left.yaml": "assert:\n  - contains: x\n"}
-    told = [one for file in Validation((str(repository(tmp_path, files)),), {}) for one in file.diagnostics]
-    assert [one.code for one in told] == ["no-tests"]
-
-
-def test_a_judge_that_a_run_would_lack_is_a_warning(tmp_path):
-    judged = "tests:\n  - {id: a, input: hello, assert: [Is polite]}\n"
-    files = {
-        "suite.eval.yaml": f"target: echo\n{judged}",
-        "with.eval.yaml": f"target: echo\njudge: mock:good\n{judged}",
-    }
-    path = str(repository(tmp_path, files))
-
-    def found(env):
-        return [(one.code, one.severity) for file in Validation((path,), env) for one in file.diagnostics]
-
-    assert found({}).count(("no-judge", "warning")) == 1
-    assert "no-judge" not in {code for code, _ in found({"AGENTV_JUDGE": "echo"})}

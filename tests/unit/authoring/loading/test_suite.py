@@ -134,19 +134,6 @@ def made(document, **request):
     return loaded.suites[0], [one.code for one in loaded.diagnostics]
 
 
-def test_a_mapping_is_what_a_file_would_hold():
-    case = {
-        "id": "a",
-        "input": "{{ v }}",
-        "vars": {"v": "x"},
-        "assert": [{"contains": "x"}, {"type": "is-json", "weight": 0}],
-    }
-    suite, told = made({"name": "n", "target": "echo", "evalcases": [case]})
-    assert told == []
-    assert (suite.path, suite.name) == ("", "n")
-    assert [(case.id, case.input[0].text) for case in suite.cases] == [("a", "x")]
-
-
 @pytest.mark.parametrize(
     ("document", "told"),
     [

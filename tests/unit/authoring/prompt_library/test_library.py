@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agentv.authoring.header.config import read_config
-from agentv.authoring.prompt_library.library import is_prompt_directory, library_of, library_reading, prompt_directories
+from agentv.authoring.prompt_library.library import library_of, library_reading, prompt_directories
 from agentv.errors import UsageError
 from doubles.loading import repository
 
@@ -53,29 +53,6 @@ def test_a_library_that_is_no_directory_is_told_where_it_is_named(tmp_path, more
     assert library(tmp_path, files) == (None, [("config.yaml", 2, "missing-file")])
     reading = library_reading(str(tmp_path), {})
     assert read_config(str(tmp_path), reading).prompts_dir == str(tmp_path / "library")
-
-
-def test_prompts_are_the_directories_that_hold_one(tmp_path):
-    files = [
-        "a/prompt.xml",
-        "b/c/prompt.md",
-        "b/d/prompt.txt",
-        "b/d/prompt.md",
-        "b/d/inner/prompt.md",
-        "e/meta.yaml",
-        "e/examples/x/inputs.yml",
-        "f/README.md",
-        ".agentv/x/prompt.md",
-        ".git/x/prompt.md",
-        "node_modules/x/prompt.md",
-        "g/prompt.md/meta.yml",
-        ".hidden/prompt.md",
-    ]
-    repository(tmp_path, dict.fromkeys(files, ""))
-    found = prompt_directories(str(tmp_path))
-    assert found == [str(tmp_path / name) for name in (".hidden", "a", "b/c", "b/d", "e")]
-    assert is_prompt_directory(str(tmp_path / "a"))
-    assert not is_prompt_directory(str(tmp_path / "g"))
 
 
 def test_what_cannot_be_searched_is_a_wrong_command(tmp_path):

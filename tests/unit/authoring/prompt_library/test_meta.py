@@ -8,7 +8,6 @@ import pytest
 
 from agentv.authoring.prompt_library.meta import read_meta
 from agentv.model.suite.exam import LONGEST_DESCRIPTION
-from agentv.model.values.span import Span
 from doubles.loading import reading_of
 
 
@@ -18,17 +17,6 @@ def meta(folder: Path, text: str | bytes):
     reading = reading_of(folder)
     found = read_meta(str(folder / "greeting"), reading)
     return found, [(one.span.line, one.span.column, one.severity, one.code) for one in reading.report.diagnostics]
-
-
-def test_all_that_it_may_say(tmp_path):
-    text = "id: hello\ndescription: >\n  Greets a\n  customer.\nstatus: tested\nowner: ada\ntags: [a, b]\nsince: 2026\n"
-    found, told = meta(tmp_path, text)
-    assert told == []
-    assert (found.id, found.description, found.status) == ("hello", "Greets a customer.", "tested")
-    assert (found.owner, found.tags, found.others) == ("ada", ("a", "b"), {"since": 2026})
-    path = str(tmp_path / "greeting" / "meta.yaml")
-    assert found.path == path
-    assert found.places["status"] == Span(path, 5, 9, 5, 15)
 
 
 @pytest.mark.parametrize(

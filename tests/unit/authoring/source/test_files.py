@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agentv.authoring.source.boundary import Boundary
-from agentv.authoring.source.files import DiskReader, Places, repository_root
+from agentv.authoring.source.files import DiskReader, Places
 
 UP = ("a/b/c", "a/b", "a")
 """The directories of a suite in `a/b/c`, up to the root `a`."""
@@ -55,19 +55,6 @@ def test_a_link_above_that_leaves_the_repository_is_not_followed(tree):
     assert str(tree / "a/link.md") not in tried
     assert places.leaves("link.md", f"{suite}/suite.yaml")
     assert Places(suite, root, boundary=Boundary(root, is_open=True)).find("link.md", suite)[0] is not None
-
-
-def test_a_slash_begins_at_the_root_of_the_repository(tree):
-    places = Places(str(tree / "a/b"), str(tree / "a"))
-    assert places.find("/root.md", "anything")[0] == str(tree / "a/root.md")
-    assert places.find(f"file://{tree}/a/root.md", "anything")[0] == str(tree / "a/root.md")
-
-
-def test_the_root_is_the_nearest_parent_with_git(tree):
-    (tree / ".git").mkdir()
-    (tree / "a/b/.git").write_text("gitdir: elsewhere", encoding="utf-8")
-    assert repository_root(str(tree / "a/b/c")) == str(tree / "a/b")
-    assert repository_root(str(tree / "a")) == str(tree)
 
 
 def test_what_was_read_is_remembered_by_its_digest(tree):

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from agentv.authoring.source.masking import MASK, environment_secrets, is_secret, mask, secrets_in, secrets_in_line
+from agentv.authoring.source.masking import MASK, environment_secrets, is_secret, mask, secrets_in
 
 
 @pytest.mark.parametrize(
@@ -163,11 +163,6 @@ def test_a_path_that_is_there_is_no_secret(tmp_path):
     found = set(environment_secrets(env))
     assert {"0th-1234", "pw1-2345"} <= found
     assert found.isdisjoint(env.keys() | {str(tmp_path), "/nowhere/else1"})
-
-
-def test_a_key_in_a_line_of_a_file_is_found_for_its_excerpt():
-    line = '  headers: {X-Api-Key: "k3y-1234", Accept: text/plain}, url: https://h/?sig=s1g-9876'
-    assert set(secrets_in_line(line)) == {"k3y-1234", "s1g-9876"}
 
 
 @pytest.mark.parametrize(

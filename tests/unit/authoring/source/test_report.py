@@ -60,17 +60,6 @@ def at(line):
     return Span("file.yaml", line, 1, line, 2)
 
 
-def test_what_one_fix_mends_is_told_at_its_first_place_with_the_lines_of_the_others():
-    report = Report()
-    for line in (3, 4, 4, 9):
-        report.error("missing-template", at(line), "no template 'polite'", notes=["tried x"])
-    report.error("missing-template", at(5), "no template 'kind'")
-    first, other = report.diagnostics
-    assert (first.span.line, first.notes) == (3, ("tried x", "also at lines 4, 9"))
-    assert other.notes == ()
-    assert report.failed
-
-
 def test_very_many_lines_are_counted():
     report = Report()
     for line in range(1, 32):

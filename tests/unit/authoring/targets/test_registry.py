@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from agentv.authoring.source.nodes import Scalar
 from agentv.authoring.targets.catalog import open_registry
 from agentv.targets.catalogue import registry
 from doubles.loading import outcome, parsed, reading_of, repository
@@ -27,24 +26,6 @@ def opened(folder: Path, text: str = FILE, name: str = "targets.yaml", **more):
 
 def told(reading) -> list[tuple[str, int | None]]:
     return [(one.code, one.span and one.span.line) for one in reading.report.diagnostics]
-
-
-def test_only_what_is_used_is_read_until_all_is_checked(tmp_path):
-    book, reading = opened(tmp_path)
-    book.resolve("agent", None, reading)
-    assert told(reading) == []
-    book.check()
-    assert told(reading) == [("missing-key", 3)]
-
-
-def test_every_place_that_names_what_is_not_there_is_told(tmp_path):
-    book, reading = opened(tmp_path)
-    for line in (1, 2, 5):
-        node = parsed("\n" * (line - 1) + "agnet", str(tmp_path / "suite.yaml"))
-        assert isinstance(node, Scalar)
-        assert book.resolve("agnet", node, reading) is None
-    (found,) = reading.report.diagnostics
-    assert (found.code, found.span.line, found.notes[-1]) == ("unknown-target", 1, "also at lines 2, 5")
 
 
 def test_text_that_came_out_of_a_placeholder_is_not_rendered_again(tmp_path):

@@ -27,19 +27,6 @@ def target(text: str, folder: Path, files: dict[str, str] | None = None, **more)
     return found
 
 
-def test_what_every_target_says_and_its_providers_own_settings(tmp_path):
-    text = "{name: a, provider: mock, response: hi, judge: j, env: {K: 1}, workers: 2, timeout_s: 3, allow_empty: true, x-y: 1}"
-    found = target(text, tmp_path)
-    assert (found.name, found.provider, found.settings.response) == ("a", "mock", "hi")
-    assert (found.judge, found.env, found.workers, found.timeout_s, found.allow_empty) == (
-        "j",
-        {"K": "1"},
-        2,
-        3.0,
-        True,
-    )
-
-
 @pytest.mark.parametrize(
     "text",
     [

@@ -44,16 +44,6 @@ def followed(tmp_path, runs, *saves, words=("eval", "evals")):
     return Watch(words, files, runs, str(tmp_path)).follow()
 
 
-def saved(tmp_path, name="a.yaml"):
-    return lambda: (tmp_path / "evals" / name).write_text(name)
-
-
-def test_a_broken_file_is_told_and_watched_on(tmp_path):
-    runs = Runs(lambda _: 2, began(tmp_path / "r"))
-    assert followed(tmp_path, runs, saved(tmp_path), None, saved(tmp_path, "b.yaml")) == 130
-    assert [any(word.startswith("--resume") for word in words) for words in runs.commands] == [False, False, True]
-
-
 def test_a_log_that_every_run_writes_does_not_start_it_for_ever(tmp_path):
     lines = iter(range(100))
     begins = began(tmp_path / "r")

@@ -14,14 +14,6 @@ def samples(*cases):
     return tally.samples()
 
 
-def test_a_case_in_words():
-    (case,) = samples((5, 3)).by_case
-    assert sampled_words(case) == (
-        "3 of 5 passed, 60.0% (95% CI 23.1% to 88.2%),"
-        " pass@4 ≥ 65.0%, pass^4 ≤ 60.6% (with 5 samples cannot show more), flaky"
-    )
-
-
 def test_a_chance_is_told_no_finer_than_samples_tell_it():
     (case,) = samples((20, 10)).by_case
     sure = {"pass_at_k_interval": {9: (0.9, 1.0)}, "pass_hat_k_interval": {9: (0.0, 0.1)}}

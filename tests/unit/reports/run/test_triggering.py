@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import json
-
 from agentv.reports.run.triggering import Confusion, triggering_json, triggering_lines
 from agentv.stats.intervals.classification import Classified
 
@@ -29,16 +27,3 @@ def test_what_is_not_defined_is_neither_0_nor_1():
 def test_nothing_is_said_where_nothing_was_asked_and_errors_are_told_where_all_broke():
     assert triggering_lines(Confusion(Classified())) == []
     assert triggering_lines(Confusion(Classified(), errored=2))[0] == "triggering: 2 errored"
-
-
-def test_programs_get_the_counts_and_the_ends_of_each_interval():
-    found = triggering_json(Confusion(Classified(8, 2, 4, 6), errored=1))
-    assert json.loads(json.dumps(found)) == found
-    assert {key: found[key] for key in ("queries", "judged", "errored", "not_run")} == {
-        "queries": 21,
-        "judged": 20,
-        "errored": 1,
-        "not_run": 0,
-    }
-    assert found["precision"]["value"] == 0.8
-    assert [round(end, 3) for end in found["precision"]["interval"]] == [0.49, 0.943]

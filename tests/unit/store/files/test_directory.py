@@ -17,13 +17,6 @@ def create(root, **given):
     return RunDirectory.create(root, NOW, **given)
 
 
-def test_runs_of_one_second_do_not_collide(tmp_path):
-    made = [create(tmp_path) for _ in range(50)]
-    assert len({directory.path for directory in made}) == 50
-    for directory in made:
-        directory.close()
-
-
 @pytest.mark.parametrize("name", ["run.json", "index.jsonl", "journal.jsonl"])
 def test_a_directory_that_holds_a_run_is_refused(tmp_path, name):
     (tmp_path / name).write_text("{}\n")

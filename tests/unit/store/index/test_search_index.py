@@ -84,15 +84,6 @@ def test_of_a_trial_with_two_rows_the_newest_counts(run):
         assert chosen(run, index, statuses=("errored",)) == ["refund-2", "order-1"]
 
 
-def test_it_is_kept_beside_the_rows_and_used_again(run):
-    RowIndex.of(run).close()
-    made = (run / "index.sqlite").stat().st_ino
-    with RowIndex.of(run) as index:
-        assert index.counts(ALL).total == 5
-    assert (run / "index.sqlite").stat().st_ino == made
-    assert {path.name for path in run.iterdir()} == {"index.jsonl", "index.sqlite"}
-
-
 def grown(run):
     add(run, finished(trial=trial("new")))
 

@@ -22,7 +22,7 @@ from agentv.store.files.directory import SUMMARY, RunDirectory
 from agentv.store.files.encoding import to_json
 from agentv.store.rows.rows import RelativePaths, row_of
 from agentv.store.totals.group_tally import GroupTally
-from agentv.store.totals.summary import PlannedCounts, summarize, summary_in
+from agentv.store.totals.summary import PlannedCounts, summarize
 from agentv.store.totals.tally import Profile, TalliedCase, Trials
 from doubles.trials import ROOT, finished, scored, trial
 
@@ -427,11 +427,3 @@ def test_summary_json_is_what_section_13_says(tmp_path):
         "by_tag": {"smoke": group},
     }
     assert list(written)[:3] == ["schema_version", "run_id", "cases"]
-
-
-def test_a_summary_is_read_back_as_it_was_written(tmp_path):
-    found = summary(row("passed", "a", tags=("x",), cost_usd=0.5), row("failed", "b", token_usage=TokenUsage(1, 2, 3)))
-    with RunDirectory.create(tmp_path, NOW) as directory:
-        directory.write(SUMMARY, found.as_json())
-    path = directory.path / "summary.json"
-    assert summary_in(path, path.read_bytes()) == found

@@ -129,20 +129,6 @@ def test_a_status_other_than_0_is_a_failure_with_the_end_of_stderr():
     assert "no-such-program" in answer(line("no-such-program")).message
 
 
-def test_the_environment_is_that_of_the_request():
-    found = answer(line("env; true {PROMPT}"), request("p", env={"KEY": "value"})).output.splitlines()
-    assert {"KEY=value", "AGENTV_PROMPT=p"} <= set(found)
-    assert not {row.partition("=")[0] for row in found} - {
-        "KEY",
-        "AGENTV_PROMPT",
-        "PATH",
-        "PWD",
-        "_",
-        "SHLVL",
-        "OLDPWD",
-    }
-
-
 def test_a_healthcheck_is_made_once_before_the_first_call(tmp_path):
     settings = line("cat checks", at=str(tmp_path), healthcheck=Command(shell="echo x >>checks", cwd=str(tmp_path)))
     found = answers(settings, request(), request(), request())

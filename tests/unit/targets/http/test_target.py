@@ -11,11 +11,11 @@ from urllib.parse import quote
 import pytest
 
 from agentv.model.suite.assertion import Transform
-from agentv.model.suite.suite import Retry, TargetSpec
+from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.retrieved import RetrievedText
 from agentv.targets.http.target import Http
-from doubles.asking import answer, answers, code, request
+from doubles.asking import answer, code, request
 from doubles.misbehaving_server import MisbehavingServer, misbehaving_server
 
 
@@ -273,13 +273,6 @@ def test_a_redirect_to_nowhere_is_a_failure(server, to):
     found = answer(Http(server.url(f"redirect?to={quote(to)}")))
     assert isinstance(found, Failure), found
     assert "the-key" not in found.message
-
-
-def test_calls_share_connections_but_no_cookies_and_do_not_wait_for_each_other(server):
-    started = len(server.seen)
-    found = answers(Http(server.url("slow/0.2")), *(request(str(number)) for number in range(150)), retry=Retry())
-    assert [one.output for one in found] == [str(number) for number in range(150)]
-    assert len(server.seen) - started == 150
 
 
 @pytest.mark.parametrize(

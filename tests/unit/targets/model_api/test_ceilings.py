@@ -48,16 +48,6 @@ def test_how_long_an_answer_can_be(settings, longest):
     assert found.usd > 0
 
 
-def test_a_system_prompt_tools_and_a_schema_count():
-    plain = OpenAI(model="gpt-4o", max_tokens=5)
-    told = OpenAI(model="gpt-4o", max_tokens=5, system="Be brief.", tools=({"name": "find"},))
-    assert (
-        told.ceiling(HI).tokens == plain.ceiling(HI).tokens + len("Be brief.") + len('[{"name": "find"}]') + 2 * MESSAGE
-    )
-    bound = TargetRequest("case", "hi", HI.messages, schema={"type": "object"})
-    assert plain.ceiling(bound).tokens == plain.ceiling(HI).tokens + len('{"type": "object"}') + MESSAGE
-
-
 def test_pictures_documents_and_calls_of_tools_count(tmp_path):
     (tmp_path / "a.pdf").write_bytes(b"x" * 5000)
     picture, paper = ImageBlock("p.png"), DocumentBlock("a.pdf", str(tmp_path / "a.pdf"), "")

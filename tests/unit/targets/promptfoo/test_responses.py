@@ -7,20 +7,6 @@ from agentv.model.values.usage import TokenUsage
 from agentv.targets.promptfoo.responses import from_provider
 
 
-def test_its_keys_are_read():
-    row = {
-        "output": "yes",
-        "tokenUsage": {"total": 5, "prompt": 2.0, "completion": 3, "cached": 1, "numRequests": 1},
-        "cost": 0.5,
-        "latencyMs": 12,
-        "finishReason": "stop",
-        "metadata": {"a": 1},
-        "cached": False,
-    }
-    usage = TokenUsage(2, 3, 5, 1)
-    assert from_provider(row) == TargetResponse("yes", (), usage, 0.5, 12.0, "stop", {"a": 1})
-
-
 @pytest.mark.parametrize("value", [None, {}, {"output": None}, {"error": "", "output": None}])
 def test_nothing_is_an_empty_answer_which_the_engine_errs(value):
     assert from_provider(value) == TargetResponse(None)

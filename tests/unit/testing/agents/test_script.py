@@ -238,15 +238,6 @@ def test_tokens_by_key_and_conversation():
     assert {key: tokens["input"] for key, tokens in stats["by_key"].items()} == {"first": 100, "seco…real": 100}
 
 
-def test_more_conversations_than_a_server_keeps_are_counted_together(monkeypatch):
-    monkeypatch.setattr("agentv.testing.server.MOST", 2)
-    with ModelServer("x") as server:
-        for text in ("one", "two", "three", "four", "one"):
-            ask(server, text)
-        totals = [tokens.total for tokens in server.tokens_by_conversation.values()]
-        assert (totals, list(server.tokens_by_conversation)[-1]) == ([30, 15, 30], "others")
-
-
 def test_a_session_that_the_program_names_is_one_conversation():
     with ModelServer("x") as server:
         for text in ("one", "two"):

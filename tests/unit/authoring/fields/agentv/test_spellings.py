@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from doubles.loading import outcome, repository, suite_of
+from doubles.loading import suite_of
 
 SECTION_3 = {
     "name": ["dataset", "suite"],
@@ -110,14 +110,3 @@ def test_older_keys_of_a_target(tmp_path: Path, key: str, value: object):
         "timeout_seconds": ("agent", "mock:no", 9.0, "cat"),
     }
     assert shown == wanted.get(key, ("agent", "mock:no", 4.0, "cat"))
-
-
-def test_validate_names_the_canonical_spelling(tmp_path):
-    text = "target: echo\nevalcases:\n- id: a\n  input: b\n  evaluators: [{contains: b}]\n"
-    path = repository(tmp_path, {"suite.eval.yaml": text}) / "suite.eval.yaml"
-    _, found = outcome(path, for_run=False)
-    assert [(one.severity, one.code, one.span.line) for one in found] == [
-        ("hint", "older-spelling", 2),
-        ("hint", "older-spelling", 5),
-    ]
-    assert outcome(path)[1] == ()

@@ -93,17 +93,6 @@ def test_files_count_by_what_they_hold(project, place):
     assert (changed, variants) == ([in_template] * 2, [False, not in_template])
 
 
-def test_the_same_files_elsewhere_have_the_same_hash(project, tmp_path_factory, monkeypatch):
-    before = [case.sha256 for case in loaded().cases]
-    other = tmp_path_factory.mktemp("other")
-    (other / ".git").mkdir()
-    for path in (path for path in project.rglob("*") if path.is_file()):
-        (other / path.relative_to(project)).parent.mkdir(parents=True, exist_ok=True)
-        (other / path.relative_to(project)).write_bytes(path.read_bytes())
-    monkeypatch.chdir(other)
-    assert [case.sha256 for case in loaded().cases] == before
-
-
 NOWHERE = Capabilities(bwrap=None, bwrap_problem="Install bubblewrap.", user_namespaces=False)
 DOCKER = "workspace: {docker: {image: python}}\n"
 

@@ -188,16 +188,6 @@ def test_a_replay_says_what_a_model_in_its_place_would_have_streamed(protocol, s
     assert [*protocol.joined(events)] == [*protocol.joined(list(wanted))]
 
 
-@PROTOCOLS
-def test_two_machines_keep_the_same(protocol):
-    def kept(values):
-        text, arguments = said(values)
-        reply = ModelReply(200, "text/event-stream", sse(*protocol.stream([text], [json.dumps(arguments)])))
-        return texts_of(values).kept(reply)
-
-    assert kept(A) == kept(B)
-
-
 @pytest.mark.parametrize("size", [2, 3, 7, 23, 24])
 def test_no_text_is_empty_that_was_not(size):
     """Gemini's program takes an empty part for an error."""

@@ -22,25 +22,6 @@ def view(*given, now=65.0):
     return made
 
 
-def test_a_line_says_who_does_what_and_what_it_took():
-    (line,) = view(("tax", BUSY, {"variant": "bare"})).lines(100, 5)
-    assert line.split() == [
-        "tax",
-        "as",
-        "bare",
-        "shop.get_order",
-        "turn",
-        "12",
-        "$0.0412",
-        "1.2M",
-        "tokens",
-        "1",
-        "min",
-        "05",
-        "s",
-    ]
-
-
 def test_before_its_first_tool_an_agent_is_working():
     (line,) = view(("tax", AgentActivity(), {})).lines(80, 5)
     assert line.split() == ["tax", "working", "1", "min", "05", "s"]

@@ -14,7 +14,7 @@ from agentv.extensions.agents.traces.sessions.codex import read_codex
 from agentv.extensions.agents.traces.sessions.copilot import read_copilot
 from agentv.extensions.agents.traces.sessions.gemini import read_gemini
 from agentv.extensions.agents.traces.sessions.pi import read_pi
-from agentv.extensions.agents.traces.sessions.recorder import UNFINISHED, SessionFile
+from agentv.extensions.agents.traces.sessions.recorder import SessionFile
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import MessageStep, UsageStep
 from agentv.model.values.trace_document import document, parse
@@ -346,17 +346,6 @@ def test_copilot_without_records_of_single_calls():
     )  # fmt: skip
     assert [(one.name, one.arguments, one.status) for one in trace.tool_calls] == [("shell", {"command": "false"}, "failed")]  # fmt: skip
     assert (trace.tokens.input, trace.tokens.cached, trace.partial) == (9, 3, "")
-
-
-def test_a_session_that_is_still_being_written():
-    call = {"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "sleep 9"}}
-    trace = read_claude(
-        lines(
-            {"type": "user", "uuid": "1", "message": {"content": "Go"}},
-            {"type": "assistant", "uuid": "2", "message": {"id": "m", "content": [call]}},
-        )
-    )
-    assert (trace.partial, trace.tool_calls[0].status) == (f"the session {UNFINISHED}", "unknown")
 
 
 def test_a_result_without_its_call_and_a_subagent_without_its_call():

@@ -91,18 +91,6 @@ def test_what_is_written_after_the_answer_is_not_graded(place: Place) -> None:
     assert len(printed(trial.graded).splitlines()) == count
 
 
-def test_a_deleted_workspace_is_all_files_deleted(place: Place) -> None:
-    place.file("template/a.txt", "a\n")
-    place.file("hidden/test.txt", "hidden\n")
-    trial = place.trial(
-        'cd /; rm -rf "$OLDPWD"/* "$OLDPWD"/.git; rmdir "$OLDPWD"; true',
-        hidden=(CopiedFiles(str(place.root / "hidden")),),
-        grade="ls",
-    )
-    assert trial.kinds == {"a.txt": "deleted"}
-    assert printed(trial.graded) == "test.txt\n"
-
-
 def test_a_workspace_replaced_by_a_link_is_not_followed(plain: Place) -> None:
     outside = plain.file("outside/secret.txt", "secret\n").parent
     plain.file("template/a.txt", "a\n")

@@ -44,18 +44,6 @@ def places(tmp_path: Path) -> Places:
     return Places(tmp_path)
 
 
-def test_commits_branches_tags_and_ancestors_over_a_url(origin: Path, places: Places) -> None:
-    url = f"file://{origin}"
-    first = git(origin, "rev-parse", "HEAD~2")
-    assert places.check_out(url) == "three"
-    assert places.check_out(url, commit="main") == "three"
-    assert places.check_out(url, commit="v1") == "two"
-    assert places.check_out(url, commit="v1", ancestor=1) == "one"
-    assert places.check_out(url, commit=first) == "one"
-    assert places.check_out(url, commit=git(origin, "rev-parse", "HEAD"), ancestor=2) == "one"
-    assert places.check_out(url, commit=first[:9]) == "one"
-
-
 def test_a_commit_that_was_fetched_needs_no_host(origin: Path, places: Places) -> None:
     url, sha = f"file://{origin}", git(origin, "rev-parse", "HEAD~1")
     assert places.check_out(url, commit=sha) == "two"

@@ -9,8 +9,7 @@ import pytest
 
 from agentv.cli.main import run
 from agentv.errors import UsageError
-from agentv.extensions.labels.judges.probing import PROBES, Flips, ProbeRequest, probe_judges
-from agentv.stats.intervals.design_effect import ClusterSum, estimated_rate
+from agentv.extensions.labels.judges.probing import PROBES, ProbeRequest, probe_judges
 from doubles.judge_models import JudgeModels, evaluated, write_project
 
 pytestmark = pytest.mark.libraries
@@ -165,10 +164,3 @@ def test_a_change_of_the_form_keeps_every_word_in_its_order(name):
     assert change("42", "openai:gpt-5-mini") is None
     assert change("```python\nprint(1)\n```", "openai:gpt-5-mini") is None
     assert change("  ", "openai:gpt-5-mini") is None
-
-
-def test_flips_are_a_share_of_the_answers_with_the_interval_of_their_clusters():
-    found = Flips.of([(True, "a"), (False, "a"), (False, "b"), (False, "c"), (True, "d")])
-    interval = estimated_rate([ClusterSum(2, 1), ClusterSum(1, 0), ClusterSum(1, 0), ClusterSum(1, 1)]).interval
-    assert found == Flips(5, 2, 0.4, interval)
-    assert Flips.of([(False, 1), (False, 2)]).share == 0.0

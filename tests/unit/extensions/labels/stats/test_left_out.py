@@ -24,20 +24,6 @@ def test_a_part_is_left_out_where_random_labels_would_rarely_miss_it(verdict, el
     assert seen == {1, None}
 
 
-def test_a_small_part_without_labels_hides_no_large_one():
-    parts = [AnswerPart((0, 1), (0, 0)), AnswerPart((0, 40), (0, 0)), AnswerPart((0, 59), (0, 30))]
-    assert left_out(parts, elsewhere=False) == 1
-    assert left_out(parts, elsewhere=True) == 1
-
-
-def test_many_small_parts_that_none_alone_shows_are_left_out_together_and_the_largest_is_named():
-    labelled = [AnswerPart((0, 1), (0, 4))] * 10
-    lacking = [AnswerPart((0, 1), (0, 0))] * 244 + [AnswerPart((0, 2), (0, 0))] + [AnswerPart((0, 1), (0, 0))] * 244
-    assert left_out([*labelled, *lacking], elsewhere=True) == 254
-    assert left_out([AnswerPart((0, 1), (0, 1))] * 40 + lacking, elsewhere=True) is None
-    assert left_out([AnswerPart((0, 1), (0, 1))] * 5 + [AnswerPart((0, 1), (0, 0))] * 5, elsewhere=False) is None
-
-
 def test_parts_without_labels_are_left_out_together_by_maurers_bound():
     """Labels of other runs: each of 200 parts is in one of so many labels with 1 - (1 - 1/200) ** labels."""
     seen = set()

@@ -33,17 +33,6 @@ def test_a_mean_score_needs_points_for_both_verdicts_and_clusters_widen_it():
     assert grouped.reach > 1.5 * alone.reach
 
 
-def test_without_a_judge_that_tells_anything_it_is_the_stratified_mean_of_people():
-    rows = [ScoredAnswer(place < 40, 0.5, (place % 5) / 4 if place % 2 else None) for place in range(100)]
-    found = corrected_mean(rows)
-    means = [
-        sum(one.person for one in rows if one.person is not None and one.passed is verdict)
-        / sum(one.person is not None and one.passed is verdict for one in rows)
-        for verdict in (True, False)
-    ]
-    assert found.value == pytest.approx(0.4 * means[0] + 0.6 * means[1])
-
-
 def test_an_answer_moves_the_mean_by_what_its_judge_and_its_person_say():
     """What is labelled speaks for its share of all weights, and varies as the labelled answers of its verdict do."""
     members = [

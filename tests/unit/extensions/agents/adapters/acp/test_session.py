@@ -9,36 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from agentv.model.values.message import Message
 from agentv.model.values.response import Failure
 from doubles.agents import acp, call
 from doubles.asking import request, spec_of
 from doubles.processes_alive import all_gone
-
-USED = {"sessionUpdate": "usage_update", "used": 5, "size": 10, "cost": {"amount": 0.25, "currency": "USD"}}
-
-
-def test_activity_counts_tools_turns_and_cost_over_all_turns_of_a_session():
-    counts = {"inputTokens": 10, "outputTokens": 5, "totalTokens": 15}
-    first = [call("1"), call("2", title="mcp__shop__get_order"), {"update": USED}, {"usage": counts}]
-    settings = acp(prompts=[first, [call("3", title="Edit a.txt", kind="edit"), {"say": "done"}]])
-    talk = (Message("user", "a"), Message("assistant", ""), Message("user", "b"))
-    seen = []
-
-    async def ask():
-        target = settings.connect(spec_of(settings), None)
-        await target.answer(request("a", turn=1, on_activity=seen.append))
-        number = len(seen)
-        await target.answer(request("a b", messages=talk, turn=2, on_activity=seen.append))
-        await target.close()
-        return number
-
-    number = asyncio.run(ask())
-    assert [one.last_tool for one in seen[:number]] == ["shell", "shop.get_order", "shop.get_order"]
-    last = seen[number - 1]
-    assert (last.turns, last.tool_calls, last.tokens, last.cost_usd) == (2, 2, None, 0.25)
-    end = seen[-1]
-    assert (end.last_tool, end.turns, end.tool_calls, end.tokens, end.cost_usd) == ("edit", 4, 3, 15, 0.25)
 
 
 async def interrupted(settings, asked, *, when):

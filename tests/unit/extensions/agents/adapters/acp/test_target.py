@@ -68,21 +68,6 @@ def test_the_answer_is_the_last_message_and_all_updates_are_the_trace():
     assert asked.started_ms <= thought.started_ms <= used.started_ms <= last.started_ms <= found.duration_ms
 
 
-def test_the_native_stream_is_kept_as_it_came():
-    trace = said(acp({"say": "yes"})).trace
-    lines = [json.loads(line) for line in trace.native.splitlines()]
-    assert trace.native_name == "acp.jsonl"
-    assert [one.get("method") or "result" for one in lines] == [
-        "initialize",
-        "result",
-        "session/new",
-        "result",
-        "session/prompt",
-        "session/update",
-        "result",
-    ]
-
-
 def test_a_file_beside_the_eval_file_is_found_from_the_workspace(tmp_path):
     (tmp_path / "agent.sh").write_text("echo from $PWD >&2; exit 3")
     workspace = tmp_path / "workspace"

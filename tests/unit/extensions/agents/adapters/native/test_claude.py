@@ -11,7 +11,7 @@ from agentv.extensions.agents.adapters.native.stream import Directories, Launch
 from agentv.extensions.agents.adapters.settings import McpServerSettings, PermissionRule
 from agentv.model.suite.gateway import GatewayAccess
 from agentv.model.suite.tools import McpServer
-from agentv.model.values.trace import MessageStep, PermissionStep, ToolCallStep
+from agentv.model.values.trace import PermissionStep, ToolCallStep
 from agentv.model.values.usage import TokenUsage
 from agentv.registry.fields import Command
 from doubles.asking import request
@@ -84,17 +84,6 @@ def test_the_turns_of_a_session_have_their_own_tokens_also_where_a_version_adds_
     assert totals == [(TokenUsage(14, 5, 19, 4, 0), 0.5)] * 2
     second, _ = recorded(CLAUDE, "two-turns-2")
     assert second.tokens == TokenUsage(10, 5, 15, 0, 0)
-
-
-def test_a_sub_agent_works_below_its_call_and_may_answer_after_the_first_result():
-    recording, ending = recorded(CLAUDE, "sub-agent")
-    steps = recording.steps()
-    task = next(one for one in steps if isinstance(one, ToolCallStep) and one.name == "subagent")
-    below = [one for one in steps if getattr(one, "parent", None) == task.id]
-    assert {type(one) for one in below} == {MessageStep, ToolCallStep}
-    assert recording.answer == "Two files."
-    assert (ending.complete, ending.repeated) == (True, False)
-    assert recording.tokens == TokenUsage(50, 25, 75, 0, 0)
 
 
 def test_while_a_sub_agent_works_the_stream_is_not_complete_and_a_shell_does_not_matter():

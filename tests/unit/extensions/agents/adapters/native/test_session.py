@@ -6,7 +6,6 @@ import asyncio
 import json
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -74,11 +73,6 @@ def test_a_recorded_success_that_is_none_is_an_error_with_its_trace(settings, si
     assert found.code == code
     assert found.response is not None
     assert found.response.trace is not None
-
-
-def test_after_a_denial_a_changed_workspace_or_on_denied_grade_is_an_answer(box):
-    assert isinstance(answer(printing(Claude, "denied", script={"write": {"a.txt": "x"}}), box), TargetResponse)
-    assert isinstance(answer(printing(Claude, "denied", on_denied="grade"), box), TargetResponse)
 
 
 @pytest.mark.parametrize(
@@ -260,19 +254,3 @@ def test_a_cancelled_call_leaves_nothing_behind(box, tmp_path):
 
     assert asyncio.run(ask())
     assert all_gone(ids_in(tmp_path / "child", 1))
-
-
-def test_in_the_home_of_the_user_settings_are_in_a_directory_of_the_trial_that_is_removed(tmp_path, monkeypatch):
-    user, keep = tmp_path / "user", tmp_path / "kept.jsonl"
-    (user / ".agentv").mkdir(parents=True)
-    (user / ".agentv/append-system-prompt.md").write_text("mine")
-    monkeypatch.setenv("HOME", str(user))
-    settings = printing(Claude, "answer", script={"keep": str(keep)}, home="host", append_system_prompt="Be brief.")
-    assert isinstance(answer(settings, request("Do the task.")), TargetResponse)
-    kept = json.loads(keep.read_text())
-    assert kept["env"]["HOME"] == str(user)
-    assert kept["files"].pop(".agentv/append-system-prompt.md")["text"] == "mine"
-    assert [(Path(name).parts[0][:14], one["text"]) for name, one in kept["files"].items()] == [
-        (".agentv-agent-", "Be brief.")
-    ]
-    assert [one.name for one in user.iterdir()] == [".agentv"]
