@@ -95,7 +95,8 @@ def _seen(context: AssertionContext) -> dict[str, Any]:
     metrics = {name: value for name, value in trace["metrics"].items() if name != "duration_ms"}
     summary: Any = seen["trace_summary"]
     seen["trace_summary"] = {name: value for name, value in summary.items() if name != "duration_ms"}
-    del seen["duration_ms"], seen["workspace_path"], seen["response_metadata"]
+    for name in ("duration_ms", "time_to_first_token_ms", "workspace_path", "response_metadata"):
+        del seen[name]
     if not seen["context"]:
         del seen["context"]
     return {**seen, "trace": {**trace, "metrics": metrics}, "answered": context.answered}

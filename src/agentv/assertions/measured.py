@@ -48,13 +48,14 @@ def _dollars(value: float) -> str:
 class Measure:
     """Something that can be bounded: the option that bounds it, its name, and how it is read and shown.
 
-    `read` gives None where nobody knows.
+    `read` gives None where nobody knows; `hint`: what makes the target report it.
     """
 
     option: str
     what: str
     read: Callable[[AssertionContext], float | None]
     show: Callable[[float], str]
+    hint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +67,9 @@ class _Bounds(DeclaredAssertion):
     measures: ClassVar[tuple[Measure, ...]] = ()
 
     def label(self) -> str:
-        """The bounds; a lone measure goes without its name, which is the type's."""
-        if len(self.measures) == 1:
-            return ", ".join(f"≤ {measure.show(most)}" for measure, most in self._bounds())
-        return ", ".join(f"{measure.what} ≤ {measure.show(most)}" for measure, most in self._bounds())
+        """The bounds; that of `threshold` goes without its name, which is the type's."""
+        names = {measure.option: f"{measure.what} " for measure in self.measures} | {"threshold": ""}
+        return ", ".join(f"{names[measure.option]}≤ {measure.show(most)}" for measure, most in self._bounds())
 
     def validate(self) -> Iterable[Issue]:
         """Reports a missing limit."""
@@ -84,7 +84,7 @@ class _Bounds(DeclaredAssertion):
             found = measure.read(context)
             if found is None or not math.isfinite(found):
                 priced = found is not None or measure.what != "cost" or context.token_usage is None
-                return _no_data(measure.what) if priced else _unpriced()
+                return _no_data(measure.what, measure.hint) if priced else _unpriced()
             text = f"{measure.what} at most {measure.show(most)}"
             checks.append(Check(text, found <= most, measure.show(found)))
         passed = all(check.passed for check in checks)
@@ -100,13 +100,23 @@ class _Bounds(DeclaredAssertion):
 
 @dataclass(frozen=True, slots=True)
 class Latency(_Bounds):
-    """The answer took at most this many milliseconds."""
+    """The answer took at most this many milliseconds, or began within so many."""
 
-    threshold: Annotated[Amount, Doc("maximum latency of the answer, in milliseconds")]
+    threshold: Annotated[Amount | None, Doc("maximum latency of the answer, in milliseconds")] = None
+    first_token_ms: Annotated[
+        Amount | None, Doc("maximum time to the first token, in milliseconds; the target needs `stream: true`")
+    ] = None
 
     short: ClassVar[str | None] = "threshold"
     measures: ClassVar[tuple[Measure, ...]] = (
         Measure("threshold", "duration", lambda context: context.duration_ms, _milliseconds),
+        Measure(
+            "first_token_ms",
+            "time to first token",
+            lambda context: context.time_to_first_token_ms,
+            _milliseconds,
+            "set 'stream: true' on a target that calls a model API",
+        ),
     )
 
 
@@ -269,8 +279,8 @@ class FinishReason(DeclaredAssertion):
         return (self.value,) if isinstance(self.value, str) else self.value
 
 
-def _no_data(what: str) -> Grade:
-    return Grade.errored("no-data", f"the target does not report its {what}")
+def _no_data(what: str, hint: str = "") -> Grade:
+    return Grade.errored("no-data", f"the target does not report its {what}{'; ' if hint else ''}{hint}")
 
 
 def _unpriced() -> Grade:

@@ -20,6 +20,7 @@ from agentv.engine.trial import (
     context_of,
     is_empty,
     no_answer,
+    part_of,
     request_of,
     reshaped,
     result_of,
@@ -257,12 +258,14 @@ class _Conversation:
         """The last answer, with what all of them took."""
         answers, user = self.answers, self.trial.case.user
         output = transcript_text(self.spoken) if user and user.output == "transcript" else answers[-1].output
+        first = [one.time_to_first_token_ms for one in answers if one.time_to_first_token_ms is not None]
         return structs.replace(
             answers[-1],
             output=output,
             token_usage=_usage(one.token_usage for one in answers),
             cost_usd=_sum(one.cost_usd for one in answers),
             duration_ms=_sum(one.duration_ms for one in answers),
+            time_to_first_token_ms=None if len(first) < len(answers) else max(first),
         )
 
     def result(self, *, error: Failure | None = None) -> TrialResult:
@@ -272,7 +275,7 @@ class _Conversation:
         answer = answer and structs.replace(answer, duration_ms=took)
         if answer is not None and len(self.answers) < self.calls:
             answer = structs.replace(
-                answer, output=None, messages=(), context=(), metadata=NO_METADATA
+                answer, output=part_of(error).output, messages=(), context=(), metadata=NO_METADATA
             )  # the call that counts gave no answer
         if answer is not None and any(one.earlier for one in self.answers):
             fresh = [one for one in self.answers if not one.earlier]

@@ -185,6 +185,7 @@ def context_of(trial: Trial, answer: TargetResponse, measured_ms: float, run_con
         cost_usd=answer.cost_usd,
         duration_ms=answer.duration_ms if answer.duration_ms is not None else measured_ms,
         finish_reason=answer.finish_reason,
+        time_to_first_token_ms=answer.time_to_first_token_ms,
         case_id=case.id,
         env=trial.suite.env,
         threshold=trial.threshold,
@@ -288,38 +289,48 @@ def result_of(
     if error is None:
         score, status, error = _outcome(trial, scores)
     retries = attempts_of(answer if answer is not None else error)
+    came = answer or part_of(error)
     spent, used = spent_on(one.grade for one in scores)
     return TrialResult(
         trial=trial,
         status=status,
         score=score,
-        output=answer.output if answer else None,
+        output=came.output,
         input=trial.case.input,
         scores=scores,
         error=error,
-        duration_ms=answer.duration_ms if answer and answer.duration_ms is not None else duration_ms,
+        duration_ms=came.duration_ms if came.duration_ms is not None else duration_ms,
         timestamp=timestamp(run_context.clock.utc()),
-        messages=answer.messages if answer else (),
-        token_usage=answer.token_usage if answer else None,
-        cost_usd=answer.cost_usd if answer else None,
+        messages=came.messages,
+        token_usage=came.token_usage,
+        cost_usd=came.cost_usd,
         judge_cost_usd=spent,
         metadata=trial.case.metadata,
         attempts=1 + len(retries),
         retries=retries,
         judge_token_usage=used,
-        reused=answer is not None and answer.earlier,
-        work=_work_of(answer, error),
-        notes=_notes_on(answer),
-        thoughts=answer.thoughts if answer else "",
-        finish_reason=answer.finish_reason if answer else None,
-        context=answer.context if answer else (),
-        response_metadata=answer.metadata if answer else {},
+        reused=came.earlier,
+        work=_work_of(came),
+        notes=_notes_on(came),
+        thoughts=came.thoughts,
+        finish_reason=came.finish_reason,
+        time_to_first_token_ms=came.time_to_first_token_ms,
+        context=came.context,
+        response_metadata=came.metadata,
     )
 
 
-def _notes_on(answer: TargetResponse | None) -> tuple[str, ...]:
+_NOTHING = TargetResponse(None)
+
+
+def part_of(error: Failure | None) -> TargetResponse:
+    """What had come of an answer before its call failed."""
+    return (error.response if isinstance(error, CallFailure) else None) or _NOTHING
+
+
+def _notes_on(answer: TargetResponse) -> tuple[str, ...]:
     """A note on keys of the target's mapping that mean nothing."""
-    if answer is None or not answer.ignored:
+    if not answer.ignored:
         return ()
     from rapidfuzz.process import extractOne  # few answers have such keys
 
@@ -330,11 +341,9 @@ def _notes_on(answer: TargetResponse | None) -> tuple[str, ...]:
     return (f"the target's mapping has keys that are ignored: {names}; {hint}",)
 
 
-def _work_of(answer: TargetResponse | None, error: Failure | None) -> AgentWork | None:
+def _work_of(answer: TargetResponse) -> AgentWork | None:
     """The trace of an agent without a workspace, also of one that gave no answer."""
-    if answer is None and isinstance(error, CallFailure):
-        answer = error.response
-    if answer is None or answer.trace is None:
+    if answer.trace is None:
         return None
     from agentv.model.run.work import AgentWork  # few answers have a trace
 

@@ -139,6 +139,7 @@ def _response_wire(found: TargetResponse | Failure) -> dict[str, Any]:
         "cost_usd": answer.cost_usd,
         "duration_ms": answer.duration_ms,
         "finish_reason": answer.finish_reason,
+        "time_to_first_token_ms": answer.time_to_first_token_ms,
         "metadata": answer.metadata,
         "context": context_json(answer.context),
         "trace": None if answer.trace is None else trace_document.document(answer.trace),

@@ -44,7 +44,7 @@ class AssertionContext:
         expected_output: the reference answer as messages; empty if the case has none.
         criteria: what a correct answer does.
         config: keys of the entry that its type does not declare (custom assertions, scripts).
-        token_usage, cost_usd, duration_ms: of the target's call; None if unknown.
+        token_usage, cost_usd, duration_ms, time_to_first_token_ms: of the target's call; None if unknown.
         context: the texts that the target retrieved, in its order.
         response_metadata: what else the target's reply says of it.
         workspace_path: directory in which an agent worked; None for all other targets.
@@ -93,6 +93,7 @@ class AssertionContext:
     target: str = ""
     allow_empty: bool = False
     context: tuple[RetrievedText, ...] = ()
+    time_to_first_token_ms: float | None = None
     _services: Services | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -227,6 +228,7 @@ class AssertionContext:
             "token_usage": usage_json(self.token_usage),
             "cost_usd": self.cost_usd,
             "duration_ms": self.duration_ms,
+            "time_to_first_token_ms": self.time_to_first_token_ms,
             "workspace_path": self.workspace_path,
             **({"results": self.results} if self.results else {}),
         }

@@ -74,6 +74,7 @@ def context_from_json(payload: JsonObject) -> AssertionContext:
         token_usage=_with(TokenUsage.from_json, _read(payload, "token_usage", Mapping)),
         cost_usd=_number(payload, "cost_usd"),
         duration_ms=_number(payload, "duration_ms"),
+        time_to_first_token_ms=_number(payload, "time_to_first_token_ms"),
         workspace_path=_read(payload, "workspace_path", str),
         context=read_context(payload.get("context")),
         response_metadata=_read(payload, "response_metadata", Mapping) or {},

@@ -82,6 +82,7 @@ class TurnRow(Struct, gc=False, omit_defaults=True):
     response_metadata: Mapping[str, Any] = EMPTY
     thoughts: str = ""
     finish_reason: str | None = None
+    time_to_first_token_ms: float | None = None
 
 
 class Row(Struct, gc=False, omit_defaults=True, kw_only=True):
@@ -142,6 +143,7 @@ class Row(Struct, gc=False, omit_defaults=True, kw_only=True):
     context: Sequence[Any] = ()
     response_metadata: Mapping[str, Any] = EMPTY
     thoughts: str = ""
+    time_to_first_token_ms: float | None = None
     user_done: UserDone | None = None
     user_cost_usd: float | None = None
     user_token_usage: TokenUsage | None = None

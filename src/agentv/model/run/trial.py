@@ -132,6 +132,7 @@ class TrialResult(Struct, frozen=True):
         context, response_metadata: what the target's reply says besides its output.
         thoughts: the block that began the answer and was not graded.
         finish_reason: why the model stopped, in the provider's terms; of the last turn.
+        time_to_first_token_ms: of the target's call; the longest of several turns.
     """
 
     trial: Trial
@@ -161,6 +162,7 @@ class TrialResult(Struct, frozen=True):
     response_metadata: JsonObject = field(default=EMPTY)
     thoughts: str = ""
     finish_reason: str | None = None
+    time_to_first_token_ms: float | None = None
     user_done: UserDone | None = None
     user_cost_usd: float | None = None
     user_token_usage: TokenUsage | None = None

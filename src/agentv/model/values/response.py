@@ -83,7 +83,16 @@ class Embeddings(Struct, frozen=True):
     cost_usd: float | None = None
 
 
-ANSWER_KEYS = ("output", "context", "metadata", "token_usage", "cost_usd", "duration_ms", "finish_reason")
+ANSWER_KEYS = (
+    "output",
+    "context",
+    "metadata",
+    "token_usage",
+    "cost_usd",
+    "duration_ms",
+    "finish_reason",
+    "time_to_first_token_ms",
+)
 """Keys of the mapping that a target returns."""
 
 STRUCTURED = "structured_output"
@@ -100,6 +109,7 @@ class TargetResponse(Struct, frozen=True):
         cost_usd: US dollars, when known; unknown is None, never 0.
         duration_ms: milliseconds that the target itself reports, else the engine measures.
         finish_reason: why the model stopped, in the provider's terms.
+        time_to_first_token_ms: milliseconds until the first piece of the answer came; None: it was not streamed.
         metadata: anything else that the target says of it; kept in the row as `response_metadata`.
         context: the texts that it retrieved, in its order; `context-*` assertions read them.
         ignored: keys of the mapping that it returned that mean nothing here.
@@ -128,6 +138,7 @@ class TargetResponse(Struct, frozen=True):
     context: tuple[RetrievedText, ...] = ()
     ignored: tuple[str, ...] = ()
     thoughts: str = ""
+    time_to_first_token_ms: float | None = None
 
     def without_thoughts(self) -> TargetResponse:
         """The answer with a thought block that begins it moved to `thoughts`; `messages` keep it."""

@@ -206,6 +206,7 @@ COLUMNS: Mapping[str, Callable[[TrialResult, str], Cell]] = {
     "passes": lambda result, _: _filled(passes_of(result)),
     "needs": lambda result, _: _filled(needs_of(result)),
     "context": lambda result, _: _filled(context_json(result.context)),
+    "time_to_first_token_ms": lambda result, _: result.time_to_first_token_ms,
 }
 """The columns in their order, and what stands in them; the second argument is the root that paths are shown from.
 

@@ -14,7 +14,9 @@ from agentv.reports.export.csv_rows import COLUMNS, needs_of, passes_of, scores_
 if TYPE_CHECKING:
     import pandas as pd
 
-_FLOATS = frozenset({"score", "threshold", "duration_ms", "cost_usd", "judge_cost_usd", "user_cost_usd"})
+_FLOATS = frozenset(
+    {"score", "threshold", "duration_ms", "cost_usd", "judge_cost_usd", "user_cost_usd", "time_to_first_token_ms"}
+)
 _COUNTS = frozenset({"sample", "attempts", "input_tokens", "output_tokens"})
 _OWN: Mapping[str, Callable[[TrialResult], object]] = {
     "reused": lambda result: result.reused,

@@ -45,6 +45,8 @@ def _facts(result: TrialResult, trial: TrialView) -> Iterator[str]:
     if result.error is not None and trial.score is not None:
         yield f"score {trial.score:.2f}"
     yield _took(result.duration_ms)
+    if result.time_to_first_token_ms is not None:
+        yield f"first token after {_took(result.time_to_first_token_ms)}"
     yield from costs_of(result)
     if result.reused:
         yield "reused from an earlier run or a recording"

@@ -68,6 +68,7 @@ class _Answer(Struct, gc=False):
     attempts: list[_Attempt] = []
     earlier: bool = False
     context: list[Any] = []
+    time_to_first_token_ms: _Number | None = None
     redacted: bool = False
 
 

@@ -11,9 +11,9 @@ The first line is `{"format":"agentv-journal","version":1}`. Every other line is
                 and `cost_usd`
     key, case   an answer: of which call, for which case; `target` if it reported a cost; `judge`; then `output`,
                 `messages`, `token_usage`, `cost_usd`, `duration_ms`, `finish_reason`, `metadata` and `context` as the
-                target gave them, `attempts` where the call was made more than once, `earlier` where it is another
-                run's, and `redacted` where a secret was taken out of it, `metered` where lines with `spent` say what
-                it took
+                target gave them, `time_to_first_token_ms` where it streamed them, `attempts` where the call was made
+                more than once, `earlier` where it is another run's, and `redacted` where a secret was taken out of it,
+                `metered` where lines with `spent` say what it took
 
 The checksum is zlib's CRC-32 of the line without its end and without `"crc32":"xxxxxxxx",`.
 """
@@ -63,6 +63,7 @@ class AnswerRow(Struct, gc=False):
     earlier: bool | UnsetType = UNSET
     metered: bool | UnsetType = UNSET
     context: Sequence[Json] | UnsetType = UNSET
+    time_to_first_token_ms: float | UnsetType = UNSET
     redacted: bool | UnsetType = UNSET
 
 
@@ -103,6 +104,7 @@ def answer_row(answer: TargetResponse, *, redacted: bool = False) -> AnswerRow:
         answer.earlier or UNSET,
         answer.metered or UNSET,
         context_json(answer.context) or UNSET,
+        UNSET if answer.time_to_first_token_ms is None else answer.time_to_first_token_ms,
         redacted or UNSET,
     )
 
@@ -298,6 +300,7 @@ def answer_in(row: Mapping[str, Any]) -> TargetResponse:
         earlier=row.get("earlier", False),
         metered=row.get("metered", False),
         context=read_context(row.get("context")),
+        time_to_first_token_ms=row.get("time_to_first_token_ms"),
     )
 
 

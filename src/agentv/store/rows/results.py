@@ -112,6 +112,7 @@ def _result(row: Row, root: str) -> TrialResult:
         response_metadata=row.response_metadata,
         thoughts=row.thoughts,
         finish_reason=row.finish_reason,
+        time_to_first_token_ms=row.time_to_first_token_ms,
         stopped=row.stopped,
         stored=_stored(row),
         user_done=row.user_done,
@@ -137,6 +138,7 @@ def _turn(row: TurnRow) -> TargetResponse:
         metadata=row.response_metadata,
         context=read_context(row.context),
         thoughts=row.thoughts,
+        time_to_first_token_ms=row.time_to_first_token_ms,
     )
 
 

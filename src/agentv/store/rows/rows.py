@@ -83,6 +83,7 @@ def row_of(result: TrialResult, places: RelativePaths) -> Row:
         context=context_json(result.context) or (),
         response_metadata=result.response_metadata or EMPTY,
         thoughts=result.thoughts or "",
+        time_to_first_token_ms=result.time_to_first_token_ms,
         user_done=result.user_done,
         user_cost_usd=result.user_cost_usd,
         user_token_usage=result.user_token_usage,
@@ -111,6 +112,7 @@ def _turn_row(answer: TargetResponse) -> TurnRow:
         answer.metadata or EMPTY,
         answer.thoughts or "",
         answer.finish_reason or None,
+        answer.time_to_first_token_ms,
     )
 
 

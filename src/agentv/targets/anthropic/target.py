@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from msgspec.structs import replace
 
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.message import Message
-from agentv.model.values.response import CallFailure, Failure, TargetResponse
-from agentv.model.values.values import Json, JsonObject
+from agentv.model.values.response import CallFailure, Failure, RateLimits, TargetResponse
+from agentv.model.values.values import Json, JsonObject, objects_in
 from agentv.ports import Executor, Target, TargetRequest
 from agentv.registry.fields import Between, Doc, Fraction, FromEnvironment, Issue, NoSecrets, Secret, Text, Verbatim
 from agentv.targets.anthropic.messages import conversation, tool_choice_in, tools_in
@@ -29,16 +30,17 @@ from agentv.targets.http.model_calls import (
     other_server,
     unreadable_reply,
 )
-from agentv.targets.http.once import timed
+from agentv.targets.http.once import Once, timed
 from agentv.targets.http.statuses import failure_of, limits_of
 from agentv.targets.model_api.answer_format import schema_in
 from agentv.targets.model_api.ceilings import RequestSettings
 from agentv.targets.model_api.optional_parameters import OptionalParameters
 from agentv.targets.model_api.prices import load_prices
 from agentv.targets.model_api.settings import ModelSettings
+from agentv.targets.model_api.streams import MessageStream, ReplyStream, is_stream
 
 if TYPE_CHECKING:
-    from anthropic import APIConnectionError, APIStatusError, AsyncAnthropic
+    from anthropic import APIStatusError, AsyncAnthropic
 
 KEY = "ANTHROPIC_API_KEY"
 URL = "https://api.anthropic.com"
@@ -52,6 +54,18 @@ SAMPLED = {"anthropic-version": "2023-06-01"}
 _CLAUDE = re.compile(r"\bclaude-")
 _SAMPLED = re.compile(r"claude-(?:instant|[123]\b|(?:sonnet|haiku)-4|opus-4(?!-[789]))")
 """Claude models that take a temperature: those before Opus 4.7."""
+
+_STATUSES = {
+    "authentication_error": 401,
+    "invalid_request_error": 400,
+    "not_found_error": 404,
+    "overloaded_error": 529,
+    "permission_error": 403,
+    "rate_limit_error": 429,
+    "request_too_large": 413,
+    "timeout_error": 504,
+}
+"""Error that an event of a stream tells of → the status that it has where nothing was sent yet; all others: 500."""
 
 _OPTIONAL = {
     "temperature": re.compile("temperature|sampling", re.IGNORECASE),
@@ -139,38 +153,46 @@ class Anthropic(ModelSettings):
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
         """A target with a client of its own, whose connections are opened by its calls."""
-        import anthropic  # noqa: F401  # a second and more that must not count as the first answer's
+        return _Anthropic(self, frozenset(spec.retry.status_codes), executor)
 
-        load_prices()
 
-        del executor
-        return _Anthropic(self, frozenset(spec.retry.status_codes))
+def _import() -> None:
+    """Import the SDK and read the price list, on a thread: that takes a second and more."""
+    import anthropic  # noqa: F401
+
+    import agentv.targets.anthropic.transport  # noqa: F401
+
+    load_prices()
 
 
 class _Anthropic:
     """One client for all calls, on aiohttp: half the processor time of httpx, and no limit below 1,000 connections."""
 
-    def __init__(self, settings: Anthropic, retryable: frozenset[int]) -> None:
+    def __init__(self, settings: Anthropic, retryable: frozenset[int], executor: Executor) -> None:
         self._settings = settings
+        self._executor = executor
+        self._imports: Once[None] = Once()
         self._retryable = retryable
         self._client: AsyncAnthropic | None = None
         self._fixed_body = _fixed_body(settings)
         takes_none = settings.thinks or (_CLAUDE.search(settings.model) and not _SAMPLED.search(settings.model))
         self._optional = OptionalParameters(_OPTIONAL, ("temperature",) if takes_none else ())
 
-    def answer(self, request: TargetRequest) -> Awaitable[TargetResponse | Failure]:
+    async def answer(self, request: TargetRequest) -> TargetResponse | Failure:
         """Ask the model.
 
         A judge asks for a temperature and a schema, and can do without both: newer models refuse a temperature, older
         ones a schema. What the settings say is sent as it stands, and refused by the API in its own words.
         """
-        if self._settings.api_key:
-            self._opened()  # before the clock runs: it takes its time to be made
-        return timed(self._ask(request))
-
-    async def _ask(self, request: TargetRequest) -> TargetResponse | Failure:
         if not self._settings.api_key:
             return missing_key((KEY,))
+        await self._imports.result(lambda: self._executor.call(_import))
+        self._opened()  # before the clock runs: it takes its time to be made
+        stream = ReplyStream(MessageStream) if self._settings.stream else None
+        found = await timed(self._ask(request, stream))
+        return found if stream is None else stream.timed(found, self._response)
+
+    async def _ask(self, request: TargetRequest, stream: ReplyStream | None) -> TargetResponse | Failure:
         made = conversation(request.messages or (Message("user", request.prompt),), self._settings.model)
         if isinstance(made, Failure):
             return made
@@ -179,10 +201,14 @@ class _Anthropic:
         whole_system = "\n\n".join(text for text in (self._settings.system, system) if text)
         if whole_system:
             body["system"] = whole_system
+        if stream is not None:
+            body["stream"] = True
         body |= self._settings.extra
         try:
             async with asyncio.timeout(request.timeout_s):
-                return await self._optional.answer(self._wanted(request), lambda more: self._call({**body, **more}))
+                return await self._optional.answer(
+                    self._wanted(request), lambda more: self._call({**body, **more}, stream)
+                )
         except TimeoutError:
             return no_reply_in_time(request.timeout_s)
 
@@ -194,41 +220,72 @@ class _Anthropic:
             wanted["output_config"] = {**self._fixed_body.get("output_config", {}), **_schema_output(request.schema)}
         return wanted
 
-    async def _call(self, body: dict[str, Any]) -> TargetResponse | Failure:
+    async def _call(self, body: dict[str, Any], stream: ReplyStream | None) -> TargetResponse | Failure:
         """One call. Whatever the SDK raises comes back as a Failure; its words are shown without the key."""
         from anthropic import AnthropicError, APIConnectionError, APIStatusError
-        from httpx2 import Response
+        from httpx2 import HTTPError
 
-        try:  # not `messages.create`, which warns on stderr of models that will be retired, and of settings
-            raw = await self._opened().post(
-                "/v1/messages", cast_to=Response, body=body, options={"headers": SAMPLED} if _samples(body) else {}
-            )
+        try:
+            return await (self._whole(body) if stream is None else self._streamed(body, stream))
         except APIStatusError as error:
             return self._status_failure(error)
         except APIConnectionError as error:
+            return self._connection_failure(error.__cause__ or error)
+        except (HTTPError, TooLargeError, PackedError) as error:
             return self._connection_failure(error)
-        except AnthropicError as error:
+        except (AnthropicError, ValueError) as error:
             return unreadable_reply(f"{type(error).__name__}: {error}", self._settings.secrets)
-        text = decoded(raw.content)
+
+    async def _whole(self, body: dict[str, Any]) -> TargetResponse | Failure:
+        from httpx2 import Response
+
+        # not `messages.create`, which warns on stderr of models that will be retired, and of settings
+        raw = await self._opened().post("/v1/messages", cast_to=Response, body=body, options=_options(body))
+        return self._read(raw.content, raw.headers)
+
+    async def _streamed(self, body: dict[str, Any], stream: ReplyStream) -> TargetResponse | Failure:
+        from anthropic import AsyncStream
+
+        stream.begin()
+        events = await self._opened().post(
+            "/v1/messages",
+            cast_to=object,
+            body=body,
+            options=_options(body),
+            stream=True,
+            stream_cls=AsyncStream[object],
+        )
+        headers = events.response.headers
+        if not is_stream(headers):
+            return self._read(await events.response.aread(), headers)
+        await stream.read(events)
+        if not stream.reply.complete:
+            return unreadable_reply("the stream ended early")
+        return self._response(stream.reply.body(), limits_of(headers))
+
+    def _read(self, content: bytes, headers: Mapping[str, str]) -> TargetResponse | Failure:
+        text = decoded(content)
         if isinstance(text, Failure):
             return text
         reply = parsed(text)
         if isinstance(reply, str):
             return unreadable_reply(f"the reply is not JSON: {text}", self._settings.secrets)
-        limits = limits_of(raw.headers)
+        return self._response(reply, limits_of(headers))
+
+    def _response(self, reply: Json, limits: RateLimits | None = None) -> TargetResponse | Failure:
         return response_of(reply, self._settings.model, limits, self._settings.elsewhere() or "anthropic")
 
     def _status_failure(self, error: APIStatusError) -> CallFailure:
         message = error.api_message or error.message
-        failure = failure_of(
-            error.status_code, message, error.response.headers, self._retryable, secrets=self._settings.secrets
-        )
+        body: Any = error.body
+        kind = next((one.get("type") for one in objects_in([body.get("error")])), "") if isinstance(body, dict) else ""
+        status = _STATUSES.get(kind, 500) if error.status_code == HTTPStatus.OK else error.status_code
+        failure = failure_of(status, message, error.response.headers, self._retryable, secrets=self._settings.secrets)
         return replace(failure, stops=True) if "credit balance" in message else failure
 
-    def _connection_failure(self, error: APIConnectionError) -> Failure:
+    def _connection_failure(self, cause: BaseException) -> Failure:
         from httpx2 import ReadError, RemoteProtocolError
 
-        cause = error.__cause__ or error
         if isinstance(cause, TooLargeError):
             return TOO_LARGE
         if isinstance(cause, PackedError):
@@ -289,8 +346,8 @@ def _schema_output(schema: JsonObject) -> dict[str, Any]:
     return {"format": {"type": "json_schema", "schema": accepted(schema)}}
 
 
-def _samples(body: Mapping[str, Any]) -> bool:
-    return any(name in body for name in ("temperature", "top_p", "top_k"))
+def _options(body: Mapping[str, Any]) -> Any:
+    return {"headers": SAMPLED} if any(name in body for name in ("temperature", "top_p", "top_k")) else {}
 
 
 def _thinking(value: Json) -> Json:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 from agentv.model.run.budget import Ceiling
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.message import Message
-from agentv.model.values.response import CallFailure, Embeddings, Failure, TargetResponse
+from agentv.model.values.response import CallFailure, Embeddings, Failure, RateLimits, TargetResponse
 from agentv.model.values.values import Json
 from agentv.ports import Executor, Target, TargetRequest
 from agentv.registry.extras import missing_extra
@@ -30,19 +30,21 @@ from agentv.targets.http.model_calls import (
     other_server,
     unreadable_reply,
 )
-from agentv.targets.http.once import timed
+from agentv.targets.http.once import Once, timed
 from agentv.targets.http.statuses import limits_of
 from agentv.targets.model_api.answer_format import schema_in
 from agentv.targets.model_api.ceilings import RequestSettings
 from agentv.targets.model_api.optional_parameters import OptionalParameters
 from agentv.targets.model_api.prices import load_prices
 from agentv.targets.model_api.settings import ModelSettings
+from agentv.targets.model_api.streams import ContentStream, ReplyStream
 from agentv.user_code.proxies import proxy_for
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
     from google.genai import Client
     from google.genai.errors import APIError
+    from google.genai.types import HttpResponse
 
 KEYS = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
 """In the order of Google's SDK."""
@@ -118,31 +120,43 @@ class Gemini(ModelSettings):
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
         """A target with a client of its own, whose connections are opened by its calls."""
-        load_prices()
-        from google import genai  # noqa: F401  # most of a second that must not count as the first answer's
+        return _Gemini(self, frozenset(spec.retry.status_codes), executor)
 
-        del executor
-        return _Gemini(self, frozenset(spec.retry.status_codes))
+
+def _import() -> None:
+    """Import the SDK and read the price list, on a thread: that takes a second and more."""
+    from google import genai  # noqa: F401
+
+    load_prices()
 
 
 class _Gemini:
     """One client for all calls, on aiohttp, with no limit of connections of its own."""
 
-    def __init__(self, settings: Gemini, retryable: frozenset[int]) -> None:
+    def __init__(self, settings: Gemini, retryable: frozenset[int], executor: Executor) -> None:
         self._settings = settings
+        self._executor = executor
+        self._imports: Once[None] = Once()
         self._retryable = retryable
         self._client: Client | None = None
         self._session: ClientSession | None = None
         self._fixed_config = _fixed_config(settings)
         self._optional = OptionalParameters(_OPTIONAL)
 
-    def answer(self, request: TargetRequest) -> Awaitable[TargetResponse | Failure]:
+    async def answer(self, request: TargetRequest) -> TargetResponse | Failure:
         """Ask the model. A schema that a judge asks for is left out once the model has refused one."""
-        if self._settings.api_key:
-            self._opened()  # before the clock runs: it takes its time to be made
-        return timed(self._ask(request))
+        await self._ready()
+        stream = ReplyStream(ContentStream) if self._settings.stream else None
+        found = await timed(self._ask(request, stream))
+        return found if stream is None else stream.timed(found, self._response)
 
-    async def _ask(self, request: TargetRequest) -> TargetResponse | Failure:
+    async def _ready(self) -> None:
+        """Return once there is a client; what it takes to make one is not the time of an answer."""
+        if self._settings.api_key:
+            await self._imports.result(lambda: self._executor.call(_import))
+            self._opened()
+
+    async def _ask(self, request: TargetRequest, stream: ReplyStream | None) -> TargetResponse | Failure:
         made = conversation(request.messages or (Message("user", request.prompt),), self._settings.model)
         if isinstance(made, Failure):
             return made
@@ -161,24 +175,48 @@ class _Gemini:
 
         async def call(optional: Mapping[str, Any]) -> TargetResponse | Failure:
             bound = {**config, **optional.get(_SCHEMA, {})}
-            return await self._in_time(lambda: self._generated(contents, bound), request.timeout_s)
+            if stream is None:
+                return await self._in_time(lambda: self._generated(contents, bound), request.timeout_s)
+            return await self._in_time(lambda: self._streamed(contents, bound, stream), request.timeout_s)
 
         return await self._optional.answer(wanted, call)
 
+    async def _streamed(self, contents: Any, config: Any, stream: ReplyStream) -> TargetResponse | Failure:
+        stream.begin()
+        raw: list[HttpResponse] = []
+        events = await self._opened().aio.models.generate_content_stream(
+            model=self._settings.model, contents=contents, config=config
+        )
+
+        async def bodies() -> AsyncIterator[Any]:
+            async for event in events:
+                raw[:] = filter(None, [event.sdk_http_response])
+                yield event.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"sdk_http_response"})
+
+        await stream.read(bodies())
+        if not stream.reply.complete:
+            return unreadable_reply("the stream ended early")
+        return self._response(stream.reply.body(), limits_of((raw[0].headers if raw else None) or {}))
+
     async def _generated(self, contents: Any, config: Any) -> TargetResponse | Failure:
         reply = await self._opened().aio.models.generate_content(
-            model=self._settings.model, contents=contents, config=config
+            model=self._settings.model,
+            contents=contents,
+            config=config | {"should_return_http_response": True},
         )
         raw = reply.sdk_http_response
         body, headers = (raw.body, raw.headers) if raw is not None else (None, None)
         value = parsed(body or "")
         if isinstance(value, str):
             return unreadable_reply(f"the reply is not JSON: {body}", self._settings.secrets)
-        limits = limits_of(headers or {})
-        return response_of(value, self._settings.model, limits, self._settings.elsewhere() or "google")
+        return self._response(value, limits_of(headers or {}))
+
+    def _response(self, reply: Json, limits: RateLimits | None = None) -> TargetResponse | Failure:
+        return response_of(reply, self._settings.model, limits, self._settings.elsewhere() or "google")
 
     async def embed(self, texts: Sequence[str], timeout_s: float) -> Embeddings | Failure:
         """The vectors of the texts, by the model that `embedding_model` names. The API does not tell their tokens."""
+        await self._ready()
         return await self._in_time(lambda: self._embedded(texts), timeout_s)
 
     async def _embedded(self, texts: Sequence[str]) -> Embeddings | Failure:
@@ -278,7 +316,7 @@ def _fixed_config(settings: Gemini) -> dict[str, Any]:
         **({} if settings.response_format is None else _json_config(schema_in(settings.response_format))),
     }
     given = {name: one for name, one in config.items() if one is not None}
-    return {**given, "automatic_function_calling": {"disable": True}, "should_return_http_response": True}
+    return {**given, "automatic_function_calling": {"disable": True}}
 
 
 def _embedding_model(model: str) -> str:

@@ -2,7 +2,7 @@
 
 The JSON answer is one object (SPEC section 12, `cli`): `output` (text, or messages whose last by the assistant is
 the answer) or `text`, and where known `context` (retrieved texts), `metadata`, `token_usage`, `cost_usd`,
-`duration_ms`, `finish_reason`. Other keys are ignored, and noted.
+`duration_ms`, `finish_reason`, `time_to_first_token_ms`. Other keys are ignored, and noted.
 """
 
 from __future__ import annotations
@@ -248,6 +248,7 @@ _READERS: dict[str, Callable[[str, Json], Any]] = {
     "cost_usd": _amount,
     "duration_ms": _amount,
     "finish_reason": _text,
+    "time_to_first_token_ms": _amount,
     "metadata": _object,
     "context": _context,
 }
@@ -278,6 +279,7 @@ _FIELDS: dict[str, tuple[type, ...]] = {
     "token_usage": (TokenUsage, type(None)),
     "cost_usd": (int, float, type(None)),
     "duration_ms": (int, float, type(None)),
+    "time_to_first_token_ms": (int, float, type(None)),
     "finish_reason": (str, type(None)),
     "metadata": (Mapping,),
     "context": (tuple, list),

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from agentv.model.values.values import Json
 from agentv.registry.fields import Issue
 
-_PENDING = ("stream", "background")
+_PENDING = {"stream": "set 'stream: true' on the target itself", "background": None}
 
 
 def extra_issues(extra: Mapping[str, Json], own: Collection[str]) -> Iterator[Issue]:
@@ -17,11 +17,10 @@ def extra_issues(extra: Mapping[str, Json], own: Collection[str]) -> Iterator[Is
         extra: as the author writes it.
         own: the keys that are filled from the case, or have a setting of their own.
     """
-    for name in _PENDING:
+    for name, hint in _PENDING.items():
         if extra.get(name):
-            yield Issue(
-                ("extra", name), f"'{name}' cannot be set: agentv reads the whole answer from the response to its call"
-            )
+            message = f"'{name}' cannot be set here: agentv reads the answer from the response to its call"
+            yield Issue(("extra", name), message, hint=hint)
     count = extra.get("n")
     if isinstance(count, int | float) and count > 1:
         hint = "to call several times, set repeat under run"

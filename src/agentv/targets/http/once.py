@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from time import perf_counter
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from msgspec.structs import replace
 
@@ -18,9 +18,9 @@ class Once(Generic[T]):
     """A preparation that many calls wait for. A call that is cancelled does not take it away from the others."""
 
     def __init__(self) -> None:
-        self._task: asyncio.Task[T] | None = None
+        self._task: asyncio.Future[T] | None = None
 
-    async def result(self, prepare: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    async def result(self, prepare: Callable[[], Awaitable[T]]) -> T:
         """What the first `prepare` gave, whichever call brought it; it is not tried again."""
         if self._task is None:
             self._task = asyncio.ensure_future(prepare())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -26,7 +26,7 @@ from agentv.targets.http.model_calls import (
     other_server,
     unreadable_reply,
 )
-from agentv.targets.http.once import timed
+from agentv.targets.http.once import Once, timed
 from agentv.targets.http.statuses import limits_of
 from agentv.targets.litellm.failures import failure_in
 from agentv.targets.litellm.library import address_for, asking, library, parameters_from, wanted_by
@@ -35,6 +35,7 @@ from agentv.targets.model_api.ceilings import RequestSettings
 from agentv.targets.model_api.optional_parameters import OptionalParameters
 from agentv.targets.model_api.prices import cost_of, load_prices
 from agentv.targets.model_api.settings import ModelSettings
+from agentv.targets.model_api.streams import ChatStream, ReplyStream
 from agentv.targets.openai_api.messages import chat_messages, with_system
 from agentv.targets.openai_api.replies import chat_answer
 
@@ -129,12 +130,7 @@ class LiteLLM(ModelSettings):
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
         """A target with a pool of connections of its own, for those providers that LiteLLM asks over aiohttp."""
-        load_prices()
-
-        library()  # more than two seconds that must not count as the first answer's
-
-        del executor
-        return _LiteLLM(self, frozenset(spec.retry.status_codes))
+        return _LiteLLM(self, frozenset(spec.retry.status_codes), executor)
 
 
 class _LiteLLM:
@@ -145,19 +141,31 @@ class _LiteLLM:
     in the environment of the process: nothing is ever written there.
     """
 
-    def __init__(self, settings: LiteLLM, retryable: frozenset[int]) -> None:
+    def __init__(self, settings: LiteLLM, retryable: frozenset[int], executor: Executor) -> None:
         self._settings = settings
+        self._executor = executor
+        self._imports: Once[tuple[str, ...]] = Once()
+        self._variables: tuple[str, ...] = ()
         self._retryable = retryable
         self._fixed_parameters = _fixed_parameters(settings)
-        self._variables = () if settings.api_key else (*keys_of(settings.full_model), *wanted_by(settings.full_model))
         self._session: ClientSession | None = None
         self._optional = OptionalParameters(_OPTIONAL)
 
-    def answer(self, request: TargetRequest) -> Awaitable[TargetResponse | Failure]:
+    async def answer(self, request: TargetRequest) -> TargetResponse | Failure:
         """Ask the model. A temperature or a schema that a judge asks for is left out once the model has refused it."""
-        return timed(self._ask(request))
+        self._variables = await self._imports.result(lambda: self._executor.call(self._import))
+        stream = ReplyStream(ChatStream) if self._settings.stream else None
+        found = await timed(self._ask(request, stream))
+        return found if stream is None else stream.timed(found, chat_answer)
 
-    async def _ask(self, request: TargetRequest) -> TargetResponse | Failure:
+    def _import(self) -> tuple[str, ...]:
+        """Import the library and read the price list, on a thread; returns the variables that the provider wants."""
+        load_prices()
+        library()
+        model = self._settings.full_model
+        return () if self._settings.api_key else (*keys_of(model), *wanted_by(model))
+
+    async def _ask(self, request: TargetRequest, stream: ReplyStream | None) -> TargetResponse | Failure:
         messages = chat_messages(with_system(self._settings.system, request.messages, request.prompt))
         if isinstance(messages, Failure):
             return messages
@@ -170,7 +178,7 @@ class _LiteLLM:
         try:
             async with asyncio.timeout(request.timeout_s):
                 return await self._optional.answer(
-                    _wanted(request, self._settings), lambda more: self._call({**call, **more}, secrets)
+                    _wanted(request, self._settings), lambda more: self._call({**call, **more}, secrets, stream)
                 )
         except TimeoutError:
             return no_reply_in_time(request.timeout_s)
@@ -183,7 +191,9 @@ class _LiteLLM:
         names = keys_of(self._settings.full_model) or tuple(others)
         return () if any(env.get(name) for name in names) else names
 
-    async def _call(self, call: dict[str, Any], secrets: tuple[str, ...]) -> TargetResponse | Failure:
+    async def _call(
+        self, call: dict[str, Any], secrets: tuple[str, ...], stream: ReplyStream | None
+    ) -> TargetResponse | Failure:
         """One call. Whatever the library raises comes back as a Failure; its words are shown without the key."""
         from openai import OpenAIError  # of which LiteLLM's errors are kinds
 
@@ -191,7 +201,17 @@ class _LiteLLM:
             self._session = session_of_sdk()
         token = asking.set(True)
         try:
-            reply = await library().acompletion(**call, shared_session=self._session)
+            if stream is None:
+                reply = await library().acompletion(**call, shared_session=self._session)
+            else:
+                stream.begin()
+                reply = await library().acompletion(
+                    **call, shared_session=self._session, stream=True, stream_options={"include_usage": True}
+                )
+                await stream.read(_chunks(reply))
+                if getattr(reply, "received_finish_reason", None) is None:  # it makes up one
+                    return unreadable_reply("the stream ended early")
+                return self._read(stream.reply.body(), reply)
         except OpenAIError as error:
             return failure_in(error, self._retryable, secrets)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -199,11 +219,11 @@ class _LiteLLM:
             return unreadable_reply(f"{type(error).__name__}: {error}", secrets)
         finally:
             asking.reset(token)
-        return self._read(reply)
+        return self._read(_with_refusal(reply.model_dump()), reply)
 
-    def _read(self, reply: Any) -> TargetResponse | Failure:
+    def _read(self, body: JsonObject, reply: Any) -> TargetResponse | Failure:
         hidden = getattr(reply, "_hidden_params", None) or {}
-        found = chat_answer(_with_refusal(reply.model_dump()))
+        found = chat_answer(body)
         if isinstance(found, Failure):
             return found
         headers = hidden.get("additional_headers") or {}
@@ -227,6 +247,11 @@ class _LiteLLM:
         session, self._session = self._session, None
         if session is not None:
             await session.close()
+
+
+async def _chunks(reply: Any) -> AsyncIterator[JsonObject]:
+    async for chunk in reply:
+        yield chunk.model_dump()
 
 
 def _with_refusal(body: dict[str, Any]) -> dict[str, Any]:

@@ -41,6 +41,7 @@ class ModelSettings(ProviderSettings):
     max_tokens: Annotated[int | None, Between(1), Doc("maximum tokens of an answer, including reasoning")] = None
     top_p: Annotated[Fraction | None, Doc("nucleus sampling: probability mass to sample from")] = None
     stop: Annotated[tuple[Text, ...] | None, Doc("stop sequences")] = None
+    stream: Annotated[bool, Doc("stream the answer, and record `time_to_first_token_ms`")] = False
     tools: Annotated[
         tuple[Json, ...],
         Verbatim(),

@@ -21,12 +21,13 @@ from agentv.targets.http.bodies import PackedError, TooLargeError
 from agentv.targets.http.connection import reason_of
 from agentv.targets.http.model_calls import carries_key, no_key_sent
 from agentv.targets.http.statuses import failure_of, shown
+from agentv.targets.model_api.streams import ReplyStream, is_stream
 from agentv.targets.openai_api.dialect import Dialect, client_of
-from agentv.targets.openai_api.replies import bad_answer, filtered
+from agentv.targets.openai_api.replies import bad_answer, filtered, reported_error
 from agentv.user_code.excerpts import head
 
 if TYPE_CHECKING:
-    from openai import APIConnectionError, APIStatusError, AsyncOpenAI
+    from openai import APIStatusError, AsyncOpenAI
 
 _FILTERS = frozenset({"content_filter", "content_policy_violation", "invalid_prompt"})
 """Codes of errors that mean the content and not the call."""
@@ -75,33 +76,63 @@ class ModelClient:
     secrets: tuple[str, ...] = field(default=(), repr=False)
     _client: AsyncOpenAI | None = field(default=None, repr=False)
 
-    async def post(self, path: str, body: Mapping[str, Any]) -> JsonReply | Failure:
+    async def post(self, path: str, body: Mapping[str, Any], stream: ReplyStream | None = None) -> JsonReply | Failure:
         """Send a body and read the reply.
+
+        Args:
+            path: of the API.
+            body: of the request.
+            stream: takes the events of a reply that is streamed; None: it is not.
 
         Returns:
             The reply; `Refused` where it has an error status; else a Failure with the code `connection`, `timeout`,
             `bad-answer`, `bad-body` or `output-too-large`.
         """
         import httpx
-        from openai import APIConnectionError, APIStatusError, OpenAIError
+        from openai import OpenAIError
+
+        try:
+            return await (self._whole(path, body) if stream is None else self._streamed(path, body, stream))
+        except (OpenAIError, httpx.HTTPError, TooLargeError, TypeError, ValueError) as error:
+            return self._failure(error)
+
+    async def _whole(self, path: str, body: Mapping[str, Any]) -> JsonReply | Failure:
+        import httpx
 
         client, started = self.opened(), perf_counter()
-        try:
-            response = await client.post(
-                path,
-                cast_to=httpx.Response,
-                body=body,
-                options={"headers": self._headers(), "security": {"bearer_auth": bool(self.dialect.api_key)}},
-            )
-        except APIStatusError as error:
+        response = await client.post(path, cast_to=httpx.Response, body=body, options=self._options())
+        return self._read(response.content, response.headers, _ms_since(started))
+
+    async def _streamed(self, path: str, body: Mapping[str, Any], stream: ReplyStream) -> JsonReply | Failure:
+        from openai import AsyncStream
+
+        client, started = self.opened(), perf_counter()
+        stream.begin()
+        events = await client.post(
+            path, cast_to=object, body=body, options=self._options(), stream=True, stream_cls=AsyncStream[object]
+        )
+        response = events.response
+        if not is_stream(response.headers):
+            return self._read(await response.aread(), response.headers, _ms_since(started))
+        await stream.read(events)
+        if stream.reply.complete:
+            return JsonReply(stream.reply.body(), response.headers, _ms_since(started))
+        return reported_error({"error": stream.reply.error}) or bad_answer("the stream ended early")
+
+    def _failure(self, error: Exception) -> Failure:
+        """The failure that an exception of the SDK, or of what is below it, means."""
+        from openai import APIConnectionError, APIError, APIStatusError, OpenAIError
+
+        if isinstance(error, APIStatusError):
             return self._refused(error)
-        except APIConnectionError as error:
-            return self._broken(error)
-        except OpenAIError as error:
-            return bad_answer(self._shown(str(error)))
-        except (TypeError, ValueError) as error:
+        if isinstance(error, OpenAIError) and not isinstance(error, APIConnectionError):
+            told: Any = error.body if isinstance(error, APIError) else None  # by an event of a stream
+            return reported_error({"error": told}) or bad_answer(self._shown(str(error)))
+        if isinstance(error, json.JSONDecodeError):
+            return bad_answer(f"an event of the stream is not JSON: {self._shown(str(error))}")
+        if isinstance(error, TypeError | ValueError) and not isinstance(error, PackedError):
             return Failure("bad-body", f"the request cannot be written as JSON: {self._shown(str(error))}")
-        return self._read(response.content, response.headers, (perf_counter() - started) * 1000)
+        return self._broken(error)
 
     def opened(self) -> AsyncOpenAI:
         """The client; it takes its time to be made, which must not count as an answer's."""
@@ -109,13 +140,14 @@ class ModelClient:
             self._client = client_of(self.dialect)
         return self._client
 
-    def _headers(self) -> dict[str, Any]:
+    def _options(self) -> Any:
         """The target's own headers; without a key, the marker that makes the SDK send none."""
-        if self.dialect.api_key or any(name.lower() == "authorization" for name in self.headers):
-            return dict(self.headers)
-        from openai import omit
+        headers: dict[str, Any] = dict(self.headers)
+        if not self.dialect.api_key and not any(name.lower() == "authorization" for name in headers):
+            from openai import omit
 
-        return {"Authorization": omit, "api-key": omit, **self.headers}
+            headers = {"Authorization": omit, "api-key": omit, **headers}
+        return {"headers": headers, "security": {"bearer_auth": bool(self.dialect.api_key)}}
 
     async def close(self) -> None:
         """Close all connections."""
@@ -155,7 +187,7 @@ class ModelClient:
     def _key_place(self) -> str:
         return f"'api_key' ({' or '.join(self.dialect.key_from)})" if self.dialect.api_key else "'headers'"
 
-    def _broken(self, error: APIConnectionError) -> Failure:
+    def _broken(self, error: Exception) -> Failure:
         """Why no whole reply came. The SDK calls nearly all of it a time-out; what happened stands behind."""
         from aiohttp import ClientConnectorError, ClientError, ClientPayloadError, ServerTimeoutError
 
@@ -176,6 +208,10 @@ class ModelClient:
 
     def _shown(self, message: str) -> str:
         return shown(message, self.secrets)
+
+
+def _ms_since(started: float) -> float:
+    return (perf_counter() - started) * 1000
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -8,6 +8,9 @@ refusal of that is an error with the server's words: an answer must not look as 
 **Schemas.** A judge's schema is sent where the server is known to keep to it; one that refuses it is asked without. The
 target's own `response_format` is always sent, and wins over a judge's schema.
 
+**Usage.** A stream tells of its tokens where `stream_options` asks for them; a server that refuses those streams
+without.
+
 **Limits.** `max_tokens` is called `max_completion_tokens` by OpenAI and Azure, and wherever the model is known to
 reason. A server that knows only the other name says so with 400, and is then asked by that one.
 """
@@ -26,6 +29,7 @@ from agentv.targets.openai_api.settings import OpenAISettings
 TEMPERATURE = "temperature"
 SCHEMA = "schema"
 LIMIT_NAME = "limit-name"
+USAGE = "usage"
 """What can be refused, and is then left out or called otherwise."""
 
 _CHOICES = frozenset({"auto", "none", "required", "any"})
@@ -36,6 +40,7 @@ _NAMED = {
     TEMPERATURE: re.compile(r"temperature", re.IGNORECASE),
     SCHEMA: re.compile(r"response_?format|json_?schema|text\.format|structured|guided|grammar", re.IGNORECASE),
     LIMIT_NAME: re.compile(r"max_(?:completion_)?tokens", re.IGNORECASE),
+    USAGE: re.compile(r"stream_options|include_usage", re.IGNORECASE),
 }
 _UNKNOWN = re.compile(
     r"unsupported|not support|unrecogni[sz]ed|unknown|deprecated|not (?:permitted|allowed)|unexpected|only the"
@@ -61,6 +66,8 @@ def chat_parameters(
         body["tools"] = [_nested(tool) for tool in settings.tools]
     if settings.tool_choice is not None:
         body["tool_choice"] = _choice(settings.tool_choice, nested=True)
+    if settings.stream:
+        body |= {"stream": True} if USAGE in refused else {"stream": True, "stream_options": {"include_usage": True}}
     form = _format(settings, dialect, request, refused)
     if form is not None:
         body["response_format"] = form
@@ -72,6 +79,8 @@ def response_parameters(
 ) -> dict[str, Any]:
     """For the responses API. Answers are not kept on the server: chat completions are not either."""
     body: dict[str, Any] = {"model": settings.model, "store": False, **_sampling(settings, request, refused)}
+    if settings.stream:
+        body["stream"] = True
     if settings.top_p is not None:
         body["top_p"] = settings.top_p
     if settings.max_tokens is not None:
@@ -102,6 +111,7 @@ def removable(
         TEMPERATURE: request.temperature is not None and not reasons(settings.model),
         SCHEMA: request.schema is not None and dialect.strict_schemas and settings.response_format is None,
         LIMIT_NAME: settings.max_tokens is not None and settings.api == "chat",
+        USAGE: settings.stream and settings.api == "chat",
     }
     return frozenset(one for one, is_there in there.items() if is_there) - refused
 

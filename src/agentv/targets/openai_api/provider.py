@@ -62,14 +62,10 @@ class OpenAIProvider(OpenAISettings):
         return replace(self.request_settings(), model=self.dialect().embedding_model).ceiling_of_vectors(texts)
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
-        """A target with one client of the SDK, which opens connections as it is asked.
-
-        The SDK and the price list are read here: that takes a second, in which no answer could be received.
-        """
+        """A target with one client of the SDK, which opens connections as it is asked."""
         from agentv.targets.openai_api.target import OpenAITarget
 
-        del executor
-        return OpenAITarget(self, spec)
+        return OpenAITarget(self, spec, executor)
 
 
 def is_local(url: str) -> bool:

@@ -13,12 +13,14 @@ from agentv.model.values.finish_reasons import is_cut
 from agentv.model.values.response import STRUCTURED, CallFailure, Embeddings, Failure, TargetResponse
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import JsonObject
-from agentv.ports import TargetRequest
+from agentv.ports import Executor, TargetRequest
 from agentv.targets.http.answers import parsed
 from agentv.targets.http.model_calls import missing_key, no_reply_in_time
+from agentv.targets.http.once import Once
 from agentv.targets.http.statuses import limits_of
 from agentv.targets.model_api.answer_format import schema_in
 from agentv.targets.model_api.prices import cost_of, load_prices
+from agentv.targets.model_api.streams import ChatStream, ReplyStream, ResponseStream
 from agentv.targets.openai_api.client import JsonReply, ModelClient, Refused
 from agentv.targets.openai_api.messages import AcceptedContent, chat_messages, response_items, with_system
 from agentv.targets.openai_api.parameters import SCHEMA, chat_parameters, refused_by, removable, response_parameters
@@ -33,17 +35,17 @@ _LEARNING = frozenset({400, 422, 501})
 class OpenAITarget:
     """One client, for answers and for vectors."""
 
-    def __init__(self, settings: OpenAISettings, spec: TargetSpec) -> None:
+    def __init__(self, settings: OpenAISettings, spec: TargetSpec, executor: Executor) -> None:
         self._settings = settings
+        self._executor = executor
+        self._imports: Once[None] = Once()
         self._dialect = settings.dialect()
         self._spec = spec
         self._client = ModelClient(
             self._dialect, settings.headers, frozenset(spec.retry.status_codes), settings.secrets
         )
         self._refused: frozenset[str] = frozenset()
-        self._client.opened()
-        if self._dialect.prices is not None:
-            load_prices()
+        self._read_body = chat_answer if settings.api == "chat" else response_answer
 
     async def answer(self, request: TargetRequest) -> TargetResponse | Failure:
         """Ask once; again, at once, only where the server refuses a part that can be left out (see `parameters`)."""
@@ -52,12 +54,34 @@ class OpenAITarget:
         messages = self._messages(request)
         if isinstance(messages, Failure):
             return messages
+        await self._ready()
+        stream = self._stream()
         try:
             async with asyncio.timeout(request.timeout_s):
-                reply = await self._post(request, messages)
+                reply = await self._post(request, messages, stream)
         except TimeoutError:
-            return no_reply_in_time(request.timeout_s)
-        return reply if isinstance(reply, Failure) else self._read(reply)
+            reply = no_reply_in_time(request.timeout_s)
+        found = reply if isinstance(reply, Failure) else self._read(reply)
+        return found if stream is None else stream.timed(found, self._read_body)
+
+    async def _ready(self) -> None:
+        """Return once there is a client; what it takes to make one is not the time of an answer."""
+        await self._imports.result(lambda: self._executor.call(self._import))
+        self._client.opened()
+
+    def _import(self) -> None:
+        """Import the SDK and read the price list, on a thread: that takes a second and more."""
+        import openai  # noqa: F401
+
+        import agentv.targets.http.transport  # noqa: F401
+
+        if self._dialect.prices is not None:
+            load_prices()
+
+    def _stream(self) -> ReplyStream | None:
+        if not self._settings.stream:
+            return None
+        return ReplyStream(ChatStream if self._settings.api == "chat" else ResponseStream)
 
     async def close(self) -> None:
         """Close all connections."""
@@ -68,10 +92,12 @@ class OpenAITarget:
         conversation = with_system(self._settings.system, request.messages, request.prompt)
         return write(conversation, AcceptedContent(self._dialect.fetches_pictures, self._dialect.takes_documents))
 
-    async def _post(self, request: TargetRequest, messages: list[Any]) -> JsonReply | Failure:
+    async def _post(
+        self, request: TargetRequest, messages: list[Any], stream: ReplyStream | None
+    ) -> JsonReply | Failure:
         refused = self._refused
         while True:
-            reply = await self._client.post(*self._call(request, messages, refused))
+            reply = await self._client.post(*self._call(request, messages, refused), stream)
             if not (isinstance(reply, Refused) and reply.status in _LEARNING):
                 self._refused |= refused  # it went well without, or at least no worse
                 return reply
@@ -97,8 +123,7 @@ class OpenAITarget:
 
     def _read(self, reply: JsonReply) -> TargetResponse | Failure:
         limits = limits_of(reply.headers)
-        read = chat_answer if self._settings.api == "chat" else response_answer
-        found = read(reply.body)
+        found = self._read_body(reply.body)
         if isinstance(found, Failure):
             return replace(found, limits=limits) if isinstance(found, CallFailure) and limits is not None else found
         if found.output is None and not found.messages and not self._spec.allow_empty and is_cut(found.finish_reason):
@@ -137,6 +162,7 @@ class OpenAITarget:
         """
         if self._dialect.keyless:
             return missing_key(self._dialect.key_from)
+        await self._ready()
         try:
             async with asyncio.timeout(timeout_s):
                 return await self._embedded(texts)

@@ -36,6 +36,7 @@ _KEPT = {
     "context": "context",
     "response_metadata": "metadata",
     "finish_reason": "finish_reason",
+    "time_to_first_token_ms": "time_to_first_token_ms",
 }
 """Keys of a row that are of the answer → those of an answer object."""
 _ANY_SAMPLE = 0

@@ -1,0 +1,249 @@
+"""Streamed replies of model APIs: the events of one, put together as the whole reply that the API would have sent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterable, Callable, Mapping
+from time import perf_counter
+from typing import Any
+
+from msgspec.structs import replace
+
+from agentv.model.values.response import CallFailure, Failure, TargetResponse
+from agentv.model.values.values import Json, JsonObject, objects_in
+
+
+class StreamedReply:
+    """The reply so far.
+
+    Attributes:
+        complete: the API has sent its end.
+        error: by which the API broke it off, where the SDK does not raise it.
+    """
+
+    complete = False
+    error: Json = None
+
+    def add(self, event: JsonObject) -> bool:
+        """Take the next event. Returns whether it holds a piece of the answer: of its text, or of a tool call."""
+        raise NotImplementedError
+
+    def body(self) -> JsonObject:
+        """The reply so far, in the form of one that is not streamed."""
+        raise NotImplementedError
+
+
+class ReplyStream:
+    """One streamed call. `first_token_ms`: milliseconds until the first piece of its answer came; None: none came."""
+
+    def __init__(self, reply: Callable[[], StreamedReply]) -> None:
+        self._make = reply
+        self.begin()
+
+    def begin(self) -> None:
+        """The call is made now, or made again without a part of the request that was refused."""
+        self.reply = self._make()
+        self.first_token_ms: float | None = None
+        self._began = perf_counter()
+
+    async def read(self, events: AsyncIterable[Any]) -> None:
+        """Take events until the stream ends."""
+        async for event in events:
+            is_piece = isinstance(event, Mapping) and self.reply.add(event)
+            if is_piece and self.first_token_ms is None:
+                self.first_token_ms = round((perf_counter() - self._began) * 1000, 3)
+
+    def timed(
+        self, found: TargetResponse | Failure, read: Callable[[JsonObject], TargetResponse | Failure]
+    ) -> TargetResponse | Failure:
+        """The answer with the time of its first token, or the failure with what had come of the answer.
+
+        Args:
+            found: result of the call.
+            read: reads a whole reply.
+        """
+        if isinstance(found, TargetResponse):
+            return replace(found, time_to_first_token_ms=self.first_token_ms)
+        if self.first_token_ms is None or not isinstance(found, CallFailure):
+            return found
+        part = read(self.reply.body())
+        if isinstance(part, Failure):
+            return found
+        known = {"token_usage": None, "cost_usd": None, "finish_reason": None}
+        return replace(found, response=replace(part, **known, time_to_first_token_ms=self.first_token_ms))
+
+
+def is_stream(headers: Mapping[str, str]) -> bool:
+    """Whether a reply is streamed: some servers send it whole, whatever they are asked."""
+    return headers.get("content-type", "").startswith("text/event-stream")
+
+
+class ChatStream(StreamedReply):
+    """Chat completions, of OpenAI and of all servers that speak its API. Only the first choice is read."""
+
+    def __init__(self) -> None:
+        self._head: dict[str, Json] = {}
+        self._texts: dict[str, list[str]] = {}
+        self._calls: dict[Json, _Call] = {}
+        self._function: _Call | None = None
+        self._finish: Json = None
+
+    def add(self, event: JsonObject) -> bool:
+        """Take a `chat.completion.chunk`."""
+        self._head |= {key: value for key, value in event.items() if value is not None and key != "choices"}
+        choice = next(iter(objects_in(event.get("choices"))), {})
+        if choice.get("finish_reason"):
+            self.complete, self._finish = True, choice["finish_reason"]
+        delta = choice.get("delta")
+        if not isinstance(delta, Mapping):
+            return False
+        found = False
+        for key in ("content", "refusal"):
+            piece = delta.get(key)
+            if isinstance(piece, str) and piece:
+                self._texts.setdefault(key, []).append(piece)
+                found = True
+        for part in objects_in(delta.get("tool_calls")):
+            self._calls.setdefault(part.get("index"), _Call()).add(part.get("id"), part.get("function"))
+            found = True
+        if isinstance(delta.get("function_call"), Mapping):  # how tools were called before 2024
+            self._function = self._function or _Call()
+            self._function.add(None, delta["function_call"])
+            found = True
+        return found
+
+    def body(self) -> JsonObject:
+        """A `chat.completion`."""
+        message: dict[str, Json] = {"role": "assistant", "content": None}
+        message |= {key: "".join(pieces) for key, pieces in self._texts.items()}
+        if self._calls:
+            message["tool_calls"] = [
+                {"id": call.id, "type": "function", "function": call.function} for call in self._calls.values()
+            ]
+        if self._function is not None:
+            message["function_call"] = self._function.function
+        return {**self._head, "choices": [{"index": 0, "message": message, "finish_reason": self._finish}]}
+
+
+class _Call:
+    """A tool call whose arguments come in pieces."""
+
+    def __init__(self) -> None:
+        self.id: Json = None
+        self._name: list[str] = []
+        self._arguments: list[str] = []
+
+    def add(self, identity: Json, function: Json) -> None:
+        self.id = self.id or identity
+        for key, pieces in (("name", self._name), ("arguments", self._arguments)):
+            piece = function.get(key) if isinstance(function, Mapping) else None
+            if isinstance(piece, str):
+                pieces.append(piece)
+
+    @property
+    def function(self) -> JsonObject:
+        return {"name": "".join(self._name), "arguments": "".join(self._arguments)}
+
+
+_ENDS = frozenset({"response.completed", "response.incomplete", "response.failed"})
+_PIECES = frozenset({"response.output_text.delta", "response.refusal.delta", "response.function_call_arguments.delta"})
+
+
+class ResponseStream(StreamedReply):
+    """OpenAI's responses, whose last event holds the whole reply."""
+
+    def __init__(self) -> None:
+        self._response: JsonObject = {}
+        self._texts: list[str] = []
+
+    def add(self, event: JsonObject) -> bool:
+        """Take an event."""
+        kind, response = event.get("type"), event.get("response")
+        if isinstance(response, Mapping):
+            self._response = response
+        if kind == "error":
+            self.error = event.get("error") or event
+        self.complete = self.complete or kind in _ENDS
+        if kind == "response.output_text.delta" and isinstance(event.get("delta"), str):
+            self._texts.append(str(event["delta"]))
+        return kind in _PIECES
+
+    def body(self) -> JsonObject:
+        """A `response`; of one that broke off, the text that had come."""
+        if self.complete:
+            return self._response
+        part = {"type": "output_text", "text": "".join(self._texts)}
+        return {**self._response, "status": None, "output": [{"type": "message", "content": [part]}]}
+
+
+class MessageStream(StreamedReply):
+    """Anthropic's messages."""
+
+    def __init__(self) -> None:
+        self._message: dict[str, Json] = {}
+        self._blocks: dict[Json, dict[str, Json]] = {}
+        self._pieces: dict[Json, list[str]] = {}
+
+    def add(self, event: JsonObject) -> bool:
+        """Take an event."""
+        kind, place, delta = event.get("type"), event.get("index"), event.get("delta")
+        message, block = event.get("message"), event.get("content_block")
+        if isinstance(message, Mapping):
+            self._message |= message
+        if isinstance(event.get("usage"), Mapping):
+            usage = self._message.get("usage")
+            counts = {key: value for key, value in event["usage"].items() if value is not None}  # type: ignore[union-attr]  # a Mapping
+            self._message["usage"] = {**(usage if isinstance(usage, Mapping) else {}), **counts}
+        if kind == "content_block_start" and isinstance(block, Mapping):
+            self._blocks[place] = dict(block)
+            self._pieces[place] = [text] if isinstance(text := block.get("text"), str) else []
+            return block.get("type") == "tool_use"
+        if kind == "message_delta" and isinstance(delta, Mapping):
+            self._message |= delta
+        elif isinstance(delta, Mapping):
+            piece = delta.get("text", delta.get("partial_json"))
+            if isinstance(piece, str) and place in self._pieces:
+                self._pieces[place].append(piece)
+                return bool(piece)
+        self.complete = self.complete or kind == "message_stop"
+        return False
+
+    def body(self) -> JsonObject:
+        """A `message`."""
+        return {**self._message, "content": [self._block(place) for place in self._blocks]}
+
+    def _block(self, place: Json) -> JsonObject:
+        block, text = self._blocks[place], "".join(self._pieces[place])
+        if block.get("type") == "text":
+            return {**block, "text": text}
+        try:
+            return {**block, "input": json.loads(text)} if text else block
+        except ValueError:
+            return block  # it broke off
+
+
+class ContentStream(StreamedReply):
+    """Gemini's content, in parts. Only the first candidate is read."""
+
+    def __init__(self) -> None:
+        self._reply: dict[str, Json] = {}
+        self._candidate: dict[str, Json] = {}
+        self._parts: list[JsonObject] = []
+
+    def add(self, event: JsonObject) -> bool:
+        """Take a `GenerateContentResponse`."""
+        self._reply |= event
+        candidate = next(iter(objects_in(event.get("candidates"))), {})
+        self._candidate |= candidate
+        content, feedback = candidate.get("content"), event.get("promptFeedback")
+        parts = objects_in(content.get("parts") if isinstance(content, Mapping) else None)
+        self._parts += parts
+        blocked = isinstance(feedback, Mapping) and feedback.get("blockReason")
+        self.complete = self.complete or bool(candidate.get("finishReason") or blocked)
+        return any(part.get("functionCall") or (part.get("text") and not part.get("thought")) for part in parts)
+
+    def body(self) -> JsonObject:
+        """A `GenerateContentResponse`."""
+        if not self._candidate:
+            return self._reply
+        return {**self._reply, "candidates": [{**self._candidate, "content": {"role": "model", "parts": self._parts}}]}

@@ -1,0 +1,224 @@
+"""Streamed answers of every provider, read through its own SDK from servers on loopback."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from agentv.model.values.message import ToolCall
+from agentv.model.values.response import CallFailure, TargetResponse
+from agentv.model.values.usage import TokenUsage
+from agentv.targets.anthropic.target import Anthropic
+from agentv.targets.gemini.target import Gemini
+from agentv.targets.litellm.target import LiteLLM
+from agentv.targets.openai_compatible.azure import Azure
+from agentv.targets.openai_compatible.ollama import Ollama
+from agentv.targets.openai_compatible.openai import OpenAI
+from agentv.testing import Answer, ContentFilter, Hang, ModelServer, SlowDrip, Status, StoppedStream, Truncated
+from doubles.asking import answer, request
+from doubles.event_server import event_server
+from needs import each
+
+KEY = "sk-a-very-secret-key"
+APIS: dict[str, Any] = {
+    "openai": lambda server: OpenAI("gpt-4o", server.openai, KEY),
+    "responses": lambda server: OpenAI("gpt-4o", server.openai, KEY, api="responses"),
+    "azure": lambda server: Azure("d", server.azure, KEY),
+    "ollama": lambda server: Ollama("llama3.2", server.ollama),
+    "anthropic": lambda server: Anthropic("claude-haiku-4-5", server.anthropic, KEY),
+    "gemini": lambda server: Gemini("gemini-2.5-flash", server.gemini, KEY),
+    "litellm": lambda server: LiteLLM("openai/gpt-4o", server.openai, KEY),
+}
+ALL = pytest.mark.parametrize("name", each(APIS))
+
+
+def streamed(name: str, server: ModelServer) -> Any:
+    return replace(APIS[name](server), stream=True)
+
+
+CUT = {"anthropic": "max_tokens", "gemini": "MAX_TOKENS"}
+CALLS = (ToolCall("get_order", {"id": "A-42", "of": ["a", 1]}, "call_1"), ToolCall("list_orders", {}, "call_2"))
+USAGE = TokenUsage(input=900, output=40, total=940, cached=100, reasoning=8)
+
+
+@ALL
+@pytest.mark.parametrize(
+    "step",
+    [
+        Answer("It has shipped, café ✓.", usage=USAGE),
+        Answer("Let me look.", tool_calls=CALLS, usage=USAGE, reasoning="Which order?"),
+        Answer("", tool_calls=CALLS, usage=USAGE),
+        Answer("cut sho", finish_reason="length", usage=USAGE),
+    ],
+    ids=["text", "text and calls", "calls", "cut"],
+)
+def test_a_streamed_answer_is_the_answer_that_is_not_streamed(name, step):
+    if step.finish_reason and name in CUT:
+        step = replace(step, finish_reason=CUT[name])
+    with ModelServer(step) as server:
+        whole, found = answer(APIS[name](server)), answer(streamed(name, server))
+    assert isinstance(found, TargetResponse), found.message
+    assert 0 < found.time_to_first_token_ms <= found.duration_ms
+    assert whole.time_to_first_token_ms is None
+    same = {"duration_ms": None, "time_to_first_token_ms": None}
+    assert {**facts(found), **same} == {**facts(whole), **same}
+
+
+def facts(found: TargetResponse) -> dict[str, Any]:
+    return {name: getattr(found, name) for name in found.__struct_fields__}
+
+
+@ALL
+@pytest.mark.parametrize(
+    ("step", "code"),
+    [(StoppedStream(), "bad-answer"), (Truncated(), "bad-answer"), (StoppedStream(silent=True), "timeout")],
+    ids=["ends early", "cut off", "goes silent"],
+)
+def test_a_stream_that_breaks_off_is_a_failure_with_what_came(name, step, code):
+    with ModelServer(step) as server:
+        answer(APIS[name](server)) if name == "litellm" else None  # its first call imports for seconds
+        found = answer(streamed(name, server), request(timeout_s=3.0))
+    assert isinstance(found, CallFailure)
+    assert found.code == ("connection" if name == "litellm" and isinstance(step, Truncated) else code)
+    assert found.retryable
+    assert found.response.output in (step.answer.text[:end] for end in range(1, len(step.answer.text)))
+    assert found.response.time_to_first_token_ms > 0
+    assert (found.response.token_usage, found.response.finish_reason) == (None, None)  # nobody knows them
+
+
+@ALL
+@pytest.mark.parametrize(
+    ("step", "code", "status"),
+    [(Status(429), "http-status", 429), (Status(503), "http-status", 503), (ContentFilter(), "refused", None)],
+)
+def test_a_refusal_is_that_of_a_call_that_is_not_streamed(name, step, code, status):
+    with ModelServer(step) as server:
+        found = answer(streamed(name, server))
+    assert (found.code, found.status, found.response) == (code, status, None)
+
+
+@ALL
+def test_a_late_first_token_is_timed(name):
+    with ModelServer(SlowDrip(1.0)) as server:
+        found = answer(streamed(name, server))
+    assert 90 <= found.time_to_first_token_ms < found.duration_ms
+    assert found.duration_ms >= 990
+
+
+def test_the_time_limit_holds_before_the_first_token():
+    with ModelServer(Hang()) as server:
+        found = answer(streamed("openai", server), request(timeout_s=0.3))
+    assert (found.code, found.response) == ("timeout", None)
+
+
+BEGIN = {"id": "m", "role": "assistant", "model": "claude-haiku-4-5", "content": [], "usage": {"input_tokens": 9}}
+
+
+def test_thoughts_are_no_first_token():
+    events = [
+        {"type": "message_start", "message": {**BEGIN, "type": "message"}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "thinking", "thinking": ""}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "Hm."}},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "content_block_start", "index": 1, "content_block": {"type": "text", "text": ""}},
+        {"type": "content_block_delta", "index": 1, "delta": {"type": "text_delta", "text": "Yes."}},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 5}},
+        {"type": "message_stop"},
+    ]
+    with event_server(events, pause_s=0.1) as server:
+        found = answer(Anthropic("claude-haiku-4-5", server.url, KEY, stream=True))
+    assert (found.output, found.finish_reason) == ("Yes.", "end_turn")
+    assert found.token_usage == TokenUsage(9, 5, 14)
+    assert 590 <= found.time_to_first_token_ms <= found.duration_ms - 150
+
+
+def chunk(text: str | None, **others: Any) -> dict[str, Any]:
+    choice = {"index": 0, "delta": {"content": text}, "finish_reason": others.pop("finish", None)}
+    return {
+        "id": "c",
+        "object": "chat.completion.chunk",
+        "created": 1,
+        "model": "gpt-4o",
+        "choices": [choice],
+        **others,
+    }
+
+
+def openai(url: str, **others: Any) -> OpenAI:
+    return OpenAI("gpt-4o", url, KEY, stream=True, **others)
+
+
+SAID = {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "half a"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "events", "code", "status", "message"),
+    [
+        (openai, [chunk("half a"), {"error": {"message": "Upstream died", "code": 502}}], "http-status", 502, "died"),
+        (openai, [chunk("half a"), {"error": {"message": "overloaded", "type": "x"}}], "target-error", None, "overl"),
+        (openai, [chunk("half a"), "data: {\n\n"], "bad-answer", None, "not JSON"),
+        (
+            lambda url: openai(url, api="responses"),
+            [SAID, {"type": "error", "code": "server_error", "message": "The server had an error"}],
+            "target-error",
+            None,
+            "had an error",
+        ),
+        (
+            lambda url: Anthropic("claude-haiku-4-5", url, KEY, stream=True),
+            [
+                {"type": "message_start", "message": {**BEGIN, "type": "message"}},
+                {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+                {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "half a"}},
+                {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}},
+            ],
+            "http-status",
+            529,
+            "Overloaded",
+        ),
+        (
+            lambda url: Gemini("gemini-2.5-flash", url, KEY, stream=True),
+            [
+                {"candidates": [{"content": {"parts": [{"text": "half a"}], "role": "model"}, "index": 0}]},
+                {"error": {"code": 503, "message": "The model is overloaded.", "status": "UNAVAILABLE"}},
+            ],
+            "http-status",
+            503,
+            "overloaded",
+        ),
+    ],
+    ids=["openai 502", "openai", "no JSON", "responses", "anthropic", "gemini"],
+)
+def test_an_error_event_ends_the_answer_with_what_came(settings, events, code, status, message):
+    with event_server(events) as server:
+        found = answer(settings(server.url))
+    assert (found.code, found.status) == (code, status)
+    assert message in found.message
+    assert found.response.output == "half a"
+
+
+def test_a_server_that_does_not_know_stream_options_is_asked_without_them():
+    events = [chunk("yes"), chunk(None, finish="stop"), "data: [DONE]\n\n"]
+    with event_server(events, refuses="stream_options") as server:
+        found = answer(openai(server.url))
+        assert ["stream_options" in body for body in server.bodies] == [True, False]
+    assert (found.output, found.token_usage) == ("yes", None)
+
+
+@pytest.mark.parametrize("settings", [openai, lambda url: Anthropic("claude-haiku-4-5", url, KEY, stream=True)])
+def test_a_server_that_does_not_stream_is_read_whole(settings):
+    chat = {"model": "m", "choices": [{"message": {"content": "yes"}, "finish_reason": "stop"}]}
+    message = {**BEGIN, "content": [{"type": "text", "text": "yes"}], "stop_reason": "end_turn"}
+    with event_server([chat | message], whole=True) as server:
+        found = answer(settings(server.url))
+    assert (found.output, found.time_to_first_token_ms) == ("yes", None)
+
+
+def test_a_function_called_as_before_2024_is_joined():
+    parts = [{"name": "get", "arguments": ""}, {"arguments": '{"id":'}, {"arguments": " 1}"}]
+    events = [{**chunk(None), "choices": [{"index": 0, "delta": {"function_call": part}}]} for part in parts]
+    with event_server([*events, chunk(None, finish="function_call")]) as server:
+        found = answer(openai(server.url))
+    assert [(one.name, one.arguments) for one in found.messages[0].tool_calls] == [("get", {"id": 1})]
