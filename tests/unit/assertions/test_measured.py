@@ -14,6 +14,7 @@ KNOWN = answer(
     cost_usd=0.02,
     duration_ms=1500.5,
     finish_reason="end_turn",
+    time_to_first_token_ms=300.25,
 )
 UNKNOWN = answer("done")
 
@@ -23,6 +24,9 @@ UNKNOWN = answer("done")
     [
         (Latency(1500.5), True),
         (Latency(1500), False),
+        (Latency(first_token_ms=300.25), True),
+        (Latency(first_token_ms=300), False),
+        (Latency(2000, first_token_ms=300), False),
         (Cost(0.02), True),
         (Cost(0.019), False),
         (TokenUsageWithin(max_total=130), True),
@@ -56,6 +60,8 @@ def test_bounds_are_inclusive(assertion, passed):
     "assertion",
     [
         Latency(1e9),
+        Latency(first_token_ms=1e9),
+        Latency(1e9, first_token_ms=1e9),
         Cost(1e9),
         TokenUsageWithin(max_total=10**9),
         TokenUsageWithin(max_input=10**9),
@@ -74,6 +80,12 @@ def test_without_the_data_there_is_no_verdict(assertion):
     assert grade.error is not None
     assert (grade.error.code, grade.passed) == ("no-data", False)
     assert grade.negated().error is grade.error
+
+
+def test_names_of_checks_on_latency_tell_the_two_times_apart():
+    assert (Latency(500).label(), Latency(first_token_ms=90).label()) == ("≤ 500 ms", "time to first token ≤ 90 ms")
+    assert issues(Latency()) == [("missing-value", ())]
+    assert "stream: true" in graded(Latency(first_token_ms=9), UNKNOWN).error.message
 
 
 def test_a_missing_total_is_the_sum_of_what_is_known():

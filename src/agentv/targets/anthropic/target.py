@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.message import Message
 from agentv.model.values.response import CallFailure, Failure, RateLimits, TargetResponse
-from agentv.model.values.values import Json, JsonObject, objects_in
+from agentv.model.values.values import Json, JsonObject
 from agentv.ports import Executor, Target, TargetRequest
 from agentv.registry.fields import Between, Doc, Fraction, FromEnvironment, Issue, NoSecrets, Secret, Text, Verbatim
 from agentv.targets.anthropic.messages import conversation, tool_choice_in, tools_in
@@ -278,7 +278,7 @@ class _Anthropic:
     def _status_failure(self, error: APIStatusError) -> CallFailure:
         message = error.api_message or error.message
         body: Any = error.body
-        kind = next((one.get("type") for one in objects_in([body.get("error")])), "") if isinstance(body, dict) else ""
+        kind = str(body["error"].get("type")) if isinstance(body, dict) and isinstance(body.get("error"), dict) else ""
         status = _STATUSES.get(kind, 500) if error.status_code == HTTPStatus.OK else error.status_code
         failure = failure_of(status, message, error.response.headers, self._retryable, secrets=self._settings.secrets)
         return replace(failure, stops=True) if "credit balance" in message else failure

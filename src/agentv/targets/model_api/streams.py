@@ -98,11 +98,11 @@ class ChatStream(StreamedReply):
         if not isinstance(delta, Mapping):
             return False
         found = False
-        for key in ("content", "refusal"):
+        for key in ("content", "refusal", "reasoning_content"):
             piece = delta.get(key)
             if isinstance(piece, str) and piece:
                 self._texts.setdefault(key, []).append(piece)
-                found = True
+                found = found or key != "reasoning_content"
         for part in objects_in(delta.get("tool_calls")):
             self._calls.setdefault(part.get("index"), _Call()).add(part.get("id"), part.get("function"))
             found = True
@@ -201,10 +201,10 @@ class MessageStream(StreamedReply):
         if kind == "message_delta" and isinstance(delta, Mapping):
             self._message |= delta
         elif isinstance(delta, Mapping):
-            piece = delta.get("text", delta.get("partial_json"))
+            piece = delta.get("text", delta.get("partial_json", delta.get("thinking")))
             if isinstance(piece, str) and place in self._pieces:
                 self._pieces[place].append(piece)
-                return bool(piece)
+                return bool(piece) and "thinking" not in delta
         self.complete = self.complete or kind == "message_stop"
         return False
 
@@ -214,8 +214,8 @@ class MessageStream(StreamedReply):
 
     def _block(self, place: Json) -> JsonObject:
         block, text = self._blocks[place], "".join(self._pieces[place])
-        if block.get("type") == "text":
-            return {**block, "text": text}
+        if (kind := block.get("type")) in ("text", "thinking"):
+            return {**block, str(kind): text}
         try:
             return {**block, "input": json.loads(text)} if text else block
         except ValueError:

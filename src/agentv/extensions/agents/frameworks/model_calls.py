@@ -17,10 +17,16 @@ from agentv.extensions.agents.gateway.ports import SeenCall
 from agentv.extensions.agents.traces.messages import as_json, messages_in
 from agentv.extensions.agents.traces.otlp import traces_of
 from agentv.extensions.agents.traces.otlp_spans import OtelSpan
-from agentv.extensions.agents.traces.values import items, mapping, string
+from agentv.extensions.agents.traces.values import items, mapping
 from agentv.model.values.json_text import parse
 from agentv.model.values.trace import MessageStep, ToolCallStep, Trace, UsageStep
-from agentv.model.values.values import JsonObject
+from agentv.targets.model_api.streams import (
+    ChatStream,
+    ContentStream,
+    MessageStream,
+    ResponseStream,
+    StreamedReply,
+)
 
 _TRACE = "gateway"
 
@@ -93,52 +99,37 @@ def _is_said(row: Any) -> bool:
 
 def _replied(call: SeenCall) -> Iterator[Any]:
     """The messages of a reply."""
-    whole = _parsed(call.reply)
-    replies = [mapping(one) for one in (whole if isinstance(whole, list) else [whole])]
-    if whole is None:
+    reply = mapping(_whole_reply(call))
+    choice = mapping(next(iter(items(reply.get("choices"))), None))
+    candidate = mapping(next(iter(items(reply.get("candidates"))), None))
+    if call.api == "responses":
+        yield from items(reply.get("output"))
+    elif call.api == "messages" and reply.get("content"):
+        yield {"role": "assistant", "content": reply["content"]}
+    elif choice.get("message") or candidate.get("content"):
+        yield choice.get("message") or candidate["content"]
+
+
+_STREAMS: dict[str, type[StreamedReply]] = {
+    "chat": ChatStream,
+    "responses": ResponseStream,
+    "messages": MessageStream,
+    "gemini": ContentStream,
+}
+
+
+def _whole_reply(call: SeenCall) -> Any:
+    """A reply as it is where nobody asks for a stream; None: it holds no piece of an answer."""
+    events: Sequence[Any] | None = _parsed(call.reply)
+    if call.api not in _STREAMS or (events is not None and not isinstance(events, list)):
+        return events
+    if events is None:
         splitter = EventSplitter()
-        events = [*splitter.feed(call.reply), splitter.rest()]
-        replies = [mapping(as_json(data_of(event).decode(errors="replace"))) for event in events if event.strip()]
-        ended = [mapping(one.get("response")) for one in replies if string(one.get("type")).startswith("response.")]
-        if call.api in {"chat", "messages"}:
-            yield from _joined(replies)
-            return
-        replies = ended[-1:] if call.api == "responses" else replies
-    for reply in replies:
-        choice = mapping(next(iter(items(reply.get("choices"))), None))
-        candidate = mapping(next(iter(items(reply.get("candidates"))), None))
-        if call.api == "responses":
-            yield from items(reply.get("output"))
-        elif call.api == "messages" and reply.get("content"):
-            yield {"role": "assistant", "content": reply["content"]}
-        elif choice.get("message") or candidate.get("content"):
-            yield choice.get("message") or candidate["content"]
-
-
-def _joined(events: Sequence[JsonObject]) -> Iterator[Any]:
-    """The message that the events of a stream make: of chat completions, or of Anthropic's messages."""
-    text: list[str] = []
-    calls: dict[Any, dict[str, str]] = {}
-    for event in events:
-        block, delta = mapping(event.get("content_block")), mapping(event.get("delta"))
-        if block.get("type") == "tool_use":
-            calls[event.get("index")] = {
-                "id": string(block.get("id")),
-                "name": string(block.get("name")),
-                "arguments": "",
-            }
-        text.append(string(delta.get("text")))
-        if isinstance(delta.get("partial_json"), str) and event.get("index") in calls:
-            calls[event.get("index")]["arguments"] += string(delta["partial_json"])
-        choice = mapping(mapping(next(iter(items(event.get("choices"))), None)).get("delta"))
-        text.append(string(choice.get("content")))
-        for part in map(mapping, items(choice.get("tool_calls"))):
-            call = calls.setdefault(part.get("index"), {"id": "", "name": "", "arguments": ""})
-            call["id"] = call["id"] or string(part.get("id"))
-            for key in ("name", "arguments"):
-                call[key] += string(mapping(part.get("function")).get(key))
-    if any(text) or calls:
-        yield {"role": "assistant", "content": "".join(text), "tool_calls": [*calls.values()]}
+        found = (*splitter.feed(call.reply), splitter.rest())
+        events = [as_json(data_of(event).decode(errors="replace")) for event in found if event.strip()]
+    stream = _STREAMS[call.api]()
+    has_answer = [stream.add(mapping(event)) for event in events]
+    return stream.body() if any(has_answer) else None
 
 
 def _parsed(data: bytes) -> Any:
