@@ -7,14 +7,18 @@ believed only where it names a tool of that kind.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from msgspec import Struct
 
+from agentv.model.values.json_text import compact, parse
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.tool_names import TOOLS, canonical_name
+from agentv.model.values.trace import ToolCallStep, ToolStatus
 from agentv.model.values.usage import TokenUsage
+from agentv.model.values.values import JsonObject
 
 _NAMES_OF_KINDS: Mapping[str, tuple[str, ...]] = {
     "execute": ("shell",),
@@ -103,3 +107,120 @@ def _mcp_name(titles: tuple[str, ...], given: Mapping[str, Any]) -> str:
         if title.startswith("mcp_") and canonical_name(title) != title:
             return title
     return ""
+
+
+_TEXTS = {"title": "title", "kind": "kind", "status": "status", "name": "named"}
+_VALUES = {"rawInput": "raw_input", "rawOutput": "raw_output"}
+_LISTS = ("content", "locations")
+_PATH_KEYS = ("path", "file_path", "filePath", "abs_path", "absolute_path", "notebook_path", "destination")
+
+
+@dataclass(slots=True)
+class AcpCall:
+    """A tool call as far as it is known: each update replaces what it names."""
+
+    id: str
+    started_ms: float | None = None
+    title: str = ""
+    first_title: str = ""
+    kind: str = ""
+    status: str = ""
+    raw_input: Any = None
+    raw_output: Any = None
+    content: Sequence[Any] = ()
+    locations: Sequence[Any] = ()
+    named: str = ""
+    ended_ms: float | None = None
+    denied: bool = False
+    parent: str | None = None
+
+    def update(self, fields: Mapping[str, Any], at_ms: float | None) -> None:
+        """Take over what an update says."""
+        for key, name in _TEXTS.items():
+            setattr(
+                self, name, fields[key] if isinstance(fields.get(key), str) and fields[key] else getattr(self, name)
+            )
+        for key, name in _VALUES.items():
+            setattr(self, name, fields[key] if fields.get(key) is not None else getattr(self, name))
+        for key in _LISTS:
+            setattr(self, key, fields[key] if isinstance(fields.get(key), list) and fields[key] else getattr(self, key))
+        self.first_title = self.first_title or self.title
+        self.named = _in_meta(fields.get("_meta"), "toolName") or self.named
+        self.parent = _in_meta(fields.get("_meta"), "parentToolUseId") or self.parent
+        if self.ended and self.ended_ms is None:
+            self.ended_ms = at_ms
+
+    @property
+    def ended(self) -> bool:
+        """Whether the agent says that it is over."""
+        return self.status in {"completed", "failed"}
+
+    @property
+    def names(self) -> AcpToolNames:
+        """The names of its tool."""
+        return acp_tool_names(self.id, (self.title, self.first_title), self.kind, self.named, self.raw_input)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files that it names: its locations, its arguments, its diffs."""
+        found = [one.get("path") for one in (*self.locations, *self.content) if isinstance(one, Mapping)]
+        if isinstance(self.raw_input, Mapping):
+            found += [self.raw_input.get(key) for key in _PATH_KEYS]
+        return tuple(dict.fromkeys(one for one in found if isinstance(one, str) and one))
+
+    def step(self, *, cancelled: bool) -> ToolCallStep:
+        """The step of the trace; `cancelled`: the agent was ended before it was over."""
+        failed, names = self.status == "failed", self.names
+        said = self.raw_output if self.raw_output is not None else "\n".join(_texts_in(self.content)) or None
+        known = self.started_ms is not None and self.ended_ms is not None
+        return ToolCallStep(
+            name=names.name,
+            arguments=self._arguments(),
+            native_name=names.native_name,
+            id=self.id,
+            result=None if failed else said,
+            error="\n".join(_texts_in(said)) or "the tool failed" if failed else None,
+            status=self._status(cancelled=cancelled),
+            started_ms=self.started_ms,
+            duration_ms=round(max((self.ended_ms or 0.0) - (self.started_ms or 0.0), 0.0), 3) if known else None,
+            parent=self.parent,
+        )
+
+    def _status(self, *, cancelled: bool) -> ToolStatus:
+        if self.denied and self.status != "completed":
+            return "denied"
+        if self.ended:
+            return "completed" if self.status == "completed" else "failed"
+        return "cancelled" if cancelled else "unknown"
+
+    def _arguments(self) -> JsonObject:
+        given = self.raw_input
+        if isinstance(given, str):
+            try:
+                given = parse(given.encode())
+            except (ValueError, UnicodeEncodeError):
+                return {"input": given}
+        if isinstance(given, Mapping):
+            return given
+        if given is not None:
+            return {"input": given}
+        return {"path": self.paths[0]} if self.paths else {}
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    """The texts of a result: itself, or those of its blocks; of any other value its JSON."""
+    if isinstance(value, list | tuple):
+        for one in value:
+            yield from _texts_in(one)
+    elif isinstance(value, Mapping) and "type" in value:
+        inner = value.get("text", value.get("content"))
+        yield from _texts_in(inner) if isinstance(inner, str | Mapping) else ()
+    elif value is not None:
+        yield value if isinstance(value, str) else compact(value)
+
+
+def _in_meta(meta: Any, key: str) -> str:
+    """A text that agents put into `_meta`, on its own or under their name."""
+    said = meta if isinstance(meta, Mapping) else {}
+    places = (said, *(one for one in said.values() if isinstance(one, Mapping)))
+    return next((found for place in places if isinstance(found := place.get(key), str) and found), "")

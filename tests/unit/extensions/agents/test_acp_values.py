@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentv.extensions.agents.acp_values import acp_tool_names
+from agentv.extensions.agents.acp_values import AcpCall, acp_tool_names
 
 RM = {"command": "rm -rf build"}
 
@@ -48,3 +48,39 @@ def test_the_first_title_may_be_the_name_of_the_tool_and_a_name_beside_it_counts
     assert acp_tool_names("1", titles, "execute", "KillShell", None).name == "KillShell"
     assert acp_tool_names("1", titles, "execute", "run_it", RM).name == "shell"
     assert acp_tool_names("1", titles, "other", "mcp__shop__refund", None).name == "shop.refund"
+
+
+def test_a_name_in_the_id_counts_where_it_is_known():
+    for identity, name in (("run_shell_command-1763890000000", "shell"), ("call-1763890000000", "Run it")):
+        call = AcpCall(identity, 0.0)
+        call.update({"title": "Run it"}, 1.0)
+        assert call.names.name == name
+
+
+def test_the_files_of_a_call_are_those_of_its_places_arguments_and_diffs():
+    call = AcpCall("1", 0.0)
+    call.update({"locations": [{"path": "a"}], "rawInput": {"file_path": "b"}}, 1.0)
+    call.update({"content": [{"type": "diff", "path": "c", "newText": ""}, {"type": "content"}, 5]}, 2.0)
+    assert call.paths == ("a", "c", "b")
+
+
+TEXT = {"type": "text", "text": "no such order"}
+
+
+@pytest.mark.parametrize(
+    ("update", "result", "error"),
+    [
+        ({"status": "completed", "rawOutput": {"rows": 2}}, {"rows": 2}, None),
+        ({"status": "completed", "content": [{"type": "content", "content": TEXT}]}, "no such order", None),
+        ({"status": "completed", "content": [{"type": "diff", "path": "a", "newText": "x"}]}, None, None),
+        ({"status": "failed", "rawOutput": [TEXT]}, None, "no such order"),
+        ({"status": "failed", "rawOutput": {"why": "denied"}}, None, '{"why":"denied"}'),
+        ({"status": "failed"}, None, "the tool failed"),
+    ],
+)
+def test_what_a_tool_gave_is_its_output_else_the_texts_of_its_content(update, result, error):
+    call = AcpCall("1", 5.0)
+    call.update({"title": "get_order", "rawInput": '{"id": 1}'}, 6.0)
+    call.update(update, 7.5)
+    step = call.step(cancelled=False)
+    assert (step.result, step.error, step.arguments, step.duration_ms) == (result, error, {"id": 1}, 2.5)

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agentv.extensions.agents.acp_values import usage_of_turn
-from agentv.extensions.agents.traces.acp_calls import AcpCall
+from agentv.extensions.agents.acp_values import AcpCall, usage_of_turn
 from agentv.extensions.agents.traces.records import records_of
 from agentv.extensions.agents.traces.values import (
     Problems,

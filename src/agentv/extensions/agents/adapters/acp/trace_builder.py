@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agentv.extensions.agents.adapters.acp.tool_call import READING_KINDS, AcpToolCall
+from agentv.extensions.agents.acp_values import AcpCall
 from agentv.model.values.trace import MessageStep, PermissionStep, Step
 from agentv.model.values.usage import TokenUsage
 
@@ -49,14 +49,14 @@ class TraceBuilder:
         self._start = time.monotonic()
         self._on_progress = on_progress
         self._prompt = MessageStep("user", prompt, started_ms=0.0)
-        self._parts: list[_Said | AcpToolCall | PermissionStep] = []
+        self._parts: list[_Said | AcpCall | PermissionStep] = []
         self._open: _Said | None = None
         self._after_result = True
-        self.calls: dict[str, AcpToolCall] = {}
+        self.calls: dict[str, AcpCall] = {}
         self.turns = 0
         self.cost_usd: float | None = None
         self.model: str | None = None
-        self.latest: AcpToolCall | None = None
+        self.latest: AcpCall | None = None
 
     @property
     def now_ms(self) -> float:
@@ -81,7 +81,7 @@ class TraceBuilder:
     def permission(self, call: Mapping[str, Any], *, allowed: bool, reason: str) -> None:
         """Record what was answered to a request for permission."""
         known = self.calls.get(str(call.get("toolCallId")))
-        made = known or AcpToolCall(str(call.get("toolCallId")), self.now_ms)
+        made = known or AcpCall(str(call.get("toolCallId")), self.now_ms)
         self._open = None
         if known is not None:
             known.denied = not allowed
@@ -92,7 +92,7 @@ class TraceBuilder:
         self._open = None
         self._parts.append(PermissionStep(tool, allowed, reason, self.now_ms))
 
-    def use(self, fields: Mapping[str, Any]) -> AcpToolCall:
+    def use(self, fields: Mapping[str, Any]) -> AcpCall:
         """The call that a request for permission is about, which may be new."""
         self._call(fields)
         return self.calls[str(fields.get("toolCallId"))]
@@ -111,7 +111,7 @@ class TraceBuilder:
         """All steps so far."""
         steps: list[Step] = [self._prompt]
         for one in self._parts:
-            if isinstance(one, AcpToolCall):
+            if isinstance(one, AcpCall):
                 steps.append(one.step(cancelled=cancelled))
             else:
                 steps.append(one.step() if isinstance(one, _Said) else one)
@@ -124,7 +124,7 @@ class TraceBuilder:
         self._open = None
         call = self.calls.get(identity)
         if call is None:
-            call = self.calls[identity] = AcpToolCall(identity, self.now_ms)
+            call = self.calls[identity] = AcpCall(identity, self.now_ms)
             self._parts.append(call)
             self._count_turn()
         call.update(fields, self.now_ms)
@@ -190,6 +190,3 @@ def usage_of(usage: Any) -> TokenUsage | None:
         usage.cached_read_tokens,
         usage.thought_tokens,
     )
-
-
-__all__ = ["READING_KINDS", "TraceBuilder", "is_call", "model_in", "usage_of"]
