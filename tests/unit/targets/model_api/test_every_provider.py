@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -150,6 +153,39 @@ def test_the_proxy_of_the_environment_is_used(name, monkeypatch):
         finally:
             proxy_for.cache_clear()
     assert found.output == "through the proxy"
+
+
+IMPORTS = """
+import sys, threading
+from agentv.testing import ModelServer
+from doubles.asking import answer
+from agentv.targets.{module} import {settings}
+
+class Noting:
+    def find_spec(self, name, path=None, target=None):
+        if name == "{sdk}":
+            print("imported by the event loop:", threading.current_thread() is threading.main_thread())
+
+sys.meta_path.insert(0, Noting())
+with ModelServer("yes") as server:
+    assert answer({settings}("m", server.{name}, "a key")).output == "yes"
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "settings", "sdk"),
+    [
+        ("openai", "openai_compatible.openai", "OpenAI", "openai"),
+        ("anthropic", "anthropic.target", "Anthropic", "anthropic"),
+        ("gemini", "gemini.target", "Gemini", "google.genai"),
+    ],
+)
+def test_an_sdk_is_imported_on_a_thread_since_it_takes_a_second(name, module, settings, sdk):
+    code = IMPORTS.format(name=name, module=module, settings=settings, sdk=sdk)
+    tests = Path(__file__).parents[3]
+    command = [sys.executable, "-c", code]
+    ended = subprocess.run(command, cwd=tests, capture_output=True, text=True, timeout=120, check=False)
+    assert ended.stdout == "imported by the event loop: False\n", ended.stderr
 
 
 @ALL
