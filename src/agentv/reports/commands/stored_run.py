@@ -126,6 +126,8 @@ def _facts(result: TrialResult, options: ShowOptions) -> Iterator[str]:
     if trial.case.tags:
         yield f"tags {' '.join(one_line(tag, NAME) for tag in trial.case.tags)}"
     yield duration(result.duration_ms)
+    if result.time_to_first_token_ms is not None:
+        yield f"first token after {duration(result.time_to_first_token_ms)}"
     yield from costs_of(result)
     if result.token_usage is not None:
         yield _tokens(result.token_usage)
