@@ -21,6 +21,10 @@ from doubles.asking import answer, request
 from doubles.event_server import event_server
 from needs import each
 
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Accessing the 'model_:DeprecationWarning"
+)  # litellm, of pydantic's models
+
 KEY = "sk-a-very-secret-key"
 APIS: dict[str, Any] = {
     "openai": lambda server: OpenAI("gpt-4o", server.openai, KEY),
