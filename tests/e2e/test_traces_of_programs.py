@@ -85,9 +85,9 @@ def test_a_program_in_a_sandbox_reaches_the_receiver(project, network):
     project.write("repo/readme.txt", "a shop")
     project.write(
         "a.eval.yaml",
-        f"""targets: [{{name: shop, provider: cli, command: [python3, ./agent.py], otel: true, network: {network}}}]
+        f"""targets: [{{name: shop, provider: cli, command: [python3, ./agent.py], otel: true}}]
 sandbox: bwrap
-workspace: {{template: ./repo}}
+workspace: {{template: ./repo, network: {network}}}
 tests:
   - {{id: one, input: A-1, assert: [{{trajectory:tool-args-match: {{name: get_order, args: {{order: A-1}}}}}}]}}
 """,

@@ -19,11 +19,12 @@ from agentv.extensions.agents.frameworks.spans import CONTENT, MOST_SPANS
 from agentv.extensions.agents.traces.otlp import traces_of
 from agentv.extensions.agents.traces.otlp_spans import OtelSpan, spans_of
 from agentv.extensions.agents.traces.values import Problems
+from agentv.extensions.agents.unix_sockets import listening_at
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.trace import Trace
 
 if TYPE_CHECKING:
-    from aiohttp.web import AppRunner, Request, Response
+    from aiohttp.web import AppRunner, Request, Response, SockSite
 
 LATE_S = 2.0
 """Seconds for which spans are awaited once the target has answered."""
@@ -32,6 +33,9 @@ _QUIET_S = 0.1
 """Seconds without a span after which a trace whose spans are all there is complete."""
 
 _LARGEST = 64_000_000
+
+SOCKET = "spans.sock"
+"""File of the Unix socket in a directory that the sandbox shows to the program."""
 
 DEFAULT_PORT = 4318
 """Where OTLP over HTTP goes by default, so that servers need no configuration."""
@@ -43,6 +47,7 @@ class TrialSpans:
 
     Attributes:
         url: where its program sends them.
+        socket: of Unix, which leads there too; empty: there is none.
     """
 
     receiver: SpanReceiver
@@ -53,6 +58,8 @@ class TrialSpans:
     spans: list[OtelSpan] = field(default_factory=list)
     problems: Problems = field(default_factory=Problems)
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
+    socket: str = ""
+    site: SockSite | None = None
 
     def env(self) -> dict[str, str]:
         """The variables by which OpenTelemetry's SDKs find the receiver and the trace."""
@@ -106,8 +113,10 @@ class TrialSpans:
         known = {span.id for span in self.spans} | {self.parent, ""}
         return bool(self.spans) and all(span.parent in known for span in self.spans)
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Take no more spans."""
+        if self.site is not None:
+            await self.site.stop()
         self.receiver.trials.pop(self.token, None)
         self.receiver.trials.pop(self.trace_id, None)
 
@@ -139,10 +148,15 @@ class SpanReceiver:
         await TCPSite(self._runner, "127.0.0.1", port).start()
         self.port = self._runner.addresses[0][1]
 
-    def open(self) -> TrialSpans:
-        """Take the spans of a trial."""
+    async def open(self, socket: str = "") -> TrialSpans:
+        """Take the spans of a trial, which may come by a Unix socket at a path, too."""
+        from aiohttp.web import SockSite
+
         token = secrets.token_urlsafe(16)
-        trial = TrialSpans(self, f"http://127.0.0.1:{self.port}/{token}", token)
+        trial = TrialSpans(self, f"http://127.0.0.1:{self.port}/{token}", token, socket=socket)
+        if socket and self._runner is not None:
+            trial.site = SockSite(self._runner, listening_at(socket))
+            await trial.site.start()
         self.trials[token] = self.trials[trial.trace_id] = trial
         return trial
 
@@ -182,7 +196,7 @@ class SpanReceivers:
         self._receivers: dict[int, SpanReceiver] = {}
         self._starting = asyncio.Lock()
 
-    async def open(self, port: int) -> TrialSpans | Failure:
+    async def open(self, port: int, socket: str = "") -> TrialSpans | Failure:
         """Take the spans of a trial; a Failure if the port is taken."""
         async with self._starting:
             receiver = self._receivers.get(port)
@@ -195,7 +209,7 @@ class SpanReceivers:
                     why = f"the receiver of spans cannot listen on port {port} of 127.0.0.1: {error.strerror or error}"
                     return Failure("no-receiver", why)
                 self._receivers[port] = receiver
-        return receiver.open()
+        return await receiver.open(socket)
 
     async def close(self) -> None:
         """Stop listening."""

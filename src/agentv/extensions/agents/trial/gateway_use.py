@@ -133,7 +133,12 @@ class GatewayUse(Struct):
             if cost is not None:
                 said["cost_usd"] = cost
             metadata = {**trace.metadata, REPORTED: said} if said else trace.metadata
-            trace = structs.replace(trace, steps=_merged(trace.steps, steps), metadata=metadata)
+            shown = None if trace.tool_calls else self._conversation(len(steps), response.output)
+            if shown is not None and shown.tool_calls:  # the agent does not report them
+                response = structs.replace(response, messages=())
+            else:
+                shown = structs.replace(trace, steps=_merged(trace.steps, steps))
+            trace = structs.replace(trace, steps=shown.steps, metadata=metadata)
         used, paid = totals_of(steps)
         earlier = response.earlier or self.replays
         return structs.replace(response, trace=trace, token_usage=used, cost_usd=paid, metered=True, earlier=earlier)

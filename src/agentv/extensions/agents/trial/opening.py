@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from agentv.extensions.agents.frameworks.receiver import DEFAULT_PORT
+from pathlib import Path
+
+from agentv.extensions.agents.frameworks.receiver import DEFAULT_PORT, SOCKET
 from agentv.extensions.agents.trial.gateway_use import open_use
 from agentv.extensions.agents.trial.recorded_trial import exchanges_of, placeholders_of
 from agentv.extensions.agents.trial.work import AgentTrial
@@ -50,12 +52,17 @@ async def _receiving(work: AgentTrial | Failure) -> AgentTrial | Failure:
         return work
     if wanted is True:  # a server sends to the usual port, unless its author chose another
         wanted = 0 if getattr(work.trial.target.settings, "confined", False) else DEFAULT_PORT
-    opened = await work.run_context.receivers.open(wanted)
+    opened = await work.run_context.receivers.open(wanted, str(Path(apart, SOCKET)) if (apart := _apart(work)) else "")
     if isinstance(opened, Failure):
         await work.discard()
         return opened
     work.spans = opened
     return work
+
+
+def _apart(work: AgentTrial) -> str:
+    """The directory that an agent with a network of its own shares with us; empty: it has none of its own."""
+    return work.workspace.sandbox.home if work.workspace is not None and work.network != "host" else ""
 
 
 def _uncounted(trial: Trial) -> Failure | None:
@@ -81,11 +88,8 @@ async def _at_gateway(work: AgentTrial, exchanges: TrialExchanges | None) -> Age
     """The work with a session of the gateway, where its target's model calls pass it."""
     if work.trial.target.upstream is None:
         return work
-    workspace = work.workspace
-    is_apart = workspace is not None and work.network != "host"
     try:
-        socket_directory = workspace.sandbox.home if is_apart and workspace is not None else ""
-        use = await open_use(work.trial, work.run_context, socket_directory, exchanges)
+        use = await open_use(work.trial, work.run_context, _apart(work), exchanges)
     except BaseException:
         await work.discard()
         raise
@@ -94,5 +98,5 @@ async def _at_gateway(work: AgentTrial, exchanges: TrialExchanges | None) -> Age
         return use
     work.gateway = use
     if use is not None and exchanges is not None:
-        exchanges.set_placeholders(placeholders_of(work.trial, workspace, use.session.access.token))
+        exchanges.set_placeholders(placeholders_of(work.trial, work.workspace, use.session.access.token))
     return work

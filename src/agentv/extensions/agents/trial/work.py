@@ -117,6 +117,8 @@ class AgentTrial(Struct):
         gateway = request.gateway
         if gateway is not None and gateway.socket:
             forwards[int(gateway.url.rpartition(":")[2])] = gateway.socket
+        if self.spans is not None and self.spans.socket:
+            forwards[self.spans.receiver.port] = self.spans.socket
         return replace(request, sandbox=request.sandbox.forwarding(forwards))
 
     def seen(self, activity: AgentActivity) -> AgentActivity:
@@ -301,7 +303,7 @@ class AgentTrial(Struct):
             if self.servers is not None:
                 await self.servers.close()
             if self.spans is not None:
-                self.spans.close()
+                await self.spans.close()
         finally:
             found = await self.workspace.close(keep=keep) if self.workspace is not None else None
         return found

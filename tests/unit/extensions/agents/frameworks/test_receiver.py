@@ -81,7 +81,7 @@ def test_spans_that_come_too_late_are_left_out(monkeypatch):
 
     async def work(one: TrialSpans, _two: TrialSpans) -> Any:
         answer = await one.joined(TargetResponse("x"))
-        one.close()
+        await one.close()
         await send(one.url, json.dumps(document("ab" * 16, "late")).encode())
         return answer
 
