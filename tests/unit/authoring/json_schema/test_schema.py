@@ -24,6 +24,7 @@ from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
 from agentv.model.values.values import Json
 from agentv.registry.fields import Alias, Between, Declared, Doc, Nonempty, Text
+from doubles.thorough import each_third
 
 ROOT = Path(__file__).parents[4]
 
@@ -112,7 +113,9 @@ FILES = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "path"), FILES, ids=lambda value: str(value).removeprefix(f"{ROOT}/"))
+@pytest.mark.parametrize(
+    ("kind", "path"), [*each_third(FILES, 1)], ids=lambda value: str(value).removeprefix(f"{ROOT}/")
+)
 def test_right_files_are_right(kind: str, path: Path) -> None:
     assert wrong(kind, path.read_text(encoding="utf-8")) == []
 
