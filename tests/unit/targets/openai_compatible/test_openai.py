@@ -31,6 +31,7 @@ from agentv.testing import (
     StoppedStream,
     WrongType,
 )
+from agentv.user_code.functions.threads import DaemonThreads
 from doubles.asking import answer, asked, at_home, request, spec_of
 from doubles.documents import PDF_BASE64, pdf
 
@@ -155,7 +156,7 @@ def test_cookies_are_not_kept():
     with ModelServer(Answer("a", headers={"Set-Cookie": "a=1; Path=/"})) as server:
 
         async def twice():
-            target = openai(server).connect(spec_of(None), None)
+            target = openai(server).connect(spec_of(None), DaemonThreads())
             await asked(target, request())
             await asked(target, request())
             await target.close()
@@ -324,7 +325,7 @@ def refusing(name, message=None):
 
 def asked_twice(settings, one):
     async def twice():
-        target = settings.connect(spec_of(settings), None)
+        target = settings.connect(spec_of(settings), DaemonThreads())
         try:
             return [await target.answer(one), await target.answer(one)]
         finally:
@@ -499,7 +500,7 @@ def test_a_price_that_nobody_knows_is_none(model, server):
 
 def embedded(settings, texts, timeout_s=10.0):
     async def embed():
-        target = settings.connect(spec_of(settings), None)
+        target = settings.connect(spec_of(settings), DaemonThreads())
         try:
             return await target.embed(texts, timeout_s)
         finally:
