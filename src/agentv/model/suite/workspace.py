@@ -67,11 +67,13 @@ class CopiedFiles(Struct, frozen=True):
         source: absolute path.
         path: destination, relative to the workspace; empty: the content of a directory goes into the workspace itself.
         sha256: of what it held when the suite was loaded.
+        is_patch: it is a patch, and the files are those that it changes.
     """
 
     source: str
     path: str = ""
     sha256: str = ""
+    is_patch: bool = False
     span: Span | None = None
 
 

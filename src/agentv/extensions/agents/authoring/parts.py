@@ -18,6 +18,7 @@ from agentv.extensions.agents.authoring.schema import AuthoredCommand
 from agentv.model.suite.workspace import SETUP_TIMEOUT_S, CopiedFiles, WorkspaceCommand
 from agentv.model.values.path_globs import GlobError, check_glob
 
+PATCHES = (".patch", ".diff")
 _COMMAND = "a command: a list of words, a shell command, or a mapping with 'command'"
 
 
@@ -57,11 +58,12 @@ class CopyReader(Struct, frozen=True):
     """Reads what is copied into a workspace.
 
     Attributes:
-        names_kept: a directory without a place keeps its name, as with `cp -r`; else its content is copied.
+        hidden: a directory without a place keeps its name, as with `cp -r`, else its content is copied; and a patch
+            without a place stands for the files that it changes.
     """
 
     digests: FileDigests
-    names_kept: bool = False
+    hidden: bool = False
 
     def read(self, node: Node, key: str, reading: Reading) -> tuple[CopiedFiles, ...]:
         """The files of a path, of a list of paths, or of a mapping of place to path; what is wrong is reported."""
@@ -77,6 +79,8 @@ class CopyReader(Struct, frozen=True):
                 if one is not None
             )
         one = self._one(node, key, reading)
+        if one is not None and self.hidden and one.source.endswith(PATCHES):
+            return (replace(one, is_patch=True),)
         return () if one is None else (replace(one, path=self._place(one.source)),)
 
     def directory(self, node: Node, key: str, reading: Reading) -> CopiedFiles | None:
@@ -106,9 +110,9 @@ class CopyReader(Struct, frozen=True):
         path = Path(source)
         if not path.is_dir():
             return path.name
-        if not self.names_kept and (path / "SKILL.md").is_file():
+        if not self.hidden and (path / "SKILL.md").is_file():
             return f".claude/skills/{path.name}"
-        return path.name if self.names_kept else ""
+        return path.name if self.hidden else ""
 
 
 def _within(place: str, written: str, copied: CopiedFiles) -> str:

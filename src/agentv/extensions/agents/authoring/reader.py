@@ -208,7 +208,7 @@ def _digest(spec: WorkspaceSpec, root: str) -> str:
             [one.repository, one.path, one.commit, one.ancestor, *one.sparse] for one in spec.repositories
         ],
         "files": [[one.path, one.sha256] for one in spec.files],
-        "hidden": [[one.path, one.sha256] for one in spec.hidden],
+        "hidden": [[one.path, one.sha256, *["patch"] * one.is_patch] for one in spec.hidden],
         "setup": [_facts(one) for one in spec.setup],
         "hooks": [[_facts(one) for one in getattr(spec.hooks, name)] for name in _HOOKS],
         "protected": list(spec.protected),

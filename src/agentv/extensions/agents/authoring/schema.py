@@ -93,7 +93,8 @@ class AuthoredWorkspace(Declared):
     files: Annotated[Unread, Doc("further files: a path, a list of paths, or place: path")] = None
     setup: Annotated[Unread, Doc("commands that prepare the workspace; they run once, and the result is copied")] = None
     hidden: Annotated[
-        Unread, Doc("files copied in after the agent has ended, before grading: a path, a list, or place: path")
+        Unread,
+        Doc("files copied in after the agent has ended, before grading: a path, a list, or place: path; or a `.patch`"),
     ] = None
     protected: Annotated[tuple[Text, ...], Doc("globs of files that the agent must not change")] = ()
     ignore: Annotated[tuple[Text, ...], Doc("globs of files that the diff leaves out")] = ()

@@ -8,11 +8,9 @@ from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.trust import refuse_data
 from agentv.authoring.source.nodes import MapNode, Node, Scalar, is_empty
 from agentv.extensions.agents.authoring.digests import FileDigests
-from agentv.extensions.agents.authoring.parts import CopyReader, read_commands
+from agentv.extensions.agents.authoring.parts import PATCHES, CopyReader, read_commands
 from agentv.extensions.agents.authoring.schema import AuthoredSolution
 from agentv.model.suite.workspace import Solution
-
-_PATCHES = (".patch", ".diff")
 
 
 def read_solution(node: Node, reading: Reading) -> Solution | None:
@@ -25,7 +23,7 @@ def read_solution(node: Node, reading: Reading) -> Solution | None:
     if is_empty(node):
         return None
     if not isinstance(node, MapNode):
-        is_patch = isinstance(node, Scalar) and node.text.strip().endswith(_PATCHES)
+        is_patch = isinstance(node, Scalar) and node.text.strip().endswith(PATCHES)
         return _patched(node, reading) if is_patch else _solution(reading, files=node)
     read = shape_of(AuthoredSolution).decode(node.items, node, reading, "'solution'")
     if read is INVALID:

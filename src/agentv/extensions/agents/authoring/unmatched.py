@@ -32,9 +32,12 @@ def report_unmatched(parts: Mapping[str, Any], node: Node, reading: Reading) -> 
         reading: of the workspace.
     """
     template = parts.get("template")
+    hidden = parts.get("hidden", ())
     if not isinstance(template, CopiedFiles) or any(parts.get(key) for key in _OTHER_SOURCES):
         return
-    names = tuple(islice(_names(template, parts.get("hidden", ())), _MOST_FILES))
+    if any(one.is_patch for one in hidden):
+        return
+    names = tuple(islice(_names(template, hidden), _MOST_FILES))
     if len(names) == _MOST_FILES:
         return
     items = node.items if isinstance(node, ListNode) else [node]

@@ -82,7 +82,7 @@ class MappingReader(Struct, frozen=True):
         return None
 
     def _parts(self, read: AuthoredWorkspace, node: MapNode, reading: Reading) -> Parts:
-        copies, kept = CopyReader(self.digests), CopyReader(self.digests, names_kept=True)
+        copies, kept = CopyReader(self.digests), CopyReader(self.digests, hidden=True)
         readers: Mapping[str, Any] = {
             "template": lambda: _template(read.template, copies, reading),
             "files": lambda: copies.read(node.items["files"], "files", reading),

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from msgspec.structs import replace
+
 from agentv.extensions.agents.workspaces.changes.baseline import Baselines
 from agentv.extensions.agents.workspaces.changes.snapshot import TICK_S, Snapshot, take
 from agentv.extensions.agents.workspaces.commands import run_setup
@@ -20,7 +22,7 @@ from agentv.extensions.agents.workspaces.files.relocating import files_naming, r
 from agentv.extensions.agents.workspaces.repositories import Checkouts
 from agentv.extensions.agents.workspaces.sandboxes.choice import ConfinedPrograms
 from agentv.extensions.agents.workspaces.sandboxes.places import Places
-from agentv.model.suite.workspace import Variant, WorkspaceSpec
+from agentv.model.suite.workspace import CopiedFiles, Variant, WorkspaceSpec
 from agentv.model.values.response import Failure
 
 MakeSandbox = Callable[[Places], ConfinedPrograms]
@@ -32,12 +34,14 @@ class PreparedWorkspace:
 
     Attributes:
         commit: its state in the repository of baselines.
+        hidden: what is copied in after the agent has ended, with the files of patches in place of these.
         naming_itself, home_naming_itself: files of the workspace and of HOME that contain the path of this one.
     """
 
     places: Places
     snapshot: Snapshot
     commit: str
+    hidden: tuple[CopiedFiles, ...] = ()
     naming_itself: tuple[bytes, ...] = ()
     home_naming_itself: tuple[bytes, ...] = ()
 
@@ -116,6 +120,9 @@ class PreparedWorkspaces:
             failure = await run_setup(spec.setup, make_sandbox(places), places.workspace, env)
         if failure is not None:
             return failure
+        hidden = await asyncio.to_thread(self._hidden, spec, places)
+        if isinstance(hidden, Failure):
+            return hidden
         await asyncio.sleep(TICK_S)
         snapshot = await asyncio.to_thread(take, places.workspace, Snapshot())
         commit = await self._baselines.store(places.workspace, snapshot)
@@ -125,7 +132,18 @@ class PreparedWorkspaces:
             await asyncio.to_thread(files_naming, one, places.trial) if spec.setup else ()
             for one in (places.workspace, places.home)
         ]
-        return PreparedWorkspace(places, snapshot, commit, *naming)
+        return PreparedWorkspace(places, snapshot, commit, hidden, *naming)
+
+    def _hidden(self, spec: WorkspaceSpec, places: Places) -> tuple[CopiedFiles, ...] | Failure:
+        """What is hidden, with the files of patches in place of these, kept outside of the workspace."""
+        found = []
+        for number, one in enumerate(spec.hidden):
+            kept = Path(places.trial, "hidden", str(number))
+            failure = self._checkouts.write_patched(one.source, places.workspace, kept) if one.is_patch else None
+            if failure is not None:
+                return failure
+            found.append(replace(one, source=str(kept), is_patch=False) if one.is_patch else one)
+        return tuple(found)
 
     async def _template(self, spec: WorkspaceSpec, ref: str | None, workspace: str) -> Failure | None:
         if spec.template is None:
@@ -162,6 +180,7 @@ def _is_ready(template: str, place: Path) -> bool:
 
 def _digest(spec: WorkspaceSpec, ref: str | None, env: Mapping[str, str]) -> str:
     """What determines the files, as a name."""
+    patches = tuple(one for one in spec.hidden if one.is_patch)
     parts = (spec.template, spec.repositories, spec.files, spec.setup, spec.sandbox, spec.docker, spec.max_mb, ref)
     variables = (sorted(spec.env.items()), sorted(env.items())) if spec.setup else ()
-    return hashlib.sha256(repr((parts, variables)).encode(errors="surrogatepass")).hexdigest()[:20]
+    return hashlib.sha256(repr((parts, patches, variables)).encode(errors="surrogatepass")).hexdigest()[:20]

@@ -9,11 +9,13 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from agentv.extensions.agents.workspaces.changes.snapshot import Snapshot, take
 from agentv.model.suite.workspace import CopiedFiles, WorkspaceRepository
 from agentv.model.values.response import Failure
 from agentv.user_code.processes.processes import Finished
@@ -89,6 +91,22 @@ class Checkouts:
             self._git(*git, "checkout-index", "--all", "--force", cwd=place, alone=True)
         except (_GitError, OSError) as error:
             return Failure("workspace-failed", f"cannot read {template.source} at '{ref}': {error}")
+        return None
+
+    def write_patched(self, patch: str, workspace: str, kept: Path) -> Failure | None:
+        """Copy the files that a patch changes, as they are with it, into a directory; the workspace stays as it is."""
+        before = take(workspace, Snapshot())
+        try:
+            self._git("apply", "--whitespace=nowarn", "--", patch, cwd=Path(workspace), alone=True)
+            after = take(workspace, before)
+            for path, state in after.files.items():
+                if before.files.get(path) != state:
+                    place = kept / os.fsdecode(path)
+                    place.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copy2(Path(workspace, os.fsdecode(path)), place, follow_symlinks=False)
+            self._git("apply", "--whitespace=nowarn", "--reverse", "--", patch, cwd=Path(workspace), alone=True)
+        except (_GitError, OSError) as error:
+            return Failure("workspace-failed", f"the hidden files of {patch} do not fit the workspace: {error}")
         return None
 
     def _shared(self, repository: str, room: Path) -> Path:

@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from msgspec import structs
+
 from agentv.app.wiring import WorkspaceSettings
 from agentv.extensions.agents.workspaces.capabilities import capabilities
 from agentv.extensions.agents.workspaces.changes.baseline import Baselines
@@ -113,7 +115,7 @@ class _Run:
         if isinstance(baseline, Failure):
             return baseline
         return LocalWorkspace(
-            spec=spec,
+            spec=structs.replace(spec, hidden=prepared.hidden) if prepared is not None else spec,
             places=places,
             sandbox=sandbox,
             baseline=baseline,
