@@ -10,6 +10,7 @@ import click
 from click.core import ParameterSource
 
 from agentv.app.authored.data_trust import SAID
+from agentv.authoring.cases.data_files.files import HUB
 from agentv.authoring.convert.source_formats import AGENTV, FORMATS, named_by
 from agentv.cli.lazy import Registered, options_of_extensions
 from agentv.cli.options.expected import Choice
@@ -38,8 +39,15 @@ class DialectOption(click.Option):
         self.files = files
 
 
+class _Source(click.Path):
+    """A path, or a split of a dataset of Hugging Face, which stays as it is written."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return value if str(value).startswith(HUB[0]) else super().convert(value, param, ctx)
+
+
 @click.command("convert", epilog="Example: agentv convert evals/refunds.eval.yaml --to jsonl")
-@click.argument("source", type=click.Path(exists=True, path_type=Path))
+@click.argument("source", type=_Source(exists=True, path_type=Path))
 @click.option(
     "--from",
     "form",
@@ -50,12 +58,13 @@ class DialectOption(click.Option):
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Output file; for a directory, a new directory.")
 @click.option("--in-place", is_flag=True, help="Rewrite the files of an AgentV project where they are.")
 @click.option("--allow-outside", is_flag=True, help="Allow files outside the repository.")
-def command(source: Path, **options: Any) -> int:
+def command(source: Path | str, **options: Any) -> int:
     """Write a suite in another format, or convert another tool's file to an eval file.
 
     SOURCE is an eval file, whose cases stay the same while comments are lost; or the directory of an AgentV project,
     whose older spellings become canonical ones while comments are kept; or the exam of a prompt, the evals.json of a
-    skill, or a file of another tool that --from names.
+    skill, or a file or directory of another tool that --from names. Datasets of other tools can also be splits on
+    Hugging Face: hf://ORG/NAME/SPLIT.
 
     Never overwrites a file, unless --in-place is given.
 
@@ -68,22 +77,48 @@ def command(source: Path, **options: Any) -> int:
     from agentv.authoring.dialects.dialect import SampleDialect
     from agentv.authoring.dialects.recognition import dialect, dialects
 
+    if isinstance(source, str):
+        source, options["out"] = _downloaded(source, options["out"], options["to"])
     if not source.is_dir() and not source.is_file():
         raise UsageError(f"{source} is a device or a pipe, expected a file", "save its content to a file first")
     form = options.pop("form") or format_of(source)
+    found = dialect(form) if form in dialects() else None
+    takes_directory = found.reads_directories if isinstance(found, SampleDialect) else form == AGENTV
+    if source.is_dir() and not takes_directory:
+        raise UsageError(f"{source} is a directory, but --from {form} takes a file")
     _refuse_unused(form, source, options)
+    if isinstance(found, SampleDialect):
+        return found.convert(source, options)
     if source.is_dir():
         return _convert_project(source, options)
-    if form in dialects():
-        found = dialect(form)
-        if isinstance(found, SampleDialect):
-            return found.convert(source, options)
-        return _convert_document(source, form, options)
-    return _convert_suite(source, options)
+    return _convert_document(source, form, options) if found is not None else _convert_suite(source, options)
 
 
 _OF_DIALECTS = options_of_extensions("convert")
 command.params.extend(_OF_DIALECTS)
+
+
+def _downloaded(written: str, out: Path | None, to: str | None) -> tuple[Path, Path]:
+    """The file of a split of Hugging Face, and where it is converted to.
+
+    Raises:
+        UsageError: it cannot be had, or has several files.
+    """
+    from agentv.authoring.cases.data_files.hub_files import missing_hub, split_files
+    from agentv.authoring.cases.data_files.hub_reference import HubError, read_reference
+
+    missing = missing_hub()
+    if missing is not None:
+        raise UsageError(missing.message, missing.hint)
+    try:
+        wanted = read_reference(written)
+        first, *others = split_files(wanted, os.environ.get("HF_TOKEN")).paths
+    except HubError as error:
+        raise UsageError(str(error), error.hint) from None
+    if others:
+        raise UsageError(f"{written} has {len(others) + 1} files", f"convert one after the other: {first}, …")
+    name = f"{wanted.repository.rpartition('/')[2]}-{wanted.split}"
+    return Path(first), out or Path(f"{name}.cases.jsonl" if to == "jsonl" else f"{name}.eval.yaml")
 
 
 def _refuse_unused(form: str, source: Path, options: dict[str, Any]) -> None:
@@ -102,8 +137,6 @@ def _refuse_unused(form: str, source: Path, options: dict[str, Any]) -> None:
         raise UsageError(
             "--in-place is for the directory of an AgentV project", f"for one file: agentv validate --fix {source}"
         )
-    if source.is_dir() and form != AGENTV:
-        raise UsageError(f"{source} is a directory, but --from {form} takes a file")
     if not source.is_dir() and options["out"] is not None and options["out"].is_dir():
         raise UsageError(f"{options['out']} is a directory; --out names the file to write")
     if options["out"] is not None and not options["out"].absolute().parent.is_dir():

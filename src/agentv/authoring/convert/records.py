@@ -1,6 +1,6 @@
-"""Records of a file of samples: lines of JSON Lines, rows of CSV, or the entries of a JSON list.
+"""Records of a file of samples: lines of JSON Lines, rows of CSV, Parquet or Arrow, or the entries of a JSON list.
 
-JSON Lines and CSV are read record by record, so that memory does not grow with the file.
+All but JSON lists are read record by record, so that memory does not grow with the file.
 """
 
 from __future__ import annotations
@@ -13,12 +13,15 @@ from agentv.authoring.cases.data_files.csv_table import CsvTable
 from agentv.authoring.cases.data_files.jsonl import JsonLines
 from agentv.authoring.cases.data_files.rows import WrongValue
 from agentv.authoring.convert.findings import Findings
+from agentv.authoring.source.files import ARROW, PARQUET
 from agentv.authoring.source.json_text import parse_json, read_json
-from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, kind_of, span_of
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, kind_of, node_of, span_of
 from agentv.authoring.source.report import Report
+from agentv.errors import UsageError
 from agentv.model.values.span import Span
+from agentv.model.values.values import Json
 
-SUFFIXES = (".jsonl", ".json", ".csv")
+SUFFIXES = (".jsonl", ".json", ".csv", *PARQUET, *ARROW)
 _LOCATED = 2_000_000
 """Characters of JSON up to which every part gets its own position; a longer text is read in one piece."""
 LISTS = ("goldens", "samples", "data")
@@ -105,7 +108,33 @@ def _rows(path: str, findings: Findings) -> Iterator[Node]:
     findings.add(report.diagnostics)
 
 
-_READERS: dict[str, Callable[[str, Findings], Iterator[Node]]] = {".jsonl": _lines, ".json": _list, ".csv": _rows}
+def _table(path: str, findings: Findings) -> Iterator[Node]:
+    from agentv.authoring.cases.data_files.arrow_file import ArrowTable
+    from agentv.authoring.cases.data_files.files import missing_library
+
+    missing = missing_library(path)
+    if missing is not None:
+        raise UsageError(missing.message, missing.hint)
+    report, table, top = Report(), ArrowTable(path), Span(path, 1, 1, 1, 1)
+    names = table.header(report) or ()
+    for number, values in table.rows(report) if names else ():
+        known: dict[str, Json] = {}
+        for name, value in zip(names, values, strict=True):
+            if isinstance(value, WrongValue):
+                findings.error(table.code, top, f"row {number}, column '{name}': {value.message}", value.hint)
+            else:
+                known[name] = value
+        if len(known) == len(names):
+            yield node_of(known, Span(path, number, 1, number, 1))
+    findings.add(report.diagnostics)
+
+
+_READERS: dict[str, Callable[[str, Findings], Iterator[Node]]] = {
+    ".jsonl": _lines,
+    ".json": _list,
+    ".csv": _rows,
+    **dict.fromkeys((*PARQUET, *ARROW), _table),
+}
 
 
 def mapping(items: Mapping[str, Node], at: Place) -> MapNode:

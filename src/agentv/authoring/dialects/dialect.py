@@ -100,7 +100,13 @@ class DocumentDialect(Dialect):
 
 
 class SampleDialect(Dialect):
-    """A dialect whose files hold records, recognized by the keys of the first one."""
+    """A dialect whose files hold records, recognized by the keys of the first one, or whose tasks are directories.
+
+    Attributes:
+        reads_directories: what it converts is a directory.
+    """
+
+    reads_directories: bool = False
 
     @abstractmethod
     def convert(self, source: Path, options: Mapping[str, Any]) -> int:

@@ -1,13 +1,15 @@
-"""Samples of deepeval, OpenAI evals and Inspect: recognized, and converted to eval files."""
+"""Samples of deepeval, OpenAI evals and Inspect, tasks of SWE-bench and Harbor: converted to eval files."""
 
 DIALECTS = {
     "deepeval": "agentv.extensions.datasets.dialects:OF_DEEPEVAL",
     "openai-evals": "agentv.extensions.datasets.dialects:OF_OPENAI_EVALS",
     "inspect": "agentv.extensions.datasets.dialects:OF_INSPECT",
+    "swe-bench": "agentv.extensions.datasets.dialects:OF_SWE_BENCH",
 }
 
 SIGNS = {
     "record:input+ideal": "openai-evals",
+    "record:instance_id+test_patch": "swe-bench",
     **{f"record:input+{key}": "inspect" for key in ("target", "choices", "sandbox", "setup")},
     **{
         f"record:input+{key}": "deepeval"
@@ -35,4 +37,7 @@ SIGNS = {
     },
 }
 
-OPTIONS = {"convert --assert": "agentv.extensions.datasets.options:ASSERT"}
+OPTIONS = {
+    "convert --assert": "agentv.extensions.datasets.options:ASSERT",
+    "convert --test-command": "agentv.extensions.datasets.options:TEST_COMMAND",
+}

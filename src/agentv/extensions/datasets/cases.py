@@ -105,7 +105,7 @@ def _case(sample: DatasetSample, identity: str, checks: Sequence[DatasetCheck], 
         "metadata": mapping(sample.metadata, at) if sample.metadata else None,
     }
     made = mapping({key: node for key, node in pairs.items() if node is not None}, at)
-    return _sendable(made, findings)
+    return sendable(made, findings)
 
 
 def _expected(sample: DatasetSample) -> Node | None:
@@ -114,7 +114,7 @@ def _expected(sample: DatasetSample) -> Node | None:
     return node_of({ANY_OF: list(sample.references)}, span_of(sample.at))
 
 
-def _sendable(case: MapNode, findings: Findings) -> MapNode | None:
+def sendable(case: MapNode, findings: Findings) -> MapNode | None:
     """The case with its texts as they are, whatever they contain; None where one is no Unicode, which is reported."""
     if _is_unicode(case):
         items = {key: literal(node) if key in _RENDERED else node for key, node in case.items.items()}

@@ -67,6 +67,23 @@ class DatasetRequest:
     out: Path | None
 
 
+@dataclass(frozen=True, slots=True)
+class SuiteContent:
+    """A suite to write.
+
+    Attributes:
+        head: its keys beside its name and its cases.
+        cases: one at a time.
+        checks: what each case is checked with.
+        findings: gets what is wrong with the cases while they are made.
+    """
+
+    head: Mapping[str, Node]
+    cases: Iterator[MapNode]
+    checks: str
+    findings: Findings
+
+
 def from_dataset(request: DatasetRequest, process_env: Mapping[str, str]) -> ConvertedDataset:
     """Write samples as a suite. Overwrites nothing; removes incomplete output after an error.
 
@@ -77,18 +94,39 @@ def from_dataset(request: DatasetRequest, process_env: Mapping[str, str]) -> Con
     """
     checks, decided = _checks(request)
     findings = Findings()
-    path, lines = _places(request)
-    head = _head(request, checks)
-    with ExitStack() as undo:
-        count = _written(path, lines, head, cases(str(request.source), request.form, checks, findings), undo)
-        if not findings.failed and not count:
-            raise UsageError(f"{request.source} contains no samples")
-        if findings.failed:
-            raise LoadError(findings.diagnostics)
-        _refuse_invalid(lines or path, process_env)
-        undo.pop_all()
     names = " and ".join(check.name for check in checks)
-    return ConvertedDataset((path, *([lines] if lines else [])), count, f"{names}{decided}", findings.diagnostics)
+    shared = [check.shared for check in checks if check.shared is not None]
+    head: dict[str, Node] = {"assert": node_of(shared, NOWHERE)} if shared else {}
+    with ExitStack() as undo:
+        made = cases(str(request.source), request.form, checks, findings)
+        return write_suite(request, SuiteContent(head, made, f"{names}{decided}", findings), undo, process_env)
+
+
+def write_suite(
+    request: DatasetRequest, content: SuiteContent, undo: ExitStack, process_env: Mapping[str, str]
+) -> ConvertedDataset:
+    """Write a suite, unless something is wrong with it: then what was written is removed.
+
+    Args:
+        request: what is converted.
+        content: the suite.
+        undo: removes what was written; emptied on success.
+        process_env: the environment in which the suite is loaded.
+
+    Raises:
+        LoadError, UsageError, OSError: as `from_dataset` does.
+    """
+    path, lines = _places(request)
+    name = path.name.removesuffix(path.suffix).removesuffix(".eval")
+    head, findings = {"name": Scalar(name, name, NOWHERE), **content.head}, content.findings
+    count = _written(path, lines, head, content.cases, undo)
+    if not findings.failed and not count:
+        raise UsageError(f"{request.source} contains no {'tasks' if request.source.is_dir() else 'samples'}")
+    if findings.failed:
+        raise LoadError(findings.diagnostics)
+    _refuse_invalid(lines or path, process_env)
+    undo.pop_all()
+    return ConvertedDataset((path, *([lines] if lines else [])), count, content.checks, findings.diagnostics)
 
 
 def _checks(request: DatasetRequest) -> tuple[tuple[DatasetCheck, ...], str]:
@@ -144,14 +182,6 @@ def _places(request: DatasetRequest) -> tuple[Path, Path | None]:
         names = " and ".join(existing)
         raise UsageError(f"{names} would be overwritten", "choose another file with --out, or move the existing one")
     return path, lines
-
-
-def _head(request: DatasetRequest, checks: Iterable[DatasetCheck]) -> dict[str, Node]:
-    """The suite's keys but the cases."""
-    name = request.source.name.removesuffix(request.source.suffix)
-    shared = [check.shared for check in checks if check.shared is not None]
-    head: dict[str, Node] = {"name": Scalar(name, name, NOWHERE)}
-    return {**head, "assert": node_of(shared, NOWHERE)} if shared else head
 
 
 def _written(path: Path, lines: Path | None, head: Mapping[str, Node], made: Iterator[MapNode], undo: ExitStack) -> int:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agentv.authoring.dialects.dialect import SampleDialect
 from agentv.errors import ExitStatus, UsageError
 from agentv.extensions.datasets.sample import DEEPEVAL, INSPECT, OPENAI_EVALS, TITLES
+
+if TYPE_CHECKING:
+    from agentv.extensions.datasets.converting import ConvertedDataset
 
 _MANY = 20_000
 """Cases from which on a YAML file takes noticeably more memory than JSON Lines."""
@@ -42,12 +45,8 @@ class Samples(SampleDialect):
         """Write the samples of a file as cases."""
         import click
 
-        from agentv.cli.convert import print_written
-        from agentv.cli.printing import print_diagnostics
         from agentv.extensions.datasets.checks import CHECKS
         from agentv.extensions.datasets.converting import DatasetRequest, SampleFormat, from_dataset
-        from agentv.model.values.formatting import plural
-        from agentv.reports.text.escaping import one_line, safe
 
         if options["to"] not in (None, "yaml", "jsonl"):
             raise UsageError(f"a dataset is converted to yaml or jsonl, not to {options['to']}")
@@ -56,13 +55,47 @@ class Samples(SampleDialect):
         if unknown is not None:
             raise UsageError(f"--assert does not know '{unknown}'", f"choose from: {', '.join(CHECKS)}")
         done = from_dataset(DatasetRequest(source, self._form, options["checks"], to, options["out"]), dict(os.environ))
-        print_diagnostics(done.left)
-        for path in done.paths:
-            print_written(path)
-        click.echo(f"  {plural(done.count, 'case', ',')}, checked by {one_line(safe(done.checks))}", err=True)
+        status = _print(done)
         if to == "yaml" and done.count > _MANY:
             click.echo("  for so many cases, --to jsonl runs in less time and memory", err=True)
-        return ExitStatus.FAILED if done.left else ExitStatus.PASSED
+        return status
 
 
+class SweBench(SampleDialect):
+    """Rows of SWE-bench."""
+
+    title = "rows of SWE-bench"
+
+    def convert(self, source: Path, options: Mapping[str, Any]) -> int:
+        """Write the rows of a file as cases."""
+        from agentv.extensions.datasets.converting import DatasetRequest
+        from agentv.extensions.datasets.swe_bench import COMMAND, from_swe_bench
+
+        _refuse_format(options, self.title)
+        request = DatasetRequest(source, "swe-bench", (), "yaml", options["out"])
+        return _print(from_swe_bench(request, options["test_command"] or COMMAND, dict(os.environ)))
+
+
+def _refuse_format(options: Mapping[str, Any], title: str) -> None:
+    if options["to"] not in (None, "yaml"):
+        raise UsageError(f"{title} are converted to yaml, not to {options['to']}")
+
+
+def _print(done: ConvertedDataset) -> int:
+    """Print what was converted; the exit status."""
+    import click
+
+    from agentv.cli.convert import print_written
+    from agentv.cli.printing import print_diagnostics
+    from agentv.model.values.formatting import plural
+    from agentv.reports.text.escaping import one_line, safe
+
+    print_diagnostics(done.left)
+    for path in done.paths:
+        print_written(path)
+    click.echo(f"  {plural(done.count, 'case', ',')}, checked by {one_line(safe(done.checks))}", err=True)
+    return ExitStatus.FAILED if done.left else ExitStatus.PASSED
+
+
+OF_SWE_BENCH = SweBench()
 OF_DEEPEVAL, OF_OPENAI_EVALS, OF_INSPECT = Samples(DEEPEVAL), Samples(OPENAI_EVALS), Samples(INSPECT)

@@ -13,3 +13,11 @@ ASSERT = DialectOption(
     metavar="TYPE",
     help="How to check the answers of a dataset, such as equals. Repeatable.",
 )
+
+TEST_COMMAND = DialectOption(
+    "--test-command",
+    dialects=("swe-bench",),
+    files="rows of SWE-bench",
+    metavar="COMMAND",
+    help="Command that runs the tests of a row: the files {tests}, with the JUnit report {report}. Default: pytest.",
+)

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import chdir
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from agentv import sdk
+from agentv.app.settings import EvalSettings
+from agentv.cli.main import main
+from agentv.errors import LoadError
+from agentv.extensions.agents.without_agent.checking import check_cases
+from agentv.extensions.datasets.converting import DatasetRequest
+from agentv.extensions.datasets.swe_bench import COMMAND, from_swe_bench
+from doubles.git_remotes import Hosts
+from doubles.swe_tasks import patch, rows, write_rows
+from needs import require
+
+TESTED = COMMAND.replace("-q", "-q -p no:agentv")
+
+
+@pytest.fixture
+def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, Any]]]:
+    """The rows, in the working directory as `shop.jsonl`; their repository is on a host that is a directory."""
+    (tmp_path / ".git").mkdir()
+    hosts = Hosts(tmp_path / "hosts")
+    found = rows(hosts)
+    for name, value in hosts.env.items():
+        monkeypatch.setenv(name, value)
+    with chdir(tmp_path):
+        write_rows(Path("shop.jsonl"), found)
+        yield found
+
+
+def converted(source: str) -> Path:
+    return from_swe_bench(DatasetRequest(Path(source), "swe-bench", (), "yaml", None), TESTED, dict(os.environ)).paths[
+        0
+    ]
+
+
+def test_solutions_pass_and_an_untouched_workspace_fails(tasks: list[dict[str, Any]]) -> None:
+    require("bwrap")
+    report = check_cases(EvalSettings(paths=(str(converted("shop.jsonl")),)), oracle=True)
+    assert (report.cases, report.solved, report.problems) == (5, 5, ())
+
+
+def test_a_good_and_an_idle_agent_and_rows_that_do_not_fit(tasks: list[dict[str, Any]]) -> None:
+    """The agents see neither hidden tests nor later commits. A test patch that does not fit errs before the agent."""
+    wrong = {**tasks[0], "instance_id": "wrong", "test_patch": patch("tests/test_prices.py", "no\n", "such\n")}
+    lost = {**tasks[0], "instance_id": "lost", "base_commit": "0" * 40}
+    write_rows(Path("shop.jsonl"), [*tasks, wrong, lost])
+    suite, looked = converted("shop.jsonl"), "ls shop; git log --format=%H; grep -r test_new . | wc -l"
+    good = f"git apply {suite.parent}/shop.tasks/acme__shop-*.patch --include='shop/*' && {looked}"
+    for target, status in (("true; echo Done.", "failed"), (good, "passed")):
+        run = sdk.evaluate(str(suite), target={"name": "agent", "provider": "cli", "command": target}, sandbox="none")
+        found = {one.test_id: one for one in run.results}
+        assert {found[name].error.code for name in ("wrong", "lost") if found[name].error} == {"workspace-failed"}
+        assert [one.output for one in (found["wrong"], found["lost"])] == [None, None]
+        assert {one.status for name, one in found.items() if name not in ("wrong", "lost")} == {status}
+    answer = found["acme__shop-dates"].output or ""
+    assert tasks[0]["base_commit"] in answer
+    assert answer.split()[-1] == "0"
+    assert len(answer.split()) == 6 + 1 + 1, "a later commit is there"
+
+
+def test_the_command_converts_what_it_recognizes(tasks: list[dict[str, Any]]) -> None:
+    done = CliRunner().invoke(main, ["convert", "shop.jsonl"])
+    assert (done.exit_code, done.stderr) == (0, "wrote shop.eval.yaml\n  5 cases, checked by the tests of each row\n")
+    text = Path("shop.eval.yaml").read_text()
+    assert "python3 -m pytest -q -p no:cacheprovider --junit-xml swe-bench-report.xml tests/test_prices.py" in text
+    assert Path("shop.tasks/acme__shop-prices.patch").read_text() == tasks[0]["patch"]
+    again = CliRunner().invoke(main, ["convert", "shop.jsonl"])
+    assert (again.exit_code, "shop.tasks exists" in again.stderr) == (2, True)
+
+
+def test_rows_of_parquet_are_those_of_json_lines(tasks: list[dict[str, Any]]) -> None:
+    require("pyarrow")
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    for row in tasks:
+        row["FAIL_TO_PASS"] = json.loads(row["FAIL_TO_PASS"])
+    parquet.write_table(pa.Table.from_pylist(tasks), "table.parquet")
+    of_table = converted("table.parquet").read_text().replace("table", "shop")
+    assert of_table == converted("shop.jsonl").read_text()
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "message"),
+    [
+        ({"patch": None}, "bad-value", "'patch' must be text, found null"),
+        ({"repo": "shop"}, "bad-value", "'repo' must be ORG/NAME, found \"shop\""),
+        ({"instance_id": "../x"}, "bad-value", "'instance_id' must be letters, digits, '.', '-' and '_', found \"../x\""),
+        ({"base_commit": "--upload-pack=x"}, "bad-value", "'base_commit' must be the hash of a commit, found \"--upload-pack=x\""),
+        ({"PASS_TO_PASS": "no"}, "bad-value", "'PASS_TO_PASS' must be a list of names, or JSON of one"),
+        ({"FAIL_TO_PASS": "[]"}, "checks-nothing", "'FAIL_TO_PASS' is empty, so an agent that does nothing would pass"),
+        ({"FAIL_TO_PASS": '["test_x (a.B)"]'}, "no-equivalent", "the tests of acme/shop are those of unittest, which pytest does not name so"),
+        ({}, "duplicate-id", "two rows have the instance_id 'acme__shop-prices'; the first is at line 1"),
+    ],
+)  # fmt: skip
+def test_rows_that_are_wrong(tasks: list[dict[str, Any]], change: dict[str, Any], code: str, message: str) -> None:
+    write_rows(Path("shop.jsonl"), [tasks[0], {**tasks[0], **change}])
+    with pytest.raises(LoadError) as caught:
+        from_swe_bench(DatasetRequest(Path("shop.jsonl"), "swe-bench", (), "yaml", None), COMMAND, {})
+    (found,) = caught.value.diagnostics
+    assert (found.span and found.span.line, found.code, found.message) == (2, code, message)
+    assert sorted(one.name for one in Path().iterdir()) == [".git", "hosts", "shop.jsonl"]
