@@ -91,8 +91,13 @@ class Workspace(Protocol):
         """Undo what the agent changed in how tests run, except in files that some globs name; the paths."""
         ...
 
-    async def run_failing_tests(self, command: WorkspaceCommand) -> FailingTests | Failure | None:
-        """Run a command once more with hidden tests that must fail; None: it loads none that can be made to."""
+    async def run_failing_tests(self, command: WorkspaceCommand, report: str | None) -> FailingTests | Failure | None:
+        """Run a command once more, with hidden tests that must fail, in the state before it ran; None: there are none.
+
+        Args:
+            command: that ran already.
+            report: path of the report that it writes.
+        """
         ...
 
     def hidden(self) -> frozenset[str]:
@@ -136,10 +141,16 @@ class FailingTests:
 
     Attributes:
         names: `module::function` of each that is written in Python.
+        loaded: they were loaded.
+        report: content of the report; None: there is none.
+        cheated: what the code under test did to the tests in Python; empty: nothing.
     """
 
     ended: ProgramResult
     names: frozenset[str] = frozenset()
+    loaded: bool = True
+    report: bytes | None = None
+    cheated: str = ""
 
 
 USER = "user"

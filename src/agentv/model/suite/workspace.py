@@ -73,8 +73,8 @@ class CopiedFiles(Struct, frozen=True):
     source: str
     path: str = ""
     sha256: str = ""
-    is_patch: bool = False
     span: Span | None = None
+    is_patch: bool = False
 
 
 class WorkspaceRepository(Struct, frozen=True):

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from agentv import sdk
 from agentv.app.settings import EvalSettings
-from agentv.cli.main import main
+from agentv.cli.main import cli
 from agentv.errors import LoadError
 from agentv.extensions.agents.without_agent.checking import check_cases
 from agentv.extensions.datasets.converting import DatasetRequest
@@ -69,12 +69,12 @@ def test_a_good_and_an_idle_agent_and_rows_that_do_not_fit(tasks: list[dict[str,
 
 
 def test_the_command_converts_what_it_recognizes(tasks: list[dict[str, Any]]) -> None:
-    done = CliRunner().invoke(main, ["convert", "shop.jsonl"])
+    done = CliRunner().invoke(cli, ["convert", "shop.jsonl"])
     assert (done.exit_code, done.stderr) == (0, "wrote shop.eval.yaml\n  5 cases, checked by the tests of each row\n")
     text = Path("shop.eval.yaml").read_text()
     assert "python3 -m pytest -q -p no:cacheprovider --junit-xml swe-bench-report.xml tests/test_prices.py" in text
     assert Path("shop.tasks/acme__shop-prices.patch").read_text() == tasks[0]["patch"]
-    again = CliRunner().invoke(main, ["convert", "shop.jsonl"])
+    again = CliRunner().invoke(cli, ["convert", "shop.jsonl"])
     assert (again.exit_code, "shop.tasks exists" in again.stderr) == (2, True)
 
 

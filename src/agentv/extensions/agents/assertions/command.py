@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
@@ -34,7 +33,8 @@ _RUNNER = lazy_pattern(
     r"|(?:npm|pnpm|yarn|bun|go|cargo)(?: run)? test)\b"
 )
 _NO_TESTS = lazy_pattern(
-    r"^(?:Ran 0 tests in .*|=* ?no tests ran\b.*|No tests? (?:files )?found.*|\s*0 passing\b.*|(?:# |ℹ )tests 0)$",
+    r"^(?:Ran 0 tests in .*|=* ?no tests ran\b.*|=* ?\d+ (?:skipped|deselected|xfailed)\b.*"
+    r"|No tests? (?:files )?found.*|\s*0 passing\b.*|(?:# |ℹ )tests 0)$",
     re.MULTILINE,
 )
 _RAN_TESTS = lazy_pattern(
@@ -109,7 +109,7 @@ class CommandPasses(DeclaredAssertion):
         )
         grade, ended = await self._run(context, workspace, command)
         if tests and grade.passed and self.exit == 0:
-            grade = await self._confirmed(grade, context, workspace, command)
+            grade = await self._confirmed(grade, workspace, command)
         details = {**grade.details, **({"restored": list(restored)} if restored else {})}
         if ended is not None and not grade.passed:
             details |= _printed(ended)
@@ -129,35 +129,29 @@ class CommandPasses(DeclaredAssertion):
             return _all_of([*self._outcome(ended)]), ended
         return await call(lambda: self._tests(ended, os.path.realpath(directory), path)), ended
 
-    async def _confirmed(
-        self, grade: Grade, context: AssertionContext, workspace: Workspace, command: WorkspaceCommand
-    ) -> Grade:
+    async def _confirmed(self, grade: Grade, workspace: Workspace, command: WorkspaceCommand) -> Grade:
         """The grade of a command that passed; errored if it passes with tests that must fail, too."""
-        call, root, path = context.services.executor.call, Path(workspace.path), self.path
-        report = b"" if path is None else await call(lambda: _taken_report(root, path))
-        again = await workspace.run_failing_tests(command)
-        how = await call(lambda: self._defeated(again, root)) if isinstance(again, FailingTests) else ""
-        if path is not None:
-            await call(lambda: _put_back(root, path, report))
+        again = await workspace.run_failing_tests(command, self.path)
         if isinstance(again, Failure):
             return Grade.errored(again.code, again.message)
-        return Grade.errored(DEFEATED, f"tests that must fail pass, so a pass proves nothing: {how}") if how else grade
+        how = "" if again is None else again.cheated or self._defeated(again)
+        return Grade.errored(DEFEATED, f"a pass proves nothing: {how}") if how else grade
 
-    def _defeated(self, again: FailingTests, root: Path) -> str:
+    def _defeated(self, again: FailingTests) -> str:
         """How tests that must fail pass; empty: they fail."""
         ended = again.ended
         if self.path is None:
-            return f"the command exits with {ended.status}" if ended.status == self.exit else ""
-        data = content(os.path.realpath(root), self.path)
+            passes = again.loaded and ended.status == self.exit
+            return f"with tests that must fail, the command exits with {ended.status}" if passes else ""
         try:
-            reported = () if isinstance(data, Unreadable) else read_report(data)
+            reported = () if again.report is None else read_report(again.report)
         except ReportError:
             reported = ()
         passing = [one.shown for one in reported if one.outcome == "passed" and _is_one_of(one, again.names)]
         if passing:
-            return f"the report says that {listed(tuple(passing))} passed"
+            return f"the report says that {listed(tuple(passing))} passed, which must fail"
         ends_well = not reported and ended.status == self.exit
-        return f"the command exits with {ended.status} and reports no test" if ends_well else ""
+        return f"with tests that must fail, the command exits with {ended.status} and no report" if ends_well else ""
 
     def _outcome(self, ended: ProgramResult) -> Iterator[Check]:
         said = _last_lines(ended)
@@ -250,19 +244,6 @@ def _remove_report(workspace: Path, path: str) -> str:
     except OSError as error:
         return f"{path} was there before the command and cannot be removed: {error.strerror}"
     return ""
-
-
-def _taken_report(workspace: Path, path: str) -> bytes:
-    """The content of the report, which is removed."""
-    data = content(os.path.realpath(workspace), path)
-    _remove_report(workspace, path)
-    return b"" if isinstance(data, Unreadable) else data
-
-
-def _put_back(workspace: Path, path: str, report: bytes) -> None:
-    if not _remove_report(workspace, path):
-        with suppress(OSError):
-            (workspace / path).write_bytes(report)
 
 
 def _status(ended: ProgramResult) -> str:

@@ -6,9 +6,10 @@ import asyncio
 import os
 import shutil
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from secrets import token_hex
 from tempfile import mkdtemp
@@ -17,19 +18,21 @@ from msgspec.structs import replace
 
 from agentv.extensions.agents.workspaces.changes.baseline import Baselines
 from agentv.extensions.agents.workspaces.changes.diff import shown_path
-from agentv.extensions.agents.workspaces.changes.failing_tests import failing, failing_names
+from agentv.extensions.agents.workspaces.changes.failing_tests import CHEATS, failing, failing_names
 from agentv.extensions.agents.workspaces.changes.planted_modules import plants_modules
 from agentv.extensions.agents.workspaces.changes.protected import changed_paths, changed_protected, matching, without
 from agentv.extensions.agents.workspaces.changes.runner_config import (
     changed_test_config,
+    is_checked_bytecode,
     is_in_part,
     parts,
     with_parts_of,
 )
-from agentv.extensions.agents.workspaces.changes.snapshot import LINK, REGULAR, Snapshot, content, take
+from agentv.extensions.agents.workspaces.changes.snapshot import LINK, REGULAR, TEXT_LIMIT, Snapshot, content, take
 from agentv.extensions.agents.workspaces.commands import run_confined, run_hooks
 from agentv.extensions.agents.workspaces.directories import grading
 from agentv.extensions.agents.workspaces.environment import SAFE_PATH
+from agentv.extensions.agents.workspaces.files.copying import copy_directory
 from agentv.extensions.agents.workspaces.files.placing import place_files, remove_file, write_file
 from agentv.extensions.agents.workspaces.files.removing import make_writable, remove_directory
 from agentv.extensions.agents.workspaces.files.without_secrets import remove_secrets
@@ -43,6 +46,9 @@ from agentv.model.values.changes import WorkspaceChanges
 from agentv.model.values.path_globs import matches
 from agentv.model.values.response import Failure
 from agentv.ports import FailingTests, ProgramResult, Sandbox
+
+REPORT_LIMIT = 10_000_000
+"""Bytes of the report of failing tests that are read."""
 
 REMOVED_SECRETS = "removed-secrets.txt"
 """Beside a kept workspace: the files that a secret was taken out of."""
@@ -106,12 +112,18 @@ class LocalWorkspace:
         self._plants_modules = False
         self._graded = False
         self._test_config: tuple[bytes, ...] = ()
+        self._before: Path | None = None
         self._quota = Quota(places, spec.max_mb, sandbox.end, watched=spec.existing is None)
 
     @property
     def path(self) -> str:
         """Absolute path of the directory that the agent works in."""
         return self._places.workspace
+
+    @cached_property
+    def _hidden(self) -> dict[str, Path]:
+        """The path in the workspace of each hidden file, and what it is copied from."""
+        return {path: source for one in self._spec.hidden for path, source in _placed(one)}
 
     @property
     def sandbox(self) -> Sandbox:
@@ -147,12 +159,18 @@ class LocalWorkspace:
     async def _changed_test_config(self, now: Snapshot) -> tuple[bytes, ...]:
         """The files that the agent changed which decide how hidden and protected tests run."""
         before = self._baseline.snapshot
-        hidden = [path for one in self._spec.hidden for path in placed_paths(one)]
+        hidden = await asyncio.to_thread(lambda: {path: _text(source) for path, source in self._hidden.items()})
         found = []
         for path in changed_test_config(hidden, matching(self._spec.protected, before), before, now):
+            if path in before.files and before.files[path].binary:  # its content is not stored
+                continue
+            head = await asyncio.to_thread(self.read, os.fsdecode(path), 8)
+            if is_checked_bytecode(path, head or b""):
+                continue
             if is_in_part(path):
                 earlier = await self._earlier(path)
-                if parts(path, earlier) == parts(path, await asyncio.to_thread(_text, self.path, path, now)):
+                text = (await asyncio.to_thread(self.read, os.fsdecode(path)) if path in now.files else None) or b""
+                if parts(path, earlier) == parts(path, text.decode(errors="replace")):
                     continue
             found.append(path)
         return tuple(found)
@@ -175,7 +193,7 @@ class LocalWorkspace:
             except OSError as error:
                 return Failure("workspace-failed", f"cannot restore {shown} before its tests run: {error.strerror}")
             restored.append(shown)
-        return tuple(restored)
+        return await self._remember() or tuple(restored)
 
     def _restore(self, path: bytes, name: str, earlier: str) -> None:
         state, place = self._baseline.snapshot.files.get(path), Path(self.path, name)
@@ -188,48 +206,67 @@ class LocalWorkspace:
         else:
             write_file(self.path, name, earlier.encode(), mode)
 
-    async def run_failing_tests(self, command: WorkspaceCommand) -> FailingTests | Failure | None:
-        """Run a command once more with hidden tests that must fail; None: it loads none that can be made to."""
-        mark = f".agentv-{token_hex(8)}"
+    async def run_failing_tests(self, command: WorkspaceCommand, report: str | None) -> FailingTests | Failure | None:
+        """Run a command once more, with hidden tests that must fail, in the state before it ran; None: there are none.
+
+        What it writes is gone afterwards, so that the workspace is as the first run of the command left it.
+        """
+        if self._before is None:
+            return None
+        now, mark = Path(self._places.trial, "after"), f".agentv-{token_hex(8)}"
         try:
-            names = await asyncio.to_thread(self._place_failing, mark)
-            ended = await self.run(command, replaces_hidden=False) if names is not None else None
-            loaded = await asyncio.to_thread(self._removed_mark, mark, command.cwd)
+            await asyncio.to_thread(Path(self.path).rename, now)
+            await asyncio.to_thread(self._before.rename, self.path)
+            try:
+                if report is not None:
+                    await asyncio.to_thread(self.write, report, None)
+                names = await asyncio.to_thread(self._place_failing, mark)
+                ended = await self.run(command, replaces_hidden=False)
+                noted = await asyncio.to_thread(self._noted, mark, command.cwd)
+                written = await asyncio.to_thread(self.read, report or "", REPORT_LIMIT)
+            finally:
+                await asyncio.to_thread(remove_directory, self.path)
+                await asyncio.to_thread(now.rename, self.path)
+                self._before = None
         except OSError as error:
             return Failure("workspace-failed", f"cannot write tests that must fail: {error.strerror}")
-        failure = await asyncio.to_thread(place_files, self._spec.hidden, self.path)
         if isinstance(ended, Failure):
             return ended
-        if failure is not None or ended is None:
-            return failure
-        return FailingTests(ended, names or frozenset()) if loaded else None
+        cheated = next((said for suffix, said in CHEATS.items() if suffix in noted), "")
+        return FailingTests(ended, names, loaded="" in noted, report=written, cheated=cheated)
 
-    def _place_failing(self, mark: str) -> frozenset[str] | None:
-        """Write the failing tests in place of the hidden ones; their names, or None without any."""
+    async def _remember(self) -> Failure | None:
+        """Copy the workspace before a command runs whose tests are made to fail, if any can be; why it failed."""
+        texts = map(_text, self._hidden.values())
+        self._before = Path(self._places.trial, "before")
+        await asyncio.to_thread(remove_directory, str(self._before))
+        if not any(failing(path, text, "") for path, text in zip(self._hidden, texts, strict=True)):
+            self._before = None
+            return None
+        await asyncio.to_thread(self._before.mkdir)
+        return await copy_directory(self.path, str(self._before))
+
+    def _place_failing(self, mark: str) -> frozenset[str]:
+        """Write the failing tests in place of the hidden ones; the names of those in Python."""
         names: set[str] = set()
-        found = False
-        for path in (path for one in self._spec.hidden for path in placed_paths(one)):
-            text = content(self.path, os.fsencode(path)).decode(errors="replace")
-            changed = failing(path, text, mark)
+        for path, source in self._hidden.items():
+            changed = failing(path, text := _text(source), mark)
             if changed is not None:
                 write_file(self.path, path, changed.encode(), "100644")
                 names |= {f"{Path(path).stem}::{name}" for name in failing_names(text)}
-                found = True
-        return frozenset(names) if found else None
+        return frozenset(names)
 
-    def _removed_mark(self, mark: str, cwd: str) -> bool:
-        """Whether the failing tests were loaded."""
-        hidden = (path for one in self._spec.hidden for path in placed_paths(one))
-        folders = {cwd, *(str(Path(path).parent) for path in hidden)}
-        found = [place for one in folders if (place := Path(self.path, one, mark)).exists()]
-        for place in found:
-            place.unlink()
-        return bool(found)
+    def _noted(self, mark: str, cwd: str) -> frozenset[str]:
+        """What failing tests noted, as suffixes of the mark; the empty one if they were loaded."""
+        folders = {cwd, *(str(Path(path).parent) for path in self._hidden)}
+        return frozenset(
+            suffix for one in folders for suffix in ("", *CHEATS) if Path(self.path, one, f"{mark}{suffix}").exists()
+        )
 
     def _links_to_hidden(self, now: Snapshot) -> tuple[str, ...]:
         """Links of the agent that lead to hidden files: whoever reads them takes the hidden files for its work."""
         root = os.path.realpath(self.path)
-        hidden = {os.path.realpath(f"{root}/{path}") for one in self._spec.hidden for path in placed_paths(one)}
+        hidden = {os.path.realpath(f"{root}/{path}") for path in self._hidden}
         found = []
         for path in changed_paths(self._baseline.snapshot, now):
             if path in now.files and now.files[path].mode == LINK:
@@ -261,12 +298,12 @@ class LocalWorkspace:
 
     def hidden(self) -> frozenset[str]:
         """The paths of the hidden files."""
-        return frozenset(os.path.normpath(path) for one in self._spec.hidden for path in placed_paths(one))
+        return frozenset(map(os.path.normpath, self._hidden))
 
-    def read(self, path: str) -> bytes | None:
+    def read(self, path: str, limit: int = TEXT_LIMIT) -> bytes | None:
         """The content of a file, or the target of a link; None if it is missing or behind a link."""
         try:
-            return content(self.path, os.fsencode(path))
+            return content(self.path, os.fsencode(path), limit)
         except OSError:
             return None
 
@@ -339,12 +376,10 @@ class LocalWorkspace:
         return place
 
 
-def _text(directory: str, path: bytes, now: Snapshot) -> str:
-    """The text of a regular file; empty if it is missing."""
-    if path not in now.files:
-        return ""
+def _text(file: Path) -> str:
+    """The text of a file of a suite; empty for others."""
     try:
-        return content(directory, path).decode(errors="replace")
+        return file.read_text(errors="replace") if file.is_file() and file.stat().st_size <= TEXT_LIMIT else ""
     except OSError:
         return ""
 
@@ -362,10 +397,11 @@ def _without_secrets(place: str, redactor: Redactor) -> list[str]:
         raise
 
 
-def placed_paths(copied: CopiedFiles) -> tuple[str, ...]:
-    """The paths in the workspace of the files that are copied."""
+def _placed(copied: CopiedFiles) -> Iterator[tuple[str, Path]]:
+    """The path in the workspace of each file that is copied, and its source."""
     source = Path(copied.source)
     if not source.is_dir():
-        return (copied.path or source.name,)
-    files = (one.relative_to(source) for one in source.rglob("*") if not one.is_dir())
-    return tuple(f"{copied.path}/{one}" if copied.path else str(one) for one in files)
+        yield copied.path or source.name, source
+    for one in source.rglob("*"):
+        if not one.is_dir():
+            yield str(Path(copied.path, one.relative_to(source))), one

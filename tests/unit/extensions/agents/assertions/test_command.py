@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -221,15 +222,9 @@ class Guarded(Directory):
         self.allowed = allowed
         return ("conftest.py",)
 
-    async def run_failing_tests(self, command):
-        self.write()
-        return self.again
-
-    def write(self):
-        report = Path(self.path, "report.xml")
-        assert not report.exists()
-        if self.report is not None:
-            report.write_text(self.report)
+    async def run_failing_tests(self, command, report):
+        assert (report is None) == (self.report is None)
+        return self.again and replace(self.again, report=self.report and self.report.encode())
 
 
 def guarded(tmp_path, line, again, report=None, **options):
@@ -256,6 +251,8 @@ EXITS = {0: FailingTests(ProgramResult(0, b"", b"")), 1: FailingTests(ProgramRes
     [
         ("true pytest", EXITS[1], None),
         ("true pytest", EXITS[0], "grader-defeated"),
+        ("true pytest", replace(EXITS[0], loaded=False), None),
+        ("true pytest", replace(EXITS[1], cheated="it cheats"), "grader-defeated"),
         ("true pytest", None, None),
         ("true make lint", EXITS[0], None),
     ],

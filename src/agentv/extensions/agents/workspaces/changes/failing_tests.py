@@ -1,7 +1,8 @@
 """Tests that must fail: hidden tests with a failure at their end. Where they pass, something decides in their place.
 
 Code under test can patch the test runner, end its process with status 0, or rewrite its report. None of this can tell
-such a test from the real one, since it runs the same code first.
+such a test from the real one, since it runs the same code first. In Python they also note results that equal anything,
+and tests that the code under test ends by skipping them. Code that reads the tests before it cheats is not noticed.
 """
 
 from __future__ import annotations
@@ -11,6 +12,52 @@ import re
 from pathlib import PurePosixPath
 
 _JAVASCRIPT = (".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx")
+EQUAL, LEFT = ".equal", ".left"
+CHEATS = {EQUAL: "a result equals everything", LEFT: "the code under test skips the test or ends the test runner"}
+"""Suffix of the mark → what the tests noticed of the code that they test."""
+
+_NOTES = """
+import sys as _agentv_sys
+def _agentv_note(suffix, mark=__import__('pathlib').Path(__file__).absolute().with_name({mark!r})):
+    mark.with_name(mark.name + suffix).touch()
+
+def _agentv_tests(path, prefixes=(_agentv_sys.prefix, _agentv_sys.base_prefix, '<')):
+    return path == __file__ or path.startswith(prefixes) or 'test' in path.split('/')[-2:][0]
+
+def _agentv_compared(value, new=object, modules=_agentv_sys.modules):
+    try:
+        if value == new():
+            kind = type(value)
+            module = modules.get(kind.__module__)
+            if getattr(module, kind.__name__, None) is not kind or not _agentv_tests(module.__file__):
+                _agentv_note({equal!r})
+    except Exception:
+        pass
+    return value
+
+def _agentv_left(error):
+    if not isinstance(error, Exception) or type(error).__name__ == 'SkipTest':
+        trace = error.__traceback__
+        while trace is not None:
+            if not _agentv_tests(trace.tb_frame.f_code.co_filename):
+                _agentv_note({left!r})
+            trace = trace.tb_next
+
+_agentv_note('')
+"""
+"""What is put before Python tests: they note what they notice beside a mark. Code of tests and libraries is trusted."""
+
+_AROUND = """
+try:
+    pass
+except BaseException as _agentv_error:
+    _agentv_left(_agentv_error)
+    raise
+finally:
+    raise AssertionError('this test must fail')
+"""
+_ASSERTS = re.compile(r"assert\w*Equals?")
+
 _MODULE = re.compile(r"^\s*(?:import\b(?!\s*\()|export\b)", re.MULTILINE)
 _TEST = "test"
 
@@ -54,12 +101,35 @@ def _python(text: str, mark: str) -> str | None:
         return None
     tests = _tests(module)
     for test in tests:
-        failure = ast.parse("raise AssertionError('this test must fail')").body
-        test.body = [ast.Try(body=test.body, handlers=[], orelse=[], finalbody=failure)]
-    loaded = f"__import__('pathlib').Path(__file__).absolute().with_name({mark!r}).touch()"
+        around = ast.parse(_AROUND).body
+        assert isinstance(around[0], ast.Try)  # noqa: S101  # for the type checker
+        around[0].body, test.body = test.body, around
+    _Compared().visit(module)
+    notes = _NOTES.format(mark=mark, equal=EQUAL, left=LEFT)
     first = next((place for place, one in enumerate(module.body) if not _comes_first(one)), len(module.body))
-    module.body[first:first] = ast.parse(loaded).body
+    module.body[first:first] = ast.parse(notes).body
     return ast.unparse(ast.fix_missing_locations(module)) + "\n" if tests else None
+
+
+class _Compared(ast.NodeTransformer):
+    """Notes what assertions compare."""
+
+    def visit_Assert(self, node: ast.Assert) -> ast.AST:  # the name of the class that it visits
+        for one in ast.walk(node.test):
+            if isinstance(one, ast.Compare) and all(isinstance(operator, ast.Eq) for operator in one.ops):
+                one.left, *one.comparators = map(_noted, (one.left, *one.comparators))
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:  # as above
+        if isinstance(node.func, ast.Attribute) and _ASSERTS.fullmatch(node.func.attr):
+            node.args = [_noted(one) for one in node.args]
+        return node
+
+
+def _noted(value: ast.expr) -> ast.expr:
+    if isinstance(value, ast.Constant | ast.Starred):
+        return value
+    return ast.Call(ast.Name("_agentv_compared", ast.Load()), [value], [])
 
 
 def _comes_first(statement: ast.stmt) -> bool:

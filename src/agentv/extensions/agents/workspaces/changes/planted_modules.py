@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Collection
+from importlib.util import find_spec
 from pathlib import PurePosixPath
 
 from agentv.extensions.agents.workspaces.changes.diff import shown_path
@@ -16,6 +18,7 @@ RUNNERS = frozenset(
 )
 """Modules of test runners, and those that Python loads when it starts."""
 
+_IMPORT = re.compile(r"^[ \t]*(?:from|import)[ \t]+(\w+)", re.MULTILINE)
 _SUFFIXES = (".py", ".pyc", ".so", ".pyd")
 
 
@@ -29,6 +32,22 @@ def plants_modules(before: Snapshot, now: Snapshot, restored: Collection[bytes] 
     """
     changed = (path for path in changed_paths(before, now) if path in now.files and path not in restored)
     return any(_module(shown_path(path)) in _SHADOWED for path in changed)
+
+
+def imported(text: str) -> frozenset[str]:
+    """The top-level modules that a text of Python imports."""
+    return frozenset(_IMPORT.findall(text))
+
+
+def is_installed(module: str) -> bool:
+    """Whether a module of this name comes with Python, or is installed here."""
+    if module in sys.stdlib_module_names:
+        return True
+    try:
+        found = find_spec(module)
+    except (ImportError, ValueError):
+        return False
+    return found is not None and str(found.origin).startswith((sys.prefix, sys.base_prefix))
 
 
 def _module(path: str) -> str:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
 from agentv.extensions.agents.workspaces.changes.diff import shown_path
-from agentv.extensions.agents.workspaces.changes.planted_modules import RUNNERS
+from agentv.extensions.agents.workspaces.changes.planted_modules import RUNNERS, imported, is_installed
 from agentv.extensions.agents.workspaces.changes.protected import changed_paths
 from agentv.extensions.agents.workspaces.changes.snapshot import Snapshot
 
@@ -22,7 +22,9 @@ _WHOLE = re.compile(
     r"conftest\.py|\.?pytest\.(?:ini|toml)|\.mocharc(?:\.\w+)?|(?:jest|vitest|playwright|karma|babel)\.config\.\w+"
     r"|\.babelrc(?:\.\w+)?|phpunit\.xml(?:\.dist)?"
 )
-_LOADED_BY_PYTHON = re.compile(r"(?:.*/)?(?:[^/]+\.(?:dist|egg)-info/entry_points\.txt|[^/]+\.pth)")
+_LOADED_BY_PYTHON = re.compile(
+    r"(?:.*/)?(?:[^/]+\.(?:dist|egg)-info/entry_points\.txt|[^/]+\.pth|__pycache__/[^/]+\.pyc)"
+)
 _SECTION = re.compile(
     r"^\[(?:tool\.pytest[^\]]*|pytest|tool:pytest|pytest11|nose\.plugins[^\]]*)\][^\n]*\n?(?:(?!\[)[^\n]*\n?)*",
     re.MULTILINE,
@@ -38,6 +40,7 @@ _IN_PART: Mapping[str, re.Pattern[str]] = {
 """Name of a file that configures more than tests → its parts about tests."""
 
 _MODULE_SUFFIXES = (".py", ".pyc", ".so", ".pyd")
+_WORD = re.compile(r"(?=([\w-]+\.\w+))?(\w+)")
 _PACKAGE = "package.json"
 _PACKAGE_KEYS = ("jest", "mocha", "ava", "vitest")
 _PACKAGE_SCRIPTS = ("test", "pretest", "posttest")
@@ -45,12 +48,12 @@ _TEST_DIRECTORY = re.compile(r"_*(?:unit|integration)?_?tests?|spec|__tests__")
 
 
 def changed_test_config(
-    hidden: Iterable[str], guarded: Iterable[str], before: Snapshot, now: Snapshot
+    hidden: Mapping[str, str], guarded: Iterable[str], before: Snapshot, now: Snapshot
 ) -> Iterator[bytes]:
     """The paths of changed files that decide, or may decide by a part of them, how hidden and protected tests run.
 
     Args:
-        hidden: paths of the hidden files, which are copied over those of the agent.
+        hidden: path → text of the hidden files, which are copied over those of the agent.
         guarded: further files whose directories count, such as protected ones.
         before: the state of the workspace at the baseline.
         now: its final state.
@@ -59,6 +62,10 @@ def changed_test_config(
     directories = {str(above) for path in (*copied, *guarded) for above in PurePosixPath(path).parents}
     if not directories:
         return
+    words = {word for text in hidden.values() for found in _WORD.findall(text) for word in found}
+    modules = {PurePosixPath(path).name.partition(".")[0] for path in copied if path.endswith(".py")}
+    names = RUNNERS | modules | {word for text in hidden.values() for word in imported(text) if is_installed(word)}
+    test_directories = {one for one in directories if any(map(_TEST_DIRECTORY.fullmatch, one.split("/")))}
     for path in sorted(changed_paths(before, now)):
         shown = shown_path(path)
         place = PurePosixPath(shown)
@@ -68,21 +75,32 @@ def changed_test_config(
         configures = place.name in _IN_PART or place.name == _PACKAGE or _WHOLE.fullmatch(place.name) is not None
         if (
             _LOADED_BY_PYTHON.fullmatch(shown)
-            or _is_runner(place, directories, before)
+            or _is_runner(place, directories, names, before)
+            or (_is_module(place) and str(place.with_name(place.name.partition(".")[0])) in directories)
+            or (_is_used(place, words) and not test_directories.isdisjoint(map(str, place.parents)))
             or (on_the_way and (configures or _makes_package(place, path, before)))
         ):
             yield path
 
 
-def _is_runner(place: PurePosixPath, directories: set[str], before: Snapshot) -> bool:
-    """Whether a file is of a module that would be loaded for that of a test runner, and that was not there before."""
+def _is_runner(place: PurePosixPath, directories: set[str], names: Collection[str], before: Snapshot) -> bool:
+    """Whether a file is of a module that would be loaded for one of some names, and that was not there before."""
     for number, part in enumerate(place.parts):
-        if part.partition(".")[0] in RUNNERS and (number < len(place.parts) - 1 or place.suffix in _MODULE_SUFFIXES):
+        if part.partition(".")[0] in names and (number < len(place.parts) - 1 or _is_module(place)):
             root = "/".join(place.parts[: number + 1])
             above = "/".join(place.parts[:number]) or "."
             known = (shown_path(path) for path in before.files)
             return above in directories and not any(one == root or one.startswith(f"{root}/") for one in known)
     return False
+
+
+def _is_module(place: PurePosixPath) -> bool:
+    return place.suffix in _MODULE_SUFFIXES
+
+
+def _is_used(place: PurePosixPath, words: Collection[str]) -> bool:
+    """Whether hidden tests name a file, as a module or as data."""
+    return place.name in words or (_is_module(place) and place.name.partition(".")[0] in words)
 
 
 def _makes_package(place: PurePosixPath, path: bytes, before: Snapshot) -> bool:
@@ -92,6 +110,11 @@ def _makes_package(place: PurePosixPath, path: bytes, before: Snapshot) -> bool:
     if place.parent == PurePosixPath():
         return path not in before.files
     return _TEST_DIRECTORY.fullmatch(place.parent.name) is not None
+
+
+def is_checked_bytecode(path: bytes, head: bytes) -> bool:
+    """Whether a file is compiled Python that is loaded only while it fits its source (PEP 552)."""
+    return path.endswith(b".pyc") and head[4:8] != b"\1\0\0\0"
 
 
 def is_in_part(path: bytes) -> bool:

@@ -84,8 +84,8 @@ def take(directory: str, earlier: Snapshot, *, copied: bool = False) -> Snapshot
     return Snapshot(found)
 
 
-def content(directory: str, path: bytes) -> bytes:
-    """What is in a text file of a directory, or where a link leads. At most `TEXT_LIMIT` bytes are read."""
+def content(directory: str, path: bytes, limit: int = TEXT_LIMIT) -> bytes:
+    """What is in a file of a directory, or where a link leads. At most `limit` bytes are read."""
     *folders, name = path.split(b"/")
     folder = os.open(os.fsencode(directory), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
@@ -96,7 +96,7 @@ def content(directory: str, path: bytes) -> bytes:
         if stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
             return os.readlink(name, dir_fd=folder)
         with _opened(folder, name) as file:
-            return file.read(TEXT_LIMIT)
+            return file.read(limit)
     finally:
         os.close(folder)
 

@@ -1,0 +1,2 @@
+def is_six(value):
+    assert value == 6
