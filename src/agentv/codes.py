@@ -195,6 +195,7 @@ RUNS: Mapping[str, str] = {
     "no-recording": "A recording has no answer to this case.",
     "no-reference": "The case has no expected output for the assertion to compare with.",
     "no-response": "A `mock` target has no response for this case, and no default.",
+    "no-reward": "A command wrote no reward, or one that is not a number.",
     "no-session": "A turn needs the agent's session of the turns before it, which is not there any more.",
     "no-test-ran": "A command ran no test, so that its report decides nothing.",
     "no-tool-state": "There are no scripted tools whose state the assertion could check.",

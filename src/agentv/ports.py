@@ -91,12 +91,14 @@ class Workspace(Protocol):
         """Undo what the agent changed in how tests run, except in files that some globs name; the paths."""
         ...
 
-    async def run_failing_tests(self, command: WorkspaceCommand, report: str | None) -> FailingTests | Failure | None:
+    async def run_failing_tests(
+        self, command: WorkspaceCommand, reports: Sequence[str]
+    ) -> FailingTests | Failure | None:
         """Run a command once more, with hidden tests that must fail, in the state before it ran; None: there are none.
 
         Args:
             command: that ran already.
-            report: path of the report that it writes.
+            reports: paths of the files that it may write, of which the first counts.
         """
         ...
 

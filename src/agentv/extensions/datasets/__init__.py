@@ -5,6 +5,7 @@ DIALECTS = {
     "openai-evals": "agentv.extensions.datasets.dialects:OF_OPENAI_EVALS",
     "inspect": "agentv.extensions.datasets.dialects:OF_INSPECT",
     "swe-bench": "agentv.extensions.datasets.dialects:OF_SWE_BENCH",
+    "harbor": "agentv.extensions.datasets.dialects:OF_HARBOR",
 }
 
 SIGNS = {

@@ -76,6 +76,21 @@ class SweBench(SampleDialect):
         return _print(from_swe_bench(request, options["test_command"] or COMMAND, dict(os.environ)))
 
 
+class Harbor(SampleDialect):
+    """Tasks of Harbor."""
+
+    title = "tasks of Harbor"
+    reads_directories = True
+
+    def convert(self, source: Path, options: Mapping[str, Any]) -> int:
+        """Write a task, or the tasks of a directory, as cases."""
+        from agentv.extensions.datasets.converting import DatasetRequest
+        from agentv.extensions.datasets.harbor import from_harbor
+
+        _refuse_format(options, self.title)
+        return _print(from_harbor(DatasetRequest(source, "harbor", (), "yaml", options["out"]), dict(os.environ)))
+
+
 def _refuse_format(options: Mapping[str, Any], title: str) -> None:
     if options["to"] not in (None, "yaml"):
         raise UsageError(f"{title} are converted to yaml, not to {options['to']}")
@@ -97,5 +112,5 @@ def _print(done: ConvertedDataset) -> int:
     return ExitStatus.FAILED if done.left else ExitStatus.PASSED
 
 
-OF_SWE_BENCH = SweBench()
+OF_SWE_BENCH, OF_HARBOR = SweBench(), Harbor()
 OF_DEEPEVAL, OF_OPENAI_EVALS, OF_INSPECT = Samples(DEEPEVAL), Samples(OPENAI_EVALS), Samples(INSPECT)

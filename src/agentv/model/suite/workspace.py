@@ -14,6 +14,9 @@ SandboxName = Literal["none", "bwrap", "docker"]
 IF_IT_WORKS: tuple[SandboxName, ...] = ("bwrap", "none")
 """What a suite gets that asks for no sandbox."""
 
+SYSTEM = ("bin", "etc", "lib", "lib32", "lib64", "libx32", "nix", "opt", "sbin", "usr")
+"""Entries of `/` that hold the system; a sandbox shows them as they are."""
+
 Network = Literal["host", "loopback", "none"]
 KeepWorkspaces = Literal["none", "failed", "all"]
 Home = Literal["fresh", "host"]
@@ -126,6 +129,7 @@ class WorkspaceSpec(Struct, frozen=True):
         ignore: globs of files that the diff leaves out.
         existing: absolute path of a directory of the user's own that is used as it is (`--workspace-path`).
         sandbox: the first of these that works here is used; where none works, nothing runs.
+        mounts: absolute path in the sandbox → directory of the workspace that it leads to; empty: the workspace.
         max_mb: the workspace may grow to so many megabytes.
         sha256: of all of this and of the files behind it.
     """
@@ -145,6 +149,7 @@ class WorkspaceSpec(Struct, frozen=True):
     env: Mapping[str, str] = field(default_factory=dict)
     docker: DockerImage | None = None
     existing: str | None = None
+    mounts: Mapping[str, str] = field(default_factory=dict)
     max_mb: int = DEFAULT_MAX_WORKSPACE_MB
     sha256: str = ""
     span: Span | None = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -44,6 +46,8 @@ _RAN_TESTS = lazy_pattern(
 
 DEFEATED = "grader-defeated"
 NO_TEST_RAN = "no-test-ran"
+NO_REWARD = "no-reward"
+_REWARDS = ("reward.json", "reward.txt")
 _MOST_FAILED = 50
 _KEPT = 4_000
 """Characters of each output of a failed command that its row keeps."""
@@ -60,8 +64,13 @@ class CommandPasses(DeclaredAssertion):
     env: Annotated[Mapping[str, Text], Doc("environment variables of the command")] = field(default_factory=dict)
     exit: Annotated[int, Between(0, 255), Doc("expected exit status")] = 0
     stdout: Annotated[Text | None, Nonempty(), Doc("text that the output must contain")] = None
-    parse: Annotated[Literal["junit"] | None, Doc("read the tests from the report that the command writes")] = None
-    path: Annotated[Text | None, Nonempty(), Doc("the report, relative to the workspace")] = None
+    parse: Annotated[
+        Literal["junit", "reward"] | None,
+        Doc("what the command writes: a report of tests, or a `reward.json` or `reward.txt`, which is the score"),
+    ] = None
+    path: Annotated[
+        Text | None, Nonempty(), Doc("the report, or the directory of the reward, relative to the workspace")
+    ] = None
     fail_to_pass: Annotated[Texts | None, Doc("tests that must pass now; they failed before the agent's work")] = None
     pass_to_pass: Annotated[Texts | None, Doc("tests that must still pass")] = None
     allow_config: Annotated[
@@ -79,9 +88,11 @@ class CommandPasses(DeclaredAssertion):
     def validate(self) -> Iterable[Issue]:
         """Reports a report without a path, lists of tests without a report, and paths outside the workspace."""
         if self.parse is not None and self.path is None:
-            yield Issue((), "'parse: junit' needs 'path', the report that the command writes", "missing-value")
-        for option in ("path", "fail_to_pass", "pass_to_pass"):
-            if self.parse is None and getattr(self, option) is not None:
+            yield Issue((), f"'parse: {self.parse}' needs 'path', where the command writes it", "missing-value")
+        if self.parse is None and self.path is not None:
+            yield Issue(("path",), "'path' requires parse: junit or parse: reward")
+        for option in ("fail_to_pass", "pass_to_pass"):
+            if self.parse != "junit" and getattr(self, option) is not None:
                 yield Issue((option,), f"'{option}' requires parse: junit")
         for option in ("cwd", "path"):
             yield from _path_issues(getattr(self, option), option)
@@ -119,19 +130,20 @@ class CommandPasses(DeclaredAssertion):
         self, context: AssertionContext, workspace: Workspace, command: WorkspaceCommand
     ) -> tuple[Grade, ProgramResult | None]:
         """The grade of a command, and how it ended."""
-        call, directory, path = context.services.executor.call, Path(workspace.path), self.path
-        if path is not None and (blocked := await call(lambda: _remove_report(directory, path))):
-            return Grade.of(False, f"the command writes {path}", blocked), None
+        call, directory, paths = context.services.executor.call, Path(workspace.path), self._reports
+        if blocked := await call(lambda: next(filter(None, (_remove_report(directory, one) for one in paths)), "")):
+            return Grade.of(False, f"the command writes {self.path}", blocked), None
         ended = await workspace.run(command)
         if isinstance(ended, Failure):
             return Grade.errored(ended.code, ended.message), None
-        if path is None:
+        if not paths:
             return _all_of([*self._outcome(ended)]), ended
-        return await call(lambda: self._tests(ended, os.path.realpath(directory), path)), ended
+        graded = self._reward if self.parse == "reward" else self._tests
+        return await call(lambda: graded(ended, os.path.realpath(directory))), ended
 
     async def _confirmed(self, grade: Grade, workspace: Workspace, command: WorkspaceCommand) -> Grade:
         """The grade of a command that passed; errored if it passes with tests that must fail, too."""
-        again = await workspace.run_failing_tests(command, self.path)
+        again = await workspace.run_failing_tests(command, self._reports)
         if isinstance(again, Failure):
             return Grade.errored(again.code, again.message)
         how = "" if again is None else again.cheated or self._defeated(again)
@@ -140,7 +152,11 @@ class CommandPasses(DeclaredAssertion):
     def _defeated(self, again: FailingTests) -> str:
         """How tests that must fail pass; empty: they fail."""
         ended = again.ended
-        if self.path is None:
+        if self.parse == "reward":
+            reward = "" if again.report is None or not again.loaded else _rewards(again.report)
+            passes = isinstance(reward, dict) and _grade_of(reward).passed
+            return "with tests that must fail, the reward is the same" if passes else ""
+        if self.parse is None:
             passes = again.loaded and ended.status == self.exit
             return f"with tests that must fail, the command exits with {ended.status}" if passes else ""
         try:
@@ -168,8 +184,25 @@ class CommandPasses(DeclaredAssertion):
                 f"prints {quoted(self.stdout)}", self.stdout in printed, excerpt(printed.strip(), 120) or "nothing"
             )
 
-    def _tests(self, ended: ProgramResult, root: str, path: str) -> Grade:
+    @property
+    def _reports(self) -> tuple[str, ...]:
+        """The paths of the files that the command may write, of which the first counts."""
+        if self.path is None:
+            return ()
+        return tuple(f"{self.path}/{name}" for name in _REWARDS) if self.parse == "reward" else (self.path,)
+
+    def _reward(self, ended: ProgramResult, root: str) -> Grade:
+        """The grade by the reward, whatever the exit status."""
+        written = (content(root, path) for path in self._reports)
+        data = next((one for one in written if isinstance(one, bytes)), None)
+        if data is None:
+            return Grade.errored(NO_REWARD, f"the command writes no {' or '.join(self._reports)}; {_status(ended)}")
+        rewards = _rewards(data)
+        return Grade.errored(NO_REWARD, f"the reward {rewards}") if isinstance(rewards, str) else _grade_of(rewards)
+
+    def _tests(self, ended: ProgramResult, root: str) -> Grade:
         """The grade by the report: every test, or those that the entry names."""
+        (path,) = self._reports
         data = content(root, path)
         if isinstance(data, Unreadable):
             reason = f"{path} {data.reason} after the command; {_status(ended)}"
@@ -188,6 +221,27 @@ class CommandPasses(DeclaredAssertion):
                 checks += [*self._outcome(ended)][1:]
             return _share(checks)
         return _share([*_each(ran), *self._outcome(ended)])
+
+
+def _rewards(data: bytes) -> dict[str, float] | str:
+    """Name → number of each reward; what is wrong with them, if they are none."""
+    text = data.decode(errors="replace").strip()
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return f"is not a number or an object of numbers: {excerpt(text) or 'it is empty'}"
+    rewards = found if isinstance(found, dict) else {"reward": found}
+    wrong = {name: one for name, one in rewards.items() if not isinstance(one, int | float) or not math.isfinite(one)}
+    if wrong or not rewards:
+        return f"is not a number or an object of numbers: {excerpt(json.dumps(found))}"
+    return {name: float(one) for name, one in rewards.items()}
+
+
+def _grade_of(rewards: Mapping[str, float]) -> Grade:
+    """The reward named `reward`, or the mean of all, from 0 to 1; it passes at 1."""
+    reward = rewards.get("reward", sum(rewards.values()) / len(rewards))
+    checks = tuple(Check(f"{name} is 1", one >= 1, f"{one:g}") for name, one in rewards.items())
+    return Grade(round(min(max(reward, 0.0), 1.0), PLACES), reward >= 1, checks, has_own_threshold=True)
 
 
 def _is_one_of(test: ReportedTest, names: frozenset[str]) -> bool:

@@ -134,6 +134,11 @@ class WorkspaceReader:
             parts = {**parts, "keep": overrides.keep}
         at = next(iter((*keys.nodes, *self._keys.nodes)), None)
         spec = WorkspaceSpec(**parts, span=span_of(at.at) if at is not None else None)
+        if spec.mounts:
+            spec = replace(spec, sandbox=tuple(one for one in spec.sandbox if one != "none"))
+            if not spec.sandbox:
+                reading.report.error("bad-value", at, "'mounts' of 'workspace' needs 'sandbox: bwrap' or 'docker'")
+                return spec
         _check_sandbox(spec, keys.sandbox or self._keys.sandbox or at, overrides, reading)
         _check_exposed(spec, reading)
         return replace(spec, sha256=_digest(spec, reading.places.root))
@@ -217,6 +222,7 @@ def _digest(spec: WorkspaceSpec, root: str) -> str:
         "env": dict(spec.env),
         "docker": spec.docker and [spec.docker.image, spec.docker.context, spec.docker.dockerfile],
         "existing": spec.existing,
+        **({"mounts": dict(spec.mounts)} if spec.mounts else {}),
     }
     written = json.dumps(facts, sort_keys=True).replace(f"{root.rstrip('/')}/", "")
     return sha256(written.encode(errors="surrogatepass")).hexdigest()

@@ -106,6 +106,9 @@ class AuthoredWorkspace(Declared):
         default_factory=dict
     )
     docker: Annotated[AuthoredDocker | None, Doc("what `sandbox: docker` runs in")] = None
+    mounts: Annotated[
+        Mapping[str, Text], Doc("absolute path in the sandbox: directory of the workspace that is found there")
+    ] = field(default_factory=dict)
     max_mb: Annotated[
         Annotated[int, Between(1)], Alias(("max_workspace_mb",)), Doc("size limit of the workspace in megabytes")
     ] = DEFAULT_MAX_WORKSPACE_MB

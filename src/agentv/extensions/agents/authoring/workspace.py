@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import PurePosixPath
 from typing import Any
 
 from msgspec import Struct
@@ -19,7 +20,7 @@ from agentv.extensions.agents.authoring.hooks import read_hooks
 from agentv.extensions.agents.authoring.parts import CopyReader, check_globs, inner_path, read_commands
 from agentv.extensions.agents.authoring.schema import AuthoredDocker, AuthoredRepository, AuthoredWorkspace
 from agentv.extensions.agents.authoring.unmatched import report_unmatched
-from agentv.model.suite.workspace import DockerImage, WorkspaceRepository
+from agentv.model.suite.workspace import SYSTEM, DockerImage, WorkspaceRepository
 
 Parts = dict[str, Any]
 """Field of a WorkspaceSpec → its value, of those that are written."""
@@ -31,6 +32,7 @@ _FROM_DATA = frozenset({"repos", "network", "home", "keep", "max_mb", "max_works
 _OF_DATA = frozenset({"template", "files", "hidden", "protected", "ignore", "keep", "max_mb", "max_workspace_mb"})
 """Keys that data may give: files of the project, and what is done with them."""
 
+_SYSTEM = frozenset({*SYSTEM, "dev", "proc", "sys"})
 _SHORT = re.compile(r"[\w-][\w.-]*/[\w.-]+")
 _URL = re.compile(r"[a-z][a-z+]*://|[\w.-]+@[\w.-]+:")
 
@@ -93,6 +95,7 @@ class MappingReader(Struct, frozen=True):
             "keep": lambda: read.keep,
             "protected": lambda: _globs(read.protected, node, "protected", reading),
             "ignore": lambda: _globs(read.ignore, node, "ignore", reading),
+            "mounts": lambda: _mounts(read.mounts, node.items["mounts"], reading),
         }
         parts: Parts = {key: found() for key, found in readers.items() if key in node.items}
         if "repos" in node.items:
@@ -167,6 +170,18 @@ def _template(node: Node | None, copies: CopyReader, reading: Reading) -> Any:
 def _globs(globs: tuple[str, ...], node: MapNode, key: str, reading: Reading) -> tuple[str, ...]:
     check_globs(globs, node.items[key], key, reading)
     return globs
+
+
+def _mounts(mounts: Mapping[str, str], node: Node, reading: Reading) -> dict[str, str]:
+    found = {}
+    for path, below in mounts.items():
+        top = PurePosixPath(path).parts[1:2]
+        if not path.startswith("/") or not top or ".." in path.split("/") or top[0] in _SYSTEM:
+            message = f"'{path}' of 'mounts' must be an absolute path outside of the system's directories"
+            reading.report.error("bad-value", node, message)
+        else:
+            found[path.rstrip("/")] = inner_path(below, node, "mounts", reading)
+    return found
 
 
 def _repositories(

@@ -21,6 +21,7 @@ from agentv.extensions.agents.workspaces.files.placing import place_files
 from agentv.extensions.agents.workspaces.files.relocating import files_naming, relocate
 from agentv.extensions.agents.workspaces.repositories import Checkouts
 from agentv.extensions.agents.workspaces.sandboxes.choice import ConfinedPrograms
+from agentv.extensions.agents.workspaces.sandboxes.docker import Docker, copy_workdir
 from agentv.extensions.agents.workspaces.sandboxes.places import Places
 from agentv.model.suite.workspace import CopiedFiles, Variant, WorkspaceSpec
 from agentv.model.values.response import Failure
@@ -113,11 +114,14 @@ class PreparedWorkspaces:
     async def _fill(
         self, places: Places, spec: WorkspaceSpec, ref: str | None, env: Mapping[str, str], make_sandbox: MakeSandbox
     ) -> PreparedWorkspace | Failure:
+        sandbox = make_sandbox(places)
         failure = await self._template(spec, ref, places.workspace)
+        if isinstance(sandbox, Docker) and sandbox.recipe.workdir and not (spec.template or spec.repositories):
+            failure = failure or await copy_workdir(sandbox)
         failure = failure or await asyncio.to_thread(self._check_out, spec, places.workspace)
         failure = failure or await asyncio.to_thread(place_files, spec.files, places.workspace)
         if failure is None and spec.setup:
-            failure = await run_setup(spec.setup, make_sandbox(places), places.workspace, env)
+            failure = await run_setup(spec.setup, sandbox, places.workspace, env)
         if failure is not None:
             return failure
         hidden = await asyncio.to_thread(self._hidden, spec, places)

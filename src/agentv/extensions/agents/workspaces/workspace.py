@@ -206,7 +206,9 @@ class LocalWorkspace:
         else:
             write_file(self.path, name, earlier.encode(), mode)
 
-    async def run_failing_tests(self, command: WorkspaceCommand, report: str | None) -> FailingTests | Failure | None:
+    async def run_failing_tests(
+        self, command: WorkspaceCommand, reports: Sequence[str]
+    ) -> FailingTests | Failure | None:
         """Run a command once more, with hidden tests that must fail, in the state before it ran; None: there are none.
 
         What it writes is gone afterwards, so that the workspace is as the first run of the command left it.
@@ -218,12 +220,12 @@ class LocalWorkspace:
             await asyncio.to_thread(Path(self.path).rename, now)
             await asyncio.to_thread(self._before.rename, self.path)
             try:
-                if report is not None:
-                    await asyncio.to_thread(self.write, report, None)
+                for path in reports:
+                    await asyncio.to_thread(self.write, path, None)
                 names = await asyncio.to_thread(self._place_failing, mark)
                 ended = await self.run(command, replaces_hidden=False)
                 noted = await asyncio.to_thread(self._noted, mark, command.cwd)
-                written = await asyncio.to_thread(self.read, report or "", REPORT_LIMIT)
+                written = [await asyncio.to_thread(self.read, path, REPORT_LIMIT) for path in reports]
             finally:
                 await asyncio.to_thread(remove_directory, self.path)
                 await asyncio.to_thread(now.rename, self.path)
@@ -232,8 +234,9 @@ class LocalWorkspace:
             return Failure("workspace-failed", f"cannot write tests that must fail: {error.strerror}")
         if isinstance(ended, Failure):
             return ended
+        report = next((one for one in written if one is not None), None)
         cheated = next((said for suffix, said in CHEATS.items() if suffix in noted), "")
-        return FailingTests(ended, names, loaded="" in noted, report=written, cheated=cheated)
+        return FailingTests(ended, names, loaded="" in noted, report=report, cheated=cheated)
 
     async def _remember(self) -> Failure | None:
         """Copy the workspace before a command runs whose tests are made to fail, if any can be; why it failed."""

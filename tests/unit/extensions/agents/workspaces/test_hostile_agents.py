@@ -424,7 +424,7 @@ def test_hidden_tests_that_must_fail_do(plain: Place, command: str, ends: int) -
         assert isinstance(workspace, LocalWorkspace)
         await workspace.finish()
         assert await workspace.restore_test_config(()) == ()
-        found = await workspace.run_failing_tests(WorkspaceCommand(shell=command.format(python=sys.executable)), None)
+        found = await workspace.run_failing_tests(WorkspaceCommand(shell=command.format(python=sys.executable)), ())
         assert texts_below(workspace.path) == {"tests/test_it.py": test, "tests/data.json": "{}"}
         await workspace.close(keep=False)
         return found

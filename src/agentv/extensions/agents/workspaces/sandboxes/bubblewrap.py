@@ -36,6 +36,7 @@ class Bubblewrap:
         network: `loopback` and `none` are a network of their own; `loopback` has `forwards`.
         private: absolute paths that are never visible.
         forwards: port on the loopback of a program → socket that it leads to (`port_forwarding.py`).
+        mounts: further path of the workspace, or of a directory of it → that directory.
     """
 
     program: str
@@ -44,6 +45,7 @@ class Bubblewrap:
     network: Network = "host"
     private: tuple[str, ...] = ()
     forwards: Mapping[int, str] = field(default_factory=dict)
+    mounts: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> SandboxName:
@@ -120,6 +122,10 @@ class Bubblewrap:
                 yield from _masked(one, masks)
         for one in (places.home, places.workspace)[places.host_home :]:
             yield from ("--bind", one, one)
+        for path, below in self.mounts.items():  # as links, since an agent may have made the directory one
+            yield from (
+                ("--symlink", f"{places.workspace}/{below}", path) if below else ("--bind", places.workspace, path)
+            )
         for one in masks:
             yield from ("--remount-ro", one)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from msgspec import structs
+
 from agentv.app.wiring import WorkspaceSettings
 from agentv.extensions.agents.workspaces.capabilities import WITHOUT_BWRAP, Capabilities, capabilities
 from agentv.extensions.agents.workspaces.files.measuring import MEGABYTE
@@ -50,9 +52,13 @@ class SandboxMaker:
         inner = ProcessGroup(places, env, spec.max_mb * MEGABYTE)
         network = "host" if setup else spec.network
         if name == "docker" and self.found.docker:
-            return Docker(self.found.docker, self.image, spec.docker or DockerImage(), inner, network, self.run)
+            recipe = spec.docker or DockerImage()
+            root = next((path for path, below in spec.mounts.items() if not below), "")
+            recipe = structs.replace(recipe, workdir=recipe.workdir or root)
+            return Docker(self.found.docker, self.image, recipe, inner, network, self.run, spec.mounts)
         if name == "bwrap" and self.found.bwrap:
-            return Bubblewrap(self.found.bwrap, self.found.user_namespaces, inner, network, self._private())
+            program, user_namespaces = self.found.bwrap, self.found.user_namespaces
+            return Bubblewrap(program, user_namespaces, inner, network, self._private(), mounts=spec.mounts)
         return inner
 
     def _private(self) -> tuple[str, ...]:

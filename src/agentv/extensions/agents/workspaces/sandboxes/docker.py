@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agentv.extensions.agents.workspaces.environment import allowed
@@ -43,6 +44,8 @@ class Docker:
         inner: the environment and the guard around the client.
         network: `host`, or `none`.
         run: the directory of the run, by which containers are found that a killed run left.
+        mounts: further path of a directory of the workspace → that directory. Only graders have them: while an agent
+            runs, it could make the directory a link.
     """
 
     program: str
@@ -51,6 +54,7 @@ class Docker:
     inner: ProcessGroup
     network: Network
     run: str
+    mounts: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> SandboxName:
@@ -102,6 +106,10 @@ class Docker:
         mounts = {places.workspace: places.workspace, places.home: places.home, TEMPORARY: places.temporary}
         if self.recipe.workdir:
             mounts[self.recipe.workdir] = places.workspace
+        if self.inner.grading:
+            real = os.path.realpath(places.workspace)
+            below = {path: f"{real}/{one}" for path, one in self.mounts.items() if one}
+            mounts |= {path: one for path, one in below.items() if _made(one)}
         for inside, outside in mounts.items():
             yield from ("--mount", f"type=bind,source={outside},target={inside}")
         for one in self.recipe.mounts:
@@ -113,6 +121,31 @@ class Docker:
         if not workdir or (path != workspace and not path.startswith(workspace + os.sep)):
             return path
         return workdir.rstrip("/") + path.removeprefix(workspace)
+
+
+def _made(directory: str) -> bool:
+    """Whether a directory is there or can be made, without links on the way."""
+    if os.path.realpath(directory) != directory:
+        return False
+    with suppress(OSError):
+        Path(directory).mkdir(parents=True, exist_ok=True)
+    return Path(directory).is_dir()
+
+
+async def copy_workdir(sandbox: Docker) -> Failure | None:
+    """Copy what the image has in the working directory into an empty workspace, which hides it; why it failed."""
+    target, words = "/agentv-workspace", 'if [ -d "$0" ]; then cp -R "$0/." "$1"; fi'
+    options = ("--rm", "--user", f"{os.getuid()}:{os.getgid()}", "--workdir", "/", "--entrypoint", "sh")
+    mount = ("--mount", f"type=bind,source={sandbox.places.workspace},target={target}")
+    arguments = ("-c", words, sandbox.recipe.workdir, target)
+    command = Command(argv=(sandbox.program, "run", *options, *mount, sandbox.image, *arguments))
+    env = allowed(os.environ, ("HOME", *container.OF_CLIENT))
+    ended = await run_program(command, stdin=b"", env=env, timeout_s=BUILD_S)
+    if isinstance(ended, Failure):
+        return Failure("workspace-failed", f"the files of the docker image cannot be copied: {ended.message}")
+    if ended.status:
+        return Failure("workspace-failed", f"the files of the docker image cannot be copied: {tail(ended.stderr)}")
+    return None
 
 
 async def build_image(program: str, recipe: DockerImage) -> str | Failure:

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-SYSTEM = ("bin", "etc", "lib", "lib32", "lib64", "libx32", "nix", "opt", "sbin", "usr")
-"""Entries of `/` that hold the system; of the others nothing is visible."""
+from agentv.model.suite.workspace import SYSTEM
 
 _LINKED = ("/etc/resolv.conf", "/etc/localtime", "/etc/ssl/certs/ca-certificates.crt", "/etc/hosts")
 """Files of the system that may be links into places that are not visible."""

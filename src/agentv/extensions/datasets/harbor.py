@@ -1,0 +1,251 @@
+"""Tasks of Harbor: a directory with an instruction, an environment, tests and a solution (AGENTS.md section 11).
+
+A task runs in the container of its Dockerfile. One whose Dockerfile only copies files runs in bubblewrap too. `/tests`,
+`/logs` and `/solution` lead to directories of the workspace, so that its scripts run as they are.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import tomllib
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from msgspec import Struct, field
+
+from agentv.authoring.convert.findings import Findings
+from agentv.authoring.source.nodes import NOWHERE, MapNode, mapping, node_of
+from agentv.errors import UsageError
+from agentv.extensions.datasets.cases import sendable
+from agentv.extensions.datasets.converting import ConvertedDataset, DatasetRequest, SuiteContent, write_suite
+from agentv.model.suite.workspace import SYSTEM
+from agentv.model.values.span import Span
+
+_FILE = "task.toml"
+_PLACE = ".harbor"
+"""Directory of the workspace with what Harbor has in `/tests`, `/logs` and `/solution`."""
+
+_TIMEOUT_S = 600.0
+_COMPOSE = ("docker-compose.yaml", "docker-compose.yml", "compose.yaml", "compose.yml")
+_WITHOUT_EFFECT = frozenset({"FROM", "ENV", "LABEL", "ARG", "CMD", "ENTRYPOINT", "EXPOSE", "MAINTAINER", "STOPSIGNAL"})
+"""Instructions that change no file, so that a Dockerfile with only these needs no container."""
+
+_OF_ENVIRONMENT = ("cpus", "memory_mb", "memory", "storage_mb", "storage", "gpus", "gpu_types", "tpu", "healthcheck")
+_VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
+
+
+def from_harbor(request: DatasetRequest, process_env: Mapping[str, str]) -> ConvertedDataset:
+    """Write tasks of Harbor as a suite that names their files where they are.
+
+    Args:
+        request: what to convert: a task, or a directory of tasks.
+        process_env: the environment in which the suite is loaded.
+
+    Raises:
+        LoadError, UsageError, OSError: as `from_dataset` does.
+    """
+    source = request.source
+    tasks = [source] if (source / _FILE).is_file() else sorted(one.parent for one in source.glob(f"*/{_FILE}"))
+    if not tasks:
+        raise UsageError(f"{source} contains no tasks of Harbor", f"a task is a directory with {_FILE}")
+    findings = Findings()
+    beside = (request.out or source).absolute().parent
+    cases = (case for one in tasks if (case := _Task(one, beside, findings).case()) is not None)
+    head = {"threshold": node_of(1, NOWHERE)}
+    with ExitStack() as undo:
+        return write_suite(request, SuiteContent(head, cases, "their rewards", findings), undo, process_env)
+
+
+class _Environment(Struct):
+    """What a Dockerfile says.
+
+    Attributes:
+        workdir: its last working directory; empty: it names none.
+        files: place in the workspace → path of what is copied there.
+        needs_container: the first line that only a container can follow; empty: there is none.
+    """
+
+    workdir: str = ""
+    files: dict[str, str] = field(default_factory=dict)
+    needs_container: str = ""
+
+
+class _Task:
+    """One task.
+
+    Args:
+        place: its directory.
+        beside: the directory of the suite.
+        findings: gets what is wrong.
+    """
+
+    def __init__(self, place: Path, beside: Path, findings: Findings) -> None:
+        self._place = place
+        self._beside = beside
+        self._findings = findings
+        self._config: dict[str, Any] = {}
+        self._failed = False
+
+    def case(self) -> MapNode | None:
+        """The case; None if something is wrong or not supported, which is reported."""
+        try:
+            self._config = tomllib.loads((self._place / _FILE).read_text(encoding="utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            self._wrong("bad-value", f"this is no TOML: {error}")
+            return None
+        for name in ("instruction.md", "tests/test.sh"):
+            if not (self._place / name).is_file() and not self._part("steps"):
+                self._wrong("missing-file", f"the task has no {name}")
+        self._refuse()
+        found = self._environment()
+        if self._failed:
+            return None
+        made = mapping({key: node_of(one, self._at) for key, one in self._made(found).items()}, self._at)
+        case = sendable(made, self._findings)
+        if case is None:
+            return None
+        check = self._check()
+        return mapping({**case.items, "assert": node_of([check], self._at)}, self._at)
+
+    def _refuse(self) -> None:
+        """Report what has no equivalent."""
+        environment, verifier = self._part("environment"), self._part("verifier")
+        services = next((one for one in _COMPOSE if (self._place / "environment" / one).is_file()), None)
+        if services is not None:
+            message = f"the task has services (environment/{services}), which are not supported"
+            self._wrong("no-equivalent", message, "a task that runs in the one container of its Dockerfile is")
+        separate = verifier.get("environment") or verifier.get("environment_mode") == "separate"
+        for key, wrong, what in (
+            ("steps", self._part("steps"), "several steps"),
+            ("os", environment.get("os", "linux") != "linux", "another system than Linux"),
+            ("mcp_servers", environment.get("mcp_servers"), "MCP servers"),
+            ("verifier", separate, "a verifier in a container of its own"),
+        ):  # fmt: skip
+            if wrong:
+                self._wrong("no-equivalent", f"the task has {what} ('{key}'), which is not supported")
+        ignored = [key for key in _OF_ENVIRONMENT if environment.get(key)]
+        if environment.get("network_mode", "public") != "public" or environment.get("allow_internet") is False:
+            ignored.append("network_mode")
+        if ignored:
+            self._findings.omitted(self._at, f"'environment' of the task: {', '.join(ignored)} is omitted")
+
+    def _environment(self) -> _Environment:
+        """What the Dockerfile says, with the working directory that the task names."""
+        said, file = self._part("environment"), self._place / "environment" / "Dockerfile"
+        found = _Environment(needs_container=str(said.get("docker_image") or ""))
+        if file.is_file() and not found.needs_container:
+            for line in re.sub(r"\\\r?\n", " ", file.read_text(encoding="utf-8", errors="replace")).splitlines():
+                if line.strip() and not line.lstrip().startswith("#"):
+                    _follow(line.split(maxsplit=1), found, file.parent)
+        elif not found.needs_container:
+            self._wrong("missing-file", "the task has no environment/Dockerfile, and names no docker_image")
+        found.workdir = str(said.get("workdir") or found.workdir)
+        if not found.workdir.startswith("/") or found.workdir == "/":
+            self._wrong("no-equivalent", "the task names no working directory", "add WORKDIR to its Dockerfile")
+        return found
+
+    def _made(self, found: _Environment) -> dict[str, Any]:
+        environment = self._part("environment")
+        confined = not found.needs_container and PurePosixPath(found.workdir).parts[1] not in SYSTEM
+        image = environment.get("docker_image")
+        docker = {"image": image} if image else {"context": self._path("environment")}
+        mounts = {f"/{name}": f"{_PLACE}/{name}" for name in ("tests", "logs", "solution")}
+        workspace = {
+            "docker": {**docker, "workdir": found.workdir},
+            "mounts": {**({found.workdir: "."} if confined else {}), **mounts},
+            "files": {place: self._path(f"environment/{path}") for place, path in found.files.items()},
+            "hidden": {f"{_PLACE}/tests": self._path("tests")},
+            "env": _env(environment),
+            "ignore": [f"{_PLACE}/**"],
+        }
+        task = self._part("task")
+        made = {
+            "id": self._place.resolve().name,
+            "description": task.get("description"),
+            "input": (self._place / "instruction.md").read_text(encoding="utf-8", errors="replace"),
+            "timeout_s": self._part("agent").get("timeout_sec"),
+            "sandbox": ["docker", "bwrap"] if confined else "docker",
+            "workspace": {key: one for key, one in workspace.items() if one},
+            "solution": self._solution(),
+            "metadata": {**self._part("metadata"), **({"task": task["name"]} if "name" in task else {})},
+        }
+        return {key: one for key, one in json.loads(json.dumps(made, default=str)).items() if one}
+
+    def _check(self) -> dict[str, Any]:
+        """The assertion. Its variables are placeholders, unlike the texts of the task."""
+        logs = shlex.join(f"{_PLACE}/logs/{name}" for name in ("verifier", "agent", "artifacts"))
+        tests, env = f"{_PLACE}/tests/test.sh", _env(self._part("verifier"))
+        return {
+            "type": "command",
+            "command": f"mkdir -p {logs} && chmod +x {tests} && {tests}",
+            "parse": "reward",
+            "path": f"{_PLACE}/logs/verifier",
+            "timeout_s": self._part("verifier").get("timeout_sec", _TIMEOUT_S),
+            **({"env": env} if env else {}),
+        }
+
+    def _solution(self) -> dict[str, Any] | None:
+        if not (self._place / "solution" / "solve.sh").is_file():
+            return None
+        solve = f"{_PLACE}/solution/solve.sh"
+        command: dict[str, Any] = {"command": f"chmod +x {solve} && {solve}"}
+        if env := _env(self._part("solution")):
+            command["env"] = env
+        return {"files": {f"{_PLACE}/solution": self._path("solution")}, "commands": [command]}
+
+    def _part(self, name: str) -> Any:
+        """A table of task.toml; empty where it has none, or something else."""
+        found = self._config.get(name)
+        return found if isinstance(found, dict) or name == "steps" else {}
+
+    def _path(self, name: str) -> str:
+        """A path of the task, as the suite writes it."""
+        return "./" + os.path.relpath(self._place.absolute() / name, self._beside)
+
+    @property
+    def _at(self) -> Span:
+        return Span(str(self._place / _FILE), 1, 1, 1, 1)
+
+    def _wrong(self, code: str, message: str, hint: str | None = None) -> None:
+        self._failed = True
+        self._findings.error(code, self._at, f"{self._place.name}: {message}", hint)
+
+
+def _follow(line: list[str], found: _Environment, context: Path) -> None:
+    """Take in one line of a Dockerfile."""
+    name, said = line[0].upper(), (line[1:] or [""])[0]
+    if name == "WORKDIR":
+        found.workdir = str(PurePosixPath(found.workdir or "/", said.strip().strip('"')))
+        if found.files:
+            found.needs_container = found.needs_container or " ".join(line)
+    elif name in ("COPY", "ADD"):
+        words = json.loads(said) if said.startswith("[") else shlex.split(said)
+        *sources, target = [one for one in words if not one.startswith("--chown") and not one.startswith("--chmod")]
+        place = PurePosixPath(found.workdir or "/", target)
+        inside = bool(found.workdir) and place.is_relative_to(found.workdir)
+        if not inside or any(one.startswith("--") or not (context / one).exists() for one in sources):
+            found.needs_container = found.needs_container or " ".join(line)
+            return
+        below = str(place.relative_to(found.workdir))
+        for one in sources:
+            is_file = (context / one).is_file()
+            directory = target.endswith(("/", ".")) or len(sources) > 1 or str(place) == found.workdir
+            found.files[str(PurePosixPath(below, Path(one).name)) if is_file and directory else below] = one
+    elif name not in _WITHOUT_EFFECT:
+        found.needs_container = found.needs_container or " ".join(line)
+
+
+def _env(part: Mapping[str, Any]) -> dict[str, str]:
+    """The variables of a part of a task, whose `${NAME}` is a variable of the environment."""
+    said = part.get("env")
+    return {name: _VARIABLE.sub(_rendered, str(one)) for name, one in said.items()} if isinstance(said, dict) else {}
+
+
+def _rendered(found: re.Match[str]) -> str:
+    default = f" | default({json.dumps(found[2])})" if found[2] is not None else ""
+    return f"{{{{ env.{found[1]}{default} }}}}"
