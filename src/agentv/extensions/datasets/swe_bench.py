@@ -133,7 +133,7 @@ def _case(row: Mapping[str, Any], files: str, command: str, record: MapNode) -> 
         "path": _REPORT,
         "timeout_s": _TIMEOUT_S,
         "fail_to_pass": row["FAIL_TO_PASS"],
-        "pass_to_pass": row["PASS_TO_PASS"],
+        **({"pass_to_pass": row["PASS_TO_PASS"]} if row["PASS_TO_PASS"] else {}),
     }
     made = {
         "id": row["instance_id"],
