@@ -76,7 +76,7 @@ def changed_test_config(
         if (
             _LOADED_BY_PYTHON.fullmatch(shown)
             or _is_runner(place, directories, names, before)
-            or (_is_module(place) and str(place.with_name(place.name.partition(".")[0])) in directories)
+            or (path not in before.files and _is_module(place) and _without_suffix(place) in directories)
             or (_is_used(place, words) and not test_directories.isdisjoint(map(str, place.parents)))
             or (on_the_way and (configures or _makes_package(place, path, before)))
         ):
@@ -96,6 +96,10 @@ def _is_runner(place: PurePosixPath, directories: set[str], names: Collection[st
 
 def _is_module(place: PurePosixPath) -> bool:
     return place.suffix in _MODULE_SUFFIXES
+
+
+def _without_suffix(place: PurePosixPath) -> str:
+    return str(place.with_name(place.name.partition(".")[0] or place.name))
 
 
 def _is_used(place: PurePosixPath, words: Collection[str]) -> bool:
