@@ -37,8 +37,10 @@ def named(text: str, module: str) -> str:
 
 
 def patch(path: str, before: str, after: str) -> str:
-    lines = difflib.unified_diff(before.splitlines(True), after.splitlines(True), f"a/{path}", f"b/{path}")
-    return f"diff --git a/{path} b/{path}\n" + ("" if before else "new file mode 100644\n") + "".join(lines)
+    """A patch in git's format; `before` is empty where there was no file."""
+    old, mode = (f"a/{path}", "") if before else ("/dev/null", "new file mode 100644\n")
+    lines = difflib.unified_diff(before.splitlines(True), after.splitlines(True), old, f"b/{path}")
+    return f"diff --git a/{path} b/{path}\n{mode}{''.join(lines)}"
 
 
 def rows(mirror: Path) -> list[dict[str, str]]:
@@ -101,7 +103,7 @@ def main(sandbox: str = "bwrap") -> None:
     run = sdk.evaluate(str(suite), sandbox=sandbox)
     found: dict[str, Counter[str]] = defaultdict(Counter)
     for one in run.results:
-        found[one.target][one.error.code if one.error else str(one.status)] += 1
+        found[one.trial.target.name][one.error.code if one.error else str(one.status)] += 1
     for name, counts in found.items():
         print(f"{name:50} {', '.join(f'{key} {count}' for key, count in counts.items())}")
     honest = [name for name in found if name.startswith("honest") and "again" not in name]
