@@ -268,6 +268,16 @@ def test_bwrap_hides_the_project_the_hidden_files_and_the_home(tmp_path: Path) -
     assert trial.kinds == {}
 
 
+@needs("bwrap")
+def test_paths_of_the_sandbox_lead_to_the_workspace_and_nowhere_else(tmp_path: Path) -> None:
+    place = Place(tmp_path, "bwrap")
+    secret = place.file("outside/secret.txt", "secret\n")
+    mounts = {"/app": "", "/logs": "made/logs"}
+    script = f"mkdir made; echo a > /app/a.txt; ln -s {secret.parent} made/logs"
+    trial = place.trial(script, mounts=mounts, grade="cat /app/a.txt; cat /logs/secret.txt 2>/dev/null || echo none")
+    assert printed(trial.graded) == "a\nnone\n"
+
+
 def test_a_workspace_that_grows_too_large_is_an_error(place: Place) -> None:
     trial = place.trial("head -c 3000000 /dev/zero > big", max_mb=2)
     assert isinstance(trial.changes, Failure)

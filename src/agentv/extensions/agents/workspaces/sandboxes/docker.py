@@ -135,9 +135,9 @@ def _made(directory: str) -> bool:
 async def copy_workdir(sandbox: Docker) -> Failure | None:
     """Copy what the image has in the working directory into an empty workspace, which hides it; why it failed."""
     target, words = "/agentv-workspace", 'if [ -d "$0" ]; then cp -R "$0/." "$1"; fi'
-    options = ("--rm", "--user", f"{os.getuid()}:{os.getgid()}", "--workdir", "/", "--entrypoint", "sh")
+    options = ("--rm", "--user", f"{os.getuid()}:{os.getgid()}", "--workdir", "/")
     mount = ("--mount", f"type=bind,source={sandbox.places.workspace},target={target}")
-    arguments = ("-c", words, sandbox.recipe.workdir, target)
+    arguments = ("sh", "-c", words, sandbox.recipe.workdir, target)
     command = Command(argv=(sandbox.program, "run", *options, *mount, sandbox.image, *arguments))
     env = allowed(os.environ, ("HOME", *container.OF_CLIENT))
     ended = await run_program(command, stdin=b"", env=env, timeout_s=BUILD_S)

@@ -31,15 +31,18 @@ elif words[0] == "ps":
     print("container-1 container-2" if "label=agentv.workspace" in words[-1] else "")
 elif words[0] == "run":
     place = next(n for n, word in enumerate(words) if word in ("debian:12", "sha256:built"))
-    env = {{}}
+    env, mounted = {{}}, {{}}
     options = words[1:place]
     for name, value in zip(options, options[1:]):
+        if name == "--mount":
+            _, source, target = (part.partition("=")[2] for part in value.split(","))
+            mounted[target] = source
         if name == "--env":
             key, found, text = value.partition("=")
             env[key] = text if found else os.environ[key]
     env["PATH"] = "/usr/bin:/bin"
     os.chdir(options[options.index("--workdir") + 1])
-    os.execvpe(words[place + 1], words[place + 1 :], env)
+    os.execvpe(words[place + 1], [mounted.get(word, word) for word in words[place + 1 :]], env)
 '''
 
 
@@ -105,6 +108,29 @@ def test_a_working_directory_of_the_image_is_the_workspace(client: Client, tmp_p
     (options, _) = client.calls("run")[0]
     assert values(options, "--workdir") == [str(tmp_path)]
     assert any(one.endswith(f",target={tmp_path}") for one in values(options, "--mount"))
+
+
+def test_an_empty_workspace_has_the_files_of_the_image(client: Client, tmp_path: Path) -> None:
+    place = Place(tmp_path, "docker")
+    place.file("image/lib/a.txt", "a\n")
+    recipe = DockerImage(image="debian:12", workdir=str(tmp_path / "image"))
+    assert place.trial("echo b > $PWD/../x", template=None, docker=recipe, keep=True).kinds == {}
+    assert (Path(str(place.trial("true", template=None, docker=recipe, keep=True).closed)) / "lib/a.txt").exists()
+
+
+def test_further_paths_of_the_workspace_are_for_graders(client: Client, tmp_path: Path) -> None:
+    """An agent could make the directory a link, which docker would follow: then it is not there."""
+    place = Place(tmp_path, "docker")
+    for script, expected in (("true", ["/tests"]), ("ln -s /etc tests", [])):
+        client.log.unlink(missing_ok=True)
+        mounts = {str(tmp_path): "", "/tests": "tests"}
+        trial = place.trial(script, grade="true", docker=DockerImage(image="debian:12"), mounts=mounts)
+        (options, _), (graded, _) = client.calls("run")
+        assert values(options, "--workdir") == [str(tmp_path)]
+        further = set(values(graded, "--mount")) - set(values(options, "--mount"))
+        assert [one for one in further if one.endswith("=/tests")] == [
+            f"type=bind,source={trial.path}/tests,target={one}" for one in expected
+        ]
 
 
 def test_containers_that_outlive_their_client_are_removed(client: Client, tmp_path: Path) -> None:
