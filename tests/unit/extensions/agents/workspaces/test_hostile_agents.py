@@ -341,6 +341,16 @@ def test_a_grader_runs_no_monitor_of_the_agents_repository(place: Place) -> None
         ("mkdir src; echo > src/__init__.py", ()),
         ("echo > sitecustomize.py; mkdir _pytest; echo > _pytest/a.py", ("_pytest/a.py", "sitecustomize.py")),
         ("mkdir src; echo > src/pytest.py", ()),
+        ("mkdir tests; echo > tests/json.py; echo > json.py; echo > random.py", ("json.py", "tests/json.py")),
+        ("echo > tests.py; mkdir -p tests/test_it; echo > tests/test_it/a.py", ("tests.py", "tests/test_it/a.py")),
+        (
+            "mkdir -p tests/more src; echo > tests/more/data.txt; echo > tests/own.py; echo > src/data.txt",
+            ("tests/more/data.txt",),
+        ),
+        (
+            "mkdir a; printf 'abcd\\0\\0\\0\\0' > a/a.pyc; cp -r a __pycache__; printf 'abcd\\1\\0\\0\\0' > __pycache__/b.pyc",
+            ("__pycache__/b.pyc",),
+        ),
         ("echo A=1 > .env", ()),
         ("echo PYTEST_ADDOPTS=-x > .env", (".env",)),
         (
@@ -358,7 +368,7 @@ def test_what_configures_hidden_tests_is_named(plain: Place, script: str, expect
     plain.file("template/pyproject.toml", "[project]\nname = 'a'\n")
     plain.file("template/tox.ini", "[pytest]\naddopts = -q\n")
     plain.file("template/package.json", '{"name": "a", "scripts": {"test": "jest"}}')
-    plain.file("hidden/test_it.py", "def test_it(): assert False\n")
+    plain.file("hidden/test_it.py", "import json\ndef test_it(): assert open('data.txt')\n")
     plain.file("hidden/conftest.py", "")
     script = script.replace("cp ../plan", "echo >")
     trial = plain.trial(script, hidden=(CopiedFiles(str(plain.root / "hidden"), "tests"),))

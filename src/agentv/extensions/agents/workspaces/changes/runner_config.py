@@ -75,7 +75,7 @@ def changed_test_config(
         configures = place.name in _IN_PART or place.name == _PACKAGE or _WHOLE.fullmatch(place.name) is not None
         if (
             _LOADED_BY_PYTHON.fullmatch(shown)
-            or _is_runner(place, directories, names, before)
+            or _takes_place(place, directories, names, before)
             or (path not in before.files and _is_module(place) and _without_suffix(place) in directories)
             or (_is_used(place, words) and not test_directories.isdisjoint(map(str, place.parents)))
             or (on_the_way and (configures or _makes_package(place, path, before)))
@@ -83,14 +83,14 @@ def changed_test_config(
             yield path
 
 
-def _is_runner(place: PurePosixPath, directories: set[str], names: Collection[str], before: Snapshot) -> bool:
-    """Whether a file is of a module that would be loaded for one of some names, and that was not there before."""
+def _takes_place(place: PurePosixPath, directories: set[str], names: Collection[str], before: Snapshot) -> bool:
+    """Whether a file is of a new module that would be loaded for one of some names. Modules of packages are not."""
     for number, part in enumerate(place.parts):
         if part.partition(".")[0] in names and (number < len(place.parts) - 1 or _is_module(place)):
-            root = "/".join(place.parts[: number + 1])
-            above = "/".join(place.parts[:number]) or "."
-            known = (shown_path(path) for path in before.files)
-            return above in directories and not any(one == root or one.startswith(f"{root}/") for one in known)
+            root, above = "/".join(place.parts[: number + 1]), "/".join(place.parts[:number])
+            known = (f"{root}/", root, f"{above}/__init__.py" if above else "__init__.py")
+            there = any(shown_path(path).startswith(known[0]) or shown_path(path) in known for path in before.files)
+            return (above or ".") in directories and not there
     return False
 
 
