@@ -78,16 +78,30 @@ def test_the_command_converts_what_it_recognizes(tasks: list[dict[str, Any]]) ->
     assert (again.exit_code, "shop.tasks exists" in again.stderr) == (2, True)
 
 
-def test_rows_of_parquet_are_those_of_json_lines(tasks: list[dict[str, Any]]) -> None:
-    require("pyarrow")
+def test_rows_of_parquet_and_of_hugging_face_are_those_of_json_lines(
+    tasks: list[dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require("pyarrow", "huggingface_hub")
     import pyarrow as pa
+    from huggingface_hub import constants
     from pyarrow import parquet
 
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    cached = tmp_path / "hub/datasets--acme--shop"
+    for folder in ("refs", "snapshots/1234/data"):
+        (cached / folder).mkdir(parents=True)
+    (cached / "refs/main").write_text("1234")
     for row in tasks:
         row["FAIL_TO_PASS"] = json.loads(row["FAIL_TO_PASS"])
-    parquet.write_table(pa.Table.from_pylist(tasks), "table.parquet")
-    of_table = converted("table.parquet").read_text().replace("table", "shop")
-    assert of_table == converted("shop.jsonl").read_text()
+    table = pa.Table.from_pylist(tasks)
+    for path in (Path("table.parquet"), cached / "snapshots/1234/data/test-00000-of-00001.parquet"):
+        parquet.write_table(table, path)
+    expected = converted("shop.jsonl").read_text()
+    assert converted("table.parquet").read_text().replace("table", "shop") == expected
+    done = CliRunner().invoke(cli, ["convert", "hf://acme/shop/test", "--test-command", TESTED])
+    assert (done.exit_code, done.stderr.splitlines()[0]) == (0, "wrote shop-test.eval.yaml")
+    assert Path("shop-test.eval.yaml").read_text().replace("shop-test", "shop") == expected
 
 
 @pytest.mark.parametrize(
