@@ -89,13 +89,13 @@ def test_rows_of_parquet_and_of_hugging_face_are_those_of_json_lines(
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     cached = tmp_path / "hub/datasets--acme--shop"
-    for folder in ("refs", "snapshots/1234/data"):
+    for folder in ("refs", f"snapshots/{'a' * 40}/data"):
         (cached / folder).mkdir(parents=True)
-    (cached / "refs/main").write_text("1234")
+    (cached / "refs/main").write_text("a" * 40)
     for row in tasks:
         row["FAIL_TO_PASS"] = json.loads(row["FAIL_TO_PASS"])
     table = pa.Table.from_pylist(tasks)
-    for path in (Path("table.parquet"), cached / "snapshots/1234/data/test-00000-of-00001.parquet"):
+    for path in (Path("table.parquet"), cached / f"snapshots/{'a' * 40}/data/test-00000-of-00001.parquet"):
         parquet.write_table(table, path)
     expected = converted("shop.jsonl").read_text()
     assert converted("table.parquet").read_text().replace("table", "shop") == expected
