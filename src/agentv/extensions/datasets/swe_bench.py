@@ -121,19 +121,20 @@ def _listed(value: Any) -> list[str] | None:
         except ValueError:
             return None
     texts = isinstance(value, list) and all(isinstance(one, str) and one for one in value)
-    return [_OF_UNITTEST.sub(r"\2.\1", one) for one in value] if texts else None
+    return value if texts else None
 
 
 def _case(row: Mapping[str, Any], files: str, command: str, record: MapNode) -> MapNode:
     tests = shlex.join(one for one in _PATCHED.findall(row["test_patch"]) if not one.endswith("conftest.py"))
+    fail_to_pass, pass_to_pass = ([_OF_UNITTEST.sub(r"\2.\1", one) for one in row[key]] for key in _NAMES)
     check = {
         "type": "command",
         "command": command.replace(TESTS, tests).replace(REPORT, _REPORT),
         "parse": "junit",
         "path": _REPORT,
         "timeout_s": _TIMEOUT_S,
-        "fail_to_pass": row["FAIL_TO_PASS"],
-        **({"pass_to_pass": row["PASS_TO_PASS"]} if row["PASS_TO_PASS"] else {}),
+        "fail_to_pass": fail_to_pass,
+        **({"pass_to_pass": pass_to_pass} if pass_to_pass else {}),
     }
     made = {
         "id": row["instance_id"],

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from agentv import sdk
 from agentv.app.settings import EvalSettings
 from agentv.cli.main import cli
-from agentv.errors import LoadError
+from agentv.errors import LoadError, UsageError
 from agentv.extensions.agents.without_agent.checking import check_cases
 from agentv.extensions.datasets.converting import DatasetRequest
 from agentv.extensions.datasets.swe_bench import COMMAND, from_swe_bench
@@ -74,8 +74,8 @@ def test_the_command_converts_what_it_recognizes(tasks: list[dict[str, Any]]) ->
     text = Path("shop.eval.yaml").read_text()
     assert "python3 -m pytest -q -p no:cacheprovider --junit-xml swe-bench-report.xml tests/test_prices.py" in text
     assert Path("shop.tasks/acme__shop-prices.patch").read_text() == tasks[0]["patch"]
-    again = CliRunner().invoke(cli, ["convert", "shop.jsonl"])
-    assert (again.exit_code, "shop.tasks exists" in again.stderr) == (2, True)
+    with pytest.raises(UsageError, match=r"shop\.tasks exists"):
+        converted("shop.jsonl")
 
 
 def test_rows_of_parquet_and_of_hugging_face_are_those_of_json_lines(
