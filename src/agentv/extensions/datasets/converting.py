@@ -117,7 +117,7 @@ def write_suite(
         LoadError, UsageError, OSError: as `from_dataset` does.
     """
     path, lines = _places(request)
-    name = path.name.removesuffix(path.suffix).removesuffix(".eval")
+    name = path.name.removesuffix(path.suffix).removesuffix(".eval").removesuffix(".cases")
     head, findings = {"name": Scalar(name, name, NOWHERE), **content.head}, content.findings
     count = _written(path, lines, head, content.cases, undo)
     if not findings.failed and not count:

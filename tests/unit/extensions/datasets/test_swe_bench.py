@@ -58,7 +58,7 @@ def test_a_good_and_an_idle_agent_and_rows_that_do_not_fit(tasks: list[dict[str,
     good = f"git apply {suite.parent}/shop.tasks/acme__shop-*.patch --include='shop/*' && {looked}"
     for target, status in (("true; echo Done.", "failed"), (good, "passed")):
         run = sdk.evaluate(str(suite), target={"name": "agent", "provider": "cli", "command": target}, sandbox="none")
-        found = {one.test_id: one for one in run.results}
+        found = {one.trial.case.id: one for one in run.results}
         assert {found[name].error.code for name in ("wrong", "lost") if found[name].error} == {"workspace-failed"}
         assert [one.output for one in (found["wrong"], found["lost"])] == [None, None]
         assert {one.status for name, one in found.items() if name not in ("wrong", "lost")} == {status}
