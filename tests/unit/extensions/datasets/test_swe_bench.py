@@ -54,7 +54,7 @@ def test_a_good_and_an_idle_agent_and_rows_that_do_not_fit(tasks: list[dict[str,
     wrong = {**tasks[0], "instance_id": "wrong", "test_patch": patch("tests/test_prices.py", "no\n", "such\n")}
     lost = {**tasks[0], "instance_id": "lost", "base_commit": "0" * 40}
     write_rows(Path("shop.jsonl"), [*tasks, wrong, lost])
-    suite, looked = converted("shop.jsonl"), "ls shop; git log --format=%H; grep -r test_new . | wc -l"
+    suite, looked = converted("shop.jsonl").absolute(), "ls shop; git log --format=%H; grep -r test_new . | wc -l"
     good = f"git apply {suite.parent}/shop.tasks/acme__shop-*.patch --include='shop/*' && {looked}"
     for target, status in (("true; echo Done.", "failed"), (good, "passed")):
         run = sdk.evaluate(str(suite), target={"name": "agent", "provider": "cli", "command": target}, sandbox="none")
