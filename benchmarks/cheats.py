@@ -96,7 +96,7 @@ def main(sandbox: str = "bwrap") -> None:
             (scripts / f"{module}.sh").write_text(
                 named(case["input"], module).replace("report.xml", "swe-bench-report.xml")
             )
-        # the task is told by the one module of the repository
+        # the repository of each task has one of these modules
         words = f'PATH="$PATH:/usr/bin"; {"; ".join(f"[ -f {m}.py ] && exec sh {scripts}/{m}.sh" for m in TASKS)}'
         targets.append({"name": case["id"], "provider": "cli", "command": ["sh", "-c", words, str(scripts)]})
     suite.write_text(f"{suite.read_text()}{yaml.safe_dump({'targets': targets})}")
