@@ -9,6 +9,7 @@ from array import array
 from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Generic, NamedTuple, TypeVar, get_args
 
+from agentv.model.run.compared.usage import RESOURCES, Usage
 from agentv.model.run.comparison import CaseKey, CaseOutcome
 from agentv.model.run.matrix import Dimension
 from agentv.model.run.trial import Status
@@ -19,7 +20,12 @@ T = TypeVar("T")
 STATUSES: tuple[Status, ...] = get_args(Status)
 STATUS_NUMBERS = {status: number for number, status in enumerate(STATUSES)}
 NONE = float("nan")
-"""A missing score in a column of scores."""
+"""A missing number in a column."""
+
+
+def known(number: float) -> float | None:
+    """A number of a column; None in place of `NONE`."""
+    return None if number != number else number  # noqa: PLR0124  # all but NaN equal themselves
 
 
 class CaseScope(NamedTuple):
@@ -75,6 +81,7 @@ class RunCases:
         self._texts, self._inputs, self._checks = (array("q") for _ in range(3))
         self._statuses, self._samples = array("b"), array("I")
         self._scores, self._rates = array("d"), array("d")
+        self._usage = [array("d") for _ in RESOURCES]
         self._rows, self._ends = array("q"), array("I")
 
     def __len__(self) -> int:
@@ -96,16 +103,17 @@ class RunCases:
         self._samples.append(outcome.samples)
         self._scores.append(NONE if outcome.score is None else outcome.score)
         self._rates.append(NONE if outcome.rate is None else outcome.rate)
+        for column, used in zip(self._usage, outcome.usage, strict=True):
+            column.append(NONE if used is None else used)
         self._rows.extend(outcome.places)
         self._ends.append(len(self._rows))
 
     def outcome(self, number: int) -> CaseOutcome:
         """Outcome of a case."""
         common, rule = self.common, self.common.rules.values[self._rules[number]]
-        score, rate = self._scores[number], self._rates[number]
         return CaseOutcome(
             self.status(number),
-            score if score == score else None,  # noqa: PLR0124  # all but NaN equal themselves
+            known(self._scores[number]),
             self._samples[number],
             rule.threshold,
             self._texts[number],
@@ -117,7 +125,8 @@ class RunCases:
             rule.repeat,
             rule.aggregate,
             rule.alpha,
-            rate if rate == rate else None,  # noqa: PLR0124  # as above
+            known(self._rates[number]),
+            Usage(*(known(column[number]) for column in self._usage)),
         )
 
     def status(self, number: int) -> Status:

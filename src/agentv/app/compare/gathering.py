@@ -9,8 +9,9 @@ from statistics import fmean
 
 import msgspec
 
-from agentv.app.compare.cases import NONE, STATUS_NUMBERS, STATUSES, CaseScope, Common, NumberedValues, RunCases
+from agentv.app.compare.cases import NONE, STATUS_NUMBERS, STATUSES, CaseScope, Common, NumberedValues, RunCases, known
 from agentv.model.run.cases import RequiredGrade, Sample
+from agentv.model.run.compared.usage import RESOURCES, Usage
 from agentv.model.run.comparison import CaseOutcome
 from agentv.model.run.matrix import Dimension
 from agentv.model.run.row import Row
@@ -49,6 +50,7 @@ class _Gathered:
         self._gates = NumberedValues[tuple[RequiredGrade, ...]]()
         self._case_of, self._gates_of = array("I"), array("I")
         self._status_of, self._score_of, self._row_of = array("b"), array("d"), array("q")
+        self._used = [array("d") for _ in RESOURCES]
 
     def add(self, at: int, row: Row) -> None:
         """Add a trial whose row begins at this offset."""
@@ -65,6 +67,10 @@ class _Gathered:
         self._status_of.append(STATUS_NUMBERS[row.status])
         self._score_of.append(NONE if row.score is None else row.score)
         self._gates_of.append(self._gates.number(row.gates))
+        tokens = row.token_usage.total if row.token_usage is not None else None
+        used = (row.cost_usd, tokens, row.agent_turns or len(row.turns), row.duration_ms)
+        for column, one, nothing in zip(self._used, used, (None, None, 0, 0), strict=True):
+            column.append(NONE if one is None or one == nothing else one)
 
     def _begin(self, row: Row) -> None:
         common = self.common
@@ -102,16 +108,21 @@ class _Gathered:
     def _sample(self, trial: int) -> Sample:
         score = self._score_of[trial]
         gates = self._gates.values[self._gates_of[trial]]
-        return Sample(STATUSES[self._status_of[trial]], None if score != score else score, gates)  # noqa: PLR0124
+        return Sample(STATUSES[self._status_of[trial]], known(score), gates)
 
     def _outcome(self, case: int, trials: list[int]) -> CaseOutcome:
         samples, rule = [*map(self._sample, trials)], self.common.rules.values[self._rules[case]]
         status = verdict_over(samples, rule)
-        judged = [one for one in samples if one.score is not None and one.status in ("passed", "failed")]
-        known = judged if status != "skipped" else []
+        graded = [
+            (trial, one)
+            for trial, one in zip(trials, samples, strict=True)
+            if one.score is not None and one.status in ("passed", "failed")
+        ]
+        judged = [one for _, one in graded]
+        counted = judged if status != "skipped" else []
         return CaseOutcome(
             status=status,
-            score=fmean(one.score or 0.0 for one in known) if known else None,
+            score=fmean(one.score or 0.0 for one in counted) if counted else None,
             samples=len(judged),
             threshold=rule.threshold,
             text=self._texts[case],
@@ -123,7 +134,10 @@ class _Gathered:
             repeat=rule.repeat,
             aggregate=rule.aggregate,
             alpha=rule.alpha,
-            rate=fmean(one.status == "passed" for one in known) if known else None,
+            rate=fmean(one.status == "passed" for one in counted) if counted else None,
+            usage=Usage(*(known(fmean(used[trial] for trial, _ in graded)) for used in self._used))
+            if graded
+            else Usage(),
         )
 
 

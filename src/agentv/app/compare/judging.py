@@ -13,10 +13,12 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
+from math import isnan, nan
 from statistics import fmean
 
 from msgspec.structs import replace
 
+from agentv.model.run.compared.usage import RESOURCES, UsageDifference
 from agentv.model.run.compared.verdicts import Measure, Verdict, Withheld
 from agentv.model.run.comparison import (
     CaseOutcome,
@@ -30,6 +32,7 @@ from agentv.model.run.comparison import (
 )
 from agentv.stats.comparison.difference import Differences
 from agentv.stats.comparison.rule import levels, together
+from agentv.stats.intervals.clustered import mean_interval
 
 LIKELY_CHANCE = 0.5
 """A p-value above which it would mislead to say how many cases would show the difference: it is likelier chance."""
@@ -57,11 +60,14 @@ class _Side:
 
     def __init__(self) -> None:
         self.scores, self.rates = array("d"), array("d")
+        self.usage = [array("d") for _ in RESOURCES]
         self.passed = 0
 
     def add(self, case: CaseOutcome, rate: float) -> None:
         self.scores.append(case.score or 0.0)
         self.rates.append(rate)
+        for column, used in zip(self.usage, case.usage, strict=True):
+            column.append(nan if used is None else used)
         self.passed += case.status == "passed"
 
     @property
@@ -118,6 +124,22 @@ class _Tally:
         if not self.same_rate or as_one:
             return [score]
         return [score, Measurement("pass rate", Differences(self.before.rates, self.after.rates, self.clusters))]
+
+    def usage(self, level: float) -> Iterator[UsageDifference]:
+        """What a case took on both sides; its cost also if only tokens are known."""
+        counts_tokens = not all(map(isnan, chain(self.before.usage[1], self.after.usage[1])))
+        for resource, *sides in zip(RESOURCES, self.before.usage, self.after.usage, strict=True):
+            known = [one for one in zip(*sides, self.clusters, strict=True) if not isnan(one[1] - one[0])]
+            cases, unknown = len(known), len(self) - len(known)
+            if known:
+                before, after, clusters = zip(*known, strict=True)
+                found = mean_interval([new - old for old, new, _ in known], clusters, level=level)
+                interval = (found.low, found.high) if found.clusters > 1 else None
+                yield UsageDifference(
+                    resource, cases, unknown, fmean(before), fmean(after), found.mean, interval, level
+                )
+            elif resource == "cost_usd" and counts_tokens:
+                yield UsageDifference(resource, 0, unknown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +245,7 @@ def _judgement(
         rates_compare=tally.same_rate,
         errored=errored,
         withheld=withheld,
+        usage=tuple(tally.usage(1 - question.alpha)),
     )
 
 

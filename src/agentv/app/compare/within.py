@@ -17,9 +17,8 @@ from agentv.app.compare.cases import CaseScope, ChosenCases, KeyedCases, shared_
 from agentv.app.compare.gathering import cases_of, planned_names
 from agentv.app.compare.judging import Part, judge_parts
 from agentv.app.compare.matching import Matched, match, without
-from agentv.model.run.compared.verdicts import Measure
-from agentv.model.run.comparison import CaseKey, ComparisonSettings, Judgement, Loss, MeasureResult
-from agentv.model.run.matrix import DIMENSIONS, ComparedMeasure, Dimension, MatrixComparison, MatrixGroup, RunMatrix
+from agentv.model.run.comparison import CaseKey, ComparisonSettings, Judgement, Loss
+from agentv.model.run.matrix import DIMENSIONS, Dimension, MatrixComparison, MatrixGroup, RunMatrix
 from agentv.model.run.summary import Summary
 from agentv.model.values.values import JsonObject
 from agentv.store.rows.current import replaced_lines
@@ -142,49 +141,17 @@ def _may_match(base: KeyedCases, candidate: KeyedCases, by: Dimension) -> bool:
 
 def _comparison(paired: _Paired, judgement: Judgement | None) -> MatrixComparison:
     left = paired.matched.left_out
-    found = MatrixComparison(
-        paired.by,
-        paired.base,
-        paired.candidate,
-        None,
-        errored=len(left.errored),
+    names = paired.by, paired.base, paired.candidate
+    if judgement is None:
+        found = MatrixComparison(*names, None, errored=len(left.errored))
+    else:
+        found = judgement.between(*names, paired.matched.pairs.distinct())
+    return replace(
+        found,
         only_base=len(left.only_base),
         only_candidate=len(left.only_candidate),
         unfinished=len(left.unfinished),
     )
-    if judgement is None:
-        return found
-    return replace(
-        found,
-        verdict=judgement.verdict,
-        withheld=judgement.withheld,
-        cases=paired.matched.pairs.distinct(),
-        pairs=judgement.pairs,
-        clusters=judgement.clusters,
-        errored=judgement.errored,
-        measures=tuple(_measures(judgement)),
-        shown_by=_shown_by(judgement),
-    )
-
-
-def _measures(one: Judgement) -> Iterator[ComparedMeasure]:
-    """The pass rate, if it can be compared, and the mean score; or the share of passed cases, if that decides."""
-    score = one.score
-    if score.measure != "mean score":
-        yield _measure(score, one.before.score, one.after.score)
-        return
-    if one.rates_compare:  # where scores are verdicts, the two were tested as one
-        yield _measure(replace(one.rate or score, measure="pass rate"), one.before.rate, one.after.rate)
-    yield _measure(score, one.before.score, one.after.score)
-
-
-def _measure(one: MeasureResult, before: float, after: float) -> ComparedMeasure:
-    return ComparedMeasure(one.measure, before, after, one.delta, one.interval, one.level, one.p, one.bounds)
-
-
-def _shown_by(one: Judgement) -> tuple[Measure, ...]:
-    as_one = one.rate is None and one.rates_compare and one.score.measure == "mean score"
-    return ("pass rate", "mean score") if as_one and one.shown_by else one.shown_by
 
 
 def in_order(matrix: RunMatrix, record: JsonObject) -> RunMatrix:

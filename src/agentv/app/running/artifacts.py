@@ -70,7 +70,10 @@ class Artifacts:
         clean = self._redacted(trace)
         files = write(structs.replace(clean, native=self._bytes(trace.native)), place)
         named = structs.replace(
-            stored, trace_path=self._shown(files.trace_path), native_path=self._shown(files.native_path)
+            stored,
+            agent_turns=None if trace.partial else len(trace.turns) or None,
+            trace_path=self._shown(files.trace_path),
+            native_path=self._shown(files.native_path),
         )
         return named, files.sha256 if clean is trace or clean == trace else None
 

@@ -8,7 +8,8 @@ from agentv.app.compare.comparing import CompareRequest, compare
 from agentv.app.results.stored import StoredRun
 from agentv.errors import UsageError
 from agentv.model.run.comparison import Comparison, ComparisonSettings
-from agentv.reports.commands.comparison import basis_lines, headline, left_out_lines, percentage, verdict_line, warnings
+from agentv.reports.commands.comparison import basis_lines, headline, left_out_lines, verdict_line, warnings
+from agentv.reports.run.paired import percentage, usage_rows
 
 
 class ShownDifference(Struct, frozen=True):
@@ -35,6 +36,7 @@ class ShownComparison(Struct, frozen=True):
         basis: lines about the numbers that it is based on.
         notes: lines about warnings, and about cases that are not counted.
         sentence: what to do, for a reader in a hurry; empty if nothing was compared.
+        usage: a row for each resource of which something is known: name, before, after, difference, interval.
     """
 
     verdict: str
@@ -43,6 +45,7 @@ class ShownComparison(Struct, frozen=True):
     basis: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     sentence: str = ""
+    usage: list[list[str]] = []
 
 
 def shown_comparison(base: StoredRun, candidate: StoredRun) -> ShownComparison:
@@ -70,4 +73,5 @@ def shown_of(found: Comparison) -> ShownComparison:
         basis=tuple(basis_lines(found)),
         notes=(*warnings(found), *left_out_lines(found)),
         sentence=headline(found),
+        usage=[] if found.whole is None or found.same else usage_rows(found.whole.usage),
     )

@@ -8,9 +8,11 @@ from typing import Literal, NamedTuple
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from agentv.model.run.compared.usage import Usage, UsageDifference
 from agentv.model.run.compared.verdicts import Measure, Verdict, Withheld
 from agentv.model.run.grade import TOLERANCE
 from agentv.model.run.labelled.corrected import CorrectedComparison
+from agentv.model.run.matrix import ComparedMeasure, Dimension, MatrixComparison
 from agentv.model.run.trial import Status
 from agentv.model.suite.suite import Aggregate
 
@@ -63,6 +65,7 @@ class CaseOutcome(Struct, frozen=True):
         places: byte offsets of its rows in the run's `index.jsonl`.
         repeat: planned samples; the maximum if `alpha` is set.
         alpha: error rate with which it was sampled until decided; None: it got all its samples.
+        usage: what a graded sample took.
     """
 
     status: Status
@@ -79,6 +82,7 @@ class CaseOutcome(Struct, frozen=True):
     aggregate: Aggregate = "mean"
     alpha: float | None = None
     rate: float | None = None
+    usage: Usage = Usage()
 
     @property
     def missing(self) -> int:
@@ -279,6 +283,7 @@ class Judgement(Struct, frozen=True):
         rates_compare: whether both runs passed cases by the same rule.
         errored: number of cases with an errored sample, including those that could not be compared at all.
         withheld: why a verdict that the graded cases show is not given.
+        usage: what a case took, of each resource that is known.
     """
 
     pairs: int
@@ -296,6 +301,7 @@ class Judgement(Struct, frozen=True):
     rates_compare: bool = True
     errored: int = 0
     withheld: Withheld | None = None
+    usage: tuple[UsageDifference, ...] = ()
 
     @property
     def measures(self) -> tuple[MeasureResult, ...]:
@@ -308,6 +314,36 @@ class Judgement(Struct, frozen=True):
         if self.rate is not None and self.shown_by == ("pass rate",):
             return self.rate
         return self.score
+
+    def between(self, by: Dimension, base: str, candidate: str, cases: int) -> MatrixComparison:
+        """The result with the names of its sides.
+
+        The pass rate comes first, if it can be compared; where scores are verdicts, the two measures were tested as
+        one. If samples may end early, the share of passed cases is the only measure.
+        """
+        score, before, after = self.score, self.before, self.after
+        found = [(score, before.score, after.score)]
+        as_one = self.rate is None and self.rates_compare and score.measure == "mean score"
+        if self.rate is not None or as_one:
+            found.insert(0, (replace(self.rate or score, measure="pass rate"), before.rate, after.rate))
+        return MatrixComparison(
+            by,
+            base,
+            candidate,
+            self.verdict,
+            self.withheld,
+            cases,
+            self.pairs,
+            self.clusters,
+            self.errored,
+            tuple(
+                ComparedMeasure(one.measure, old, new, one.delta, one.interval, one.level, one.p, one.bounds)
+                for one, old, new in found
+            ),
+            ("pass rate", "mean score") if as_one and self.shown_by else self.shown_by,
+            passed=(before.passed, after.passed),
+            usage=self.usage,
+        )
 
     @property
     def p_of_claim(self) -> float:

@@ -7,6 +7,7 @@ from typing import Literal, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agentv.model.run.compared.usage import UsageDifference
 from agentv.model.run.compared.verdicts import Measure, Verdict, Withheld
 from agentv.model.run.group_totals import GroupTotals, Interval
 
@@ -101,6 +102,8 @@ class MatrixComparison(Struct, frozen=True):
         shown_by: the measures that show the verdict; empty if nothing is shown.
         only_base, only_candidate: number of results that only one of them has: the case ran with it alone.
         unfinished: pairs that did not run, or were not checked, with one of them.
+        passed: of the compared pairs, those that passed with the base and with the candidate.
+        usage: what a case took, of each resource that is known.
     """
 
     by: Dimension
@@ -117,6 +120,8 @@ class MatrixComparison(Struct, frozen=True):
     only_base: int = 0
     only_candidate: int = 0
     unfinished: int = 0
+    passed: tuple[int, int] = (0, 0)
+    usage: tuple[UsageDifference, ...] = ()
 
 
 class RunMatrix(Struct, frozen=True):

@@ -133,6 +133,7 @@ class Row(Struct, gc=False, omit_defaults=True, kw_only=True):
     position: int = 0
     sandbox: SandboxName | None = None
     agent_version: str | None = None
+    agent_turns: int | None = None
     trace_path: str | None = None
     diff_path: str | None = None
     native_path: str | None = None

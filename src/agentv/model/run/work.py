@@ -45,12 +45,14 @@ class StoredWork(Struct, frozen=True):
     Attributes:
         sandbox: what confined the agent; None: it had no workspace.
         agent_version: as the agent reports it.
+        agent_turns: calls of its model; where it reports none, its messages.
         trace_path, diff_path, native_path, workspace_path: relative to the directory of the run; None if not stored.
         work_path, work_sha256: of what a later run needs to grade the work again, hashes of the others among it.
     """
 
     sandbox: SandboxName | None = None
     agent_version: str | None = None
+    agent_turns: int | None = None
     trace_path: str | None = None
     diff_path: str | None = None
     native_path: str | None = None

@@ -158,6 +158,18 @@ class Trace(Struct, frozen=True):
         return tuple(step for step in self.steps if isinstance(step, ToolCallStep))
 
     @property
+    def turns(self) -> tuple[str, ...]:
+        """The model of each call that gave a reply, without those of sub-agents; else `message` for each of its own.
+
+        A call that the gateway saw and the agent reports, too, is one.
+        """
+        calls = [step for step in self.usages if step.parent is None and step.error is None]
+        own = (step for step in self.steps if isinstance(step, MessageStep) and step.parent is None)
+        return tuple(step.model or "model" for step in calls) or tuple(
+            "message" for step in own if step.role == "assistant"
+        )
+
+    @property
     def denials(self) -> tuple[PermissionStep, ...]:
         """The permissions that were refused."""
         return tuple(step for step in self.steps if isinstance(step, PermissionStep) and not step.allowed)

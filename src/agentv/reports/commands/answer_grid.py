@@ -9,11 +9,11 @@ from agentv.model.run.cases import sample_of
 from agentv.model.run.compared.side_by_side import CaseAnswers, Place, SideBySide
 from agentv.model.run.trial import Status, TrialResult
 from agentv.model.values.values import Json
-from agentv.reports.commands.columns import GAP, Cell, fitted, paint
 from agentv.reports.commands.side_by_side import STYLES
 from agentv.reports.commands.stored_run import ShowOptions
 from agentv.reports.run.matrix import column_label
 from agentv.reports.text.escaping import cells, isolated, one_line
+from agentv.reports.text.tables import GAP, Cell, fitted, paint
 from agentv.stats.samples.deciding import rule_of, verdict_over
 
 NARROWEST = 16

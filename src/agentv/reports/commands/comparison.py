@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from math import isfinite
 
-from agentv.model.run.compared.verdicts import Measure, Withheld
+from agentv.model.run.compared.usage import UsageDifference
+from agentv.model.run.compared.verdicts import Withheld
 from agentv.model.run.comparison import (
     CaseKey,
     CasePair,
@@ -13,7 +14,6 @@ from agentv.model.run.comparison import (
     Comparison,
     ComparisonSettings,
     GroupComparison,
-    Interval,
     Judgement,
     MeasureResult,
     MovedCase,
@@ -22,10 +22,10 @@ from agentv.model.run.comparison import (
 )
 from agentv.model.values.formatting import plural
 from agentv.reports.run.corrected import comparison_lines
-from agentv.reports.run.matrix import points
-from agentv.reports.text.aligned import aligned
+from agentv.reports.run.matrix import column_label
+from agentv.reports.run.paired import difference_text, ends_text, p_value, percentage, points, sentence, usage_rows
 from agentv.reports.text.escaping import one_line, percent
-from agentv.reports.text.signs import signed
+from agentv.reports.text.tables import aligned
 from agentv.stats.comparison.rule import fewest_moved
 from agentv.stats.intervals.zero_variance import cases_for_share, unseen_share
 
@@ -43,7 +43,7 @@ _STYLES: dict[str, str] = {
     "inconclusive": "33",
     "no difference": "36",
 }
-_LEAST = 0.001
+_CANDIDATE = "the candidate"
 
 
 def render_comparison(found: Comparison, *, color: bool = False, verbose: bool = False) -> str:
@@ -53,6 +53,7 @@ def render_comparison(found: Comparison, *, color: bool = False, verbose: bool =
         runs_lines((found.base, found.candidate), ("base", "candidate")),
         [_painted(verdict_line(found, needed=False), color=color), *basis_lines(found)],
         comparison_lines(found.corrected) if found.corrected is not None else (),
+        usage_lines(found.whole.usage, *_sides(found)) if found.whole is not None and not found.same else (),
         _groups(found, color=color),
         _moved(found),
         left_out_lines(found),
@@ -80,47 +81,31 @@ def _part_cells(run: RunLabel, runs: Sequence[RunLabel]) -> Iterator[str]:
 
 def headline(found: Comparison) -> str:
     """What a person can do with the verdict: one sentence or two. Empty if nothing was compared."""
-    one, margin = found.whole, found.question.margin
+    one = found.whole
     if found.same or one is None:
         return ""
-    if one.verdict == "better":
-        return f"The candidate is better{_moves(one)}."
-    if one.verdict == "worse":
-        return f"The candidate is worse{_moves(one)}."
-    if one.verdict == "equivalent":
-        return f"The runs are equally good: any difference is at most {margin:g}."
-    if one.verdict == "non-inferior":
-        return f"The candidate can replace the base: it loses at most {margin:g}."
-    return _undecided(one, found)
-
-
-def _moves(one: Judgement) -> str:
-    """`: 1 case now passes and 6 now fail`, where both runs passed cases by the same rule."""
-    fixed, broken = one.moves.fixed, one.moves.broken
-    if not one.moves.same_rule or not (fixed or broken):
-        return ""
-    passes = f"{plural(fixed, 'case')} now pass{'es' if fixed == 1 else ''}" if fixed else ""
-    fails = f"{broken if fixed else plural(broken, 'case')} now fail{'s' if broken == 1 else ''}" if broken else ""
-    return f": {' and '.join(part for part in (passes, fails) if part)}"
-
-
-def _undecided(one: Judgement, found: Comparison) -> str:
-    """What keeps a comparison from a verdict, and what would decide it."""
-    if one.withheld == "errors":
-        return f"No verdict: {plural(one.errored, 'case')} errored, and they decide it. Run these cases again."
-    if one.withheld is not None:
-        return "No verdict: the two runs cannot be held against each other as they are."
-    fewest = fewest_moved(found.question.alpha)
-    if one.clusters < fewest:
-        return f"Too few cases to tell: {one.clusters} of at least {fewest}."
+    base, candidate = _sides(found)
+    shown = sentence(one.between("target", base, candidate, one.pairs), found.question.margin)
     needed = f" About {one.needed:,} {_unit(one, found)}s would tell." if one.needed is not None else ""
-    if one.score.delta == 0:
-        return f"No difference seen.{needed}"
-    return f"{'Probably' if one.score.p >= _LIKELY_CHANCE else 'This may be'} noise.{needed}"
+    return f"{shown[0].upper() if candidate == _CANDIDATE else shown[0]}{shown[1:]}.{needed}"
 
 
-_LIKELY_CHANCE = 0.2
-"""A p-value from which an inconclusive difference is called probable noise."""
+def _sides(found: Comparison) -> tuple[str, str]:
+    """The names of what differs between two parts of one run, such as its variants; else `the base, the candidate`."""
+    for by in ("variants", "prompts", "targets"):
+        base, candidate = (getattr(run, by) for run in (found.base, found.candidate))
+        if found.base.path == found.candidate.path and base != candidate:
+            return ", ".join(base), ", ".join(candidate)
+    return "the base", _CANDIDATE
+
+
+def usage_lines(usage: Sequence[UsageDifference], base: str, candidate: str) -> Iterator[str]:
+    """What a case takes on both sides, and the paired differences; nothing where none is known."""
+    rows = usage_rows(usage)
+    if rows:
+        yield from aligned(
+            [["a case takes", column_label((base,)), column_label((candidate,)), "difference", ""], *rows]
+        )
 
 
 def verdict_line(found: Comparison, *, needed: bool = True) -> str:
@@ -139,36 +124,7 @@ def certainty(one: MeasureResult) -> str:
 
 def interval_text(one: MeasureResult) -> str:
     """`95% CI -0.190 to -0.050`; of rates in points, `95% CI -19.0 to -5.0`."""
-    return f"{percentage(one.level)} CI {_ends(one.interval, one.measure)}"
-
-
-def _ends(interval: Interval, measure: Measure) -> str:
-    low, high = (_number(end, measure) for end in interval)
-    return f"{low} to {high}"
-
-
-def difference_text(number: float, measure: Measure) -> str:
-    """`-0.190` of scores; of rates `-19.0 points`."""
-    return score_difference(number) if measure == "mean score" else points(number)
-
-
-def _number(number: float, measure: Measure) -> str:
-    return difference_text(number, measure).removesuffix(" points")
-
-
-def score_difference(number: float) -> str:
-    """`-0.190`; of what three digits would show as nothing, two that count."""
-    return signed(number, 3) if number == 0 or abs(number) >= _LEAST / 2 else f"{number:+.1e}"
-
-
-def percentage(level: float) -> str:
-    """`95%`, `97.5%`."""
-    return f"{100 * level:.4g}%"
-
-
-def p_value(p: float) -> str:
-    """`p 0.041`, `p < 0.001`."""
-    return f"p {p:.3f}" if p >= _LEAST else f"p < {_LEAST}"
+    return f"{percentage(one.level)} CI {ends_text(one.interval, one.measure)}"
 
 
 def warnings(found: Comparison) -> Iterator[str]:
@@ -265,7 +221,7 @@ def _inconclusive(one: Judgement, found: Comparison, *, needed: bool) -> str:
 
 def _possible(one: Judgement, units: str) -> str:
     shown, (low, high) = one.score, one.score.interval
-    possible = f"anything from {_ends(shown.interval, shown.measure)} is possible"
+    possible = f"anything from {ends_text(shown.interval, shown.measure)} is possible"
     if shown.delta == 0:
         return f"no difference seen; {possible}"
     same_way, other_way = one.moves.wins, one.moves.losses
@@ -313,7 +269,7 @@ _WITHHELD: dict[Withheld, Callable[[Judgement], str]] = {
 def _size(difference: float) -> str:
     if difference >= 0.1:
         return f"{difference:.2f}"
-    return f"{difference:.3f}" if difference >= _LEAST else f"{difference:.1e}"  # two digits that count
+    return f"{difference:.3f}" if difference >= 0.001 else f"{difference:.1e}"  # two digits that count
 
 
 def _more(one: Judgement, found: Comparison, units: str, *, needed: bool) -> str:
@@ -358,7 +314,7 @@ def basis_lines(found: Comparison) -> Iterator[str]:
     moves = one.moves
     losses = "1 loss" if moves.losses == 1 else f"{moves.losses} losses"
     yield f"based on {counted}: {plural(moves.wins, 'win')}, {losses}, {plural(moves.ties, 'tie')}"
-    if moves.same_rule and (moves.fixed or moves.broken) and one.verdict not in ("better", "worse"):  # said before
+    if moves.same_rule and (moves.fixed or moves.broken):
         yield f"{moves.fixed} now pass, {moves.broken} now fail"
     if one.clusters < one.pairs and _unit(one, found) == "case":
         counted = f"{plural(one.clusters, 'case')} count, not {one.pairs} results"
@@ -400,9 +356,11 @@ def _method(found: Comparison) -> Iterator[str]:
     for each in one.measures:
         yield f"  {each.measure}: {difference_text(each.delta, each.measure)} ({certainty(each)})"
         if each.plain is not None:
-            plain = _ends(each.plain, each.measure)
+            plain = ends_text(each.plain, each.measure)
             yield f"    plain paired t interval, without allowance for unseen cases: {plain}"
     yield "  paired by case; clusters weigh as many cases as they hold; one unseen cluster is added against each claim"
+    if one.usage:
+        yield "  a case takes: mean of its graded samples, over the cases for which it is known; paired t interval"
     if one.tested > 1:
         yield f"  p-values are corrected for {one.tested} tests (Holm); intervals are those of each measure alone"
     if one.detectable is not None and isfinite(one.detectable):

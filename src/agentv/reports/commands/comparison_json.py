@@ -135,6 +135,7 @@ def _judgement(one: Judgement | None) -> dict[str, Json]:
         "ties": one.moves.ties,
         "now_pass": one.moves.fixed if one.moves.same_rule else None,
         "now_fail": one.moves.broken if one.moves.same_rule else None,
+        "usage": to_builtins(one.usage),
         "could_still": {"lower": low, "upper": high} if one.verdict == "inconclusive" else None,
     }
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from agentv.model.run.comparison import Comparison, Matrix
 from agentv.model.values.formatting import plural
-from agentv.reports.commands.comparison import case_label, certainty, difference_text, left_out_lines, runs_lines
-from agentv.reports.text.aligned import aligned
+from agentv.reports.commands.comparison import case_label, certainty, left_out_lines, runs_lines
+from agentv.reports.run.paired import difference_text
 from agentv.reports.text.escaping import one_line
+from agentv.reports.text.tables import aligned
 
 _MARKS = {"better": "+", "worse": "-", "equivalent": "=", "non-inferior": ">", "inconclusive": "?"}
 _LEGEND = "+ better, - worse, = equivalent, > non-inferior, ? inconclusive"

@@ -10,6 +10,7 @@ from msgspec import to_builtins
 from agentv.model.suite.plugins import ListedPlugin
 from agentv.reports.text.escaping import one_line
 from agentv.reports.text.paths import shown_from
+from agentv.reports.text.tables import aligned
 
 _HEADINGS = ("KIND", "NAME", "PACKAGE", "VERSION", "STATUS", "DESCRIPTION")
 
@@ -21,9 +22,7 @@ def render_plugins(found: Sequence[ListedPlugin], *, here: str) -> str:
         found: what is installed.
         here: absolute path of the directory that paths are shown from.
     """
-    rows = [_HEADINGS, *map(_row, found)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADINGS) - 1)]
-    heading, *lines = [_laid_out(row, widths) for row in rows]
+    heading, *lines = aligned([_HEADINGS, *map(_row, found)])
     table = (text for line, one in zip(lines, found, strict=True) for text in (line, *_added(one)))
     return "\n".join([heading, *table, *(line for one in found for line in _problem(one, here))])
 
@@ -36,12 +35,6 @@ def _added(one: ListedPlugin) -> Iterator[str]:
 def _row(one: ListedPlugin) -> tuple[str, ...]:
     texts = (one.kind, one.name, one.package, one.version or "-", one.status, one.summary)
     return tuple(map(one_line, texts))
-
-
-def _laid_out(row: Sequence[str], widths: Sequence[int]) -> str:
-    *columns, last = row
-    cells = [text.ljust(width) for text, width in zip(columns, widths, strict=True)]
-    return "  ".join([*cells, last]).rstrip()
 
 
 def _problem(one: ListedPlugin, here: str) -> Iterator[str]:

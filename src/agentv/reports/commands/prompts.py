@@ -10,10 +10,10 @@ from agentv.model.suite.exam import ExamRow
 from agentv.model.suite.library import ListedPrompt, ShownPrompt, called
 from agentv.model.values.formatting import plural
 from agentv.model.values.values import Json
-from agentv.reports.commands.columns import GAP, Cell, aligned, paint
 from agentv.reports.run.exam_attempts import exam_row_json, exam_rows_heading, gate_json, gate_lines, result, when
 from agentv.reports.text.escaping import cells, one_line
 from agentv.reports.text.paths import shown_from
+from agentv.reports.text.tables import GAP, Cell, aligned, paint
 
 SHOWN_ROWS = 10
 """The last ones, which people are shown."""

@@ -8,8 +8,9 @@ from shlex import quote
 from agentv.model.run.compared.run_comparison import RunComparison
 from agentv.model.run.matrix import MatrixComparison
 from agentv.model.values.formatting import plural
-from agentv.reports.commands.comparison import case_label, listed
-from agentv.reports.run.matrix import column_label, comparison_words
+from agentv.reports.commands.comparison import case_label, listed, usage_lines
+from agentv.reports.run.matrix import column_label
+from agentv.reports.run.paired import details, sentence
 from agentv.reports.text.escaping import one_line, percent
 from agentv.reports.text.signs import signed
 
@@ -51,9 +52,10 @@ def lost_lines(found: RunComparison) -> Iterator[str]:
 
 
 def _lines(one: MatrixComparison, margin: float, *, color: bool) -> Iterator[str]:
-    words, style = comparison_words(one, margin), _STYLES.get(one.verdict or "")
+    words, style = sentence(one, margin), _STYLES.get(one.verdict or "")
     yield f"\x1b[{style}m{words}\x1b[0m" if color and style is not None else words
     for each in one.measures[:1]:
+        yield f"  {one.verdict}: {details(one)}"
         shown = (
             f"{number:.3f}" if each.measure == "mean score" else percent(number) for number in (each.before, each.after)
         )
@@ -62,6 +64,7 @@ def _lines(one: MatrixComparison, margin: float, *, color: bool) -> Iterator[str
             worst, best = (100 * bound for bound in each.bounds)
             errors = f"; with errors as failed or passed {signed(worst, 1)} to {signed(best, 1)} points"
         yield f"  {each.measure} {' → '.join(shown)}{errors}"
+    yield from (f"  {line}" for line in usage_lines(one.usage, one.base, one.candidate))
 
 
 def _hint(found: RunComparison, by: str) -> str:

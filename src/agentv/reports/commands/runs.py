@@ -11,10 +11,10 @@ from agentv.model.run.runs import ListedRun
 from agentv.model.run.summary import Summary
 from agentv.model.values.formatting import duration, plural
 from agentv.model.values.values import Json
-from agentv.reports.commands.columns import GAP, Cell, aligned, widths_of
 from agentv.reports.run.totals import cost_of
 from agentv.reports.text.escaping import one_line, percent
 from agentv.reports.text.paths import shown_from
+from agentv.reports.text.tables import GAP, Cell, aligned, widths_of
 
 NAMED = 3
 """Suites and targets that a line names."""

@@ -8,12 +8,12 @@ from itertools import zip_longest
 from agentv.model.run.compared.side_by_side import CaseAnswers, Place, SideBySide
 from agentv.model.run.trial import Status, TrialResult
 from agentv.model.values.formatting import plural
-from agentv.reports.commands.columns import paint
 from agentv.reports.commands.stored_run import ShowOptions
 from agentv.reports.run.formatting import STATUS_WORDS, check
 from agentv.reports.run.matrix import column_label
 from agentv.reports.run.trial_view import trial_view
 from agentv.reports.text.escaping import cells, one_line
+from agentv.reports.text.tables import paint
 from agentv.reports.text.wrapping import wrapped
 
 NARROWEST = 28

@@ -14,13 +14,13 @@ from agentv.model.run.work import StoredWork
 from agentv.model.values.formatting import duration, plural
 from agentv.model.values.message import Message, ToolCall, reference_text
 from agentv.model.values.usage import TokenUsage
-from agentv.reports.commands.columns import paint
 from agentv.reports.commands.runs import what_of
 from agentv.reports.run.formatting import STATUS_WORDS
 from agentv.reports.run.totals import outcomes, totals
 from agentv.reports.run.trial_view import costs_of, cut_words, needed
 from agentv.reports.text.escaping import TAB, apart, one_line, safe
 from agentv.reports.text.paths import shown_from
+from agentv.reports.text.tables import paint
 from agentv.reports.text.text_diff import compared
 
 LONGEST = 2000

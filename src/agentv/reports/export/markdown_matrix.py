@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from agentv.model.run.matrix import RunMatrix
 from agentv.model.values.formatting import plural
 from agentv.reports.export.markdown_code import cell, code
-from agentv.reports.run.matrix import COLUMNS, COMPARED, ROWS, compared_heading, comparison_words
+from agentv.reports.run.matrix import COLUMNS, COMPARED, ROWS, compared_heading
 from agentv.reports.run.matrix_grid import GridRow, grid_of
+from agentv.reports.run.paired import details, sentence
 
 _NAME, _SENTENCE = 80, 500
 """Characters of a name in the table, and of what a comparison shows."""
@@ -31,7 +32,9 @@ def matrix_markdown(matrix: RunMatrix) -> Iterator[str]:
 def _compared(matrix: RunMatrix) -> Iterator[str]:
     heading, found = compared_heading(matrix), matrix.comparisons or ()
     yield f"\n{heading[0].upper()}{heading[1:]}\n\n"
-    yield from (f"- {code(comparison_words(one), _SENTENCE)}\n" for one in found[:COMPARED])
+    for one in found[:COMPARED]:
+        shown = ("-", sentence(one)), ("  -", details(one))
+        yield from (f"{sign} {code(text, _SENTENCE)}\n" for sign, text in shown if text)
     if len(found) > COMPARED:
         yield f"- and {len(found) - COMPARED} more, in `summary.json`\n"
 

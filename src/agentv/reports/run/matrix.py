@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from agentv.model.run.matrix import DIMENSIONS, ComparedMeasure, MatrixComparison, RunMatrix
+from agentv.model.run.matrix import DIMENSIONS, MatrixComparison, RunMatrix
 from agentv.model.run.summary import Summary
 from agentv.model.values.formatting import ELLIPSIS, plural
 from agentv.model.values.values import Json, JsonObject, objects_in
 from agentv.reports.run.matrix_grid import Grid, GridRow, grid_of
-from agentv.reports.text.aligned import GAP, aligned
+from agentv.reports.run.paired import details, difference, sentence, usage_rows
 from agentv.reports.text.escaping import cells, one_line
-from agentv.reports.text.signs import signed
+from agentv.reports.text.tables import GAP, aligned
 
 WIDTH = 100
 """Columns where no terminal says how many it has."""
@@ -22,14 +22,6 @@ ROWS, COLUMNS, COMPARED = 20, 12, 20
 
 _LABEL = 25
 """Characters of a name in a table."""
-
-_NAME = 60
-"""Characters of a name in a sentence."""
-
-FEWEST = 6
-"""Independent cases below which nothing can be shown at an alpha of 0.05."""
-_LEAST_P = 0.001
-_FEW_POINTS = 0.1
 
 
 def matrix_lines(summary: Summary, width: int) -> Iterator[str]:
@@ -53,7 +45,10 @@ def compared_lines(matrix: RunMatrix) -> Iterator[str]:
     """What is compared with what, and a line for each comparison."""
     found = matrix.comparisons or ()
     yield compared_heading(matrix)
-    yield from (f"  {comparison_words(one)}" for one in found[:COMPARED])
+    for one in found[:COMPARED]:
+        yield f"  {sentence(one)}"
+        if one.verdict is not None:
+            yield f"    {one.verdict}: {details(one)}"
     if len(found) > COMPARED:
         yield f"  and {len(found) - COMPARED} more, in summary.json"
 
@@ -125,92 +120,8 @@ def _both_ends(name: str) -> str:
     return f"{name[:half]}{ELLIPSIS}{name[-half:]}"
 
 
-def comparison_words(one: MatrixComparison, margin: float = 0.0) -> str:
-    """`b better than a: +8.0 points (95% CI +2.1 to +13.9, p 0.010); 100 cases`.
-
-    Without a verdict for either of them it says that the result is inconclusive, never that they are equal.
-    `margin` is that of the comparison.
-    """
-    base, candidate = one_line(one.base, _NAME), one_line(one.candidate, _NAME)
-    if one.verdict is None:
-        return f"{candidate} vs {base}: nothing to compare: {_nothing(one)}"
-    found = "; ".join((_numbers(one), *_left_out(one)))
-    if one.verdict in ("better", "worse"):
-        return f"{candidate} {one.verdict} than {base}: {found}"
-    if one.verdict == "equivalent":
-        return f"{candidate} equivalent to {base}, within {margin:g}: {found}"
-    if one.verdict == "non-inferior":
-        return f"{candidate} not worse than {base} by more than {margin:g}: {found}"
-    return f"{candidate} vs {base}: inconclusive{_reason(one)}: {found}"
-
-
-def points(delta: float) -> str:
-    """`+8.0 points`; of a difference of less than a tenth of a point one digit that counts."""
-    shown = 100 * delta
-    return f"{shown:+.1g} points" if 0 < abs(shown) < _FEW_POINTS else f"{signed(shown, 1)} points"
-
-
-def _numbers(one: MatrixComparison) -> str:
-    return f"{' and '.join(_measure(each, one) for each in _told(one))}; {_based_on(one)}"
-
-
-def _told(one: MatrixComparison) -> tuple[ComparedMeasure, ...]:
-    """The pass rate; with the mean score, where that moved differently."""
-    first, *rest = one.measures
-    return (first, *(each for each in rest if (each.delta, each.interval) != (first.delta, first.interval)))
-
-
-def _measure(each: ComparedMeasure, one: MatrixComparison) -> str:
-    mean = each.measure == "mean score"
-    scale = 1 if mean else 100
-    shown = f"mean score {signed(each.delta, 3)}" if mean else points(each.delta)
-    if each.measure == "share of cases that passed":  # samples of some ended early, so rates of samples are biased
-        shown += " in cases that passed"
-    if each.interval is None or each.p_value is None:
-        return shown
-    digits = 3 if mean else 1
-    low, high = (signed(scale * end, digits) for end in each.interval)
-    p = f"p {each.p_value:.3f}" if each.p_value >= _LEAST_P else f"p < {_LEAST_P}"
-    also = "" if not one.shown_by or each.measure in one.shown_by or len(one.measures) == 1 else ", not significant"
-    return f"{shown} ({100 * each.confidence:.4g}% CI {low} to {high}, {p}{also})"
-
-
-def _based_on(one: MatrixComparison) -> str:
-    cases = plural(one.cases, "case", ",")
-    if one.clusters == one.cases:
-        return cases
-    return f"{cases} in {plural(one.clusters, 'cluster', ',')}"
-
-
-def _reason(one: MatrixComparison) -> str:
-    if one.withheld == "errors":
-        return f" (the verdict depends on {plural(one.errored, 'errored pair')})"
-    if one.withheld == "measures":
-        return " (one measure is better, the other worse)"
-    if one.withheld == "settings":
-        return " (cases were decided by different rules)"
-    if one.clusters < FEWEST:
-        return f" (fewer than {FEWEST} independent cases)"
-    return ""
-
-
-def _left_out(one: MatrixComparison) -> Iterator[str]:
-    for number, name in ((one.only_base, one.base), (one.only_candidate, one.candidate)):
-        if number:
-            yield f"{number:,} only with {one_line(name, _NAME)}, not compared"
-    if one.errored and one.withheld != "errors":
-        yield f"{one.errored:,} errored"
-    if one.unfinished:
-        yield f"{one.unfinished:,} not finished or not checked"
-
-
-def _nothing(one: MatrixComparison) -> str:
-    why = "; ".join(_left_out(one))
-    return why or "they have no case in common"
-
-
 def matrix_data(matrix: RunMatrix, summary: JsonObject) -> dict[str, Json]:
-    """The matrix as pages take it: that of `summary.json`, each comparison with its `sentence`.
+    """The matrix as pages take it: that of `summary.json`, each comparison in words, too.
 
     Args:
         matrix: of the run.
@@ -222,7 +133,13 @@ def matrix_data(matrix: RunMatrix, summary: JsonObject) -> dict[str, Json]:
     if matrix.comparisons is None:
         return {**data, "comparisons": None}
     found = [
-        {**each, "sentence": comparison_words(one)}
+        {
+            **each,
+            "sentence": sentence(one),
+            "details": details(one),
+            "difference": difference(one),
+            "usage_rows": usage_rows(one.usage),
+        }
         for one, each in zip(matrix.comparisons, objects_in(data["comparisons"]), strict=True)
     ]
     return {**data, "comparisons": found}

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from agentv.model.run.group_totals import GroupTotals
-from agentv.model.run.matrix import GroupUsage, MatrixCell, MatrixGroup, RunMatrix
+from agentv.model.run.matrix import Dimension, GroupUsage, MatrixCell, MatrixGroup, RunMatrix
 from agentv.model.values.formatting import duration, money, plural
+from agentv.reports.run.paired import usage_rows
 from agentv.reports.text.escaping import percent
 
 NONE = "-"
@@ -52,17 +53,32 @@ def grid_of(matrix: RunMatrix) -> Grid:
     if len(pairs) == 1:
         ((target, variant),) = pairs
         wholes: list[_Side] = [cells.get((target, prompt, variant)) for prompt in matrix.prompts]
-        return Grid(tuple((prompt,) for prompt in matrix.prompts), tuple(_numbers(wholes, "")))
+        compared = _compared(matrix, "prompt", matrix.prompts)
+        return Grid(tuple((prompt,) for prompt in matrix.prompts), tuple(_numbers(wholes, "", compared)))
     columns = tuple(_column(matrix, *pair) for pair in pairs)
+    by: Dimension = "target" if len(matrix.variants) == 1 else "variant"
+    names = [pair[0] if by == "target" else pair[1] for pair in pairs]
+    compared = _compared(matrix, by, names) if by == "target" or len(matrix.targets) == 1 else []
     if len(matrix.prompts) == 1:
         (prompt,) = matrix.prompts
         wholes = [cells.get((target, prompt, variant)) for target, variant in pairs]
-        return Grid(columns, tuple(_numbers(wholes, "")))
-    rows = [
+        return Grid(columns, tuple(_numbers(wholes, "", compared)))
+    prompts = [
         GridRow(prompt, tuple(_rate(cells.get((target, prompt, variant))) for target, variant in pairs), is_prompt=True)
         for prompt in matrix.prompts
     ]
-    return Grid(columns, (*rows, *_numbers(_wholes(matrix, pairs), "all prompts")))
+    return Grid(columns, (*prompts, *_numbers(_wholes(matrix, pairs), "all prompts", compared)))
+
+
+def _compared(matrix: RunMatrix, by: Dimension, names: Sequence[str | None]) -> list[GridRow]:
+    """What a case takes with each of these: cost, tokens, turns and time, with the paired differences."""
+    found: dict[str, dict[str | None, str]] = {}
+    for one in matrix.comparisons or ():
+        for name, before, after, difference, _ in usage_rows(one.usage) if one.by == by else ():
+            row = found.setdefault(name, {})
+            row.setdefault(one.base, before)
+            row[one.candidate] = f"{after} [{difference}]" if difference else after
+    return [GridRow(f"{what} a case", tuple(row.get(name, NONE) for name in names)) for what, row in found.items()]
 
 
 def _column(matrix: RunMatrix, target: str, variant: str | None) -> tuple[str | None, ...]:
@@ -79,17 +95,19 @@ def _wholes(matrix: RunMatrix, pairs: Sequence[tuple[str, str | None]]) -> list[
     return [by_name.get(pair[place]) for pair in pairs]
 
 
-def _numbers(wholes: Sequence[_Side], rate: str) -> Iterator[GridRow]:
-    """The pass rate, the mean score, cost and latency of each column; only rows that say something."""
+def _numbers(wholes: Sequence[_Side], rate: str, compared: Sequence[GridRow]) -> Iterator[GridRow]:
+    """The pass rate, the mean score, cost and latency of each column; rows that say something, then those compared."""
     if not wholes:
         return
     yield GridRow(rate or "pass rate", tuple(map(_rate, wholes)))
     if any(one is not None and _has_own_mean(one.totals) for one in wholes):
         yield GridRow("mean score", tuple(_of(one, _mean) for one in wholes))
-    for name, shown in (("cost per 1,000", _cost), ("median latency", _latency)):
+    has_cost = any(row.name == "cost a case" for row in compared)
+    for name, shown in (*([] if has_cost else [("cost per 1,000", _cost)]), ("median latency", _latency)):
         cells = tuple(_of_usage(one, shown) for one in wholes)
         if set(cells) != {NONE}:
             yield GridRow(name, cells)
+    yield from compared
 
 
 def _of(side: _Side, shown: Callable[[GroupTotals], str]) -> str:

@@ -7,7 +7,10 @@ from msgspec.structs import replace
 
 from agentv.app.compare.comparing import CompareRequest, compare
 from agentv.app.compare.within import with_comparisons
+from agentv.model.run.compared.usage import UsageDifference
 from agentv.model.run.comparison import ComparisonSettings
+from agentv.model.run.work import StoredWork
+from agentv.model.values.usage import TokenUsage
 from agentv.store.rows.reading import read_rows
 from agentv.store.totals.summary import PlannedCounts, summarize
 from doubles.stored_runs import scoring, write_run
@@ -60,6 +63,43 @@ def test_two_targets_have_the_numbers_of_the_command(compared):
     (rate, score), told = one.measures, whole.score
     assert (rate.delta, rate.interval, rate.p_value) == (score.delta, score.interval, score.p_value)
     assert (score.delta, score.interval, score.p_value) == (told.delta, told.interval, told.p)
+
+
+def used(case_id, target, cost, tokens=100, *, sample=1, **given):
+    tokens = None if tokens is None else TokenUsage(total=tokens)
+    one = trial(case_id, target=target, sample=sample, repeat=2)
+    return finished(trial=one, cost_usd=cost, token_usage=tokens, **{"duration_ms": 50.0, **given})
+
+
+def test_what_a_case_takes_is_compared_by_case_over_its_repeats_and_an_unknown_cost_is_never_0(compared):
+    small = [used(f"c{case}", "small", 0.1 * case, sample=sample) for case in (1, 2, 3) for sample in (1, 2)]
+    big = [
+        used("c1", "big", 0.2, 150),
+        used("c1", "big", 0.4, 250, sample=2),
+        used("c2", "big", 0.5, 100),
+        used("c2", "big", 0.5, 100, sample=2),
+        used("c3", "big", None, 100),  # one of two prices is unknown, so the cost of the case is
+        used("c3", "big", 9.0, 100, sample=2, stored=StoredWork(agent_turns=4)),
+    ]
+    (one,) = compared(small, big).comparisons
+    cost, tokens, took = one.usage
+    assert [each.resource for each in one.usage] == ["cost_usd", "tokens", "duration_ms"]  # turns: of one sample only
+    assert (cost.cases, cost.unknown, cost.before, cost.after) == (2, 1, pytest.approx(0.15), pytest.approx(0.4))
+    assert cost.delta == pytest.approx(0.25)
+    assert cost.interval == pytest.approx((0.25 - 12.706205 * 0.05, 0.25 + 12.706205 * 0.05))  # R: t.test(c(.2, .3))
+    assert (tokens.before, tokens.after, tokens.cases, took.delta) == (100, pytest.approx(400 / 3), 3, 0)
+    whole = compare(CompareRequest(("run",), ("small", "big")), ComparisonSettings()).whole
+    assert whole.usage == one.usage
+    mirrored = compare(CompareRequest(("run",), ("big", "small")), ComparisonSettings()).whole
+    assert [each.delta for each in mirrored.usage] == [-each.delta for each in one.usage]
+
+
+def test_a_cost_that_is_known_of_no_case_is_there_as_unknown_beside_tokens(compared):
+    pairs = [(target, sample) for target in ("small", "big") for sample in (1, 2)]
+    found = compared([used("c1", target, None, sample=sample) for target, sample in pairs])
+    assert found.comparisons[0].usage[0] == UsageDifference("cost_usd", 0, 1)
+    found = compared([used("c1", target, None, None, sample=sample) for target, sample in pairs], name="none")
+    assert [each.resource for each in found.comparisons[0].usage] == ["duration_ms"]
 
 
 def test_more_comparisons_make_each_less_sure(compared):

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from agentv.model.run.compared.usage import UsageDifference
 from agentv.model.run.comparison import ComparisonSettings, MeasureResult, Moves
 from agentv.reports.commands.comparison import headline, lost_line, render_comparison, verdict_line, warnings
 from doubles.comparisons import EVERYTHING, MOVED, UNSURE, WORSE, comparison, key, moved
@@ -21,25 +22,20 @@ def test_gold():
 @pytest.mark.parametrize(
     ("whole", "margin", "sentence"),
     [
-        (WORSE, 0.0, "The candidate is worse: 1 case now passes and 6 now fail."),
-        (replace(WORSE, verdict="better"), 0.0, "The candidate is better: 1 case now passes and 6 now fail."),
-        (replace(WORSE, moves=replace(WORSE.moves, broken=0)), 0.0, "The candidate is worse: 1 case now passes."),
+        (WORSE, 0.0, "The candidate passes less often than the base (-12.0 points, 95% CI -19.0 to -5.0)."),
         (
-            replace(WORSE, moves=replace(WORSE.moves, fixed=0, broken=1)),
-            0.0,
-            "The candidate is worse: 1 case now fails.",
+            replace(WORSE, verdict="equivalent"),
+            0.05,
+            "The candidate and the base are equally good: any difference is at most 0.05.",
         ),
-        (replace(WORSE, verdict="equivalent"), 0.05, "The runs are equally good: any difference is at most 0.05."),
         (replace(WORSE, verdict="non-inferior"), 0.05, "The candidate can replace the base: it loses at most 0.05."),
-        (replace(UNSURE, needed=49), 0.0, "Probably noise. About 49 cases would tell."),
-        (replace(UNSURE, needed=None), 0.0, "Probably noise."),
-        (replace(UNSURE, needed=None, score=replace(UNSURE.score, p=0.06)), 0.0, "This may be noise."),
-        (replace(UNSURE, needed=None, score=replace(UNSURE.score, delta=0.0)), 0.0, "No difference seen."),
-        (replace(UNSURE, clusters=4), 0.0, "Too few cases to tell: 4 of at least 6."),
         (
-            replace(UNSURE, withheld="errors", errored=2),
+            replace(UNSURE, needed=49, rates_compare=False),
             0.0,
-            "No verdict: 2 cases errored, and they decide it. Run these cases again.",
+            (
+                "The candidate scores lower than the base (mean score -0.030, 95% CI -0.100 to +0.040), "
+                "probably by chance. About 49 cases would tell."
+            ),
         ),
     ],
 )
@@ -47,6 +43,21 @@ def test_a_sentence_comes_first(whole, margin, sentence):
     found = comparison(whole, question=ComparisonSettings(margin=margin))
     assert headline(found) == sentence
     assert render_comparison(found).startswith(f"{sentence}\n\n")
+
+
+def test_parts_of_one_run_have_their_names_and_what_a_case_takes_stands_below():
+    cost = UsageDifference("cost_usd", 38, 0, 0.13, 0.17, 0.04, (0.01, 0.07))
+    found = comparison(replace(WORSE, usage=(cost,)))
+    parts = (replace(found.base, variants=(name,)) for name in ("bare", "with-skill"))
+    found = replace(found, **dict(zip(("base", "candidate"), parts, strict=True)))
+    assert headline(found) == (
+        "with-skill passes less often than bare (-12.0 points, 95% CI -19.0 to -5.0), "
+        "and costs $0.0400 more a case (+31%)."
+    )
+    shown = render_comparison(found, verbose=True)
+    assert "a case takes  bare     with-skill  difference\ncost          $0.1300  $0.1700     +$0.0400 (+31%)" in shown
+    assert "95% CI +$0.0100 to +$0.0700" in shown
+    assert "paired t interval" in shown
 
 
 def test_nothing_that_a_model_said_steers_a_terminal():

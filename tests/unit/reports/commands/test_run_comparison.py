@@ -22,11 +22,14 @@ FOUND = RunComparison(
 def test_each_comparison_is_a_sentence_with_both_rates():
     shown = render_run_comparison(FOUND)
     assert "corrected for 2 tests (Holm)" in shown
-    assert "targets, each compared with the first one that ran the same cases\n  claude better than gpt: +29.7" in shown
+    assert (
+        "targets, each compared with the first one that ran the same cases\n  claude passes more often than gpt (+29.7"
+        in shown
+    )
     assert "    pass rate 65.0% → 94.7%; with errors as failed or passed +25.0 to +30.0 points\n" in shown
     assert shown.endswith("compare two: agentv compare r-1 --target gpt --target claude")
     assert "\x1b" not in shown
-    assert "\x1b[32mclaude better" in render_run_comparison(FOUND, color=True)
+    assert "\x1b[32mclaude passes more" in render_run_comparison(FOUND, color=True)
     assert render_run_comparison(replace(FOUND, comparisons=MATRIX.comparisons[2:])).endswith("r-1 --by prompt")
 
 

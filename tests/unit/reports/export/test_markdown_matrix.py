@@ -20,7 +20,7 @@ def test_the_table_has_a_column_for_each_target_and_nothing_in_it_is_markup():
     assert page.count("<tr>") == 6
     assert page.count("<td>") == 5 * 4  # a name with | ends no cell
     assert "\x1b" not in page
-    assert page.count("<li>") == 3
+    assert page.count("<li>") == 5
     assert "60.0% of 10 (40.0% to 90.0%)" in page
     assert "10 errored" in page
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
@@ -11,7 +10,7 @@ from agentv.assertions.evidence import excerpt
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade
 from agentv.model.values.formatting import plural
-from agentv.model.values.trace import MessageStep, Trace, UsageStep
+from agentv.model.values.trace import Trace
 from agentv.registry.fields import Count, DeclaredAssertion, Doc, Reads
 
 _NO_TRACE = Grade.errored("no-data", "the target reports no trace, so it is not known what the agent did")
@@ -90,13 +89,4 @@ class Turns(_Counted):
     short: ClassVar[str | None] = "max"
 
     def _counted(self, trace: Trace) -> tuple[str, list[str]]:
-        return "turn", list(_turns(trace))
-
-
-def _turns(trace: Trace) -> Iterable[str]:
-    """One for each call of the model; where none is reported, for each message of the agent itself."""
-    calls = [step.model or "model" for step in trace.steps if isinstance(step, UsageStep) and step.parent is None]
-    if calls:
-        return calls
-    own = (step for step in trace.steps if isinstance(step, MessageStep) and step.parent is None)
-    return ["message" for step in own if step.role == "assistant"]
+        return "turn", list(trace.turns)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from agentv.model.values.formatting import plural
-from agentv.reports.commands.columns import Cell, aligned
 from agentv.reports.text.escaping import one_line
+from agentv.reports.text.tables import Cell, aligned
 
 _LONGEST_PROJECT = 40
 

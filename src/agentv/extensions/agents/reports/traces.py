@@ -11,8 +11,8 @@ from agentv.model.values.formatting import duration, money, plural
 from agentv.model.values.trace import MessageStep, PermissionStep, Step, ToolCallStep, Trace, UsageStep, depths_of
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json
-from agentv.reports.commands.columns import Cell, aligned, paint
 from agentv.reports.text.escaping import TAB, one_line, safe
+from agentv.reports.text.tables import Cell, aligned, paint
 from agentv.stats.samples.distribution import PERCENTILES, RunFigures
 
 LONGEST = 200

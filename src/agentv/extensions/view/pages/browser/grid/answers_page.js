@@ -301,10 +301,13 @@ export class AnswersPage {
     const alone = this.results.head.columns.length === 1;
     const of = cell ? rateOfGroup(cell.totals, run) : alone ? run.rates.run : null;
     const usage = cell?.usage;
-    const facts = [
-      usage && usage.cost_per_answer_usd !== null ? `${money(usage.cost_per_answer_usd)} each` : null,
-      usage && usage.latency_ms !== null ? `median ${duration(usage.latency_ms)}` : null,
-    ].filter(Boolean);
+    const { moved, taken } = comparedIn(run.facts.matrix, column);
+    const facts = taken.length
+      ? taken
+      : [
+          usage && usage.cost_per_answer_usd !== null ? `${money(usage.cost_per_answer_usd)} each` : null,
+          usage && usage.latency_ms !== null ? `median ${duration(usage.latency_ms)}` : null,
+        ].filter(Boolean);
     return [
       element(
         "span",
@@ -317,10 +320,16 @@ export class AnswersPage {
             "span",
             { class: "grate" },
             element("strong", {}, percent(of.rate)),
-            element("span", { class: "small" }, ` ${unitWords(of)}`),
+            element("span", { class: "small" }, ` ${[moved, unitWords(of)].filter(Boolean).join(" · ")}`),
           )
         : null,
-      facts.length ? element("span", { class: "small" }, facts.join(" · ")) : null,
+      facts.length
+        ? element(
+            "span",
+            { class: "small gtaken" },
+            facts.map((one) => element("span", {}, one)),
+          )
+        : null,
     ];
   }
 
@@ -492,4 +501,21 @@ export class AnswersPage {
 
 function asTrial(cell) {
   return typeof cell.trial === "string" ? { trial: cell.trial } : cell.trial;
+}
+
+// How a column differs from the one that it is compared with, and what a case takes; where only one thing differs.
+function comparedIn(matrix, column) {
+  const several = ["target", "prompt", "variant"].filter((name) => (matrix?.[`${name}s`].length ?? 0) > 1);
+  const [by] = several;
+  const all = several.length === 1 ? (matrix.comparisons ?? []).filter((one) => one.by === by) : [];
+  const own = all.find(({ candidate }) => candidate === column[by]);
+  if (own)
+    return {
+      moved: own.difference,
+      taken: own.usage_rows.map(
+        ([name, , after, difference]) => `${name} ${after}${difference ? `, ${difference}` : ""}`,
+      ),
+    };
+  const base = all.find((one) => one.base === column[by]);
+  return { moved: "", taken: (base?.usage_rows ?? []).map(([name, before]) => `${name} ${before}`) };
 }

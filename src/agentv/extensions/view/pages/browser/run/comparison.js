@@ -6,7 +6,7 @@ import { element, folded, section } from "../dom/elements.js";
 import { statusIcon } from "../dom/outcomes.js";
 import { inline } from "../dom/text.js";
 import { underneath } from "../list/case_words.js";
-import { differenceDrawing, differenceScale } from "./differences.js";
+import { differenceDrawing, differenceScale, usageTable } from "./differences.js";
 import { someNames } from "./subject.js";
 
 const VERDICT_ICONS = { better: "passed", worse: "failed" };
@@ -78,7 +78,7 @@ function verdictOf({ sentence, verdict, finding, difference }) {
   ];
 }
 
-function basisOf({ basis, notes }) {
+function basisOf({ basis, notes, usage }) {
   const list = (lines) =>
     element(
       "ul",
@@ -87,6 +87,7 @@ function basisOf({ basis, notes }) {
     );
   return [
     basis.length ? element("div", { class: "basis" }, list(basis)) : null,
+    usageTable(usage, "base", "candidate"),
     notes.length ? element("div", { class: "warning" }, list(notes)) : null,
   ];
 }

@@ -3,6 +3,7 @@
 import { signed } from "../data/numbers.js";
 import { at } from "../dom/charts.js";
 import { drawing, element } from "../dom/elements.js";
+import { inline } from "../dom/text.js";
 
 // The difference and its interval, on a line from -100 to +100 points.
 export function differenceDrawing({ measure, delta, interval, level }) {
@@ -36,6 +37,47 @@ export function differenceScale() {
     { class: "scale", "aria-hidden": "true" },
     ["-100", "-50", "0", "+50", ["+100", element("b", { class: "unit" }, " points")]].map((tick) =>
       element("span", {}, tick),
+    ),
+  );
+}
+
+/**
+ * What a case takes on both sides of a comparison.
+ *
+ * @param {string[][]} rows name, before, after, difference, interval
+ * @param {string} base @param {string} candidate
+ */
+export function usageTable(rows, base, candidate) {
+  if (!rows?.length) return null;
+  return element(
+    "div",
+    { class: "scrolls taken", tabindex: 0, role: "group", "aria-label": "What a case takes" },
+    element(
+      "table",
+      { class: "bare" },
+      element(
+        "thead",
+        {},
+        element(
+          "tr",
+          {},
+          ["A case takes", base, candidate, "difference", "confidence"].map((one) =>
+            element("th", { scope: "col" }, inline(one)),
+          ),
+        ),
+      ),
+      element(
+        "tbody",
+        {},
+        rows.map(([name, ...cells]) =>
+          element(
+            "tr",
+            {},
+            element("th", { scope: "row" }, name),
+            cells.map((one) => element("td", {}, one)),
+          ),
+        ),
+      ),
     ),
   );
 }

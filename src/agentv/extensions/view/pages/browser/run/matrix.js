@@ -6,7 +6,7 @@ import { rateOfGroup } from "../data/summary_rates.js";
 import { intervalDrawing } from "../dom/charts.js";
 import { element, section } from "../dom/elements.js";
 import { inline } from "../dom/text.js";
-import { differenceDrawing, differenceScale } from "./differences.js";
+import { differenceDrawing, differenceScale, usageTable } from "./differences.js";
 import { caseWords, countsTrials, outcomeWords, rateRows, tableOf, unitWords } from "./rates.js";
 
 const SHOWN_AS = { better: ["passed", "better"], worse: ["failed", "worse"] };
@@ -188,7 +188,7 @@ function sidesOf(comparisons) {
   return words.length > 1 ? "on both sides" : words[0];
 }
 
-function comparedRow({ verdict, sentence, measures, shown_by: shown }) {
+function comparedRow({ base, candidate, verdict, sentence, details, measures, shown_by: shown, usage_rows: usage }) {
   const [status, mark] = SHOWN_AS[verdict] ?? ["", "same"];
   const one = measures.find(({ measure }) => shown.includes(measure)) ?? measures[0];
   const level = one ? `${Number((one.confidence * 100).toPrecision(4))}%` : "";
@@ -203,5 +203,7 @@ function comparedRow({ verdict, sentence, measures, shown_by: shown }) {
       inline(sentence),
     ),
     one?.interval ? element("div", { class: "span" }, differenceDrawing({ ...one, level }), differenceScale()) : null,
+    details ? element("div", { class: "small" }, inline(details)) : null,
+    usageTable(usage, base, candidate),
   );
 }
