@@ -19,6 +19,8 @@ from inspect import cleandoc
 from typing import Any, get_args, get_type_hints
 
 import click
+from agent_checks import CHECKS
+from agent_checks import agents as agent_providers
 from python_api import module_reference
 
 from agentv.app.registries import registries
@@ -352,6 +354,30 @@ def complete(page: str) -> str:
 
 
 @cache
+def agent_features() -> str:
+    """What each agent's adapter declares, and what a check of the installed ones showed."""
+    checks = json.loads(CHECKS.read_text(encoding="utf-8"))
+    rows = [
+        "| provider | agent | tested versions | model API | no setting for | checked |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for provider in agent_providers():
+        settings: Any = provider.settings
+        check = checks.get(provider.name)
+        seen = "not run"
+        if check is not None:
+            agent = check["agent"]
+            gateway = "through the gateway" if agent["gateway"] else "not through the gateway"
+            seen = f"{check['state']}: {agent['version']}, sandbox `{agent['sandbox']}`, model calls {gateway}"
+        lacks = ", ".join(f"`{name}`" for name in settings.unsupported) or "–"
+        tested = ", ".join(settings.program.tested)
+        protocol = f"`{settings.protocol}`" if settings.protocol else "as its `model` says"
+        rows.append(
+            f"| [`{provider.name}`](#{provider.name}) | {settings.title} | {tested} | {protocol} | {lacks} | {seen} |"
+        )
+    return "\n".join(rows)
+
+
 def parts() -> dict[str, str]:
     """Name → text, for every part that a page must have."""
     found = registries()
@@ -363,6 +389,7 @@ def parts() -> dict[str, str]:
         **{f"assertion {name}": assertion(name) for name in found.assertions},
         "target keys": target_keys(),
         "targets to come": not_yet(found.providers.not_yet),
+        "agents": agent_features(),
         **{f"target {name}": target(name) for name in found.providers},
         "suite keys": keys(SUITE, root),
         "suite keys to come": not_yet(SUITE.not_yet),

@@ -56,6 +56,28 @@ def test_each_situation_has_its_verdict_and_its_trace(project, agent):
     assert "sk-of-mine-1234567" not in kept
 
 
+def test_a_check_has_each_agent_take_one_turn_and_says_what_it_found_and_no_secret(project):
+    def named(name, agent, situation):
+        script = {"text": (STREAMS / f"{agent}--{situation}.jsonl").read_text()}  # confined, it reads no file of ours
+        command = [sys.executable, str(PROGRAM), json.dumps(script)]
+        return {"name": name, "provider": agent, "command": command, "api_key": "sk-of-mine-1234567", "gateway": False}
+
+    targets = [named("fine", "claude", "answer"), named("lost", "codex", "api-error")]
+    project.write(".agentv/targets.yaml", json.dumps({"targets": targets}))
+    ended = project.run("targets", "--check")
+    assert ended.status == 3
+    assert "check: one turn of 2 agents (fine, lost; ended after 4 model calls or 30 s)" in ended.stderr
+    assert "fine: claude 2.1.330 (tested: 2.1.330, 2.1.332); sandbox " in ended.stdout
+    assert "model calls do not pass the gateway" in ended.stdout
+    assert "lost: agent-api: " in ended.stdout
+    assert "does the agent reach its model?" in ended.stdout
+    found = project.run("targets", "--check", "--json")
+    checks = {one["name"]: one["check"] for one in json.loads(found.stdout)["targets"]}
+    assert (checks["fine"]["state"], checks["lost"]["code"]) == ("ok", "agent-api")
+    assert (checks["fine"]["agent"]["version"], checks["fine"]["agent"]["gateway"]) == ("2.1.330", None)
+    assert "sk-of-mine-1234567" not in ended.stdout + ended.stderr + found.stdout + found.stderr
+
+
 def test_a_program_that_is_not_installed_is_an_error_at_load_that_says_how_to(project):
     project.write("a.eval.yaml", "target: claude-code\ntests: [{id: a, input: x, assert: [contains: x]}]\n")
     path = project.path / "empty"

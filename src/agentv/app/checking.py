@@ -14,9 +14,12 @@ from agentv.app.wiring import Connections
 from agentv.authoring.source.masking import environment_secrets
 from agentv.authoring.targets.variables import how_to_set
 from agentv.engine.calls.deadlines import in_time
+from agentv.engine.executor import LocalExecutor
+from agentv.model.run.trial import Trial
 from agentv.model.secrets.redaction import Redactor
-from agentv.model.suite.configured import CheckOutcome
-from agentv.model.suite.suite import Retry, TargetSpec
+from agentv.model.suite.configured import MOST_TURNS, AgentCheck, CheckOutcome
+from agentv.model.suite.suite import Case, Retry, Suite, TargetSpec
+from agentv.model.suite.workspace import WorkLimits, WorkspaceSpec
 from agentv.model.values.message import Message
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.ports import Target, TargetRequest
@@ -59,23 +62,68 @@ async def _check(
     connections: Connections, called: CheckedTarget, env: Mapping[str, str], timeout_s: float
 ) -> CheckOutcome:
     spec = called.spec
-    if getattr(spec.settings, "calls", None) == "nothing":
+    if calls(spec) == "nothing":
         return CheckOutcome("untried", message="it answers without a server")
+    if is_agent(spec):
+        return await _turn(connections, called, env, timeout_s)
     target = connections.target(with_fewest_tokens(spec))
     began = time.monotonic()
     answer = await _call_target(target, spec, env, timeout_s)
     took = (time.monotonic() - began) * 1000
     if isinstance(answer, TargetResponse) or answer.code == "empty-output" or _CUT_SHORT in answer.message:
-        return CheckOutcome("ok", took, agent=_agent(answer))
-    message = Redactor({*spec.secrets, *environment_secrets({**env, **spec.env})}).redact(answer.message)
-    return CheckOutcome("failed", took, answer.code, message, _fix(answer, called), _agent(answer))
+        return CheckOutcome("ok", took)
+    return _failed(answer, took, called, env)
 
 
-def _agent(answer: TargetResponse | Failure) -> str | None:
-    """The name and the version of an agent, as its trace has them."""
-    response = answer.response if isinstance(answer, CallFailure) else answer
-    trace = response.trace if isinstance(response, TargetResponse) else None
-    return f"{trace.agent} {trace.agent_version}".strip() or None if trace is not None else None
+def calls(spec: TargetSpec) -> str | None:
+    """What the target calls to answer, such as `server` or `nothing`."""
+    return getattr(spec.settings, "calls", None)
+
+
+def is_agent(spec: TargetSpec) -> bool:
+    """Whether an agent works on the cases."""
+    return getattr(spec.settings, "is_agent", False)
+
+
+def _failed(
+    why: Failure, took: float, called: CheckedTarget, env: Mapping[str, str], agent: AgentCheck | None = None
+) -> CheckOutcome:
+    secrets = {*called.spec.secrets, *environment_secrets({**env, **called.spec.env})}
+    return CheckOutcome("failed", took, why.code, Redactor(secrets).redact(why.message), _fix(why, called), agent)
+
+
+async def _turn(
+    connections: Connections, called: CheckedTarget, env: Mapping[str, str], timeout_s: float
+) -> CheckOutcome:
+    """One turn of an agent, as in a run: in an empty workspace, confined, its model calls through the gateway."""
+    spec = structs.replace(called.spec, retry=Retry(max_retries=0))
+    case = Case(
+        "check",
+        (Message("user", QUESTION),),
+        (),
+        show_only=True,
+        workspace=WorkspaceSpec(keep="none"),
+        limits=WorkLimits(max_turns=MOST_TURNS),
+    )
+    suite = Suite("check", (case,), targets=(spec,), env=env)
+    result = await LocalExecutor(connections).run(Trial(suite, case, spec, 0.0, timeout_s, key="check"))
+    work, tokens, agent = result.work, result.token_usage, AgentCheck()
+    if work is not None and work.trace is not None:
+        trace, program = work.trace, getattr(spec.settings, "program", None)
+        agent = AgentCheck(
+            trace.agent,
+            trace.agent_version,
+            program.tested if program is not None else (),
+            program is not None and program.untested(trace.agent_version),
+            work.sandbox,
+            spec.upstream.protocol if spec.upstream is not None and trace.is_counted else None,
+            len(trace.turns) or None,
+            tokens.total if tokens is not None else None,
+            result.cost_usd,
+        )
+    if result.error is None:
+        return CheckOutcome("ok", result.duration_ms, agent=agent)
+    return _failed(result.error, result.duration_ms, called, env, agent)
 
 
 async def _call_target(
@@ -132,4 +180,9 @@ _FIXES: Mapping[str, str] = {
     "connection": "is the server running, and is 'base_url' right?",
     "unset-environment": "set it in the environment or in a .env file",
     "timeout": "allow more time with --timeout SECONDS",
+    "agent-api": "does the agent reach its model? check 'model', 'base_url' and 'api_key'",
+    "cannot-start": "does the program start in a terminal? check 'command'",
+    "agent-stopped": "does it start in a terminal? the message ends with what it wrote last",
+    "agent-limit": "it calls its model again and again: try the prompt in a terminal",
+    "empty-output": "it ended without an answer: is it signed in, and is 'model' right?",
 }

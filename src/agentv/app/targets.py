@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 
 from msgspec.structs import replace
 
-from agentv.app.checking import CheckedTarget, check_all
+from agentv.app.checking import CheckedTarget, calls, check_all, is_agent
 from agentv.app.registries import registries
 from agentv.authoring.fields.decode import shape_of
 from agentv.authoring.fields.request import LoadRequest
@@ -50,8 +50,12 @@ class TargetsFound:
     diagnostics: tuple[Diagnostic, ...]
 
 
-def list_targets(wanted: TargetsRequest) -> TargetsFound:
+def list_targets(wanted: TargetsRequest, announce: Callable[[int, tuple[str, ...]], None]) -> TargetsFound:
     """The targets, with the results of test calls if requested.
+
+    Args:
+        wanted: what to list.
+        announce: called before the calls, with the number of models and the names of the agents that are called.
 
     Raises:
         LoadError: a file is invalid, or a name is not a target.
@@ -63,7 +67,7 @@ def list_targets(wanted: TargetsRequest) -> TargetsFound:
         raise LoadError(one for one in found.diagnostics if one.severity != "hint")
     targets = tuple(_listed(entry, found) for entry in found.entries)
     if wanted.check:
-        targets = _checked(targets, found, wanted)
+        targets = _checked(targets, found, wanted, announce)
     providers = [one for name in known.providers.names if (one := known.providers.find(name)) is not None]
     models = tuple(_provider(one, found.env) for one in providers if one.of_models)
     others = tuple(_provider(one, found.env) for one in providers if not one.of_models)
@@ -117,9 +121,16 @@ def _marks(name: str, found: Inventory) -> Iterator[str]:
             yield f"judge of {entry.name}"
 
 
-def _checked(targets: tuple[ListedTarget, ...], found: Inventory, request: TargetsRequest) -> tuple[ListedTarget, ...]:
+def _checked(
+    targets: tuple[ListedTarget, ...],
+    found: Inventory,
+    request: TargetsRequest,
+    announce: Callable[[int, tuple[str, ...]], None],
+) -> tuple[ListedTarget, ...]:
     specs = [entry.spec if not entry.spec or not entry.spec.missing else None for entry in found.entries]
     called = [CheckedTarget(spec, _key_of(target)) for spec, target in zip(specs, targets, strict=True) if spec]
+    agents = tuple(one.spec.name for one in called if is_agent(one.spec))
+    announce(sum(not is_agent(one.spec) and calls(one.spec) != "nothing" for one in called), agents)
     outcomes = iter(check_all(called, found.env, request.timeout_s))
     return tuple(
         replace(target, check=next(outcomes) if spec else _impossible(target, entry))

@@ -13,13 +13,12 @@ from agentv.cli.printing import print_diagnostics, takes_color
 from agentv.errors import ExitStatus
 from agentv.user_code.functions.guard import apart_from_output
 
-PIPED = 160
-"""Columns without a terminal."""
-
 
 @click.command("targets", epilog="Example: agentv targets openai:gpt-5-mini --check")
 @click.argument("names", nargs=-1, metavar="[TARGET]...")
-@click.option("--check", is_flag=True, help="Call each target once with a short prompt, and try the sandboxes.")
+@click.option(
+    "--check", is_flag=True, help="Call each target once with a short prompt (agents: one turn), and try the sandboxes."
+)
 @click.option(
     "--timeout",
     "timeout_s",
@@ -38,24 +37,31 @@ PIPED = 160
 def command(names: tuple[str, ...], *, check: bool, timeout_s: float, env_file: str | None, as_json: bool) -> int:
     """List configured targets and whether their API keys are set.
 
+    --check makes one short call to each model, and has each agent work on one prompt as a run would: in an empty
+    workspace, confined, its model calls through the gateway. It says what it calls before it does.
+
     A TARGET is a name in `.agentv/targets.yaml` or a `provider:model` string. If no target is configured, lists those
     that you could use. Never shows a key.
 
     Exit status: 2 if a file is wrong; 3 if a call failed.
     """
     from agentv.app.targets import TargetsRequest, list_targets
-    from agentv.reports.commands.targets import render_targets, targets_json
+    from agentv.reports.commands.targets import check_plan, render_targets, targets_json
 
     request = TargetsRequest(names, check, timeout_s, dict(os.environ), env_file)
+
+    def announce(models: int, agents: tuple[str, ...]) -> None:
+        click.echo(check_plan(models, agents, timeout_s), err=True)
+
     with apart_from_output():
-        found = list_targets(request)
+        found = list_targets(request, announce)
     print_diagnostics(found.diagnostics)
     here = str(Path.cwd())
     if as_json:
         click.echo(targets_json(found.listing, here=here))
     else:
         watched = sys.stdout.isatty()
-        width = get_terminal_size().columns if watched else PIPED
+        width = get_terminal_size().columns if watched else None
         color = takes_color(sys.stdout)
         click.echo(render_targets(found.listing, here=here, width=width, color=color), color=color)
     return ExitStatus.ERRORED if found.listing.failed else ExitStatus.PASSED

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from agentv.app.checking import CheckedTarget, check_all
@@ -11,7 +9,6 @@ from agentv.model.suite.suite import TargetSpec, Variable
 from agentv.targets.http.target import Http
 from agentv.targets.openai_compatible.openai import OpenAI
 from agentv.testing import ModelServer, Status
-from doubles.agents import acp
 
 KEY = Variable("api_key", ("OPENAI_API_KEY",), secret=True)
 
@@ -42,11 +39,3 @@ def test_a_key_was_refused_wherever_it_is_out_of(server):
 
 def test_a_server_without_keys_is_let_in_by_headers(server):
     assert fix(Http(f"{server.openai}/chat/completions")) == "it requires other 'headers'"
-
-
-def test_an_agent_has_one_turn_and_tells_its_version():
-    settings = acp({"say": "{asked}"})
-    (found,) = check_all([CheckedTarget(TargetSpec("a", "acp", settings))], dict(os.environ), 30.0)
-    assert (found.state, found.agent) == ("ok", "scripted 1.2.3")
-    (found,) = check_all([CheckedTarget(TargetSpec("a", "acp", acp({"exit": 3})))], dict(os.environ), 30.0)
-    assert (found.state, found.code, found.agent) == ("failed", "agent-stopped", "scripted 1.2.3")

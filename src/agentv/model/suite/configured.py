@@ -6,6 +6,11 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+from agentv.model.suite.workspace import SandboxName
+
+MOST_TURNS = 4
+"""Model calls after which a check ends the turn of an agent."""
+
 
 class KeyFact(Struct, frozen=True):
     """Environment variables of which a target needs one.
@@ -21,6 +26,29 @@ class KeyFact(Struct, frozen=True):
     needed: bool = True
 
 
+class AgentCheck(Struct, frozen=True):
+    """What one turn of an agent showed.
+
+    Attributes:
+        name, version: as the agent reports them; empty: it reports none.
+        tested: versions that agentv was tested with; empty: any that speaks the protocol.
+        untested: its version is not like one of these.
+        sandbox: what confined it; None: it did not start.
+        gateway: the protocol of its model calls, where they passed the gateway; None: they did not.
+        turns, tokens, cost_usd: what the turn took; None: unknown.
+    """
+
+    name: str = ""
+    version: str = ""
+    tested: tuple[str, ...] = ()
+    untested: bool = False
+    sandbox: SandboxName | None = None
+    gateway: str | None = None
+    turns: int | None = None
+    tokens: int | None = None
+    cost_usd: float | None = None
+
+
 class CheckOutcome(Struct, frozen=True):
     """Result of a check call.
 
@@ -28,7 +56,7 @@ class CheckOutcome(Struct, frozen=True):
         state: `untried`: there is nothing to call.
         code, message: why there was no answer.
         fix: what to do about it.
-        agent: its name and version, where an agent tells them.
+        agent: of an agent, what its turn showed.
     """
 
     state: Literal["ok", "failed", "untried"]
@@ -36,7 +64,7 @@ class CheckOutcome(Struct, frozen=True):
     code: str | None = None
     message: str | None = None
     fix: str | None = None
-    agent: str | None = None
+    agent: AgentCheck | None = None
 
 
 class ListedTarget(Struct, frozen=True):

@@ -2,75 +2,68 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
 
-from agentv.model.suite.configured import CheckOutcome, KeyFact, ListedProvider, ListedTarget, TargetsListing
-from agentv.model.values.formatting import duration
+from agentv.model.suite.configured import (
+    MOST_TURNS,
+    CheckOutcome,
+    KeyFact,
+    ListedProvider,
+    ListedTarget,
+    TargetsListing,
+)
+from agentv.model.values.formatting import duration, money, plural
 from agentv.model.values.values import Json
 from agentv.reports.text.escaping import one_line
 from agentv.reports.text.paths import shown_from
+from agentv.reports.text.tables import Cell, aligned, paint
 
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.text import Text
-
-_STYLES = {"ok": "green", "set": "green", "failed": "red", "not set": "red", "dim": "dim", "untried": "dim"}
 _PROBLEMS = {"missing-extra": "library missing", "not-yet": "not supported yet"}
-_WHOLE = frozenset({"NAME", "TARGET", "CHECK", "KEY"})
-"""Columns whose texts are not broken as long as there is room."""
 
 LONGEST_AGENT = 60
 """Characters of an agent's name and version that are shown."""
 
-Cell = tuple[str, str | None]
-"""Text and the name of its style."""
 
-
-def render_targets(listing: TargetsListing, *, here: str, width: int = 100, color: bool = False) -> str:
+def render_targets(listing: TargetsListing, *, here: str, width: int | None = None, color: bool = False) -> str:
     """Configured targets, their problems, and other targets that could be used.
 
     Args:
         listing: what to show.
         here: absolute path of the directory that paths are shown from.
-        width: columns of the terminal.
+        width: columns of the terminal; None: it is none.
         color: paint with escape sequences.
     """
-    from rich.console import Console
-
-    page = io.StringIO()
-    looks: dict[str, Any] = {"force_terminal": color, "color_system": "standard" if color else None}
-    console = Console(file=page, width=width, highlight=False, emoji=False, markup=False, **looks)
-    _draw(console, listing, here)
-    return "\n".join(line.rstrip() for line in page.getvalue().rstrip("\n").split("\n"))
-
-
-def _draw(console: Console, listing: TargetsListing, here: str) -> None:
+    lines: list[Cell | str] = []
     if listing.targets:
         if listing.file and any(one.place for one in listing.targets):
-            console.print(_text(f"targets of {shown_from(listing.file, here)}", "dim"))
-        _table(console, *_targets(listing, here))
-        for line in (*_roles(listing.targets), *_wrongs(listing.targets)):
-            console.print(_text(*line))
-        console.print()
+            lines.append((f"targets of {one_line(shown_from(listing.file, here))}", "dim"))
+        lines += aligned(_targets(listing, here), color=color)
+        lines += (*_roles(listing.targets), *_agents(listing.targets), *_wrongs(listing.targets), "")
     else:
         where = f"{shown_from(listing.file, here)} has no targets" if listing.file else "no .agentv/targets.yaml here"
-        console.print(_text(f"{where}; none is needed: use the names under TARGET", None))
-        console.print()
-    if not listing.targets:
-        _table(console, ("TARGET", "KEY", "DESCRIPTION"), map(_provider, (*listing.models, *listing.others)))
-        console.print()
-    for sandbox in listing.sandboxes:
-        console.print(_text(sandbox, None), soft_wrap=True)
-    for note in _besides(listing):
-        console.print(_text(note, None), soft_wrap=False)
+        lines += (f"{one_line(where)}; none is needed: use the names under TARGET", "")
+        rows = [
+            _headings("TARGET", "KEY", "DESCRIPTION"),
+            *(_safe(_provider(one)) for one in (*listing.models, *listing.others)),
+        ]
+        lines += (*aligned(rows, width, color=color), "")
+    lines += (*listing.sandboxes, *_besides(listing))
+    shown = (line if isinstance(line, str) else paint(*line, color=color) for line in lines)
+    return "\n".join(shown).rstrip("\n")
 
 
-def _targets(listing: TargetsListing, here: str) -> tuple[tuple[str, ...], Iterator[list[Cell]]]:
+def _headings(*names: str) -> list[Cell]:
+    return [(name, "bold") for name in names]
+
+
+def _safe(row: Iterable[Cell]) -> list[Cell]:
+    return [(one_line(text), style) for text, style in row]
+
+
+def _targets(listing: TargetsListing, here: str) -> list[list[Cell]]:
     """Headings and rows; a column that says nothing of any target is left out."""
     targets = listing.targets
     columns: dict[str, list[Cell]] = {
@@ -81,7 +74,7 @@ def _targets(listing: TargetsListing, here: str) -> tuple[tuple[str, ...], Itera
         "LINE": [_where(one, listing.file, here) for one in targets],
     }
     filled = {name: cells for name, cells in columns.items() if any(text for text, _ in cells)}
-    return tuple(filled), (list(row) for row in zip(*filled.values(), strict=True))
+    return [_headings(*filled), *map(_safe, zip(*filled.values(), strict=True))]
 
 
 def _what(target: ListedTarget) -> str:
@@ -107,7 +100,7 @@ def _roles(targets: Iterable[ListedTarget]) -> Iterator[Cell]:
 
 def _keys(target: ListedTarget) -> Cell:
     if target.problem is not None:
-        return (_PROBLEMS.get(target.problem_code or "", "cannot be used"), "not set")
+        return (_PROBLEMS.get(target.problem_code or "", "cannot be used"), "failed")
     if target.keys:
         return _facts(target.keys)
     if target.written:
@@ -122,22 +115,55 @@ def _no_facts(*, finds_keys: bool) -> Cell:
 def _facts(keys: Iterable[KeyFact]) -> Cell:
     lacking = [" or ".join(key.names) for key in keys if key.found is None]
     if lacking:
-        return (f"{', '.join(lacking)} not set", "not set")
-    return (f"{', '.join(key.found or '' for key in keys)} set", "set")
+        return (f"{', '.join(lacking)} not set", "failed")
+    return (f"{', '.join(key.found or '' for key in keys)} set", "passed")
 
 
 def _check(check: CheckOutcome | None) -> Cell:
     if check is None:
         return ("", None)
     if check.state == "ok":
-        agent = f", {one_line(check.agent, LONGEST_AGENT)}" if check.agent else ""
-        return (f"ok, {_duration(check)}{agent}", "ok")
-    return ("failed", "failed") if check.state == "failed" else ("not called", "untried")
+        return (f"ok, {_duration(check)}", "passed")
+    return ("failed", "failed") if check.state == "failed" else ("not called", "dim")
 
 
 def _duration(check: CheckOutcome) -> str:
     took = check.duration_ms or 0.0
     return f"{took:.0f} ms" if took < 10_000 else duration(took)
+
+
+def check_plan(models: int, agents: Sequence[str], timeout_s: float) -> str:
+    """`check: 2 short calls of models, and one turn of 1 agent (claude; ended after 4 model calls or 30 s)`."""
+    turns = f"one turn of {plural(len(agents), 'agent')}" if agents else ""
+    named = ", ".join(one_line(name, LONGEST_AGENT) for name in agents)
+    limit = f" ({named}; ended after {MOST_TURNS} model calls or {timeout_s:g} s)" if agents else ""
+    short = f"{plural(models, 'short call')} of models" if models or not agents else ""
+    return f"check: {', and '.join(part for part in (short, turns) if part)}{limit}"
+
+
+def _agents(targets: Sequence[ListedTarget]) -> Iterator[Cell]:
+    """What the turn of each agent showed."""
+    if any(one.check is not None and one.check.agent is not None for one in targets):
+        yield "", None
+    for one in targets:
+        agent = one.check.agent if one.check is not None else None
+        if agent is None:
+            continue
+        known = one_line(f"{agent.name} {agent.version}".strip() or "version unknown", LONGEST_AGENT)
+        tested = f"tested: {', '.join(agent.tested)}"
+        version = f"{known} (not a tested version; {tested})" if agent.untested else f"{known} ({tested})"
+        took = (
+            plural(agent.turns, "turn") if agent.turns else "",
+            f"{agent.tokens:,} tokens" if agent.tokens is not None else "",
+            money(agent.cost_usd) if agent.cost_usd is not None else "cost unknown",
+        )
+        parts = (
+            version if agent.tested else known,
+            f"sandbox {agent.sandbox}" if agent.sandbox else "",
+            f"gateway ({agent.gateway})" if agent.gateway else "model calls do not pass the gateway",
+            ", ".join(part for part in took if part),
+        )
+        yield f"{one_line(one.name)}: {'; '.join(part for part in parts if part)}", None
 
 
 def _wrongs(targets: Iterable[ListedTarget]) -> Iterator[Cell]:
@@ -161,7 +187,7 @@ def _indented(fix: str | None) -> Iterator[Cell]:
 
 def _provider(one: ListedProvider) -> list[Cell]:
     if one.fix is not None:
-        return [(one.example, None), (one.fix, "not set"), (one.summary, "dim")]
+        return [(one.example, None), (one.fix, "failed"), (one.summary, "dim")]
     keys = _facts(one.keys) if one.keys else _no_facts(finds_keys=one.finds_keys)
     return [(one.example, None), keys, (one.summary, "dim")]
 
@@ -179,23 +205,6 @@ def _besides(listing: TargetsListing) -> Iterator[str]:
     if not usable and not found:
         names = next((key.names[0] for one in listing.models for key in one.keys), None)
         yield f"No key is set. Set keys in the environment or in a .env file, such as {names}=…" if names else ""
-
-
-def _table(console: Console, headings: Sequence[str], rows: Iterable[list[Cell]]) -> None:
-    from rich.table import Table
-
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
-    for heading in headings:
-        table.add_column(heading, overflow="fold", no_wrap=heading in _WHOLE)
-    for row in rows:
-        table.add_row(*(_text(one_line(text), style) for text, style in row))
-    console.print(table)
-
-
-def _text(text: str, style: str | None) -> Text:
-    from rich.text import Text
-
-    return Text(text, _STYLES.get(style or "", ""))
 
 
 def targets_json(listing: TargetsListing, *, here: str) -> str:

@@ -5,7 +5,14 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from agentv.model.suite.configured import CheckOutcome, KeyFact, ListedProvider, ListedTarget, TargetsListing
+from agentv.model.suite.configured import (
+    AgentCheck,
+    CheckOutcome,
+    KeyFact,
+    ListedProvider,
+    ListedTarget,
+    TargetsListing,
+)
 from agentv.reports.commands.targets import render_targets, targets_json
 
 FILE = "/repo/.agentv/targets.yaml"
@@ -24,14 +31,31 @@ LISTING = TargetsListing(FILE, (MINI, SONNET), (OPENAI,), (ListedProvider("echo"
 
 def shown(*targets, **changed):
     given = {"targets": targets or LISTING.targets, **changed}
-    return render_targets(replace(LISTING, **given), here="/repo").splitlines()
+    return render_targets(replace(LISTING, **given), here="/repo", width=200).splitlines()
 
 
 @pytest.mark.parametrize(
     ("check", "lines"),
     [
         (CheckOutcome("ok", 412.4), ["ok, 412 ms"]),
-        (CheckOutcome("ok", 412.4, agent="scripted\x1b[2J 1.2.3"), ["ok, 412 ms, scripted\\x1b[2J 1.2.3"]),
+        (
+            CheckOutcome("ok", 412.4, agent=AgentCheck("scripted\x1b[2J", "1.2.3", sandbox="none")),
+            [
+                "ok, 412 ms",
+                "mini: scripted\\x1b[2J 1.2.3; sandbox none; model calls do not pass the gateway; cost unknown",
+            ],
+        ),
+        (
+            CheckOutcome(
+                "ok", 9.0, agent=AgentCheck("pi", "2.0", ("0.74", "1.6"), True, "bwrap", "openai", 2, 1204, 0.0021)
+            ),
+            [
+                (
+                    "mini: pi 2.0 (not a tested version; tested: 0.74, 1.6); sandbox bwrap; gateway (openai); "
+                    "2 turns, 1,204 tokens, $0.0021"
+                )
+            ],
+        ),
         (CheckOutcome("untried"), ["not called"]),
         (
             CheckOutcome("failed", 5.0, "http-status", "401\x1b[2J", "look"),
