@@ -376,7 +376,7 @@ class Unpriced:
 
     def notes(self) -> Iterator[str]:
         """`the price of tiny-model is not known for 12 trials; …`; nothing if all prices are known."""
-        whose = {"cost_usd": "", "judge_cost_usd": "the judges of "}
+        whose = {"cost_usd": "", "judge_cost_usd": "the judges of ", "user_cost_usd": "the users of "}
         parts = [f"{whose[key]}{plural(count, 'trial')}" for key, count in self._trials.items() if count]
         if parts:
             names = ", ".join(one_line(name) for name in self._models)

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from agentv.app.running.drive import drive
 from agentv.app.running.start import StartedRun, Unpriced, start
 from agentv.model.run.events import RunResumed, TrialKept
-from agentv.model.suite.suite import TargetSpec
+from agentv.model.suite.suite import SimulatedUser, TargetSpec
 from agentv.model.values.usage import TokenUsage
 from agentv.store.totals.summary import PlannedCounts
 from doubles.keyed import Keyed
@@ -99,12 +99,14 @@ def test_code_that_grades_is_imported_before_a_target_is_called(tmp_path, loads)
 TOKENS = TokenUsage(1, 2, 3)
 
 
-def asked(model="tiny", *, judge=None, forced=None, at=None, secrets=frozenset(), **given):
+def asked(model="tiny", *, judge=None, forced=None, user=None, at=None, secrets=frozenset(), **given):
     """A finished trial of a target of that model."""
     spec = TargetSpec("a", "keyed", Keyed(model, base_url=at), secrets=secrets)
     subject = trial(judge=judge and TargetSpec("j", "keyed", Keyed(judge)))
     suite = replace(subject.suite, forced_judge=forced and TargetSpec("f", "keyed", Keyed(forced)))
-    return finished(trial=replace(subject, target=spec, suite=suite), **given)
+    player = SimulatedUser("x", model=TargetSpec("u", "keyed", Keyed(user))) if user else None
+    case = replace(subject.case, user=player)
+    return finished(trial=replace(subject, case=case, target=spec, suite=suite), **given)
 
 
 JUDGED = {"judge_token_usage": TOKENS}
@@ -135,6 +137,10 @@ JUDGED = {"judge_token_usage": TOKENS}
         (
             [asked(judge="small", **JUDGED)],
             ["the price of small is not known for the judges of 1 trial; `price:` on a target sets it"],
+        ),
+        (
+            [asked(user="small", user_token_usage=TOKENS)],
+            ["the price of small is not known for the users of 1 trial; `price:` on a target sets it"],
         ),
         (
             [asked(judge="small", forced="big", **JUDGED, token_usage=TOKENS)],
