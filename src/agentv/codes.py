@@ -215,7 +215,7 @@ RUNS: Mapping[str, str] = {
     "schema-limit": "A JSON Schema could not be applied within reasonable limits.",
     "script-failed": "A script ended with an error: a message on stderr, or a signal.",
     "setup-failed": "A setup command of a workspace failed, so none of its trials can run.",
-    "solution-failed": "A command or the patch of a case's `solution` failed.",
+    "solution-failed": "A command, a call of a tool or the patch of a case's `solution` failed.",
     "sql-unchecked": "Cannot tell whether a text is SQL: it is too long, too deep, or contains an unknown statement.",
     "target-error": "The target returned an error.",
     "target-raised": "The function that is the target raised an exception.",

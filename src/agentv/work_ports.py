@@ -11,7 +11,7 @@ from agentv.model.run.trial import Trial, TrialResult
 from agentv.model.run.work import AgentWork
 from agentv.model.suite.conversation import UserDone
 from agentv.model.suite.tools import McpServer, ScriptedServer
-from agentv.model.suite.workspace import Network, SandboxName, Variant, WorkspaceSpec
+from agentv.model.suite.workspace import Network, SandboxName, ToolUse, Variant, WorkspaceSpec
 from agentv.model.values.activity import AgentActivity
 from agentv.model.values.changes import WorkspaceChanges
 from agentv.model.values.exchange import ModelReply, ModelRequest
@@ -116,6 +116,10 @@ class ScriptedTools(Protocol):
                 sandbox. Sockets are put there. Empty: a temporary directory, which no sandbox may hide.
             network: of the agent. With `loopback`, servers over HTTP listen on sockets too, and `forwards` names them.
         """
+        ...
+
+    async def state_after(self, calls: Sequence[ToolUse], servers: Sequence[ScriptedServer]) -> JsonObject | Failure:
+        """Server name → the state that new instances of the servers have after these calls; why one of them failed."""
         ...
 
 

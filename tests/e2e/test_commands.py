@@ -58,6 +58,15 @@ def test_the_example_of_agents_shows_what_a_skill_is_worth(project):
     assert project.run("check", "agents", "--oracle").status == 0
 
 
+@pytest.mark.libraries
+def test_the_example_of_a_shop_tells_work_from_words(project):
+    shutil.copytree(EXAMPLES / "retail", project.path / "retail")
+    honest, lying = (project.run("eval", "retail", "--target", name, "--repeat", "1") for name in ("honest", "lying"))
+    assert (honest.status, lying.status) == (0, 1), honest.stderr
+    assert "5 cases: 0 passed, 5 failed, 0 errored" in lying.stderr
+    assert project.run("check", "retail", "--oracle").status == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

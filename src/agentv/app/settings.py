@@ -51,6 +51,7 @@ class Subject:
         documents: content of eval files, given as plain data.
         given_target, given_judge: as `targets` and `judge`, as Python objects; they override all others.
         asks: False: no call will be made, so keys may be missing.
+        first_messages: simulated users write only their first message, without a model.
         process_env: the environment of the process.
     """
 
@@ -67,6 +68,7 @@ class Subject:
     given_target: TargetSpec | Mapping[str, Json] | None = None
     given_judge: TargetSpec | Mapping[str, Json] | None = None
     asks: bool = True
+    first_messages: bool = False
     process_env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
 
     @property

@@ -32,7 +32,7 @@ from agentv.model.run.grade import Check, Grade
 from agentv.model.run.trial import Score, Trial, TrialResult
 from agentv.model.run.verdict import combined, combined_parts
 from agentv.model.suite.conversation import Turn, UserDone, answer_messages
-from agentv.model.values.message import Message, transcript_text
+from agentv.model.values.message import SEPARATOR, Message, transcript_text
 from agentv.model.values.response import Attempt, Failure, TargetResponse
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import EMPTY as NO_METADATA
@@ -257,7 +257,11 @@ class _Conversation:
     def _summed(self) -> TargetResponse:
         """The last answer, with what all of them took."""
         answers, user = self.answers, self.trial.case.user
-        output = transcript_text(self.spoken) if user and user.output == "transcript" else answers[-1].output
+        output = answers[-1].output
+        if user is not None and user.output == "transcript":
+            output = transcript_text(self.spoken)
+        elif user is not None and user.output == "answers":
+            output = SEPARATOR.join(one.output or "" for one in answers)
         first = [one.time_to_first_token_ms for one in answers if one.time_to_first_token_ms is not None]
         return structs.replace(
             answers[-1],

@@ -246,11 +246,13 @@ class Declared:
     Attributes:
         short: the option that a lone value fills: the one-key form of an assertion, the rest of `provider:rest`.
             None: the short form is not possible.
+        options_first: a mapping of options alone is these options, though the short form takes mappings too.
     """
 
     __slots__ = ()
 
     short: ClassVar[str | None] = "value"
+    options_first: ClassVar[bool] = False
 
     def validate(self) -> Iterable[Issue]:
         """Problems across several options, or inside one beyond its type."""

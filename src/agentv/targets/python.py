@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar
 from msgspec import structs
 
 from agentv.model.suite.suite import TargetSpec
+from agentv.model.suite.tools import mcp_config
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.values import EMPTY, Json
 from agentv.ports import CodeCall, Executor, Raised, Target, TargetRequest
@@ -161,6 +162,7 @@ def _payload(request: TargetRequest, name: str, config: Mapping[str, Json]) -> d
         "case_id": request.case_id,
         "workspace_path": request.workspace_path,
         "config": config,
+        "mcp_config": mcp_config(request.mcp_servers),
         "provider_prompt": prompt_of(request),
         "options": options_of(name, config),
         "context": context_of(request),

@@ -20,7 +20,7 @@ from agentv.registry.extensions import loaded, registered
 from agentv.user_code.functions.functions import CallPlan, plan_call
 from agentv.user_code.functions.guard import ForeignError, foreign_code
 
-OFFERED = ("prompt", "messages", "vars", "metadata", "case_id", "workspace_path", "config")
+OFFERED = ("prompt", "messages", "vars", "metadata", "case_id", "workspace_path", "config", "mcp_config")
 """What a function may ask for by the name of a parameter."""
 
 PROVIDER = ("provider_prompt", "options", "context")

@@ -36,7 +36,9 @@ def test_it_may_ask_for_all_that_is_offered(python):
         workspace_path="/w",
     )
     messages = [{"role": "system", "content": "s"}, {"role": "user", "content": {"k": [1]}}]
-    assert answer(settings, one).output == repr(["p", messages, {"v": {"w": 1}}, {"m": [2]}, "c", "/w", {}])
+    assert answer(settings, one).output == repr(
+        ["p", messages, {"v": {"w": 1}}, {"m": [2]}, "c", "/w", {}, {"mcpServers": {}}]
+    )
 
 
 @pytest.mark.parametrize("parameters", ["", "question", "prompt", "*, question", "question, /", "*args, **kwargs"])

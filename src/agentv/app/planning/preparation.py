@@ -290,6 +290,7 @@ def _request(settings: EvalSettings) -> LoadRequest:
         tests_from=settings.tests_from,
         asks=settings.asks and (settings.replay is None or settings.replay_mode == "new"),
         asks_targets=settings.regrade is None,
+        first_messages=settings.first_messages,
         workspace_path=existing_directory(settings.workspace_path),
         sandbox=settings.sandbox,
         keep_workspaces=settings.keep_workspaces,

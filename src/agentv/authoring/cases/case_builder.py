@@ -212,6 +212,9 @@ class CaseBuilder:
         tools = work.reader.tools(keys, reading) if work is not None and has_tools else ()
         if tools:
             facts = (*facts, [one.facts() for one in tools])
+        solution = None if keys.solution is None or work is None else work.reader.solution(keys, tools, reading)
+        if solution is not None and solution.calls:  # assertions may compare with what these leave
+            facts = (*facts, [(one.tool, one.args) for one in solution.calls])
         budget_usd = keys.limits.budget_usd if keys.limits is not None else None
         limits = WorkLimits(keys.max_turns, keys.max_tool_calls, keys.on_limit, budget_usd)
         if limits != NO_WORK_LIMITS:
@@ -254,7 +257,7 @@ class CaseBuilder:
             tools=tools,
             limits=limits,
             user=user,
-            solution=None if keys.solution is None or work is None else work.reader.solution(keys, reading),
+            solution=solution,
         )
 
     def _user(self, case: WrittenCase, parts: _Parts, reading: Reading) -> SimulatedUser | None:
@@ -271,6 +274,8 @@ class CaseBuilder:
             reading.report.error("bad-turn", keys.user, message, hint="keep one of them")
             return None
         user = work.reader.user(keys.user, reading, self._context.registry)
+        if user is not None and work.first_messages:
+            return replace(user, start=user.start or user.goal, max_turns=1, model=None, function="", sha256="")
         if user is not None and user.model is not None:
             self._notes.users.setdefault(user.model.name, user.model)
         elif user is not None and not user.function and parts.judge is None:

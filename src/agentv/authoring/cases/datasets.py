@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +55,7 @@ class CaseSources(Struct):
         disk: remembers what was read.
         for_run: functions that make cases are called; otherwise only looked for.
         trusted: rows that are pulled in may name code and read the environment.
+        samples: the cases of a file of another tool's samples; None for any other file.
         called: functions that were called to make cases, as `file.py:name`.
     """
 
@@ -65,6 +66,7 @@ class CaseSources(Struct):
     disk: DiskReader
     for_run: bool
     trusted: bool
+    samples: Callable[[str, Report], Sequence[MapNode] | None]
     called: list[str] = field(default_factory=list)
     _tables: int = 0
 
@@ -240,6 +242,13 @@ class CaseSources(Struct):
             self._streamed(self._table(found, written.partition("://")[2], written), reading)
 
     def _file(self, path: str, node: Scalar) -> None:
+        reading = self._of_data(path)
+        columns = path.endswith(".csv") and self.reader.prompted  # its columns are variables
+        samples = self.samples(path, reading.report) if not columns else None
+        if samples is not None and self._remembered(path, reading):
+            for case in samples:
+                self.collector.add(self.reader.read(case, reading.rendering(True)))
+            return
         if path.endswith(STREAMED):
             self.stream(path, at=node)
             return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
@@ -42,8 +42,8 @@ class WorkReader(Protocol):
         """The simulated user of a case; None: it is wrong, which is reported."""
         ...
 
-    def solution(self, case: AuthoredCase, reading: Reading) -> Solution | None:
-        """The known solution of a case; None: it has none, or a wrong one."""
+    def solution(self, case: AuthoredCase, tools: Sequence[ScriptedServer], reading: Reading) -> Solution | None:
+        """The known solution of a case with these tools; None: it has none, or a wrong one."""
         ...
 
     def check(self, case: Case, targets: Iterable[TargetSpec], report: Report) -> None:
@@ -61,6 +61,7 @@ class SuiteWork:
         only, keep: the sandbox, and the workspaces that stay, by the command line.
         choose: what is run in; None: nothing is run.
         hashes: whether the files behind a workspace are hashed; a check of files needs no hash.
+        first_messages: simulated users write only their first message, without a model.
     """
 
     workspace: Node | None
@@ -74,6 +75,7 @@ class SuiteWork:
     keep: KeepWorkspaces | None
     choose: ChooseSandbox | None
     hashes: bool
+    first_messages: bool
 
     @property
     def has_workspaces(self) -> bool:

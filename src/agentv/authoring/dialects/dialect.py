@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.nodes import MapNode, Node
+from agentv.authoring.source.report import Report
 
 
 class Dialect(ABC):  # the two kinds below have methods to implement
@@ -107,6 +108,14 @@ class SampleDialect(Dialect):
     """
 
     reads_directories: bool = False
+
+    def cases(self, path: str, report: Report) -> Sequence[MapNode] | None:  # noqa: ARG002  # most need --assert
+        """The cases of a file that `tests:` names; what is wrong is reported. None: it must be converted first.
+
+        Raises:
+            OSError: the file cannot be read.
+        """
+        return None
 
     @abstractmethod
     def convert(self, source: Path, options: Mapping[str, Any]) -> int:

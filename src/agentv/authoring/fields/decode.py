@@ -263,7 +263,7 @@ def _compiled(cls: type) -> OptionsSchema:
             if isinstance(marker, declared.Alias):
                 older |= {name: OptionRule(one.name, kind, needed, older=True, unread=unread) for name in marker.names}
     short = getattr(cls, "short", None)
-    takes_json = short in rules and rules[short].kind.accepts(_PROBE)
+    takes_json = short in rules and rules[short].kind.accepts(_PROBE) and not getattr(cls, "options_first", False)
     checks = getattr(cls, "validate", Declared.validate) is not Declared.validate
     return OptionsSchema(
         cls,

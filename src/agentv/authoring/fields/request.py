@@ -52,6 +52,7 @@ class LoadRequest(Struct, frozen=True):
         makes: run Python code that generates cases, even if nothing else runs.
         asks: False for `--list`: no call is made, so keys may be missing.
         asks_targets: False: only judges are called.
+        first_messages: simulated users write only their first message, without a model.
         allow_outside: also read files outside the repository; their content is not quoted.
         tests_from: the cases of every suite are these, a path or a dataset of the command line, and not its own.
         trust_data: rows that `tests:` includes, and CSV files, may name code and read the environment.
@@ -80,6 +81,7 @@ class LoadRequest(Struct, frozen=True):
     keep_workspaces: KeepWorkspaces | None = None
     asks: bool = True
     asks_targets: bool = True
+    first_messages: bool = False
     allow_outside: bool = False
     trust_data: bool = False
     dialect: str | None = None

@@ -176,6 +176,7 @@ class HeaderReader(Struct, frozen=True):
             keep=request.keep_workspaces,
             choose=self.registries.sandbox if request.for_run and request.asks_targets else None,
             hashes=request.for_run,
+            first_messages=request.first_messages,
         )
 
     def _with_preprocessors(self, node: Node | None, reading: Reading) -> Reading:

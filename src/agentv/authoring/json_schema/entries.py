@@ -167,6 +167,8 @@ def _lone_value(kind: AssertionType) -> Schema:
     options: Schema = {"$ref": f"#/$defs/type.{kind.name}"}
     short = kind.options.short
     value: Schema = {"$ref": f"{options['$ref']}/properties/{short.rstrip('_')}"} if short else {"type": "null"}
+    if getattr(kind.options, "options_first", False):
+        return {"anyOf": [options, value]}
     if not shape.takes_json:
         value = {"if": {"type": "object"}, "then": options, "else": value}
     return value if shape.required or not short else {"anyOf": [{"type": "null"}, value]}

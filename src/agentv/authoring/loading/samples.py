@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
+from agentv.authoring.dialects.dialect import SampleDialect
 from agentv.authoring.dialects.recognition import by_name, by_record, dialect
 from agentv.authoring.source.files import TABLES, is_file, shown
 from agentv.authoring.source.nodes import ListNode, MapNode, Node
+from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic, UsageError
 from agentv.model.values.span import Span
 
@@ -48,6 +51,22 @@ def of_stream(path: str) -> Diagnostic | None:
     except OSError:
         return None
     return _samples(path, record) if record is not None else None
+
+
+def cases_of_samples(path: str, report: Report) -> Sequence[MapNode] | None:
+    """The cases of samples that say themselves what is right; None where a file holds others, or none."""
+    from agentv.authoring.convert.findings import Findings
+    from agentv.authoring.convert.records import SUFFIXES, first_record
+
+    if not path.endswith(SUFFIXES):
+        return None
+    try:
+        record = first_record(path, Findings())
+        names = [claim.name for claim in by_record(record.items)] if record is not None else []
+        found = dialect(names[0]) if len(names) == 1 and names[0] is not None else None
+        return found.cases(path, report) if isinstance(found, SampleDialect) else None
+    except OSError:
+        return None
 
 
 def _samples(path: str, record: MapNode) -> Diagnostic | None:

@@ -12,6 +12,7 @@ from agentv.authoring.cases.datasets import CaseSources
 from agentv.authoring.cases.triggering.cases import trigger_cases
 from agentv.authoring.header.header import Header
 from agentv.authoring.loading.context import SuiteContext
+from agentv.authoring.loading.samples import cases_of_samples
 from agentv.authoring.source.nodes import Node
 from agentv.authoring.targets.variables import report_missing
 from agentv.errors import Severity
@@ -46,6 +47,7 @@ class SuiteBuilder:
             context.disk,
             for_run=context.runs_code,
             trusted=context.request.trust_data or header.suite.run.trust_data is True,
+            samples=cases_of_samples,
         )
         if header.triggering is not None:
             notes = header.cases.notes

@@ -1,4 +1,4 @@
-"""Samples of deepeval, OpenAI evals and Inspect, tasks of SWE-bench and Harbor: converted to eval files."""
+"""Samples of deepeval, OpenAI evals and Inspect, tasks of SWE-bench, Harbor and tau-bench: converted to eval files."""
 
 DIALECTS = {
     "deepeval": "agentv.extensions.datasets.dialects:OF_DEEPEVAL",
@@ -6,9 +6,12 @@ DIALECTS = {
     "inspect": "agentv.extensions.datasets.dialects:OF_INSPECT",
     "swe-bench": "agentv.extensions.datasets.dialects:OF_SWE_BENCH",
     "harbor": "agentv.extensions.datasets.dialects:OF_HARBOR",
+    "tau-bench": "agentv.extensions.datasets.dialects:OF_TAU_BENCH",
 }
 
 SIGNS = {
+    "record:user_scenario+evaluation_criteria": "tau-bench",
+    "record:instruction+actions": "tau-bench",
     "record:input+ideal": "openai-evals",
     "record:instance_id+test_patch": "swe-bench",
     **{f"record:input+{key}": "inspect" for key in ("target", "choices", "sandbox", "setup")},
@@ -41,4 +44,5 @@ SIGNS = {
 OPTIONS = {
     "convert --assert": "agentv.extensions.datasets.options:ASSERT",
     "convert --test-command": "agentv.extensions.datasets.options:TEST_COMMAND",
+    "convert --tools": "agentv.extensions.datasets.options:TOOLS",
 }

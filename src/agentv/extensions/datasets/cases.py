@@ -11,20 +11,23 @@ from agentv.authoring.convert.findings import Findings
 from agentv.authoring.convert.literals import literal
 from agentv.authoring.convert.records import mapping, records, text
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, node_of, span_of
-from agentv.extensions.datasets.checks import CHOICE, DatasetCheck, Entry, with_choices
+from agentv.extensions.datasets.checks import CHOICE, DatasetCheck, with_choices
 from agentv.extensions.datasets.formats import READERS
-from agentv.extensions.datasets.sample import DatasetSample
+from agentv.extensions.datasets.sample import DEEPEVAL, TAU_BENCH, DatasetSample, Entry
+from agentv.extensions.datasets.tau_bench import read_task, tasks_in_python
 from agentv.model.values.hashes import NumberedHashes, text_hash
 
 ANY_OF: Final = "any_of"
 """Key of an expected output that has several references."""
 
-_NAMES = {"deepeval": "golden"}
-_RENDERED = frozenset({"input", "expected_output", "vars", "assert"})
+_NAMES = {DEEPEVAL: "golden", TAU_BENCH: "task"}
+_RENDERED = frozenset({"input", "expected_output", "vars", "user", "assert"})
 """Keys of a case whose texts are templates."""
 
 
-def cases(path: str, form: str, checks: Sequence[DatasetCheck], findings: Findings) -> Iterator[MapNode]:
+def cases(
+    path: str, form: str, checks: Sequence[DatasetCheck], findings: Findings, server: str = ""
+) -> Iterator[MapNode]:
     """The cases of a file of samples, one at a time; what cannot be converted is reported.
 
     Args:
@@ -32,13 +35,16 @@ def cases(path: str, form: str, checks: Sequence[DatasetCheck], findings: Findin
         form: its format.
         checks: what each case is checked with.
         findings: gets what is wrong.
+        server: of the tools that tasks call; empty: there is none.
 
     Raises:
         OSError: the file cannot be read.
     """
     ids = _Ids(_NAMES.get(form, "sample"))
-    for number, record in enumerate(records(path, findings), 1):
-        sample = READERS[form](record, findings)
+    found = tasks_in_python(path, findings) if path.endswith(".py") else records(path, findings)
+    for number, record in enumerate(found, 1):
+        is_task = form == TAU_BENCH
+        sample = read_task(record, server, findings) if is_task else READERS[form](record, findings)
         if sample is None:
             continue
         made = _case(sample, ids.of(sample, number, findings), checks, findings)
@@ -87,13 +93,19 @@ def _case(sample: DatasetSample, identity: str, checks: Sequence[DatasetCheck], 
         message = "this sample has 'choices', which its input does not show"
         findings.error("no-equivalent", sample.at, message, f"use --assert {CHOICE}, which shows them")
         return None
-    entries: list[Entry] = []
+    entries: list[Entry] = [*sample.checks]
     for check in checks:
         found = check.entry(sample, findings)
         if found is not None:
             entries.append(found)
         elif check.shared is None:
             return None
+    if not entries and not checks:
+        message = "this sample says nothing of a right answer, so it would check nothing"
+        findings.error(
+            "checks-nothing", sample.at, message, "add --assert TYPE; for a task that changes nothing, --tools FILE"
+        )
+        return None
     at = span_of(sample.at)
     pairs: dict[str, Node | None] = {
         "id": text(identity, at),
@@ -101,6 +113,8 @@ def _case(sample: DatasetSample, identity: str, checks: Sequence[DatasetCheck], 
         "input": with_choices(sample) if chooses else sample.input,
         "expected_output": _expected(sample),
         "vars": mapping(sample.variables, at) if sample.variables else None,
+        "user": sample.user,
+        "solution": sample.solution,
         "assert": node_of(entries, at) if entries else None,
         "metadata": mapping(sample.metadata, at) if sample.metadata else None,
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from string import ascii_uppercase
-from typing import Any, TypeAlias
+from typing import Any
 
 from msgspec import Struct
 
@@ -13,10 +13,7 @@ from agentv.authoring.source.json_text import parse_json
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, node_of, plain, span_of
 from agentv.authoring.source.report import Report
 from agentv.extensions.datasets.fuzzy_match import FUZZY_MATCH
-from agentv.extensions.datasets.sample import DatasetSample, text_of
-
-Entry: TypeAlias = dict[str, Any]
-"""One entry of `assert`, as plain data."""
+from agentv.extensions.datasets.sample import DatasetSample, Entry, text_of
 
 CHOICE = "choice"
 _SAME = "The answer says the same as the expected output."
@@ -116,6 +113,7 @@ def with_choices(sample: DatasetSample) -> Node:
     """The input with the choices, and with the required end of the answer, after its last user message."""
     lines = "".join(f"\n{letter}) {choice}" for letter, choice in zip(ascii_uppercase, sample.choices, strict=False))
     letters = " or ".join(ascii_uppercase[: len(sample.choices)])
+    assert sample.input is not None  # noqa: S101  # a simulated user has no choices
     return _appended(sample.input, f"\n{lines}{_ASKED.format(letters=letters)}")
 
 

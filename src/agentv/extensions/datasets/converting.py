@@ -12,6 +12,7 @@ from typing import Literal, TextIO
 from agentv.app.registries import registries
 from agentv.authoring.convert.emit import jsonl_text, yaml_text
 from agentv.authoring.convert.findings import Findings
+from agentv.authoring.convert.records import first_record
 from agentv.authoring.loading.load import LoadRequest, load
 from agentv.authoring.source.files import shown
 from agentv.authoring.source.nodes import NOWHERE, ListNode, MapNode, Node, Scalar, node_of
@@ -19,7 +20,8 @@ from agentv.errors import Diagnostic, LoadError, UsageError
 from agentv.extensions.datasets.cases import cases
 from agentv.extensions.datasets.checks import CHECKS, DatasetCheck
 from agentv.extensions.datasets.registry import RegisteredEval, registered
-from agentv.extensions.datasets.sample import OPENAI_EVALS, TITLES
+from agentv.extensions.datasets.sample import DEEPEVAL, OPENAI_EVALS, TAU_BENCH, TITLES
+from agentv.extensions.datasets.tau_bench import head_of_tasks
 from agentv.model.values.formatting import plural
 
 SampleFormat = Literal["yaml", "jsonl"]
@@ -58,6 +60,7 @@ class DatasetRequest:
         checks: names of `--assert`; empty: those of the registry of OpenAI evals.
         to: the format of the cases.
         out: the file to write.
+        tools: the module of the tools that tasks call.
     """
 
     source: Path
@@ -65,6 +68,7 @@ class DatasetRequest:
     checks: Sequence[str]
     to: SampleFormat
     out: Path | None
+    tools: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +101,11 @@ def from_dataset(request: DatasetRequest, process_env: Mapping[str, str]) -> Con
     names = " and ".join(check.name for check in checks)
     shared = [check.shared for check in checks if check.shared is not None]
     head: dict[str, Node] = {"assert": node_of(shared, NOWHERE)} if shared else {}
+    if request.form == TAU_BENCH:
+        head |= head_of_tasks(request.source, request.tools, _places(request)[0])
+    server = request.tools.stem if request.tools is not None else ""
     with ExitStack() as undo:
-        made = cases(str(request.source), request.form, checks, findings)
+        made = cases(str(request.source), request.form, checks, findings, server)
         return write_suite(request, SuiteContent(head, made, f"{names}{decided}", findings), undo, process_env)
 
 
@@ -137,11 +144,14 @@ def _checks(request: DatasetRequest) -> tuple[tuple[DatasetCheck, ...], str]:
     """
     if request.checks:
         return tuple(CHECKS[name] for name in dict.fromkeys(request.checks)), ""
+    first = first_record(str(request.source), Findings()) if request.form == DEEPEVAL else None
+    if request.form == TAU_BENCH or (first is not None and "scenario" in first.items):
+        return (), "what each says of a right answer"
     found = registered(request.source) if request.form == OPENAI_EVALS else ()
     checks = {one.check.name for one in found if one.check is not None}
-    first = found[0] if found else None
-    if first is not None and first.check is not None and len(checks) == 1 and all(one.check for one in found):
-        return (first.check,), f", as {first.kind} of '{first.name}' in {shown(first.path)}"
+    one = found[0] if found else None
+    if one is not None and one.check is not None and len(checks) == 1 and all(other.check for other in found):
+        return (one.check,), f", as {one.kind} of '{one.name}' in {shown(one.path)}"
     raise UsageError(*_undecided(request, found))
 
 

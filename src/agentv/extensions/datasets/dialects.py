@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agentv.authoring.dialects.dialect import SampleDialect
+from agentv.authoring.source.nodes import MapNode
+from agentv.authoring.source.report import Report
 from agentv.errors import ExitStatus, UsageError
-from agentv.extensions.datasets.sample import DEEPEVAL, INSPECT, OPENAI_EVALS, TITLES
+from agentv.extensions.datasets.sample import DEEPEVAL, INSPECT, OPENAI_EVALS, TAU_BENCH, TITLES
 
 if TYPE_CHECKING:
     from agentv.extensions.datasets.converting import ConvertedDataset
@@ -41,6 +43,20 @@ class Samples(SampleDialect):
             hint = "convert the samples that it names: agentv convert SAMPLES.jsonl"
             raise UsageError(f"{path} is a registry of OpenAI evals, which contains no samples", hint)
 
+    def cases(self, path: str, report: Report) -> Sequence[MapNode] | None:
+        """The cases of samples that say themselves what is right."""
+        from agentv.authoring.convert.findings import Findings
+        from agentv.authoring.convert.records import first_record
+        from agentv.extensions.datasets.cases import cases
+
+        first, findings = first_record(path, Findings()), Findings()
+        if self._form != DEEPEVAL or first is None or "scenario" not in first.items:
+            return None
+        made = list(cases(path, self._form, (), findings))
+        for one in findings.diagnostics:
+            report.add(one)
+        return made
+
     def convert(self, source: Path, options: Mapping[str, Any]) -> int:
         """Write the samples of a file as cases."""
         import click
@@ -54,7 +70,8 @@ class Samples(SampleDialect):
         unknown = next((name for name in options["checks"] if name not in CHECKS), None)
         if unknown is not None:
             raise UsageError(f"--assert does not know '{unknown}'", f"choose from: {', '.join(CHECKS)}")
-        done = from_dataset(DatasetRequest(source, self._form, options["checks"], to, options["out"]), dict(os.environ))
+        request = DatasetRequest(source, self._form, options["checks"], to, options["out"], options["tools"])
+        done = from_dataset(request, dict(os.environ))
         status = _print(done)
         if to == "yaml" and done.count > _MANY:
             click.echo("  for so many cases, --to jsonl runs in less time and memory", err=True)
@@ -114,3 +131,4 @@ def _print(done: ConvertedDataset) -> int:
 
 OF_SWE_BENCH, OF_HARBOR = SweBench(), Harbor()
 OF_DEEPEVAL, OF_OPENAI_EVALS, OF_INSPECT = Samples(DEEPEVAL), Samples(OPENAI_EVALS), Samples(INSPECT)
+OF_TAU_BENCH = Samples(TAU_BENCH)

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 
 from agentv.authoring.convert.findings import Findings
 from agentv.authoring.source.json_text import parse_json
-from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, kind_of, plain, span_of
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, kind_of, node_of, plain, span_of
 from agentv.authoring.source.report import Report
-from agentv.extensions.datasets.messages import input_of
+from agentv.extensions.datasets.messages import input_of, messages_of
 from agentv.extensions.datasets.sample import DEEPEVAL, INSPECT, OPENAI_EVALS, DatasetSample, text_of, texts
 
 ReadSample = Callable[[MapNode, Findings], "DatasetSample | None"]
@@ -25,9 +25,7 @@ def _golden(record: MapNode, findings: Findings) -> DatasetSample | None:
     """One golden of deepeval (https://deepeval.com/docs/evaluation-datasets)."""
     items = {_CAMEL.sub(lambda letter: f"_{letter[1].lower()}", key): node for key, node in record.items.items()}
     if "scenario" in items and "input" not in items:
-        message = "conversational goldens ('scenario') need a simulated user, which agentv does not have"
-        findings.error("no-equivalent", record, message, "write the conversation as a case with 'turns'")
-        return None
+        return _conversational(record, items, findings)
     question = items.pop("input", None)
     if isinstance(question, ListNode):
         findings.error("bad-value", question, f"'input' of a golden must be text, found {kind_of(question)}")
@@ -53,6 +51,51 @@ def _golden(record: MapNode, findings: Findings) -> DatasetSample | None:
         variables={"context": texts(retrieved, record.at)} if retrieved else {},
         metadata=_merged(items, ("additional_metadata", "custom_column_key_values")),
     )
+
+
+def _conversational(record: MapNode, items: dict[str, Node], findings: Findings) -> DatasetSample | None:
+    """One golden whose user is simulated (https://deepeval.com/docs/conversation-simulator)."""
+    goal, wanted = text_of(items.pop("scenario")), text_of(items.pop("expected_outcome", None))
+    persona, described = _decoded(items.pop("persona", None), "{"), text_of(items.pop("user_description", None))
+    turns, conditions = _decoded(items.pop("turns", None), "["), _decoded(items.pop("expectations", None), "{")
+    name, comments = text_of(items.pop("name", None)), text_of(items.pop("comments", None))
+    said = _persona(persona) if isinstance(persona, MapNode) else described
+    checked = [wanted, *_conditions(conditions)]
+    if any(_PLACE.search(one or "") for one in (goal, said, *checked)):
+        findings.error("no-equivalent", record, "pictures and PDFs of deepeval ([DEEPEVAL:…]) are not converted")
+        return None
+    if goal is None:
+        findings.error("missing-input", record, "this golden has an empty 'scenario'")
+        return None
+    opening = None if turns is None or is_empty(turns) else messages_of(turns, findings)
+    if "context" in items:
+        items["context"] = _listed(items["context"])
+    user = {"goal": goal, **({"persona": said} if said else {}), "output": "transcript"}
+    rubric = {"type": "llm-rubric", "name": "expected outcome", "value": [one for one in checked if one]}
+    return DatasetSample(
+        input=opening,
+        references=(),
+        at=record.at,
+        name=name,
+        description=comments,
+        user=node_of(user, span_of(record.at)),
+        checks=(rubric,) if rubric["value"] else (),
+        metadata=_merged(items, ("additional_metadata", "custom_column_key_values")),
+    )
+
+
+def _persona(node: MapNode) -> str:
+    """Who the user is, as deepeval says it to its model."""
+    details = node.get("metadata")
+    said = [text_of(node.get("name")), text_of(node.get("characteristics"))]
+    said += [f"{key}: {value}" for key, value in plain(details).items()] if isinstance(details, MapNode) else []
+    return "\n".join(one for one in said if one)
+
+
+def _conditions(node: Node | None) -> list[str]:
+    """Sentences for what a conversation must and must not hold."""
+    given = plain(node) if isinstance(node, MapNode) else {}
+    return [*given.get("must", ()), *(f"It is not so that: {one}" for one in given.get("must_not", ()))]
 
 
 def _texts_of(node: Node | None) -> list[str]:
@@ -131,7 +174,7 @@ def _decoded(node: Node | None, start: str) -> Node | None:
     if node is None or text is None or not re.sub(r"\s", "", text[:20]).startswith(start):
         return node
     found = _json(text, node)
-    return found if isinstance(found, ListNode) else node
+    return node if found is None or isinstance(found, Scalar) else found
 
 
 def _json(text: str, node: Node) -> Node | None:

@@ -26,18 +26,26 @@ def input_of(node: Node | None, record: MapNode, findings: Findings) -> Node | N
     if isinstance(node, MapNode):
         findings.error("bad-message", node, f"'input' must be text or a list of messages, found {kind_of(node)}")
         return None
-    messages = [_message(item, findings) for item in node.items]
-    found = [one for one in messages if one is not None]
-    if len(found) < len(messages):
-        return None
-    single = found[0].items if len(found) == 1 else {}
+    made = messages_of(node, findings)
+    alone = made.items[0] if made is not None and len(made.items) == 1 else None
+    single = alone.items if isinstance(alone, MapNode) else {}
     if (
         single.keys() == {"role", "content"}
         and text_of(single["role"]) == "user"
         and isinstance(single["content"], Scalar)
     ):
         return single["content"]
-    return ListNode(list(found), node.at)
+    return made
+
+
+def messages_of(node: Node, findings: Findings) -> ListNode | None:
+    """A list of messages; None where one is wrong, which is reported."""
+    if not isinstance(node, ListNode):
+        findings.error("bad-message", node, f"a conversation must be a list of messages, found {kind_of(node)}")
+        return None
+    messages = [_message(item, findings) for item in node.items]
+    found: list[Node] = [one for one in messages if one is not None]
+    return ListNode(found, node.at) if len(found) == len(messages) else None
 
 
 def _message(node: Node, findings: Findings) -> MapNode | None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import click
+
 from agentv.cli.convert import DialectOption
 
 ASSERT = DialectOption(
@@ -20,4 +24,14 @@ TEST_COMMAND = DialectOption(
     files="rows of SWE-bench",
     metavar="COMMAND",
     help="Command that runs the tests of a row: the files {tests}, with the JUnit report {report}. Default: pytest.",
+)
+
+TOOLS = DialectOption(
+    "--tools",
+    "tools",
+    dialects=("tau-bench",),
+    files="tasks of tau-bench",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Python module whose functions are the tools of the tasks.",
 )

@@ -52,6 +52,7 @@ class AssertionContext:
         changes: what the agent changed in it.
         agent_trace: all that the agent did; `trace` is its wire object.
         tool_state: scripted MCP server → the state that its functions kept.
+        solution_state: the same after the calls of the case's solution; empty: it has none.
         has_transcript: the target reported `messages` itself; else they are only its answer, and its earlier actions
             are unknown.
         services: judge, threads and similar services, for types that make calls or run something.
@@ -82,6 +83,7 @@ class AssertionContext:
     changes: WorkspaceChanges | None = None
     agent_trace: Trace | None = None
     tool_state: JsonObject = field(default=EMPTY)
+    solution_state: JsonObject = field(default=EMPTY)
     case_id: str = ""
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
     threshold: float = 0.8

@@ -30,6 +30,7 @@ JUDGE_TIMEOUT_S = 120.0
 CODE_TIMEOUT_S = 60.0
 
 Aggregate = Literal["mean", "pass_any", "pass_all", "majority"]
+GradedOutput = Literal["answer", "answers", "transcript"]
 Gate = Literal["corrected"]
 
 MIN_PASS_RATE = 0.8
@@ -196,7 +197,7 @@ class SimulatedUser(Struct, frozen=True):
         model: writes them; None: the judge in force, unless `function` is set.
         function: `file.py:name` that writes them instead, absolute; empty: none.
         sha256: of the function's code.
-        output: what is graded as the output: the target's last answer, or what both sides said.
+        output: what is graded as the output: the target's last answer, all its answers, or what both sides said.
     """
 
     goal: str = ""
@@ -207,7 +208,7 @@ class SimulatedUser(Struct, frozen=True):
     model: TargetSpec | None = None
     function: str = ""
     sha256: str = ""
-    output: Literal["answer", "transcript"] = "answer"
+    output: GradedOutput = "answer"
 
     def facts(self) -> tuple[object, ...]:
         """What determines its part of a conversation, beside the judge in force, and what is graded."""

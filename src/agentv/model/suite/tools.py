@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct, field
@@ -111,3 +111,16 @@ class McpServer(Struct, frozen=True):
         return (
             f"McpServer(name={self.name!r}, transport={self.transport!r}, command={self.command!r}, url={self.url!r})"
         )
+
+
+def mcp_config(servers: Iterable[McpServer]) -> JsonObject:
+    """The content of a file such as `.mcp.json`, as `claude --mcp-config` takes it."""
+    return {"mcpServers": {one.name: _entry(one) for one in servers}}
+
+
+def _entry(server: McpServer) -> Json:
+    if server.transport == "http":
+        headers: JsonObject = {"headers": dict(server.headers)} if server.headers else {}
+        return {"type": "http", "url": server.url, **headers}
+    env: JsonObject = {"env": dict(server.env)} if server.env else {}
+    return {"command": server.command[0], "args": list(server.command[1:]), **env}

@@ -9,6 +9,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agentv.model.values.span import Span
+from agentv.model.values.values import EMPTY, JsonObject
 
 SandboxName = Literal["none", "bwrap", "docker"]
 IF_IT_WORKS: tuple[SandboxName, ...] = ("bwrap", "none")
@@ -155,6 +156,13 @@ class WorkspaceSpec(Struct, frozen=True):
     span: Span | None = None
 
 
+class ToolUse(Struct, frozen=True):
+    """A call of a scripted tool: `server.tool`, with its arguments."""
+
+    tool: str
+    args: JsonObject = field(default=EMPTY)
+
+
 class Solution(Struct, frozen=True):
     """A known good result of a case, in the order in which it is applied to a new workspace.
 
@@ -162,11 +170,13 @@ class Solution(Struct, frozen=True):
         patch: in git's format; empty: none.
         files: copied over the workspace.
         commands: run in it.
+        calls: of scripted tools.
     """
 
     patch: str = ""
     files: tuple[CopiedFiles, ...] = ()
     commands: tuple[WorkspaceCommand, ...] = ()
+    calls: tuple[ToolUse, ...] = ()
 
 
 class WorkspaceUse(Struct, frozen=True):

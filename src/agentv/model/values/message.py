@@ -16,6 +16,10 @@ Role = Literal["system", "user", "assistant", "tool"]
 ROLES: tuple[str, ...] = get_args(Role)
 
 
+SEPARATOR = "\n---\n"
+"""Between the messages of a conversation that is shown as one text."""
+
+
 class TextBlock(Struct, frozen=True):
     """A piece of text inside a message."""
 
@@ -178,7 +182,7 @@ def reference_text(messages: Sequence[Message]) -> str:
 def transcript_text(messages: Iterable[Message]) -> str:
     """What both sides of a conversation said: a block for each message, `User: …` or `Assistant: …`."""
     said = (one for one in messages if one.role in ("user", "assistant"))
-    return "\n---\n".join(f"{one.role.capitalize()}: {one.text}" for one in said)
+    return SEPARATOR.join(f"{one.role.capitalize()}: {one.text}" for one in said)
 
 
 def _label(message: Message) -> str:

@@ -18,7 +18,7 @@ from msgspec import structs
 
 from agentv.model.suite.gateway import ModelProtocol
 from agentv.model.suite.suite import TargetSpec
-from agentv.model.suite.tools import McpServer
+from agentv.model.suite.tools import McpServer, mcp_config
 from agentv.model.values.message import attached_files
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.values import EMPTY, Json
@@ -203,7 +203,7 @@ def _directory(
         if "PROMPT_FILE" in uses:
             paths["PROMPT_FILE"].write_bytes(prompt)
         if servers or MCP_CONFIG in uses:
-            paths[MCP_CONFIG].write_text(mcp_config(servers), encoding="utf-8")
+            paths[MCP_CONFIG].write_text(json.dumps(mcp_config(servers), indent=2), encoding="utf-8")
         wanted = uses | ({MCP_CONFIG} if servers else frozenset())
         yield {placeholder: str(path) for placeholder, path in paths.items() if placeholder in wanted}
 
@@ -255,19 +255,6 @@ def _content(path: str) -> bytes | Failure:
     except OSError as error:
         return Failure("no-output-file", f"the command succeeded but did not write {{OUTPUT_FILE}}: {error.strerror}")
     return TOO_LARGE if len(data) > LIMIT else data
-
-
-def mcp_config(servers: Iterable[McpServer]) -> str:
-    """The content of a file such as `.mcp.json`, as `claude --mcp-config` takes it."""
-    return json.dumps({"mcpServers": {one.name: _entry(one) for one in servers}}, indent=2)
-
-
-def _entry(server: McpServer) -> Mapping[str, Json]:
-    if server.transport == "http":
-        headers = {"headers": dict(server.headers)} if server.headers else {}
-        return {"type": "http", "url": server.url, **headers}
-    env = {"env": dict(server.env)} if server.env else {}
-    return {"command": server.command[0], "args": list(server.command[1:]), **env}
 
 
 _PLACEHOLDER = re.compile(r"\{(path|basename)\}")

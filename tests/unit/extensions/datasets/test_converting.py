@@ -122,13 +122,6 @@ def test_goldens_as_rows_of_csv(project: Path) -> None:
     assert (case.vars, case.metadata) == ({"context": ["a", "b"]}, {"k": 1})
 
 
-def test_a_conversational_golden_is_refused(project: Path) -> None:
-    source = project / "goldens.json"
-    source.write_text(json.dumps([{"scenario": "A user is angry", "expected_outcome": "calm", "turns": None}]))
-    message = "conversational goldens ('scenario') need a simulated user, which agentv does not have"
-    assert problems(source, "equals") == [(1, "no-equivalent", message)]
-
-
 SYSTEM = {"role": "system", "content": "Be brief."}
 ASKED = {"role": "user", "content": "Capital of France?"}
 
@@ -367,3 +360,102 @@ def test_retrieved_texts_are_needed_where_they_are_judged(project: Path) -> None
     source.write_text(json.dumps([{"input": "a", "expected_output": "b", "source_file": "c"}]))
     message = "this sample has no 'retrieval_context', which 'context-recall' needs"
     assert problems(source, "context-recall") == [(1, "missing-value", message)]
+
+
+TASKS = """
+from tau_bench.types import Action, Task
+
+TASKS_TEST = [
+    Task(
+        annotator="0", user_id="ann", instruction="You are Ann. Refund {it}.",
+        actions=[Action(name="get_order", kwargs={"order_id": "7"}), Action(name="refund", kwargs={"order_id": "7"})],
+        outputs=["1093.5"],
+    ),
+    Task(annotator="0", user_id="ben", instruction="Change nothing.", actions=[], outputs=[]),
+]
+"""
+SHOP = (
+    "STATE = {'paid': ['7']}\n\n\ndef get_order(order_id: str, state): ...\n\n\ndef refund(order_id: str, state): ...\n"
+)
+
+
+def test_tasks_of_tau_bench_are_graded_by_the_database_and_by_what_was_said(project: Path) -> None:
+    (project / "tasks_test.py").write_text(TASKS)
+    (project / "shop.py").write_text(SHOP)
+    (project / "wiki.md").write_text("Be kind.")
+    request = DatasetRequest(project / "tasks_test.py", "tau-bench", (), "yaml", None, project / "shop.py")
+    suite = loaded(from_dataset(request, {}).paths[0])
+    first, second = suite.cases
+    assert (first.id, first.user.goal, first.user.output) == ("task-1", "You are Ann. Refund {it}.", "answers")
+    assert [one.role for one in first.input] == ["system"]
+    assert [(one.tool, one.args) for one in first.solution.calls] == [
+        ("shop.get_order", {"order_id": "7"}),
+        ("shop.refund", {"order_id": "7"}),
+    ]
+    assert [entry.shown_type for entry in first.assertions] == ["tool-state", "icontains-all"]
+    assert (first.assertions[1].assertion.value, first.expected_output[0].content) == (("1093.5",), "1093.5")
+    assert first.metadata == {"user_id": "ann", "annotator": "0"}
+    assert (second.solution.calls, [entry.shown_type for entry in second.assertions]) == ((), ["tool-state"])
+
+
+def test_without_the_tools_only_calls_that_change_something_are_checked(project: Path) -> None:
+    (project / "tasks_test.py").write_text(TASKS.partition("    Task(annotator")[0] + "]\n")
+    request = DatasetRequest(project / "tasks_test.py", "tau-bench", (), "yaml", None)
+    (path,) = from_dataset(request, {}).paths
+    (case,) = loaded(path).cases
+    assert [entry.shown_type for entry in case.assertions] == ["trajectory:tool-args-match", "icontains-all"]
+    path.unlink()
+    (project / "tasks_test.py").write_text(TASKS)
+    (found,) = problems(project / "tasks_test.py", form="tau-bench")
+    assert found == (10, "checks-nothing", "this sample says nothing of a right answer, so it would check nothing")
+
+
+def test_tasks_of_tau2_bench_say_what_they_are_graded_by(project: Path) -> None:
+    (project / "shop.py").write_text(SHOP)
+    said = {
+        "reason_for_call": "a refund",
+        "task_instructions": "Be short.",
+        "known_info": "Ann",
+        "unknown_info": "the number",
+    }
+    action = {"action_id": "1", "name": "refund", "arguments": {"order_id": "7"}}
+    graded = {
+        "actions": [action],
+        "communicate_info": ["40"],
+        "nl_assertions": ["It is kind."],
+        "reward_basis": ["DB", "NL_ASSERTION"],
+    }
+    task = {"id": "a", "user_scenario": {"persona": "calm", "instructions": said}, "evaluation_criteria": graded}
+    source = project / "tasks.json"
+    source.write_text(json.dumps([task]))
+    assert format_of(source) == "tau-bench"
+    (case,) = loaded(
+        from_dataset(DatasetRequest(source, "tau-bench", (), "yaml", None, project / "shop.py"), {}).paths[0]
+    ).cases
+    user = case.user
+    assert (user.persona, user.goal) == ("calm", "a refund\nBe short.\nUnknown to you: the number")
+    assert user.knows == {"about yourself": "Ann"}
+    assert [entry.shown_type for entry in case.assertions] == ["tool-state", "llm-rubric"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"evaluation_criteria": {"reward_basis": ["ENV_ASSERTION"]}}, "'env_assertions' of a task are functions"),
+        (
+            {"evaluation_criteria": {"actions": [{"name": "x", "requestor": "user"}]}},
+            "the user of this task calls tools",
+        ),
+        ({"initial_state": {"initialization_data": {"agent_data": {"a": 1}}}}, "this task begins with a database"),
+        (
+            {"initial_state": {"message_history": [{"role": "assistant", "tool_calls": [{}]}]}},
+            "tools were called before",
+        ),
+    ],
+)
+def test_what_a_task_has_that_a_case_has_not_is_refused(changed: Any, message: str, project: Path) -> None:
+    task = {"id": "a", "user_scenario": {"instructions": "x"}, "evaluation_criteria": {}, **changed}
+    source = project / "tasks.json"
+    source.write_text(json.dumps([task]))
+    ((_, code, said),) = problems(source)
+    assert (code, said.startswith(message)) == ("no-equivalent", True)

@@ -77,8 +77,11 @@ def workspace_defs() -> dict[str, Schema]:
         "tools": {"type": "object", "additionalProperties": {"$ref": "#/$defs/tool"}, "minProperties": 1},
         "tool-server": {
             "if": {"required": ["tools"]},
-            "then": {**_mapping(AuthoredServer, {"tools": {"$ref": "#/$defs/tools"}}), "required": ["tools"]},
-            "else": {"$ref": "#/$defs/tools"},
+            "then": {
+                **_mapping(AuthoredServer, {"tools": {"anyOf": [NAME, {"$ref": "#/$defs/tools"}]}}),
+                "required": ["tools"],
+            },
+            "else": {"anyOf": [NAME, {"$ref": "#/$defs/tools"}]},
         },
     }
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from agentv.authoring.fields.schema import AtLeastOne, Unread
+from agentv.model.suite.suite import GradedOutput
 from agentv.model.suite.workspace import DEFAULT_MAX_WORKSPACE_MB, Home, KeepWorkspaces, Network
 from agentv.model.values.values import EMPTY, Json, JsonObject
 from agentv.registry.fields import (
@@ -122,12 +123,21 @@ class AuthoredWorkspace(Declared):
 
 
 @dataclass(frozen=True, slots=True)
+class AuthoredToolUse(Declared):
+    """A call of a scripted tool in a `solution`."""
+
+    tool: Annotated[Text, Nonempty(), Doc("`server.tool`")]
+    args: Annotated[JsonObject, Doc("arguments by name")] = field(default=EMPTY)
+
+
+@dataclass(frozen=True, slots=True)
 class AuthoredSolution(Declared):
     """The `solution` of a case, as a mapping."""
 
     patch: Annotated[Text | None, Nonempty(), Doc("path of a patch in git's format")] = None
     files: Annotated[Unread, Doc("files to copy over the workspace: a path, a list of paths, or place: path")] = None
     commands: Annotated[Unread, Alias(("command",)), Doc("commands that run in the workspace")] = None
+    calls: Annotated[tuple[AuthoredToolUse, ...], Doc("calls of scripted tools, in order")] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +151,9 @@ class AuthoredUser(Declared):
     max_turns: Annotated[AtLeastOne, Doc("maximum number of messages of the user")] = 10
     model: Annotated[Unread, Doc("what plays the user: a target by name, or `provider:model`; else the judge")] = None
     function: Annotated[FunctionRef | None, Doc("`file.py:name` that returns the messages instead of a model")] = None
-    output: Annotated[Literal["answer", "transcript"], Doc("what is graded as the output: the last answer, or all")] = (
-        "answer"
-    )
+    output: Annotated[
+        GradedOutput, Doc("what is graded as the output: the last answer, all answers, or what both sides said")
+    ] = "answer"
 
     def validate(self) -> Iterable[Issue]:
         """Reports a user without a goal, and one that is both a model and a function."""

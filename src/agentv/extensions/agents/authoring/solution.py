@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.kinds import refuse
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.trust import refuse_data
+from agentv.authoring.source.nearest import did_you_mean
 from agentv.authoring.source.nodes import MapNode, Node, Scalar, is_empty
 from agentv.extensions.agents.authoring.digests import FileDigests
 from agentv.extensions.agents.authoring.parts import PATCHES, CopyReader, read_commands
 from agentv.extensions.agents.authoring.schema import AuthoredSolution
-from agentv.model.suite.workspace import Solution
+from agentv.model.suite.tools import ScriptedServer
+from agentv.model.suite.workspace import Solution, ToolUse
 
 
-def read_solution(node: Node, reading: Reading) -> Solution | None:
+def read_solution(node: Node, tools: Sequence[ScriptedServer], reading: Reading) -> Solution | None:
     """The solution; None if it is empty, or wrong, which is reported.
 
     Args:
         node: the path of a patch (`.patch`, `.diff`) or of files, or a mapping.
+        tools: of the case.
         reading: of the case.
     """
     if is_empty(node):
@@ -32,8 +39,14 @@ def read_solution(node: Node, reading: Reading) -> Solution | None:
         refuse_data(node, reading.report, "run commands, as 'solution' does")
         return None
     found = _solution(reading, patch=node.items.get("patch"), files=read.files, commands=read.commands)
-    if found == Solution() and not reading.report.failed:
-        reading.report.error("missing-value", node, "'solution' needs 'patch', 'files' or 'commands'")
+    names = [f"{server.name}.{tool.name}" for server in tools for tool in server.tools]
+    for one in read.calls:
+        if one.tool not in names:
+            message = f"the case has no tool '{one.tool}', which its solution calls"
+            reading.report.error("bad-value", node, message, hint=did_you_mean(one.tool, names))
+    found = replace(found, calls=tuple(ToolUse(one.tool, one.args) for one in read.calls))
+    if found == Solution() and "calls" not in node.items and not reading.report.failed:
+        reading.report.error("missing-value", node, "'solution' needs 'patch', 'files', 'commands' or 'calls'")
     return found
 
 

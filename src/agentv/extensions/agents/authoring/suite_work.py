@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -61,11 +61,11 @@ class SuiteReader:
 
         return read_user(node, reading, registry)
 
-    def solution(self, case: AuthoredCase, reading: Reading) -> Solution | None:
+    def solution(self, case: AuthoredCase, tools: Sequence[ScriptedServer], reading: Reading) -> Solution | None:
         """The solution of a case."""
         from agentv.extensions.agents.authoring.solution import read_solution
 
-        return None if case.solution is None else read_solution(case.solution, reading)
+        return None if case.solution is None else read_solution(case.solution, tools, reading)
 
     def check(self, case: Case, targets: Iterable[TargetSpec], report: Report) -> None:
         """Report targets that a closed network keeps from what they need."""

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from agentv.authoring.fields.schema import AtLeastOne, Unread
 from agentv.model.suite.tools import is_schema
 from agentv.model.values.values import EMPTY, Json, JsonObject
-from agentv.registry.fields import Declared, Doc, FunctionRef, Issue, Nonempty, Text, Verbatim
+from agentv.registry.fields import Declared, Doc, FunctionRef, Issue, LoadedJson, Nonempty, Text, Verbatim
 
 JSON_TYPES = ("string", "number", "integer", "boolean", "object", "array", "null")
 OFFERED = ("state", "arguments")
@@ -60,8 +60,10 @@ class AuthoredTool(Declared):
 class AuthoredServer(Declared):
     """A scripted MCP server with more than its tools."""
 
-    tools: Annotated[Unread, Doc("name → tool")]
-    state: Annotated[JsonObject, Doc("what the functions find in `state` at first")] = field(default=EMPTY)
+    tools: Annotated[Unread, Doc("name → tool; or a Python module, whose functions are the tools")]
+    state: Annotated[LoadedJson | None, Doc("what the functions find in `state` at first: an object, or its path")] = (
+        None
+    )
     transport: Annotated[
         Literal["stdio", "http"] | None, Doc("how agents connect: `stdio`, which needs no network, or loopback `http`")
     ] = None

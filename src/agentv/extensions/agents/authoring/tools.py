@@ -12,7 +12,8 @@ from msgspec.structs import replace
 from agentv.authoring.code.fingerprints import digests_behind
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import Reading
-from agentv.authoring.source.nodes import MapNode, Node, holds_placeholder, is_empty, kind_of, span_of
+from agentv.authoring.source.nodes import MapNode, Node, Scalar, holds_placeholder, is_empty, kind_of, span_of
+from agentv.extensions.agents.authoring.tool_modules import tools_in
 from agentv.extensions.agents.authoring.tool_schema import AuthoredServer, AuthoredTool
 from agentv.model.suite.tools import ScriptedServer, ScriptedTool, ToolFailure
 from agentv.model.values.lazy_pattern import lazy_pattern
@@ -103,20 +104,25 @@ def _servers(node: Node, reading: Reading) -> Mapping[str, _Server]:
 def _server(name: str, node: Node, around: MapNode, reading: Reading) -> _Server | None:
     if not _is_name(name, "server", around, reading):
         return None
+    if isinstance(node, Scalar) and node.text.strip().endswith(".py"):
+        node = MapNode({_TOOLS: node}, {_TOOLS: node.at}, node.at)
     if not isinstance(node, MapNode) or is_empty(node):
         message = f"'tools.{name}' must map the tools of an MCP server to what they do, found {kind_of(node)}"
-        reading.report.error("bad-value", node, message)
+        reading.report.error(
+            "bad-value", node, message, hint="or name a module whose functions are the tools: tools.py"
+        )
         return None
     if _TOOLS not in node.items:
         return _Server(_tools(name, node, reading))
     read = shape_of(AuthoredServer).decode(node.items, node, reading, f"the server '{name}'")
     if read is INVALID:
         return None
-    tools = read.tools
-    if not isinstance(tools, MapNode) or is_empty(tools):
-        reading.report.error("bad-value", tools, f"'tools' must map tools to what they do, found {kind_of(tools)}")
+    found, state = tools_in(read.tools, reading), {} if read.state is None else read.state.value
+    if not isinstance(state, Mapping):
+        reading.report.error("bad-value", node.items["state"], "'state' must be an object of JSON")
+    if found is None or not isinstance(state, Mapping):
         return None
-    return _Server(_tools(name, tools, reading), read.state, read.transport)
+    return _Server(_tools(name, found.tools, reading), {**found.state, **state}, read.transport)
 
 
 def _tools(server: str, node: MapNode, reading: Reading) -> Mapping[str, ScriptedTool]:

@@ -11,12 +11,14 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from agentv.extensions.agents.scripted_tools.functions import checked
 from agentv.extensions.agents.scripted_tools.joined import joined
 from agentv.extensions.agents.scripted_tools.tool_calls import ToolCalls
 from agentv.extensions.agents.unix_sockets import listening_at
 from agentv.model.suite.tools import FIRST_SANDBOX_PORT, McpServer, ScriptedServer
-from agentv.model.suite.workspace import Network
+from agentv.model.suite.workspace import Network, ToolUse
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import ToolCallStep, Trace
 from agentv.model.values.values import JsonObject
@@ -65,6 +67,17 @@ class LocalScriptedTools:
             await running.close()
             raise
         return running
+
+    async def state_after(self, calls: Sequence[ToolUse], servers: Sequence[ScriptedServer]) -> JsonObject | Failure:
+        """The state that new instances of the servers have after these calls; why one of them failed."""
+        whole = [replace(one, tools=tuple(replace(tool, failure=None) for tool in one.tools)) for one in servers]
+        fresh = {one.name: ToolCalls(one, self._executor, time.monotonic()) for one in whole}
+        for call in calls:
+            server, _, tool = call.tool.partition(".")
+            result = await fresh[server].call(tool, call.args)
+            if result.error is not None:
+                return Failure("solution-failed", f"{call.tool} of the solution fails: {result.error}")
+        return {name: one.state for name, one in fresh.items()}
 
     async def _unfit(self, servers: Sequence[ScriptedServer]) -> Failure | None:
         """Why one of the functions cannot be called."""

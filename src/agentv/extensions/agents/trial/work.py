@@ -32,7 +32,7 @@ from agentv.model.values.message import Message
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.trace import Trace
 from agentv.model.values.trace_messages import messages_of
-from agentv.model.values.values import JsonObject
+from agentv.model.values.values import EMPTY, JsonObject
 from agentv.ports import SessionTarget, TargetRequest, Workspace
 from agentv.work_ports import ToolServers
 
@@ -60,6 +60,7 @@ class AgentTrial(Struct):
         gateway: where its agent calls its model; None: not through us.
         spans: those that its target sends; None: it is not asked to.
         logs: what its program printed.
+        solution_state: of its tools, after the calls of the case's solution.
     """
 
     trial: Trial
@@ -71,6 +72,7 @@ class AgentTrial(Struct):
     gateway: GatewayUse | None = None
     spans: TrialSpans | None = None
     logs: dict[str, bytes] = field(default_factory=dict)
+    solution_state: JsonObject = EMPTY
     _asked: TargetRequest | None = None
     _was_called: bool = False
     _has_transcript: bool = False
@@ -165,6 +167,12 @@ class AgentTrial(Struct):
             if isinstance(changes, Failure):
                 return changes
             self.changes = changes
+        case = self.trial.case
+        if case.solution is not None and case.tools:
+            left = await self.run_context.scripted_tools.state_after(case.solution.calls, case.tools)
+            if isinstance(left, Failure):
+                return left
+            self.solution_state = left
         return self._without_tools() or denied(self.trial, self.trace, self.changes)
 
     def _without_tools(self) -> Failure | None:
@@ -198,6 +206,7 @@ class AgentTrial(Struct):
             changes=self.changes,
             agent_trace=self.trace,
             tool_state=self._tool_state() or context.tool_state,
+            solution_state=self.solution_state,
         )
 
     def _tool_state(self) -> JsonObject | None:

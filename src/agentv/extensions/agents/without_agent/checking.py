@@ -48,7 +48,7 @@ def check_cases(settings: EvalSettings, *, oracle: bool) -> CheckReport:
         LoadError, UsageError: as for a run.
         StoreError: the results cannot be written to the temporary directory.
     """
-    settings = replace(settings, repeat=_SAMPLES, until=None, cache=False, keep_workspaces="none")
+    settings = replace(settings, repeat=_SAMPLES, until=None, cache=False, keep_workspaces="none", first_messages=True)
     agent = NoAgent({}, {})
     prepared = _prepared(settings, NOTHING, agent.act)
     cases = _cases(prepared)

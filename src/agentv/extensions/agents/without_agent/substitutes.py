@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, TypeAlias
 
+from msgspec.structs import replace
+
 from agentv.model.suite.suite import TargetSpec
-from agentv.model.suite.workspace import Solution, WorkspaceCommand
+from agentv.model.suite.workspace import Solution, ToolUse, WorkspaceCommand
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.trace import MessageStep, Trace
 from agentv.ports import Executor, Target, TargetRequest
@@ -64,7 +67,7 @@ def substitute(name: str, act: Act) -> TargetSpec:
 
 @dataclass(frozen=True, slots=True)
 class NoAgent:
-    """An agent that does nothing, and tries to read what is hidden from it.
+    """An agent that does nothing with its tools, and tries to read what is hidden from it.
 
     Attributes:
         hidden: case → absolute paths of its hidden files.
@@ -81,7 +84,7 @@ class NoAgent:
             found = [path for path in paths if await _succeeds(("test", "-r", path), request)]
             if found:
                 self.readable[key_of(request)] = tuple(found)
-        return _answered(NOTHING_DONE)
+        return await _called((), request) or _answered(NOTHING_DONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +100,11 @@ class SolutionAgent:
     answers: Mapping[CaseKey, str]
 
     async def act(self, request: TargetRequest) -> TargetResponse | Failure:
-        """Apply the patch, copy the files, run the commands."""
-        solution = self.solutions.get(key_of(request))
-        if solution is not None and request.workspace_path is None:
+        """Apply the patch, copy the files, run the commands, call the tools."""
+        solution = self.solutions.get(key_of(request), Solution())
+        if replace(solution, calls=()) != Solution() and request.workspace_path is None:
             return Failure("no-workspace", "the case has a 'solution' and no workspace to apply it to")
-        failure = await _applied(solution, request) if solution is not None else None
+        failure = await _applied(solution, request) or await _called(solution.calls, request)
         return failure or _answered(self.answers.get(key_of(request), NOTHING_DONE))
 
 
@@ -140,6 +143,32 @@ def _answered(text: str) -> TargetResponse:
 def key_of(request: TargetRequest) -> CaseKey:
     """The case that a request belongs to."""
     return request.suite.partition("\0")[0], request.case_id
+
+
+async def _called(calls: Sequence[ToolUse], request: TargetRequest) -> Failure | None:
+    """Connect to the scripted tools as an agent does, and make these calls; why one of them failed."""
+    if not request.mcp_servers:
+        return None
+    from mcp import ClientSession, StdioServerParameters
+    from mcp.client.stdio import stdio_client
+    from mcp.client.streamable_http import streamable_http_client
+
+    async with AsyncExitStack() as open_:
+        sessions: dict[str, ClientSession] = {}
+        for one in request.mcp_servers:
+            started = StdioServerParameters(command=one.command[0], args=list(one.command[1:])) if one.command else None
+            way = stdio_client(started) if started is not None else streamable_http_client(one.url)
+            read, write, *_ = await open_.enter_async_context(way)
+            sessions[one.name] = await open_.enter_async_context(ClientSession(read, write))
+            await sessions[one.name].initialize()
+            await sessions[one.name].list_tools()
+        for call in calls:
+            server, _, tool = call.tool.partition(".")
+            result = await sessions[server].call_tool(tool, dict(call.args))
+            if result.is_error:
+                said = " ".join(getattr(one, "text", "") for one in result.content)
+                return Failure("solution-failed", f"{call.tool} of the solution fails: {said}")
+    return None
 
 
 async def _applied(solution: Solution, request: TargetRequest) -> Failure | None:

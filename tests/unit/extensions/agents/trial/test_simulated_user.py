@@ -79,11 +79,14 @@ def test_a_conversation_goes_on_where_it_broke_off(tmp_path):
     assert whole.summary.spent_usd == pytest.approx(0.523)
 
 
-def test_a_budget_that_is_spent_in_the_middle_stops_the_run(tmp_path):
-    with PricedServer(reply=Shop()) as server:
-        found = run(tmp_path, server.openai, budget_usd=0.005)
-    assert [one.status for one in found.results] in ([], ["errored"])
-    assert found.status.name != "PASSED"
+def test_a_budget_that_is_spent_in_the_middle_stops_the_run_which_a_resume_finishes(tmp_path):
+    shop = Shop()
+    with PricedServer(reply=shop) as server:
+        found = run(tmp_path, server.openai, budget_usd=0.03)
+        asked = list(shop.asked)
+        (result,) = run(tmp_path, server.openai, resume=tmp_path / "out", budget_usd=1).results
+    assert (list(found.results), found.status.name, asked) == ([], "ERRORED", ["agent", "player"] * 2)
+    assert (result.status, shop.asked) == ("passed", ["agent", "player"] * 3)
 
 
 def test_a_user_whose_key_is_refused_is_asked_again_by_a_resume(tmp_path):

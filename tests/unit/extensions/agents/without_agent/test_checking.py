@@ -151,3 +151,22 @@ def test_the_command_prints_the_problems(project):
     found = CliRunner().invoke(cli, ["check", "fix.eval.yaml", "--json"], standalone_mode=False)
     assert [one["problem"] for one in json.loads(found.stdout)["problems"]] == ["passes-untouched"]
     assert not (project / ".agentv").exists()
+
+
+def test_calls_of_tools_prove_a_case_whose_user_says_only_what_it_wants(project):
+    (project / "shop.py").write_text("def pay(amount: int, state):\n    state['paid'] = amount\n")
+    file = project / "pay.eval.yaml"
+    file.write_text(
+        dedent("""\
+        target: echo
+        tools: {shop: shop.py}
+        assert: [{tool-state: {after: solution}}]
+        tests:
+          - {id: sound, user: pay 3, solution: {calls: [{tool: shop.pay, args: {amount: 3}}]}}
+          - {id: does nothing, user: pay 3, solution: {calls: [{tool: shop.pay, args: {amount: "3"}}]}}
+        """)
+    )
+    report, problems = checked(file, sandbox=None)
+    assert report.solved == 2
+    assert problems == [("does nothing", "not-graded"), ("does nothing", "not-graded")]
+    assert "shop.pay of the solution fails: invalid arguments" in report.problems[0].message

@@ -1,0 +1,189 @@
+"""Tasks of tau-bench and tau2-bench: a simulated user, and the calls that leave the database as it should be.
+
+tau-bench has its tasks in Python, `Task(instruction=…, actions=[Action(…)], outputs=[…])`, which is read as a syntax
+tree and not run; tau2-bench has them in JSON. An agent passes if the database is as these calls leave it, whatever it
+called, and if it said what it had to (docs/evaluation.md of tau2-bench).
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from agentv.authoring.convert.findings import Findings
+from agentv.authoring.fields.python_source import parsed
+from agentv.authoring.source.nodes import NOWHERE, MapNode, Node, is_empty, node_of, plain, span_of
+from agentv.extensions.datasets.messages import messages_of
+from agentv.extensions.datasets.sample import DatasetSample, Entry, text_of
+from agentv.model.values.span import Span
+from agentv.model.values.values import Json
+
+_READ_ONLY = ("get_", "find_", "list_", "search_", "calculate", "think", "transfer_")
+"""Beginnings of the names of tools that leave the database as it is."""
+
+_POLICIES = ("policy.md", "wiki.md")
+"""Files beside the tasks of tau2-bench, and of tau-bench, that tell an agent what it may do."""
+
+_CLASSES = ("Task", "Action")
+_SAID = "output | replace(',', '')"
+"""tau-bench looks for numbers in answers without their commas."""
+
+
+def head_of_tasks(source: Path, tools: Path | None, path: Path) -> dict[str, Node]:
+    """The keys of the suite: the policy beside the tasks as what their agent is told, the tools with `db.json`.
+
+    Args:
+        source: of the tasks.
+        tools: the module of their tools, if there is one.
+        path: of the suite.
+    """
+
+    def named(file: Path) -> str:
+        return f"./{os.path.relpath(file, path.absolute().parent)}"
+
+    head: dict[str, Node] = {}
+    for policy in (one for name in _POLICIES if (one := source.with_name(name)).is_file()):
+        message: Json = {"role": "system", "content": [{"type": "file", "value": named(policy)}]}
+        head["input"] = node_of([message], NOWHERE)
+    if tools is not None:
+        database = source.with_name("db.json")
+        state: dict[str, Json] = {"state": named(database)} if database.is_file() else {}
+        head["tools"] = node_of({tools.stem: {"tools": named(tools), **state}}, NOWHERE)
+    return head
+
+
+def tasks_in_python(path: str, findings: Findings) -> Iterator[MapNode]:
+    """The tasks of a Python file, in its order; what cannot be read without running it is reported.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    try:
+        tree = parsed(Path(path).read_text(encoding="utf-8"))
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        findings.error("bad-python-file", Span(path, 1, 1, 1, 2), f"not valid Python: {error}")
+        return
+    calls = (one for one in ast.walk(tree) if isinstance(one, ast.Call) and _class_of(one) == _CLASSES[0])
+    for call in sorted(calls, key=lambda one: one.lineno):
+        at = Span(path, call.lineno, call.col_offset + 1, call.lineno, call.col_offset + 2)
+        try:
+            made = node_of(_value(call), at)
+        except ValueError:
+            findings.error("bad-case", at, "this task is computed, so it can only be read by running the file")
+        else:
+            assert isinstance(made, MapNode)  # noqa: S101  # as it was made
+            yield made
+
+
+def _class_of(call: ast.Call) -> str:
+    return call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
+
+
+def _value(node: ast.expr | None) -> Any:
+    """The value of an expression.
+
+    Raises:
+        ValueError: only running it could tell.
+    """
+    match node:
+        case ast.Call() if _class_of(node) in _CLASSES and not node.args:
+            return {str(one.arg): _value(one.value) for one in node.keywords}
+        case ast.List(elts=items) | ast.Tuple(elts=items):
+            return [_value(one) for one in items]
+        case ast.Dict(keys=keys, values=values):
+            return {str(_value(key)): _value(one) for key, one in zip(keys, values, strict=True)}
+    return ast.literal_eval(node or ast.Tuple([]))
+
+
+def read_task(record: MapNode, server: str, findings: Findings) -> DatasetSample | None:
+    """One task; None where it has no equivalent, which is reported.
+
+    Args:
+        record: of either benchmark.
+        server: name of the server whose tools its actions call; empty: the agent has its own, and only its calls show.
+        findings: gets what is wrong.
+    """
+    items = dict(record.items)
+    scenario, criteria = items.pop("user_scenario", None), items.pop("evaluation_criteria", None)
+    goal = items.pop("instruction", None)
+    user = _user(scenario) if isinstance(scenario, MapNode) else {"goal": text_of(goal) or ""}
+    wanted: Mapping[str, Any] = plain(criteria) if isinstance(criteria, MapNode) else {}
+    actions = wanted.get("actions") or plain(items.pop("actions", node_of([], record.at))) or []
+    outputs = wanted.get("communicate_info") or plain(items.pop("outputs", node_of([], record.at))) or []
+    basis = wanted.get("reward_basis") or ("DB", "COMMUNICATE")
+    state = items.pop("initial_state", None)
+    problems = list(_without_equivalent(actions, basis, plain(state) if isinstance(state, MapNode) else {}))
+    for problem in problems:
+        findings.error("no-equivalent", record, problem)
+    history = state.get("message_history") if isinstance(state, MapNode) else None
+    opening = None if problems or history is None or is_empty(history) else messages_of(history, findings)
+    if problems or not user["goal"]:
+        return None
+    calls = [
+        {"tool": f"{server}.{one['name']}", "args": _arguments(one)} for one in actions if one["name"] != "respond"
+    ]
+    said = [str(one) for one in outputs] if "COMMUNICATE" in basis else []
+    identity, description = text_of(items.pop("id", None)), items.pop("description", None)
+    purpose = description.get("purpose") if isinstance(description, MapNode) else description
+    at = span_of(record.at)
+    return DatasetSample(
+        input=opening,
+        references=(", ".join(said),) if said else (),
+        at=record.at,
+        id=identity,
+        description=text_of(purpose),
+        user=node_of({**user, "output": "answers"}, at),
+        checks=tuple(_checks(actions, said, wanted, basis, server)),
+        solution=node_of({"calls": calls}, at) if server else None,
+        metadata={key: items[key] for key in ("user_id", "annotator") if key in items and not is_empty(items[key])},
+    )
+
+
+def _user(scenario: MapNode) -> dict[str, Any]:
+    said: Mapping[str, Any] = plain(scenario)
+    given, persona = said.get("instructions") or "", said.get("persona")
+    user: dict[str, Any] = {"goal": given} if isinstance(given, str) else {}
+    if isinstance(given, Mapping):
+        unknown = given.get("unknown_info")
+        parts = (given.get("reason_for_call"), given.get("task_instructions"), unknown and f"Unknown to you: {unknown}")
+        user = {"goal": "\n".join(one for one in parts if one)}
+        if given.get("known_info"):
+            user["knows"] = {"about yourself": given["known_info"]}
+    return {**user, "persona": persona} if persona else user
+
+
+def _without_equivalent(actions: Sequence[Any], basis: Sequence[str], state: Mapping[str, Any]) -> Iterator[str]:
+    """What of a task cannot be written."""
+    if "ENV_ASSERTION" in basis:
+        yield "'env_assertions' of a task are functions of tau2-bench, which are not converted"
+    if any(one.get("requestor") == "user" for one in actions):
+        yield "the user of this task calls tools, which a simulated user does not have"
+    if state.get("initialization_data") or state.get("initialization_actions"):
+        yield "this task begins with a database of its own, which is not converted"
+    if any(one.get("tool_calls") for one in state.get("message_history") or ()):
+        yield "tools were called before this task begins, which is not converted"
+
+
+def _arguments(action: Mapping[str, Any]) -> Any:
+    return action.get("arguments", action.get("kwargs", {}))
+
+
+def _checks(
+    actions: Sequence[Any], said: Sequence[str], wanted: Mapping[str, Any], basis: Sequence[str], server: str
+) -> Iterator[Entry]:
+    """How a task is graded. Without the tools, the calls that change something stand for what they leave."""
+    if "DB" in basis and server:
+        yield {"type": "tool-state", "after": "solution", "server": server}
+    for one in actions:
+        compares = "ACTION" in basis or ("DB" in basis and not server and not one["name"].startswith(_READ_ONLY))
+        if compares and one["name"] != "respond":
+            compared = one.get("compare_args") or _arguments(one)
+            kept = {key: item for key, item in _arguments(one).items() if key in compared}
+            yield {"type": "trajectory:tool-args-match", "value": {"name": one["name"], "args": kept}}
+    if said:
+        yield {"type": "icontains-all", "name": "says", "value": list(said), "transform": _SAID}
+    if "NL_ASSERTION" in basis and wanted.get("nl_assertions"):
+        yield {"type": "llm-rubric", "name": "nl assertions", "value": list(wanted["nl_assertions"])}

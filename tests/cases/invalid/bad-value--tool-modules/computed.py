@@ -1,0 +1,4 @@
+STATE = {"now": print()}
+
+
+def refund(order_id: str): ...
