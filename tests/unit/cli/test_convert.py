@@ -122,7 +122,7 @@ def test_what_a_dataset_loses_is_told(project: Path, capsys: pytest.CaptureFixtu
 
 
 AMBIGUOUS = '[{"input": "a", "expected_output": "b"}]'
-NAMES = "name its format: --from agentv, --from agent-skills, --from eva, --from deepeval, --from openai-evals, --from inspect or --from promptfoo"  # fmt: skip
+NAMES = "name its format: --from agentv, --from agent-skills, --from eva, --from deepeval, --from openai-evals, --from inspect, --from swe-bench, --from harbor or --from promptfoo"  # fmt: skip
 
 
 @pytest.mark.parametrize(
