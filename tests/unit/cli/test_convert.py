@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from agentv.authoring.convert.source_formats import AGENTV, named_by
+from agentv.authoring.dialects.recognition import dialects
 from agentv.cli.main import run
 from agentv.errors import ExitStatus
 
@@ -122,7 +124,7 @@ def test_what_a_dataset_loses_is_told(project: Path, capsys: pytest.CaptureFixtu
 
 
 AMBIGUOUS = '[{"input": "a", "expected_output": "b"}]'
-NAMES = "name its format: --from agentv, --from agent-skills, --from eva, --from deepeval, --from openai-evals, --from inspect, --from swe-bench, --from harbor or --from promptfoo"  # fmt: skip
+NAMES = named_by((AGENTV, *dialects()))
 
 
 @pytest.mark.parametrize(
