@@ -386,8 +386,8 @@ class Call:
 class SpendingLog(Protocol):
     """Record of what model calls of agents cost, kept as soon as each has ended."""
 
-    def spend(self, case_id: str, target: str, call: UsageStep) -> None:
-        """Keep what one call took."""
+    def spend(self, case_id: str, target: str, call: UsageStep, trial: str = "") -> None:
+        """Keep what one call took; `trial` is the trial's key."""
         ...
 
 

@@ -86,7 +86,8 @@ def test_one_ctrl_c_keeps_what_the_agents_did_and_their_trials_run_again(shop):
     (apart / "script.json").write_text(json.dumps({"prompts": [[{"say": "done"}]]}))
     resumed = project.run("eval", "a.eval.yaml", "--out", "out", "--resume")
     assert resumed.status == 0, resumed.stderr
-    assert "0 trials complete, 2 to run" in resumed.stderr
+    begin = "2 trials were interrupted and begin again from the start (cost unknown so far)"
+    assert f"0 trials complete, 2 to run\n{begin}" in resumed.stderr
     assert [row["status"] for row in project.rows("out")] == ["passed", "passed"]
     summary = json.loads((project.path / "out/summary.json").read_text())
     assert (summary["trials"]["total"], summary["trials"]["errored"]) == (2, 0)

@@ -28,10 +28,12 @@ from agentv.model.run.trial import Trial, TrialResult
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.formatting import plural
+from agentv.model.values.usage import total_cost
 from agentv.model.values.values import EMPTY, JsonObject
 from agentv.registry.types import ProviderSettings
 from agentv.reports.text.escaping import one_line
 from agentv.store.files.directory import INDEX, JOURNAL, KEPT_WORKSPACES, RunDirectory
+from agentv.store.journal.interrupted import interrupted_trials
 from agentv.store.journal.journal import Journal
 from agentv.store.rows.reading import read_rows
 from agentv.store.totals.summary import RunCounts, take_summary
@@ -237,13 +239,21 @@ def _restored_results(run: OpenRun, journal: Journal, sampler: SequentialSampler
 
 def _resumed(run: OpenRun, journal: Journal, earlier: EarlierTrials, sampler: SequentialSampler) -> RunResumed:
     """How many trials are done, and for how many of the others an answer is recorded."""
-    pending = _pending(run.prepared, earlier, sampler)
-    is_recorded = [
-        trial.case.workspace is None and journal.holds(call_key(trial.target, first_request(trial)))
-        for trial in pending  # an agent's workspace is gone, so that it begins again
-    ]
+    is_recorded, of_agents = [], set()
+    for trial in _pending(run.prepared, earlier, sampler):  # an agent's workspace is gone, so that it begins again
+        begun = trial.case.workspace is None and journal.holds(call_key(trial.target, first_request(trial)))
+        is_recorded.append(begun)
+        if trial.has_work:
+            of_agents.add(trial.key)
+    found = interrupted_trials(run.directory.path, of_agents) if of_agents else {}
     return RunResumed(
-        len(earlier.results), sum(is_recorded), len(is_recorded) - sum(is_recorded), run.prepared.plan.ends_early
+        len(earlier.results),
+        sum(is_recorded),
+        len(is_recorded) - sum(is_recorded),
+        run.prepared.plan.ends_early,
+        len(found),
+        sum(one.calls for one in found.values()),
+        total_cost(*(one.cost_usd for one in found.values())),
     )
 
 

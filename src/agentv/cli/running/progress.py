@@ -38,7 +38,7 @@ from agentv.model.run.events import (
     TrialKept,
 )
 from agentv.model.run.trial import TrialResult
-from agentv.model.values.formatting import plural
+from agentv.model.values.formatting import money, plural
 from agentv.registry.extensions import BESIDE_RUNS, COMMANDS, PORTS, loaded, registered
 from agentv.reports.run.failure_lines import run_word
 from agentv.reports.run.plain import progress_line, render_plain
@@ -297,7 +297,14 @@ def _resuming(event: RunResumed) -> str:
     if event.regraded:
         parts.append(f"{event.regraded:,} to grade again from stored answers")
     parts.append(f"{'up to ' if event.at_most else ''}{event.to_call:,} to run")
-    return f"resuming: {', '.join(parts)}"
+    line = f"resuming: {', '.join(parts)}"
+    if not event.interrupted:
+        return line
+    calls = f"{plural(event.calls, 'model call', ',')}, " if event.calls else ""
+    took = f"{calls}{'cost unknown' if event.cost_usd is None else money(event.cost_usd)} so far"
+    begin = "was interrupted and begins" if event.interrupted == 1 else "were interrupted and begin"
+    why = "an agent's workspace and tools do not outlive its process"
+    return f"{line}\n{plural(event.interrupted, 'trial')} {begin} again from the start ({took}): {why}"
 
 
 def _regrading(event: RunRegrades) -> str:

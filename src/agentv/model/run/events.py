@@ -45,12 +45,17 @@ class RunResumed(Struct, frozen=True):
         regraded: number of trials with stored answers, which are graded again.
         to_call: number of trials whose target will be called.
         at_most: samples of cases may end early, so fewer trials may run.
+        interrupted: number of those to call that had begun, and begin again.
+        calls, cost_usd: what they took so far: model calls, and US dollars; None: no price is known.
     """
 
     complete: int
     regraded: int
     to_call: int
     at_most: bool = False
+    interrupted: int = 0
+    calls: int = 0
+    cost_usd: float | None = None
 
 
 class RunRegrades(Struct, frozen=True):

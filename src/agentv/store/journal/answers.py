@@ -130,18 +130,19 @@ def answer_line(
     return b"%b%b\n" % (_CHECKSUM % crc32(b"{" + body), body)
 
 
-class _SpentLine(Struct, gc=False):
-    """What one model call of an agent took."""
+class SpentLine(Struct, gc=False):
+    """What one model call of an agent took, and the key of its trial."""
 
     spent: str
     case: str
     token_usage: TokenUsage | None
     cost_usd: float | None
+    trial: str | UnsetType = UNSET
 
 
-def spent_line(target: str, case: str, tokens: TokenUsage | None, cost_usd: float | None) -> bytes:
+def spent_line(target: str, case: str, tokens: TokenUsage | None, cost_usd: float | None, trial: str = "") -> bytes:
     """The line of a model call of an agent, its end included."""
-    body = to_json(_SpentLine(target, case, tokens, cost_usd))
+    body = to_json(SpentLine(target, case, tokens, cost_usd, trial or UNSET))
     return b"%b%b\n" % (_CHECKSUM % crc32(body), body[1:])
 
 

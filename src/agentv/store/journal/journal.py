@@ -95,12 +95,12 @@ class Journal:
             line = answer_line(call.key, case, redacted, target=target, redacted=True, judge=judge)
         self._files.append_answer(line)
 
-    def spend(self, case_id: str, target: str, call: UsageStep) -> None:
+    def spend(self, case_id: str, target: str, call: UsageStep, trial: str = "") -> None:
         """Keep what a model call of an agent took."""
         redactor = self._directory.redactor
-        line = spent_line(target, case_id, call.tokens, call.cost_usd)
+        line = spent_line(target, case_id, call.tokens, call.cost_usd, trial)
         if redactor.found_in(line):
-            line = spent_line(redactor.redact(target), redactor.redact(case_id), call.tokens, call.cost_usd)
+            line = spent_line(redactor.redact(target), redactor.redact(case_id), call.tokens, call.cost_usd, trial)
         self._files.append_answer(line)
 
     def stored_answer(self, call: Call) -> TargetResponse | None:

@@ -156,5 +156,10 @@ _AT_ONCE = 1 << 20
 """Bytes of lines that are searched at once."""
 
 
+def is_of_interrupted(line: bytes) -> bool:
+    """Whether a line is the row of a trial that was interrupted."""
+    return _OF_INTERRUPTED in line
+
+
 def _runs_again(error: FailureRow | None) -> bool:
     return error is not None and (error.stops or error.code == RUN_INTERRUPTED)

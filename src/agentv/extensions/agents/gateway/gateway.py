@@ -76,7 +76,7 @@ class LocalGateway:
         if trial.exchanges is not None and trial.exchanges.replays:
             return  # nobody is paid
         if self._spending is not None and (call.tokens is not None or call.cost_usd is not None):
-            self._spending.spend(trial.case_id, trial.target, call.step())
+            self._spending.spend(trial.case_id, trial.target, call.step(), trial.key)
 
     async def _started(self) -> GatewayServer:
         async with self._starting:
