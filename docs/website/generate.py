@@ -39,6 +39,7 @@ from agentv.authoring.json_schema.schema import Vocabulary, full_schema
 from agentv.authoring.prompt_library.meta import AuthoredMeta
 from agentv.cli.main import cli
 from agentv.codes import FILES, RUNS
+from agentv.extensions.agents.authoring.activation import AuthoredActivation
 from agentv.extensions.agents.authoring.schema import (
     AuthoredCommand,
     AuthoredEnvironment,
@@ -404,6 +405,7 @@ def parts() -> dict[str, str]:
         "exam judge keys": declared_keys(AuthoredExamJudge),
         "meta keys": declared_keys(AuthoredMeta),
         "triggering keys": declared_keys(AuthoredQueries),
+        "activation keys": declared_keys(AuthoredActivation),
         "workspace keys": declared_keys(AuthoredWorkspace),
         "command keys": declared_keys(AuthoredCommand),
         "repository keys": declared_keys(AuthoredRepository),

@@ -40,3 +40,10 @@ def recorded(settings: NativeAgentSettings, situation: str) -> tuple[Recording, 
     recording = Recording("Do the task.")
     ending = read(settings.agent().reader(recording), stream(settings.program.name, situation))
     return recording, ending
+
+
+def target_of(agent: str, situations: dict[str, str], **more: object) -> str:
+    """The target that prints a stream by what its prompt holds: text → situation."""
+    script = {"by_prompt": {text: str(STREAMS / f"{agent}--{one}.jsonl") for text, one in situations.items()}}
+    command = [sys.executable, str(PROGRAM), json.dumps(script)]
+    return json.dumps({"name": agent, "provider": agent, "command": command, **more})

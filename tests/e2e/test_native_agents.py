@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ import pytest
 from agentv.extensions.agents.adapters.native.claude import Claude
 from agentv.extensions.agents.adapters.native.codex import Codex
 from agentv.testing import AgentScript, Answer, ModelServer, Status, use_tool
-from doubles.native_agents import PROGRAM, STREAMS
+from doubles.native_agents import STREAMS, target_of
 from needs import needs
 
 SITUATIONS = {
@@ -24,18 +23,12 @@ SITUATIONS = {
 }
 
 
-def target(agent: str, situations: list[str], **more: object) -> str:
-    script = {"by_prompt": {one: str(STREAMS / f"{agent}--{one}.jsonl") for one in situations}}
-    command = [sys.executable, str(PROGRAM), json.dumps(script)]
-    return json.dumps({"name": agent, "provider": agent, "command": command, **more})
-
-
 @pytest.mark.parametrize("agent", ["claude", "codex"])
 def test_each_situation_has_its_verdict_and_its_trace(project, agent):
     cases = "".join(f"  - {{id: {one}, input: {one}, assert: [regex: .]}}\n" for one in SITUATIONS)
     project.write(
         "a.eval.yaml",
-        f"target: {target(agent, list(SITUATIONS), permissions='deny', api_key='sk-of-mine-1234567', gateway=False)}\n"
+        f"target: {target_of(agent, dict(zip(SITUATIONS, SITUATIONS, strict=True)), permissions='deny', api_key='sk-of-mine-1234567', gateway=False)}\n"
         f"sandbox: none\nworkspace: {{keep: none}}\ntests:\n{cases}",
     )
     ended = project.run("eval", "a.eval.yaml", "--out", "out")

@@ -12,7 +12,7 @@ from agentv.model.values.values import Json
 from agentv.reports.run.exam_attempts import exam_json, exam_lines, painted
 
 if TYPE_CHECKING:
-    from agentv.reports.run.triggering import Confusion
+    from agentv.model.run.activation import Activation
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,26 +28,26 @@ class Exams:
 
     def as_json(self) -> list[Json]:
         """An object for each, for programs."""
-        from agentv.reports.run.triggering import triggering_json
+        from agentv.reports.run.activation import triggering_json
 
         rows = ((report, confusion_of(attempt)) for attempt, report in self.found)
         return [exam_json(report, None if one is None else triggering_json(one), self.here) for report, one in rows]
 
     def _lines(self) -> Iterator[str]:
-        from agentv.reports.run.triggering import triggering_lines
+        from agentv.reports.run.activation import triggering_lines
 
         for attempt, report in self.found:
             confusion = confusion_of(attempt)
             yield from exam_lines(report, triggering_lines(confusion) if confusion is not None else (), self.here)
 
 
-def confusion_of(attempt: ExamAttempt) -> Confusion | None:
+def confusion_of(attempt: ExamAttempt) -> Activation | None:
     """Confusion matrix of an exam's queries; None if it has none."""
     if not attempt.exam.queries:
         return None
     from agentv.app.prompts.reporting import confusion
 
-    return confusion(attempt.suite, attempt.verdicts)
+    return confusion(attempt.exam, attempt.verdicts)
 
 
 def is_quiet(attempt: ExamAttempt) -> bool:

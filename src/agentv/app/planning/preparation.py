@@ -451,10 +451,14 @@ def check_gates(suites: Iterable[Suite], *, ends_early: bool) -> None:
         UsageError: the suite is an exam, its samples are combined by another rule, cases or samples end early, or of
             two suites of one name only one has a gate.
     """
-    gates: dict[str, tuple[object, object]] = {}
+    gates: dict[str, tuple[object, ...]] = {}
     for suite in suites:
         where = f"the suite '{suite.name}'"
-        gate = (suite.run.gate and (suite.run.gate, suite.run.min_pass_rate), suite.judge_minimums)
+        gate = (
+            suite.run.gate and (suite.run.gate, suite.run.min_pass_rate),
+            suite.judge_minimums,
+            suite.skill_minimums,
+        )
         if gates.setdefault(suite.name, gate) != gate:
             raise UsageError(f"two suites are named '{suite.name}', and their gates differ", "give each its own name")
         if suite.run.gate is None:

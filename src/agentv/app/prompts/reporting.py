@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
+from msgspec.structs import replace
+
 from agentv.app.prompts.examining import Examiner
 from agentv.app.prompts.library import Library
 from agentv.app.prompts.promoting import gate_of
 from agentv.app.running.exam_attempt import ExamAttempt
 from agentv.authoring.prompt_library.files import exam_of
+from agentv.model.run.activation import Activation
 from agentv.model.run.trial import Status
+from agentv.model.suite.exam import Exam
 from agentv.model.suite.library import ExamReport
-from agentv.model.suite.suite import Suite
 from agentv.prompts.reading import log_path
-from agentv.reports.run.triggering import Confusion
-from agentv.stats.intervals.classification import Classified
+from agentv.stats.intervals.classification import Query, activation_of
 
 
 def report_of(attempt: ExamAttempt) -> ExamReport:
@@ -35,23 +37,21 @@ def report_of(attempt: ExamAttempt) -> ExamReport:
     )
 
 
-def confusion(suite: Suite, outcomes: Mapping[str, Status]) -> Confusion:
-    """The queries of an exam by what became of them; all counts are 0 for a suite that is no exam.
+def confusion(exam: Exam, outcomes: Mapping[str, Status]) -> Activation:
+    """The queries of an exam by what became of them.
 
     A query that failed counts as the other answer, and so does one whose answers could not be read: the prompt was not
     loaded where it should be, or it cannot be said that it stayed out. One that errored counts as neither.
 
     Args:
-        suite: the exam.
+        exam: with its queries.
         outcomes: id of a case → its verdict over all its samples; what is not in it was not run.
     """
-    expected = suite.exam.queries if suite.exam is not None else {}
-    found = Counter((should, outcomes.get(query, "skipped")) for query, should in expected.items())
-    table = Classified(
-        true_positives=found[True, "passed"],
-        false_positives=found[False, "failed"],
-        false_negatives=found[True, "failed"],
-        true_negatives=found[False, "passed"],
-    )
-    of_both = {status: found[True, status] + found[False, status] for status in ("errored", "skipped")}
-    return Confusion(table, of_both["errored"], of_both["skipped"])
+    name, found = exam.prompt, [(should, outcomes.get(query, "skipped")) for query, should in exam.queries.items()]
+    judged: list[Query] = [
+        (name if should else None, [name] if should is (status == "passed") else [])
+        for should, status in found
+        if status in ("passed", "failed")
+    ]
+    counts = Counter(status for _, status in found)
+    return replace(activation_of(name, judged, [name]), errored=counts["errored"], not_run=counts["skipped"])

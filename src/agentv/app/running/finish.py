@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
+from agentv.app.activation_gate import activation_gate
 from agentv.app.labelled_runs import has_gate, labelled_runs
 from agentv.app.planning.preparation import caches, results_of, root_of
 from agentv.app.results.planned import planned_counts
@@ -17,6 +18,7 @@ from agentv.app.running.exam_attempt import ExamAttempt, record_attempts, restor
 from agentv.app.running.outcome import Outcome, changed_exports, cut_by, journal_damage, superseded_rows
 from agentv.app.running.run_record import partial_of, with_agent_versions
 from agentv.app.running.start import StartedRun
+from agentv.model.run.activation import TAG as ACTIVATION
 from agentv.model.run.budget import BudgetUse
 from agentv.model.run.summary import Summary
 from agentv.model.values.formatting import money, plural
@@ -147,12 +149,20 @@ def _labels_changed(started: StartedRun) -> bool:
 
 
 def _with_gates(started: StartedRun, summary: Summary) -> Summary:
-    """The totals with what the gates of the suites come to, by the labels from before the run."""
+    """The totals with what the gates of the suites come to; labels are those from before the run."""
     run = started.open
-    if summary.is_empty_shard or not any(map(has_gate, run.prepared.suites)):
+    if summary.is_empty_shard:
         return summary
+    gated = any(map(has_gate, run.prepared.suites))
     changed = run.previous.processes > 0 and run.previous.labels_sha256 != run.labels.sha256
-    return labelled_runs().with_gates(summary, _stored(started), run.prepared.suites, changed=changed)
+    if gated:
+        summary = labelled_runs().with_gates(summary, _stored(started), run.prepared.suites, changed=changed)
+    skills = (
+        activation_gate(one, summary.activation, run.totals.counts.failed(one.name, ACTIVATION))
+        for one in run.prepared.suites
+        if one.skill_minimums is not None
+    )
+    return structs.replace(summary, gates=(*summary.gates, *dict.fromkeys(skills)))
 
 
 def _with_corrected_rates(started: StartedRun, summary: Summary) -> Summary:

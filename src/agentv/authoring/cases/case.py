@@ -59,7 +59,7 @@ class CaseReader:
         defaults = self.context.defaults
         return not (is_empty(defaults.assert_) and is_empty(defaults.test_assert))
 
-    def read(self, node: Node, reading: Reading, *, alone: bool = True) -> tuple[Case, ...]:
+    def read(self, node: Node, reading: Reading, *, alone: bool = True, written: bool = True) -> tuple[Case, ...]:
         """The cases of an entry: one, or one for each prompt and each combination of its list values.
 
         Empty if anything is invalid, which is reported.
@@ -68,6 +68,7 @@ class CaseReader:
             node: the entry.
             reading: of the suite.
             alone: it has its own input; a row of variables uses the suite's `input`.
+            written: the file holds it; not one that another key stands for.
         """
         place = span_of(node.at)
         begin_record(place.file, place.line)
@@ -76,7 +77,7 @@ class CaseReader:
             reading.report.error("bad-case", node, f"a case must be a mapping, found {kind_of(node)}")
             self.notes.lost = True
             return ()
-        if self.context.on_case is not None:
+        if written and self.context.on_case is not None:
             self.context.on_case(node)
         defaults, reading = self.context.defaults, reading.part()
         case = translation.case(node, reading)

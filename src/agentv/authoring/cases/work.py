@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from agentv.authoring.fields.schema import AuthoredCase
     from agentv.authoring.source.report import Report
     from agentv.authoring.targets.registry import TargetRegistry
-    from agentv.model.suite.suite import Case, SimulatedUser, TargetSpec
+    from agentv.model.suite.suite import Case, SimulatedUser, SkillMinimums, TargetSpec
     from agentv.model.suite.tools import ScriptedServer
     from agentv.model.suite.workspace import Solution, Variant, WorkspaceSpec
 
@@ -28,6 +28,10 @@ class WorkReader(Protocol):
 
     def variants(self, reading: Reading) -> tuple[Variant, ...]:
         """The variants of the suite."""
+        ...
+
+    def activation(self, node: Node, reading: Reading) -> tuple[Sequence[MapNode], SkillMinimums | None]:
+        """The cases of `activation`, as `tests` would have them, and what every skill must reach."""
         ...
 
     def workspace(self, case: AuthoredCase, reading: Reading) -> WorkspaceSpec | None:

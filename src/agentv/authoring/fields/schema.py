@@ -185,6 +185,7 @@ class AuthoredSuite(Declared):
     triggering: Annotated[
         Unread, Doc("queries, and whether a prompt should be loaded for them by its description; the judge answers")
     ] = None
+    activation: Annotated[Unread, Doc("queries, and the skill that an agent should load for each")] = None
     exam: Annotated[
         AuthoredExamOf | None, Doc("the prompt whose exam this is; every run is recorded in its `.eval.jsonl`")
     ] = None

@@ -55,7 +55,7 @@ class Header(Struct, frozen=True):
         assertions: reads assertion lists, including custom types.
         targets_node: the targets as authored.
         threshold: of cases without their own, with its position.
-        triggering: as authored.
+        triggering, activation: as authored.
         exam: the prompt whose exam the suite is.
         not_missing: keys that are misspelt, which is reported.
     """
@@ -68,6 +68,7 @@ class Header(Struct, frozen=True):
     targets_node: Node | None
     threshold: tuple[float | None, Place | None]
     triggering: Node | None = None
+    activation: Node | None = None
     exam: AuthoredExamOf | None = None
     not_missing: frozenset[str] = frozenset()
 
@@ -148,10 +149,9 @@ class HeaderReader(Struct, frozen=True):
         reading = reading.within(Scope(defaults.vars, env)).rendering(reading.renders or defaults.renders)
         cases = CaseReader(context, notes, read_shared(context, reading))
         threshold = (None, None) if authored.require_all else _threshold(defaults, root, suite.threshold, config)
-        of_exam = authored.triggering, authored.exam
-        return Header(
-            suite, reading, cases, assertions, targets, authored.targets, threshold, *of_exam, root.not_missing
-        )
+        queries = authored.triggering, authored.activation
+        of_file = authored.exam, root.not_missing
+        return Header(suite, reading, cases, assertions, targets, authored.targets, threshold, *queries, *of_file)
 
     def _work(
         self, authored: AuthoredSuite, targets: Sequence[TargetSpec], root: MapNode, reading: Reading

@@ -126,7 +126,11 @@ def _eval_file(words: Vocabulary) -> _Document:
         "run": spelled_mapping(properties_of(AuthoredRun), RUN, "#/$defs/run", _RUN_VALUES),
         **_shared(words),
     }
-    return "agentv eval file", {**body, **needed([[*SUITE.spelled("tests"), "triggering"]]), **input_or_prompts()}, defs
+    return (
+        "agentv eval file",
+        {**body, **needed([[*SUITE.spelled("tests"), "triggering", "activation"]]), **input_or_prompts()},
+        defs,
+    )
 
 
 def _of_extensions(kind: str, cls: type) -> dict[str, Schema]:

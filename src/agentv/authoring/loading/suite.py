@@ -245,7 +245,7 @@ class SuiteReader:
                 builder.sources.take(tests)
         elif "scenarios" in root.items:
             builder.header.cases.notes.seen = True  # these are cases, which are not supported yet, as is reported
-        elif "tests" not in self._not_missing and builder.header.triggering is None:
+        elif "tests" not in self._not_missing and not builder.makes_cases:
             self._report_no_tests(root)
         return self._recorded(builder.build(tests or root, self._not_missing), builder)
 

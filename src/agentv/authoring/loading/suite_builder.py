@@ -16,7 +16,7 @@ from agentv.authoring.loading.samples import cases_of_samples
 from agentv.authoring.source.nodes import Node
 from agentv.authoring.targets.variables import report_missing
 from agentv.errors import Severity
-from agentv.model.suite.suite import Suite, TargetSpec
+from agentv.model.suite.suite import SkillMinimums, Suite, TargetSpec
 from agentv.model.suite.workspace import WorkspaceUse
 
 
@@ -29,12 +29,14 @@ class SuiteBuilder:
         header: all but the cases.
         collector: gets the cases.
         sources: finds the cases.
+        skill_minimums: of `activation`.
     """
 
     context: SuiteContext
     header: Header
     collector: CaseCollector = field(init=False)
     sources: CaseSources = field(init=False)
+    skill_minimums: SkillMinimums | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         context, header = self.context, self.header
@@ -53,6 +55,17 @@ class SuiteBuilder:
             notes = header.cases.notes
             notes.seen = True
             self.collector.ask(trigger_cases(header.triggering, header.assertions, notes.judging, header.reading))
+        work = header.cases.context.work
+        if header.activation is not None and work is not None:
+            header.cases.notes.seen = True
+            nodes, self.skill_minimums = work.reader.activation(header.activation, header.reading)
+            for node in nodes:
+                self.collector.add(header.cases.read(node, header.reading, written=False))
+
+    @property
+    def makes_cases(self) -> bool:
+        """Whether the file has cases without `tests`."""
+        return self.header.triggering is not None or self.header.activation is not None
 
     def build(self, tests: Node | None, not_missing: frozenset[str]) -> Suite | None:
         """The suite, once all cases are collected; None where anything is wrong, all of which is then reported.
@@ -106,6 +119,7 @@ class SuiteBuilder:
             above=dict(reading.above),
             files=dict(self.context.disk.digests),
             graders=notes.graders,
+            skill_minimums=self.skill_minimums,
             workspaces=WorkspaceUse(frozenset(notes.sandboxes), frozenset(notes.existing)),
         )
 

@@ -28,6 +28,7 @@ ASSERTIONS = {
     "trajectory:tool-sequence": "agentv.extensions.agents.assertions.trajectory:ToolSequence",
     "trajectory:tool-args-match": "agentv.extensions.agents.assertions.trajectory:ToolArgsMatch",
     "trajectory:step-count": "agentv.extensions.agents.assertions.trajectory:StepCount",
+    "activation": "agentv.extensions.agents.assertions.skills:Activation",
     "skill-used": "agentv.extensions.agents.assertions.trajectory:SkillUsed",
     "tool-state": "agentv.extensions.agents.assertions.tool_state:ToolState",
     "command": "agentv.extensions.agents.assertions.command:CommandPasses",
@@ -49,6 +50,7 @@ SUITE_KEYS = {
     "tools": "agentv.extensions.agents.authoring.json_schema:TOOLS",
     "variants": "agentv.extensions.agents.authoring.json_schema:VARIANTS",
     "extensions": "agentv.extensions.agents.authoring.json_schema:EXTENSIONS",
+    "activation": "agentv.extensions.agents.authoring.json_schema:ACTIVATION",
     "limits": "agentv.authoring.fields.schema:AuthoredLimits",
 }
 

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
+from agentv.model.run.activation import Activation
 from agentv.model.run.budget import BudgetUse
 from agentv.model.run.group_totals import Counts, GroupTotals, Interval
 from agentv.model.run.labelled.corrected import CorrectedRates, GateResult
@@ -101,7 +102,8 @@ class Summary(Struct, frozen=True):
             has several.
         held_back: trials that did not run because a dependency did not pass.
         judges: names of the judges that graded.
-        gates: what decided the run beside the verdicts of its cases, by the labels from before it began.
+        gates: what decided the run beside the verdicts of its cases; labels are those from before it began.
+        activation: which skills the queries of `activation` loaded.
         corrected: what labels say of its rates, when it is shown; never stored. None: no judge graded.
     """
 
@@ -145,6 +147,7 @@ class Summary(Struct, frozen=True):
     held_back: int = 0
     judges: tuple[str, ...] = ()
     gates: tuple[GateResult, ...] = ()
+    activation: tuple[Activation, ...] = ()
     corrected: CorrectedRates | None = None
     user_cost_usd: float | None = None
     user_token_usage: TokenUsage | None = None
@@ -180,7 +183,7 @@ class Summary(Struct, frozen=True):
     def as_json(self) -> dict[str, Json]:
         """The object of `summary.json`, always with its keys in the same order; some only where they are known."""
         found = to_builtins(self)
-        for name in ("held_back", "judges", "gates", "by_variant", "user_unpriced_trials"):
+        for name in ("held_back", "judges", "gates", "activation", "by_variant", "user_unpriced_trials"):
             if not found[name]:
                 del found[name]
         for name in (

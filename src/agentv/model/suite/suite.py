@@ -186,6 +186,13 @@ class JudgeMinimums(Struct, frozen=True):
     tnr: float | None = None
 
 
+class SkillMinimums(Struct, frozen=True):
+    """What the queries of every skill of `activation` must reach; None: no matter."""
+
+    recall: float | None = None
+    precision: float | None = None
+
+
 class SimulatedUser(Struct, frozen=True):
     """Who talks with the target in a case, instead of questions that are written down.
 
@@ -334,6 +341,7 @@ class Suite(Struct, frozen=True):
         workspaces: what its cases ask of workspaces.
         variants: ways to equip the same agent; every case runs with each; empty: there is one, without a name.
         judge_minimums: required of every judge that grades its cases; None if nothing is required.
+        skill_minimums: required of every skill of `activation`, in place of passed queries; None: queries must pass.
         dialect: what its file is, such as "a promptfoo configuration"; None: an eval file.
     """
 
@@ -370,4 +378,5 @@ class Suite(Struct, frozen=True):
     own_env: Mapping[str, str] = field(default_factory=dict)
     workspaces: WorkspaceUse = WorkspaceUse()
     judge_minimums: JudgeMinimums | None = None
+    skill_minimums: SkillMinimums | None = None
     dialect: str | None = None

@@ -77,6 +77,10 @@ def render_markdown(view: RunView, summary: Summary, *, here: str, results: str)
         page.add(f"\n{code(partial_words(summary.partial), _WHY)}\n")
     page.add("".join(_corrected(summary)))
     page.add("".join(_totals(summary)))
+    if summary.activation:
+        from agentv.reports.export.markdown_matrix import activation_markdown
+
+        page.add("".join(piece for one in summary.activation for piece in activation_markdown(one)))
     if summary.matrix is not None:
         from agentv.reports.export.markdown_matrix import matrix_markdown  # most runs have one target and one prompt
 

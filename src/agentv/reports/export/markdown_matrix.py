@@ -1,12 +1,14 @@
-"""The matrix of a run as Markdown: a table, and a list of what its comparisons show."""
+"""The matrix of a run as Markdown, with what its comparisons show; the skills that queries loaded."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from agentv.model.run.activation import Activation
 from agentv.model.run.matrix import RunMatrix
 from agentv.model.values.formatting import plural
 from agentv.reports.export.markdown_code import cell, code
+from agentv.reports.run import activation
 from agentv.reports.run.matrix import COLUMNS, COMPARED, ROWS, compared_heading
 from agentv.reports.run.matrix_grid import GridRow, grid_of
 from agentv.reports.run.paired import details, sentence
@@ -27,6 +29,17 @@ def matrix_markdown(matrix: RunMatrix) -> Iterator[str]:
         if number > most:
             yield f"\nand {plural(number - most, f'more {what}')}, in `summary.json`\n"
     yield from _compared(matrix)
+
+
+def activation_markdown(found: Activation) -> Iterator[str]:
+    """A sentence, the measures of each skill, and the confusion matrix."""
+    yield f"\n{code(activation.sentence(found), _SENTENCE)}\n\n| skill | precision | recall | F1 |\n| --- | --- | --- | --- |\n"
+    for skill in found.skills:
+        words = (one.partition(" ")[2] for one in activation.measure_words(skill))
+        yield f"| {cell(skill.skill, _NAME)} | {' | '.join(words)} |\n"
+    header, *rows = activation.matrix(found)
+    yield f"\n| should load | {' | '.join(cell(one, _NAME) for one in header[1:])} |\n| --- |{' --: |' * len(rows)}\n"
+    yield from (f"| {cell(row[0], _NAME)} | {' | '.join(row[1:])} |\n" for row in rows)
 
 
 def _compared(matrix: RunMatrix) -> Iterator[str]:

@@ -78,7 +78,7 @@ def unchecked_line(found: CorrectedRates | None, run: str) -> str:
 def gate_line(found: GateResult) -> str:
     """What a gate came to."""
     state = "passed" if found.passed else "failed"
-    what = "corrected pass rate" if found.gate == "corrected" else "judge"
+    what = "corrected pass rate" if found.gate == "corrected" else found.gate
     warning = f"; warning: {one_line(found.warning, _LONGEST)}" if found.warning else ""
     return f"gate {state}: {what} of {one_line(found.suite, _NAME)}: {one_line(found.why, _LONGEST)}{warning}"
 

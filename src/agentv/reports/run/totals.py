@@ -55,6 +55,7 @@ def _lines(summary: Summary, noted: int, results: str, width: int) -> Iterator[s
         from agentv.reports.run.matrix import matrix_lines  # most runs have one target and one prompt
 
         yield from matrix_lines(summary, width)
+    yield from _activation(summary)
     cost = _cost(summary)
     took = duration(summary.duration_ms) if summary.duration_ms else ""  # nobody timed a run that was killed
     yield f"{cost}, {took}" if cost and took else cost or (took and f"took {took}")
@@ -63,6 +64,14 @@ def _lines(summary: Summary, noted: int, results: str, width: int) -> Iterator[s
     yield from map(gate_line, summary.gates)
     if not summary.gates:  # they say it themselves
         yield unchecked_line(summary.corrected, run_word(summary, results))
+
+
+def _activation(summary: Summary) -> Iterator[str]:
+    if summary.activation:
+        from agentv.reports.run.activation import activation_lines  # few runs have queries
+
+        for one in summary.activation:
+            yield from activation_lines(one)
 
 
 def partial_words(partial: PartialRun) -> str:

@@ -12,8 +12,11 @@ interval of F1 is the "Wilson indirect method".
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
+from agentv.model.run.activation import Activation, ConfusionCell, Measure, SkillShares
 from agentv.stats.intervals.proportion import USUAL, wilson_interval
 
 
@@ -60,6 +63,43 @@ class Classified:
         if jaccard is None:
             return None
         return MeasuredShare(_f1_of(jaccard.value), _f1_of(jaccard.low), _f1_of(jaccard.high))
+
+    def of_skill(self, skill: str) -> SkillShares:
+        """The counts and the measures, for queries that load this skill, or should."""
+        counts = (self.true_positives, self.false_positives, self.false_negatives, self.true_negatives)
+        measures = (self.precision(), self.recall(), self.f1())
+        return SkillShares(
+            skill, *counts, *(None if one is None else Measure(one.value, (one.low, one.high)) for one in measures)
+        )
+
+
+Query = tuple[str | None, Collection[str]]
+"""The skill that a query should load, or None, and those that it loaded."""
+
+
+def activation_of(suite: str, queries: Iterable[Query], skills: Iterable[str]) -> Activation:
+    """What judged queries show of each skill.
+
+    Args:
+        suite: name of what they were asked about.
+        queries: each once.
+        skills: all that could be loaded.
+    """
+    found = list(queries)
+    shares = [
+        Classified(
+            sum(name == wanted and name in loaded for wanted, loaded in found),
+            sum(name != wanted and name in loaded for wanted, loaded in found),
+            sum(name == wanted and name not in loaded for wanted, loaded in found),
+            sum(name != wanted and name not in loaded for wanted, loaded in found),
+        ).of_skill(name)
+        for name in skills
+    ]
+    cells = Counter((wanted, name) for wanted, loaded in found for name in loaded or (None,))
+    order = sorted(cells, key=lambda cell: [(name is None, name or "") for name in cell])
+    right = sum(set(loaded) == ({wanted} - {None}) for wanted, loaded in found)
+    confusion = tuple(ConfusionCell(*cell, cells[cell]) for cell in order)
+    return Activation(suite, len(found), right, tuple(shares), confusion)
 
 
 def _share(part: int, whole: int, confidence: float) -> MeasuredShare | None:

@@ -17,6 +17,7 @@ import msgspec
 from msgspec.structs import replace
 
 from agentv.errors import StoreError
+from agentv.model.run.activation import TAG
 from agentv.model.run.group_totals import GroupTotals
 from agentv.model.run.row import Row
 from agentv.model.run.summary import Summary
@@ -29,6 +30,7 @@ from agentv.store.totals.tally import Profile, Tally
 from agentv.user_code.os_errors import store_error
 
 if TYPE_CHECKING:
+    from agentv.store.totals.activation import ActivationTally
     from agentv.store.totals.early import EarlyTally
     from agentv.store.totals.samples import SamplesTally
 
@@ -85,11 +87,23 @@ class RunCounts:
     def __init__(self) -> None:
         self._tally = Tally()
         self._spent = SpentByCell()
+        self._activation: ActivationTally | None = None
 
     def add(self, row: Row) -> None:
         """One more row."""
         self._spent.add(row)
         self._tally.add(row)
+        if TAG in row.tags:
+            if self._activation is None:
+                from agentv.store.totals.activation import ActivationTally
+
+                self._activation = ActivationTally()
+            self._activation.add(row)
+
+    def failed(self, suite: str, tag: str) -> int:
+        """How many distinct cases of a suite with a tag failed."""
+        named = (one for one in self._tally.cases() if one.profile.suite == suite and tag in one.profile.tags)
+        return len({one.case for one in named if one.status == "failed"})
 
     def add_replaced(self, row: Row) -> None:
         """A row that does not count any more, but for what it cost."""
@@ -98,7 +112,8 @@ class RunCounts:
     def summary(self, *, run_id: str, planned: PlannedCounts, duration_ms: float, processes: int = 1) -> Summary:
         """The totals so far; the arguments are those of `summarize`."""
         ended = {"run_id": run_id, "duration_ms": duration_ms, "processes": processes}
-        return _summed(self._tally, self._spent, planned, ended)
+        found = _summed(self._tally, self._spent, planned, ended)
+        return found if self._activation is None else replace(found, activation=tuple(self._activation.found()))
 
 
 def _summed(tally: Tally, spending: SpentByCell, planned: PlannedCounts, of: Mapping[str, Any]) -> Summary:

@@ -4,12 +4,10 @@ import pytest
 
 from agentv.app.prompts.reporting import confusion
 from agentv.model.suite.exam import Exam
-from agentv.model.suite.suite import Suite
-from agentv.reports.run.triggering import Confusion
 from agentv.stats.intervals.classification import Classified
 
 QUERIES = {"trigger: a": True, "trigger: b": True, "trigger: c": True, "trigger: d": False, "trigger: e": False}
-SUITE = Suite("diff", (), exam=Exam("diff", "/prompts/diff", queries=QUERIES))
+EXAM = Exam("diff", "/prompts/diff", queries=QUERIES)
 
 
 @pytest.mark.parametrize(
@@ -23,4 +21,5 @@ SUITE = Suite("diff", (), exam=Exam("diff", "/prompts/diff", queries=QUERIES))
 )
 def test_each_query_counts_once_and_what_was_not_judged_in_no_share(verdicts, table, errored, not_run):
     outcomes = dict(zip(QUERIES, verdicts.split(), strict=False))
-    assert confusion(SUITE, {**outcomes, "a case": "failed"}) == Confusion(table, errored, not_run)
+    found = confusion(EXAM, {**outcomes, "a case": "failed"})
+    assert (*found.skills, found.errored, found.not_run) == (table.of_skill("diff"), errored, not_run)

@@ -13,7 +13,6 @@ Sources: https://agentskills.io/skill-creation/optimizing-descriptions, …/eval
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -27,6 +26,7 @@ from agentv.authoring.dialects.skill.skills import (
     SKILL,
     Skill,
     closest_skill,
+    placed_skill,
     skill_above,
     skills_beside,
     without_file,
@@ -55,12 +55,6 @@ from agentv.registry.fields import AsWritten, Declared, Doc, Nonempty, Text, Ver
 
 WITH_SKILL = "with-skill"
 WITHOUT_SKILL = "without-skill"
-
-PLACES = (".claude/skills", ".agents/skills")
-"""Directories of a workspace where agents look for skills: Claude Code in the first, the others in the second."""
-
-_LEFT_OUT = frozenset({"evals", ".git", ".agentv", "__pycache__"})
-"""Entries of a skill's directory that an agent does not get; its evals say what is expected of it."""
 
 _INPUTS = ("evals", "files")
 
@@ -282,12 +276,8 @@ def overlay_of(skill: Skill, eval_file: str) -> dict[str, str]:
         skill: with a `SKILL.md`.
         eval_file: absolute; neither it nor what lies beside it below the skill's directory is part of the skill.
     """
-    directory, own = Path(skill.directory), Path(eval_file)
-    tests = own.relative_to(directory).parts[0]
-    names = [one.name for one in sorted(directory.iterdir()) if one.name not in _LEFT_OUT and one.name != tests]
-    found = {name: os.path.relpath(directory / name, own.parent) for name in names}
-    name = PurePosixPath(skill.meta.id).name or directory.name
-    return {f"{place}/{name}/{inner}": path for place in PLACES for inner, path in found.items()}
+    own = Path(eval_file)
+    return placed_skill(skill, str(own.parent), own.relative_to(skill.directory).parts[0])
 
 
 def place_of(path: str) -> str:

@@ -5,9 +5,10 @@ The file opens with YAML between two lines of `---`; what follows is the instruc
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
 
@@ -20,6 +21,12 @@ from agentv.model.suite.exam import PromptMeta
 from agentv.model.values.span import Span
 
 SKILL = "SKILL.md"
+
+PLACES = (".claude/skills", ".agents/skills")
+"""Directories of a workspace where agents look for skills: Claude Code in the first, the others in the second."""
+
+_LEFT_OUT = frozenset({"evals", ".git", ".agentv", "__pycache__"})
+"""Entries of a skill's directory that an agent does not get; its evals say what is expected of it."""
 
 _FRONT = re.compile(r"---[ \t]*\r?\n(?P<yaml>.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 
@@ -90,6 +97,20 @@ def read_skill(path: str, reading: Reading) -> Skill | None:
         return None
     line = 1 + text.count("\n", 0, front.end())
     return Skill(meta, str(Path(path).parent), text[front.end() :].strip(), Span(path, line, 1, line, 2))
+
+
+def placed_skill(skill: Skill, home: str, tests: str = "") -> dict[str, str]:
+    """Place in the workspace → path, relative to a directory.
+
+    Args:
+        skill: with a `SKILL.md`.
+        home: the directory.
+        tests: name of a further entry of the skill's directory that is no part of it.
+    """
+    directory, left_out = Path(skill.directory), {*_LEFT_OUT, tests}
+    found = {one.name: os.path.relpath(one, home) for one in sorted(directory.iterdir()) if one.name not in left_out}
+    name = PurePosixPath(skill.meta.id).name or directory.name
+    return {f"{place}/{name}/{inner}": path for place in PLACES for inner, path in found.items()}
 
 
 def skills_beside(skill: Skill, reading: Reading) -> Iterator[Skill]:

@@ -13,11 +13,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from types import MappingProxyType
+from typing import Annotated
 
+from msgspec.structs import replace
+
+from agentv.assertions.evidence import excerpt, quoted
 from agentv.model.run.context import AssertionContext
+from agentv.model.run.grade import Grade
 from agentv.model.values.message import ToolCall
 from agentv.model.values.trace import ToolCallStep
 from agentv.model.values.values import Json, JsonObject
+from agentv.registry.fields import Between, DeclaredAssertion, Doc, Issue, Nonempty, Text, Texts
 
 SKILL_FILE = "SKILL.md"
 
@@ -27,6 +33,9 @@ _PATHS = ("file_path", "path", "filePath", "filename", "absolute_path", "target_
 _COMMANDS = ("command", "cmd", "script", "input", "action")
 _GLOB = frozenset("*?[{$`")
 _UNSUCCESSFUL = frozenset({"failed", "denied", "cancelled"})
+
+_UNNAMED = frozenset({"other", "think", "tool"})
+"""Names of calls that an agent gave neither a title nor a name."""
 
 _LISTS = frozenset({"transcript", "row"})
 """Sources of traces that may list calls without their results."""
@@ -62,11 +71,63 @@ class SkillEvidence:
     skills: Callable[[JsonObject], Iterable[str]]
 
 
-def used_skills(context: AssertionContext) -> list[str] | None:
-    """The used skills in order; None if they are unknown."""
+@dataclass(frozen=True, slots=True)
+class Activation(DeclaredAssertion):
+    """The agent loaded this skill and no other of the listed ones; without `value`, none of them."""
+
+    skills: Annotated[Texts, Doc("names of the skills that the agent could load")]
+    value: Annotated[Text | None, Nonempty(), Doc("the skill that it should load")] = None
+    max_turns: Annotated[
+        Annotated[int, Between(1)] | None,
+        Doc("the limit of its model calls: a trace that ends there shows all that it loaded"),
+    ] = None
+
+    def label(self) -> str:
+        """The skill."""
+        return "no skill" if self.value is None else quoted(self.value)
+
+    def validate(self) -> Iterable[Issue]:
+        """Reports a skill that is not among those that could be loaded."""
+        if self.value is not None and self.value not in self.skills:
+            yield Issue(("value",), f"'skills' does not list '{self.value}'")
+
+    def grade(self, context: AssertionContext) -> Grade:
+        """Compare the skills that the agent loaded. A trace that cannot show them is an error, never "none"."""
+        calls, turns = context.tool_calls, context.trace_summary.llm_call_count
+        if context.partial and self.max_turns is not None and turns > self.max_turns:
+            calls = tuple(call for message in context.messages for call in message.tool_calls)
+        used = used_skills(context, calls)
+        if used is None:
+            why = context.partial or "the target reports neither skills nor a transcript"
+            return Grade.errored("no-data", f"the skills that the agent loaded are unknown: {why}")
+        loaded = [name for name in dict.fromkeys(used) if name in self.skills]
+        unnamed = () if loaded else _unnamed(context)
+        if unnamed:
+            message = f"calls without the name of their tool ({', '.join(unnamed)}) may have loaded a skill"
+            return Grade.errored("no-data", f"the skills that the agent loaded are unknown: {message}")
+        right = loaded == [self.value] if self.value is not None else not loaded
+        evidence = excerpt(f"loaded: {', '.join(used)}" if used else "no skill was loaded")
+        grade = Grade.of(right, f"loads {self.label()}", evidence)
+        return replace(grade, details={"skill": self.value, "loaded": loaded, "skills": list(self.skills)})
+
+
+def _unnamed(context: AssertionContext) -> tuple[str, ...]:
+    """Titles of calls that an agent reported over ACP without the name of their tool, which a kind does not say."""
+    trace = context.agent_trace
+    if trace is None or trace.source != "acp":
+        return ()
+    return tuple(dict.fromkeys(one.name for one in trace.tool_calls if " " in one.name or one.name in _UNNAMED))
+
+
+def used_skills(context: AssertionContext, calls: Sequence[ToolCall] | None) -> list[str] | None:
+    """The used skills in order; None if they are unknown.
+
+    Args:
+        context: of the trial.
+        calls: the tool calls that show it; None: they are not all known.
+    """
     reported = context.response_metadata.get("skill_calls", context.response_metadata.get("skillCalls"))
     is_list = isinstance(reported, Sequence) and not isinstance(reported, str)
-    calls = context.tool_calls
     if not is_list and calls is None:
         return None
     used = list(_reported(reported)) if is_list else []  # type: ignore[arg-type]  # a list, as was just seen

@@ -128,7 +128,7 @@ class SkillUsed(_Used):
 
     def grade(self, context: AssertionContext) -> Grade:
         """Look for the names among the skills that the target reports, loads by a tool, or reads."""
-        used = used_skills(context)
+        used = used_skills(context, context.tool_calls)
         if used is None:
             message = "the target reports neither skills nor a transcript, so the skills that it used are unknown"
             return Grade.errored("no-data", message)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from agentv.authoring.fields.json_kinds import FREE_KEYS, NAME, TEXT, Schema, object_of, properties_of
+from agentv.extensions.agents.authoring.activation import AuthoredActivation, AuthoredActivationQuery
 from agentv.extensions.agents.authoring.schema import (
     AuthoredAgentRules,
     AuthoredCommand,
@@ -40,6 +41,7 @@ TOOLS: Schema = {"anyOf": [{"type": "object", "additionalProperties": {"$ref": "
 SOLUTION: Schema = {"anyOf": [NAME, {"type": "array", "items": NAME}, {"$ref": "#/$defs/solution"}, _NOTHING]}
 USER: Schema = {"anyOf": [NAME, {"$ref": "#/$defs/user"}, _NOTHING]}
 VARIANTS: Schema = {"anyOf": [{"type": "array", "items": {"$ref": "#/$defs/variant"}}, _NOTHING]}
+ACTIVATION: Schema = {"$ref": "#/$defs/activation"}
 EXTENSIONS: Schema = {
     "anyOf": [{"type": "array", "items": {"anyOf": [NAME, {"$ref": "#/$defs/agent-rules"}]}}, _NOTHING]
 }
@@ -72,6 +74,16 @@ def workspace_defs() -> dict[str, Schema]:
             "required": ["workdir"],
         },
         "user": _mapping(AuthoredUser, {"model": {"$ref": "#/$defs/target"}}),
+        "activation": {
+            **_mapping(
+                AuthoredActivation,
+                {
+                    "skills": NAME,
+                    "queries": {"anyOf": [NAME, {"type": "array", "items": object_of(AuthoredActivationQuery)}]},
+                },
+            ),
+            "required": ["skills", "queries"],
+        },
         "agent-rules": object_of(AuthoredAgentRules),
         "tool": object_of(AuthoredTool),
         "tools": {"type": "object", "additionalProperties": {"$ref": "#/$defs/tool"}, "minProperties": 1},

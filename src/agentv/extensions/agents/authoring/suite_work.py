@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from agentv.authoring.cases.work import SuiteWork
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.schema import AuthoredCase
-from agentv.authoring.source.nodes import Node
+from agentv.authoring.source.nodes import MapNode, Node
 from agentv.authoring.source.report import Report
 from agentv.authoring.targets.registry import TargetRegistry
 from agentv.extensions.agents.authoring.keys import Overrides, WorkspaceKeys
-from agentv.model.suite.suite import Case, SimulatedUser, TargetSpec
+from agentv.model.suite.suite import Case, SimulatedUser, SkillMinimums, TargetSpec
 from agentv.model.suite.tools import ScriptedServer
 from agentv.model.suite.workspace import Solution, Variant, WorkspaceSpec
 
@@ -46,6 +46,13 @@ class SuiteReader:
     def variants(self, reading: Reading) -> tuple[Variant, ...]:
         """The variants of the suite."""
         return self._workspaces.variants(self._work.variants, reading)
+
+    def activation(self, node: Node, reading: Reading) -> tuple[Sequence[MapNode], SkillMinimums | None]:
+        """The cases of `activation`, and what every skill must reach."""
+        from agentv.extensions.agents.authoring.activation import read_activation
+
+        workspace = self._work.workspace
+        return read_activation(node, workspace.get("files") if isinstance(workspace, MapNode) else None, reading)
 
     def workspace(self, case: AuthoredCase, reading: Reading) -> WorkspaceSpec | None:
         """The workspace of a case."""

@@ -75,13 +75,16 @@ class GateResult(Struct, frozen=True):
     """What a requirement of a suite came to that decides a run beside the verdicts of its cases.
 
     Attributes:
-        gate: `corrected`: the corrected pass rate; `judge`: how well the judge agrees with people.
+        gate: `corrected`: the corrected pass rate; `judge`: how well the judge agrees with people; `activation`: how
+            well the queries of each skill are told apart.
         why: what was found, and what is required.
         warning: what speaks against a gate that passed.
+        failed: of `activation`, failed queries, whose verdicts it decides instead.
     """
 
-    gate: Literal["corrected", "judge"]
+    gate: Literal["corrected", "judge", "activation"]
     suite: str
     passed: bool
     why: str
     warning: str | None = None
+    failed: int = 0

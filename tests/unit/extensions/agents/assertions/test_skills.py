@@ -7,7 +7,7 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from agentv.extensions.agents.assertions.skills import EVIDENCE, skill_at, skills_of
+from agentv.extensions.agents.assertions.skills import EVIDENCE, Activation, skill_at, skills_of
 from agentv.extensions.agents.assertions.trajectory import SkillUsed
 from agentv.model.values.message import ToolCall
 from agentv.model.values.tool_names import TOOLS, canonical_name
@@ -158,3 +158,52 @@ def test_hostile_arguments_are_survived():
         json.loads('{"path": [[["x"]]]}'),
     ):
         assert list(skills_of(ToolCall("shell", arguments, native_name="Bash"))) in ([], ["a"])
+
+
+class TestActivation:
+    """The grade of one query: which of the skills were loaded."""
+
+    SKILLS = ("refund", "returns")
+
+    def grade(self, value, *calls, **given):
+        trace = Trace(
+            (MessageStep("user", "q"), *calls, MessageStep("assistant", "x")), **{"source": "claude", **given}
+        )
+        context = answer("x", messages=messages_of(trace), agent_trace=trace)
+        return graded(Activation(self.SKILLS, value, max_turns=1), context)
+
+    @staticmethod
+    def load(name, at=0):
+        return ToolCallStep("skill", {"skill": name}, "Skill", f"call-{at}", "text", status="completed")
+
+    @pytest.mark.parametrize(
+        ("value", "loads", "passed", "loaded"),
+        [
+            ("refund", ["refund"], True, ["refund"]),
+            ("refund", ["refund", "refund", "of-the-agent"], True, ["refund"]),
+            ("refund", ["refund", "returns"], False, ["refund", "returns"]),
+            ("refund", ["returns"], False, ["returns"]),
+            ("refund", [], False, []),
+            (None, [], True, []),
+            (None, ["of-the-agent"], True, []),
+            (None, ["returns"], False, ["returns"]),
+        ],
+    )
+    def test_only_the_expected_one_of_the_listed_skills_is_right(self, value, loads, passed, loaded):
+        found = self.grade(value, *(self.load(name, at) for at, name in enumerate(loads)))
+        assert (found.passed, found.error, found.details["loaded"]) == (passed, None, loaded)
+
+    def test_a_trace_that_cannot_tell_is_an_error_and_never_no_skill(self):
+        titled = ToolCallStep("Load the refund skill", {}, "Load the refund skill", "1", "text", status="completed")
+        for found in (
+            graded(Activation(self.SKILLS), answer("x")),
+            self.grade(None, partial="the agent was ended"),
+            self.grade(None, titled, source="acp"),
+        ):
+            assert found.error is not None
+            assert "are unknown" in found.error.message
+
+    def test_an_agent_that_was_ended_at_its_limit_of_turns_has_shown_all_that_counts(self):
+        later = (MessageStep("assistant", "one"), MessageStep("assistant", "two"))
+        for loads, passed in (((), True), ((self.load("refund"),), False)):
+            assert self.grade(None, *loads, *later, partial="the agent was ended").passed is passed

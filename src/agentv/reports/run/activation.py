@@ -1,0 +1,117 @@
+"""Which skills queries loaded, as text and as JSON: those of `activation`, and of a prompt's `triggering`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import to_builtins
+
+from agentv.model.run.activation import Activation, Measure, SkillShares
+from agentv.model.values.values import Json
+from agentv.reports.text.escaping import one_line, percent
+
+NONE = "none"
+"""The column and the row of queries without a skill."""
+
+_NAME = 40
+_MEASURES = ("precision", "recall", "F1")
+
+
+def triggering_lines(found: Activation) -> list[str]:
+    """What the queries of a prompt show, a line for each measure; nothing where it has none."""
+    if not found.queries:
+        return []
+    (skill,) = found.skills
+    loaded, wanted = _loaded(skill), _wanted(skill)
+    shown = (
+        _share(skill.precision, f"{skill.true_positives} of {loaded} that load it should", "none loads it"),
+        _share(skill.recall, f"{skill.true_positives} of {wanted} that should load it do", "none should"),
+        _share(skill.f1, "", "none loads it and none should"),
+    )
+    measures = (f"  {name:<9} {share}" for name, share in zip(_MEASURES, shown, strict=True))
+    return [f"triggering: {_judged(found)}", *measures]
+
+
+def activation_lines(found: Activation) -> Iterator[str]:
+    """What the queries of several skills show: a sentence, the measures of each skill, and the confusion matrix."""
+    yield sentence(found)
+    for skill in found.skills:
+        yield f"  {one_line(skill.skill, _NAME)}: {', '.join(measure_words(skill))}"
+    if found.judged:
+        header, *rows = matrix(found)
+        widths = [max(len(row[at]) for row in (header, *rows)) for at in range(len(header))]
+        yield "  queries by the skill that they should load (rows) and the one that they loaded:"
+        for row in (header, *rows):
+            cells = (cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))
+            yield f"    {'  '.join((row[0].ljust(widths[0]), *cells))}"
+
+
+def sentence(found: Activation) -> str:
+    """`activation with claude: 26 of 30 queries right; of 'refund', 2 loaded 'returns'`."""
+    who = one_line(" ".join(one for one in (found.target, found.variant) if one), _NAME)
+    wrong = [cell for cell in found.confusion if cell.expected != cell.loaded]
+    worst = max(wrong, key=lambda cell: cell.queries, default=None)
+    most = ""
+    if worst is not None:
+        of, loaded = _named(worst.expected), _named(worst.loaded)
+        most = f"; the most frequent mistake: {_queries(worst.queries)} of {of} loaded {loaded}"
+    return f"activation with {who}: {_judged(found)}{most}"
+
+
+def matrix(found: Activation) -> list[list[str]]:
+    """The header and the rows of the confusion matrix, by name: queries that should load one and loaded another."""
+    names = [*(skill.skill for skill in found.skills), None]
+    cells = {(cell.expected, cell.loaded): cell.queries for cell in found.confusion}
+    rows = [[one_line(row or NONE, _NAME), *(str(cells.get((row, name), 0)) for name in names)] for row in names]
+    return [["", *(one_line(name or NONE, _NAME) for name in names)], *rows]
+
+
+def measure_words(skill: SkillShares) -> list[str]:
+    """`precision 75.0% (3 of 4; 95% CI 30.1% to 95.4%)`, recall and F1 likewise."""
+    shown = (
+        _share(skill.precision, f"{skill.true_positives} of {_loaded(skill)}", "nothing loads it"),
+        _share(skill.recall, f"{skill.true_positives} of {_wanted(skill)}", "nothing should load it"),
+        _share(skill.f1, "", "nothing loads it or should"),
+    )
+    return [f"{name} {share}" for name, share in zip(_MEASURES, shown, strict=True)]
+
+
+def triggering_json(found: Activation) -> dict[str, Json]:
+    """The same for programs: counts, and for each measure `{"value", "interval": [low, high]}`, all in 0..1.
+
+    A measure that is not defined is null.
+    """
+    counts = {key: getattr(found, key) for key in ("queries", "judged", "errored", "not_run")}
+    shares: dict[str, Json] = to_builtins(found.skills[0])
+    return {**counts, **{key: value for key, value in shares.items() if key != "skill"}}
+
+
+def _queries(number: int) -> str:
+    return f"{number} quer{'y' if number == 1 else 'ies'}"
+
+
+def _named(skill: str | None) -> str:
+    return "no skill" if skill is None else f"'{one_line(skill, _NAME)}'"
+
+
+def _loaded(skill: SkillShares) -> int:
+    return skill.true_positives + skill.false_positives
+
+
+def _wanted(skill: SkillShares) -> int:
+    return skill.true_positives + skill.false_negatives
+
+
+def _judged(found: Activation) -> str:
+    parts = [f"{found.right} of {_queries(found.judged)} right"] if found.judged else []
+    parts += [f"{found.errored} errored"] if found.errored else []
+    parts += [f"{found.not_run} not run"] if found.not_run else []
+    return ", ".join(parts)
+
+
+def _share(measured: Measure | None, counts: str, why: str) -> str:
+    if measured is None:
+        return f"undefined: {why}"
+    low, high = measured.interval
+    interval = f"95% CI {percent(low)} to {percent(high)}"
+    return f"{percent(measured.value)} ({counts}; {interval})" if counts else f"{percent(measured.value)} ({interval})"

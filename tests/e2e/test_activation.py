@@ -1,0 +1,84 @@
+"""`activation` as a person runs it: which skills an agent loads, gates on that, and what every report says of it."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from agentv.testing import AgentScript, Answer, ModelServer, use_tool
+from doubles.native_agents import target_of
+from needs import needs
+
+QUERIES = {"I want my money back": "refund", "pay me back": "refund", "take this lamp": "returns", "the weather?": None}
+
+
+@pytest.fixture
+def shop(project):
+    for name in ("refund", "returns"):
+        skill = f"---\nname: {name}\ndescription: For {name} of orders.\n---\n\nBe kind.\n"
+        project.write(f"skills/{name}/SKILL.md", skill)
+    rows = (json.dumps({"query": query, "skill": skill}) for query, skill in QUERIES.items())
+    project.write("queries.jsonl", "\n".join(rows))
+
+    def run(agent: str, *flags: str, more: str = "", status: int):
+        activation = f"activation: {{skills: ./skills, queries: queries.jsonl{more}}}"
+        project.write("a.eval.yaml", f"target: {agent}\n{activation}\n")
+        words = ("eval", "a.eval.yaml", "--sandbox", "none", "--out", "out", *flags)
+        ended = project.run(*words, timeout=300, env={"PATH": os.environ["PATH"]})
+        assert ended.status == status, ended.stderr
+        summary = json.loads((project.path / "out" / "summary.json").read_text())
+        return ended.stderr, summary
+
+    return run
+
+
+def claude(*loading: str) -> str:
+    """Claude Code, printing recorded streams: it loads `refund` for these queries."""
+    situations = {query: "skill" if query in loading else "answer" for query in QUERIES}
+    return target_of("claude", situations, api_key="sk-of-mine-1234567", gateway=False)
+
+
+def test_the_skills_that_an_agent_loads_are_counted_and_shown_everywhere(shop, project):
+    shown, summary = shop(claude("I want my money back", "take this lamp"), "--out", "report.md", status=1)
+    (found,) = summary["activation"]
+    assert (found["target"], found["judged"], found["right"], found["errored"]) == ("claude", 4, 2, 0)
+    refund, returns = found["skills"]
+    assert (refund["precision"]["value"], refund["recall"]["value"], returns["precision"]) == (0.5, 0.5, None)
+    assert {"expected": "returns", "loaded": "refund", "queries": 1} in found["confusion"]
+    sentence = "activation with claude: 2 of 4 queries right"
+    report = (project.path / "report.md").read_text()
+    for text in (shown, report, project.run("results", "show", "out").stdout):
+        assert sentence in text
+    assert "| `refund` | 50.0% (1 of 2;" in report
+
+
+@pytest.mark.parametrize(
+    ("loading", "more", "status", "said"),
+    [
+        (("I want my money back",), ", min_precision: 0.9", 1, "precision of returns with claude is unknown"),
+        (("I want my money back",), ", min_recall: 0.5", 1, "recall of returns with claude is 0.0%, required 50.0%"),
+    ],
+)
+def test_minimums_of_all_skills_decide_instead_of_the_queries(shop, loading, more, status, said):
+    shown, summary = shop(claude(*loading), more=more, status=status)
+    assert said in shown
+    assert [gate["gate"] for gate in summary["gates"]] == ["activation"]
+
+
+def test_a_target_that_reports_no_calls_is_errored_and_never_without_a_skill(shop):
+    shown, summary = shop("echo", more=", min_recall: 0.1", status=3)
+    assert "the skills that the agent loaded are unknown" in shown
+    assert [(one["judged"], one["errored"]) for one in summary["activation"]] == [(0, 4)]
+
+
+@pytest.mark.agents
+@needs("claude")
+def test_the_real_program_loads_what_its_model_says(shop):
+    loads = {query: [use_tool("skill", name=skill), Answer("ok")] for query, skill in QUERIES.items() if skill}
+    with ModelServer(AgentScript([Answer("no skill")], when=loads)) as server:
+        named = {"provider": "claude", "base_url": server.anthropic, "api_key": "sk-of-mine-1234567"}
+        _, summary = shop(json.dumps(named), more=", min_recall: 1, min_precision: 1", status=0)
+        assert len(server.calls) == len(QUERIES)
+    assert summary["activation"][0]["right"] == len(QUERIES)
