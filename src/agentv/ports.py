@@ -123,9 +123,34 @@ class Workspace(Protocol):
         """
         ...
 
+    async def copy_for_judge(self) -> JudgeWorkspace | Failure:
+        """A copy of the final workspace that an agent can look at as a judge, which takes no file in it for its own."""
+        ...
+
+    async def is_as(self, sha256: str) -> bool:
+        """Whether the workspace is still what a copy for a judge was made of."""
+        ...
+
     async def close(self, *, keep: bool) -> str | Failure | None:
         """Run the hooks that come last, and remove it; the path where it is kept."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeWorkspace:
+    """A copy of a workspace, for an agent that judges what lies in it.
+
+    Attributes:
+        path: absolute.
+        sandbox: what confines the judge to the copy.
+        sha256: of the files that it was made of.
+        max_turns: model calls of the judge for one verdict; None: as its target says.
+    """
+
+    path: str
+    sandbox: Sandbox
+    sha256: str
+    max_turns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from agentv.extensions.agents.adapters.native.claude import Claude
 from agentv.extensions.agents.adapters.native.codex import Codex
 from agentv.testing import AgentScript, Answer, ModelServer, Status, use_tool
-from doubles.native_agents import STREAMS, target_of
+from doubles.native_agents import PROGRAM, STREAMS, target_of
 from needs import needs
 
 SITUATIONS = {

@@ -19,7 +19,7 @@ from agentv.engine.calls.recorded_call import RecordedTarget, Unanswered
 from agentv.engine.grading import GraderCheck
 from agentv.model.run.context import Judge
 from agentv.model.secrets.redaction import Redactor
-from agentv.model.suite.suite import DEFAULT_WORKERS, JUDGE_TIMEOUT_S, Suite, TargetSpec
+from agentv.model.suite.suite import AGENT_JUDGE_TIMEOUT_S, DEFAULT_WORKERS, JUDGE_TIMEOUT_S, Suite, TargetSpec
 from agentv.model.values.price import Price
 from agentv.model.values.response import Embeddings, Failure, TargetResponse
 from agentv.model.values.values import Json, JsonObject
@@ -215,8 +215,10 @@ class Connections:
 
         checked = unchanged(self.target(spec), spec, self.imported, code_only=False)
         env = {**suite.env, **spec.env}
-        timeout_s = spec.timeout_s or JUDGE_TIMEOUT_S
-        return TargetJudge(through(checked), spec.name, model=spec.model, timeout_s=timeout_s, env=env)
+        looks = bool(getattr(spec.settings, "is_agent", False))
+        timeout_s = spec.timeout_s or (AGENT_JUDGE_TIMEOUT_S if looks else JUDGE_TIMEOUT_S)
+        target = through(checked)
+        return TargetJudge(target, spec.name, model=spec.model, timeout_s=timeout_s, env=env, own_env=spec.env)
 
     def embedder(self, spec: TargetSpec) -> Embedder:
         """The embedder of a spec's target; it embeds each text once.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Mapping, Sequence
 from functools import partial
 from hashlib import sha256
@@ -43,6 +44,8 @@ _REQUESTS = 2
 
 _NO_USAGE = UsageTotal()
 
+EMPTY_ENV: Mapping[str, str] = {}
+
 
 class TargetJudge:
     """The judge port over a connected target. Calls may overlap.
@@ -54,6 +57,7 @@ class TargetJudge:
         name: the judge's name, for messages.
         timeout_s: seconds that one call may take, passed to the target; the caller of the judge enforces the limit.
         env: the environment that processes of the target get, complete.
+        own_env: what its target sets itself, for an agent in a copy of the workspace.
         model: its provider and model, for labels.
     """
 
@@ -65,12 +69,14 @@ class TargetJudge:
         model: str = "",
         timeout_s: float = JUDGE_TIMEOUT_S,
         env: Mapping[str, str] | None = None,
+        own_env: Mapping[str, str] = EMPTY_ENV,
     ) -> None:
         self.name = name
         self._model = model
         self._target = target
         self.timeout_s = timeout_s
         self._env = env or {}
+        self._own_env = own_env
         self._calls: SharedCalls[Verdict | JudgeFailure] = SharedCalls(_is_verdict, REMEMBERED)
 
     async def ask(self, prompt: str) -> TargetResponse | Failure:
@@ -128,12 +134,13 @@ class TargetJudge:
         that fails (SPEC section 9).
         """
         outcome: Verdict | Failure
+        votes = range(1, rubric.votes + 1)
         if rubric.votes == 1:
             outcome = await self._vote(rubric, context, 1)
+        elif context.judge_workspace is not None:  # one agent after the other works in it
+            outcome = outcome_of([await self._vote(rubric, context, vote) for vote in votes])
         else:
-            outcome = outcome_of(
-                await asyncio.gather(*(self._vote(rubric, context, vote) for vote in range(1, rubric.votes + 1)))
-            )
+            outcome = outcome_of(await asyncio.gather(*(self._vote(rubric, context, vote) for vote in votes)))
         if isinstance(outcome, Failure):
             return outcome
         return replace(outcome, asked=asked_judge(self.name, self._model, rubric, context.criteria))
@@ -167,7 +174,7 @@ class TargetJudge:
         return self._unreadable(without(question.nonces, reply, "…"), problem, usage)
 
     def _request(self, question: RubricQuestion, context: AssertionContext, vote: int, attempt: int) -> TargetRequest:
-        return TargetRequest(
+        request = TargetRequest(
             case_id=context.case_id,
             prompt=prompt_text(question.messages),
             messages=question.messages,
@@ -180,6 +187,17 @@ class TargetJudge:
             temperature=question.rubric.temperature,
             schema=schema_of(question.rubric),
             nonces=question.nonces,
+        )
+        place = context.judge_workspace
+        if place is None:
+            return request
+        return dataclasses.replace(
+            request,
+            env=place.sandbox.environment(self._own_env),
+            workspace_path=place.path,
+            workspace_key=place.sha256,
+            sandbox=place.sandbox,
+            max_turns=place.max_turns,
         )
 
     async def _send(self, request: TargetRequest) -> TargetResponse | Failure:
@@ -262,7 +280,9 @@ def _key(question: RubricQuestion, context: AssertionContext, vote: int) -> byte
     The fence and the word are others each time, so they are taken out; nothing else of a text can hold them.
     """
     messages = [without(question.nonces, message.text) for message in question.messages]
-    content = repr((question.rubric, vote, dict(context.vars), dict(context.metadata), _calls_of(context)))
+    place = context.judge_workspace
+    files = () if place is None else (place.sha256,)
+    content = repr((question.rubric, vote, dict(context.vars), dict(context.metadata), _calls_of(context), *files))
     key = sha256()
     for text in (*messages, content, context.output or "", context.prompt, context.case_id):
         part = text.encode(errors="surrogatepass")

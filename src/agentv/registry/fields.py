@@ -267,6 +267,7 @@ class DeclaredAssertion(Declared):
 
     Attributes:
         needs_judge: a judge must be set; the option `judge` may name it.
+        needs_agent: its judge must be an agent, which looks at the workspace.
         needs_embedder: an embedder must be set; the option `embedder` may name it.
         compares: it is a Comparison: the answers from all prompts and targets are graded together.
         timeout_s: default time limit of a grade in seconds; None: it cannot take long.
@@ -282,6 +283,7 @@ class DeclaredAssertion(Declared):
     __slots__ = ()
 
     needs_judge: ClassVar[bool] = False
+    needs_agent: ClassVar[bool] = False
     needs_embedder: ClassVar[bool] = False
     compares: ClassVar[bool] = False
     timeout_s: ClassVar[float | None] = None

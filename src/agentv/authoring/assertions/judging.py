@@ -77,6 +77,7 @@ class Judging(Struct):
     question: Span | None = None
     comparing: dict[tuple[str | None, bool], AssertionEntry] = field(default_factory=dict)
     _embedding: dict[tuple[int, int], _Unnamed] = field(default_factory=dict)
+    _looking: dict[tuple[str | None, int, int], _Unnamed] = field(default_factory=dict)
     _indifferent: set[type] = field(default_factory=set)
 
     def look(
@@ -110,6 +111,9 @@ class Judging(Struct):
             if not _note(entry, "judge", self.named):
                 named = judge is not None or bool(target and target.judge)
                 self.unnamed = self.unnamed if named else self.unnamed or entry.span
+        if getattr(kind, "needs_agent", False):
+            key = (getattr(entry.assertion, "judge", None), id(target), id(judge))
+            self._looking.setdefault(key, _Unnamed(entry.span, target, judge))
         if getattr(entry.assertion, "needs_embedder", False) and not _note(entry, "embedder", self.embedders):
             self._embedding.setdefault((id(target), id(judge)), _Unnamed(entry.span, target, judge))
 
@@ -160,7 +164,21 @@ class Judging(Struct):
                 reading.report.warning("no-judge", self._nameless, message, notes=notes)
         self._warn(suite, chosen, reading)
         self._refuse(suite, specs, wanted, reading)
+        self._need_agents(suite, specs, reading)
         return specs
+
+    def _need_agents(self, suite: Suite, specs: Mapping[str, TargetSpec], reading: Reading) -> None:
+        """Report entries whose judge is to look at files, and is no agent."""
+        for (name, *_), one in self._looking.items():
+            for target in (one.target,) if one.target is not None else suite.targets or (None,):
+                of_target = specs.get(target.judge) if target is not None and target.judge else None
+                named = suite.forced_judge or (specs.get(name) if name else None) or one.judge
+                judge = named or of_target or suite.judge or suite.default_judge
+                if judge is not None and not getattr(judge.settings, "is_agent", False):
+                    message = f"this needs an agent as its judge, and '{judge.name}' ({judge.provider}) is not one"
+                    hint = "name one with 'judge' beside the type, such as a target of the provider claude or codex"
+                    reading.report.error("no-judge", one.span, message, hint=hint)
+                    break
 
     def judge_by_key(self, suite: Suite, registry: TargetRegistry, reading: Reading) -> TargetSpec | None:
         """The small model of the one provider whose key is set, where a judge is needed and none is named.

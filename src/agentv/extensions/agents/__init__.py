@@ -29,6 +29,7 @@ ASSERTIONS = {
     "trajectory:tool-args-match": "agentv.extensions.agents.assertions.trajectory:ToolArgsMatch",
     "trajectory:step-count": "agentv.extensions.agents.assertions.trajectory:StepCount",
     "activation": "agentv.extensions.agents.assertions.skills:Activation",
+    "agent-rubric": "agentv.extensions.agents.assertions.agent_rubric:AgentRubric",
     "skill-used": "agentv.extensions.agents.assertions.trajectory:SkillUsed",
     "tool-state": "agentv.extensions.agents.assertions.tool_state:ToolState",
     "command": "agentv.extensions.agents.assertions.command:CommandPasses",

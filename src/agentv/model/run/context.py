@@ -30,7 +30,7 @@ from agentv.model.values.trace import Trace
 from agentv.model.values.trace_messages import PARTIAL
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import EMPTY, Json, JsonObject
-from agentv.ports import Embedder, Executor, JavaScriptHost, Workspace
+from agentv.ports import Embedder, Executor, JavaScriptHost, JudgeWorkspace, Workspace
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,7 @@ class AssertionContext:
         response_metadata: what else the target's reply says of it.
         workspace_path: directory in which an agent worked; None for all other targets.
         workspace: where commands of graders run; None: the case has no workspace.
+        judge_workspace: the copy of it that a judge looks at; None: the judge is shown texts alone.
         changes: what the agent changed in it.
         agent_trace: all that the agent did; `trace` is its wire object.
         tool_state: scripted MCP server → the state that its functions kept.
@@ -96,6 +97,7 @@ class AssertionContext:
     allow_empty: bool = False
     context: tuple[RetrievedText, ...] = ()
     time_to_first_token_ms: float | None = None
+    judge_workspace: JudgeWorkspace | None = None
     _services: Services | None = field(default=None, repr=False, compare=False)
 
     @property

@@ -125,6 +125,7 @@ class Rubric(Struct, frozen=True):
         max_chars: maximum characters of the answer, and of its tool calls, in the judge prompt.
         context: the texts that were retrieved for the answer, in the modes that use them.
         category_scores: (category, score), of `factuality`.
+        looks: the judge is an agent that looks at the files of the workspace.
     """
 
     mode: RubricMode
@@ -140,6 +141,7 @@ class Rubric(Struct, frozen=True):
     writer: PromptWriter | None = None
     context: tuple[str, ...] = ()
     category_scores: tuple[tuple[str, float], ...] = ()
+    looks: bool = False
 
 
 class Verdict(Struct, frozen=True):

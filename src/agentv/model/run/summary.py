@@ -147,11 +147,11 @@ class Summary(Struct, frozen=True):
     held_back: int = 0
     judges: tuple[str, ...] = ()
     gates: tuple[GateResult, ...] = ()
-    activation: tuple[Activation, ...] = ()
     corrected: CorrectedRates | None = None
     user_cost_usd: float | None = None
     user_token_usage: TokenUsage | None = None
     user_unpriced_trials: int = 0
+    activation: tuple[Activation, ...] = ()
 
     @property
     def is_empty_shard(self) -> bool:

@@ -33,7 +33,8 @@ def matrix_markdown(matrix: RunMatrix) -> Iterator[str]:
 
 def activation_markdown(found: Activation) -> Iterator[str]:
     """A sentence, the measures of each skill, and the confusion matrix."""
-    yield f"\n{code(activation.sentence(found), _SENTENCE)}\n\n| skill | precision | recall | F1 |\n| --- | --- | --- | --- |\n"
+    yield f"\n{code(activation.sentence(found), _SENTENCE)}\n"
+    yield "\n| skill | precision | recall | F1 |\n| --- | --- | --- | --- |\n"
     for skill in found.skills:
         words = (one.partition(" ")[2] for one in activation.measure_words(skill))
         yield f"| {cell(skill.skill, _NAME)} | {' | '.join(words)} |\n"

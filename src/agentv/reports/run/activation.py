@@ -47,15 +47,16 @@ def activation_lines(found: Activation) -> Iterator[str]:
 
 
 def sentence(found: Activation) -> str:
-    """`activation with claude: 26 of 30 queries right; of 'refund', 2 loaded 'returns'`."""
+    """`activation with claude: 26 of 30 queries right; the most frequent mistake: 2 queries of 'a' loaded 'b'`."""
     who = one_line(" ".join(one for one in (found.target, found.variant) if one), _NAME)
-    wrong = [cell for cell in found.confusion if cell.expected != cell.loaded]
-    worst = max(wrong, key=lambda cell: cell.queries, default=None)
-    most = ""
-    if worst is not None:
-        of, loaded = _named(worst.expected), _named(worst.loaded)
-        most = f"; the most frequent mistake: {_queries(worst.queries)} of {of} loaded {loaded}"
-    return f"activation with {who}: {_judged(found)}{most}"
+    worst = next(iter(mistakes(found)), None)
+    return f"activation with {who}: {_judged(found)}{f'; the most frequent mistake: {worst}' if worst else ''}"
+
+
+def mistakes(found: Activation) -> list[str]:
+    """`2 queries of 'refund' loaded 'returns'`, the most frequent first."""
+    wrong = sorted((one for one in found.confusion if one.expected != one.loaded), key=lambda cell: -cell.queries)
+    return [f"{_queries(one.queries)} of {_named(one.expected)} loaded {_named(one.loaded)}" for one in wrong]
 
 
 def matrix(found: Activation) -> list[list[str]]:

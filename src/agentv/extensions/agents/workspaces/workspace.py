@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import os
 import shutil
 import stat
@@ -36,16 +37,18 @@ from agentv.extensions.agents.workspaces.files.copying import copy_directory
 from agentv.extensions.agents.workspaces.files.placing import place_files, remove_file, write_file
 from agentv.extensions.agents.workspaces.files.removing import make_writable, remove_directory
 from agentv.extensions.agents.workspaces.files.without_secrets import remove_secrets
+from agentv.extensions.agents.workspaces.judge_copy import digest_of, disarm
 from agentv.extensions.agents.workspaces.quota import Quota
 from agentv.extensions.agents.workspaces.sandboxes.choice import ConfinedPrograms
 from agentv.extensions.agents.workspaces.sandboxes.launcher import GRACE_S
 from agentv.extensions.agents.workspaces.sandboxes.places import Places
+from agentv.extensions.agents.workspaces.sandboxes.process_group import ProcessGroup
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.suite.workspace import CopiedFiles, WorkspaceCommand, WorkspaceSpec
 from agentv.model.values.changes import WorkspaceChanges
 from agentv.model.values.path_globs import matches
 from agentv.model.values.response import Failure
-from agentv.ports import FailingTests, ProgramResult, Sandbox
+from agentv.ports import FailingTests, JudgeWorkspace, ProgramResult, Sandbox
 
 REPORT_LIMIT = 10_000_000
 """Bytes of the report of failing tests that are read."""
@@ -298,6 +301,32 @@ class LocalWorkspace:
         ended = await run_confined(command, sandbox, self.path, {}, stdin)
         await asyncio.to_thread(self._sandbox.end, 0.0)
         return ended
+
+    async def copy_for_judge(self) -> JudgeWorkspace | Failure:
+        """A copy of the final workspace with a HOME of its own, confined as the agent was, on the host's network."""
+        try:
+            places = await asyncio.to_thread(grading, self._places)
+            before = await asyncio.to_thread(take, self.path, self._baseline.snapshot)
+            place = await asyncio.to_thread(mkdtemp, prefix="work-", dir=Path(places.home).parent)
+            failure = await copy_directory(self.path, place)
+            if failure is not None:
+                return failure
+            await asyncio.to_thread(disarm, place)
+        except OSError as error:
+            return Failure("workspace-failed", f"the workspace cannot be copied for a judge: {error.strerror}")
+        sandbox = self._sandbox.for_grading(dataclasses.replace(places, workspace=place), {})
+        if not isinstance(sandbox, ProcessGroup):  # it calls its model
+            sandbox = dataclasses.replace(sandbox, network="host")
+        return JudgeWorkspace(place, sandbox, digest_of(before))
+
+    async def is_as(self, sha256: str) -> bool:
+        """Whether the workspace is what a copy was made of, once the judge's processes have ended."""
+        await asyncio.to_thread(self._sandbox.end, 0.0)
+        try:
+            now = await asyncio.to_thread(take, self.path, self._baseline.snapshot)
+        except OSError:
+            return False
+        return digest_of(now) == sha256
 
     def hidden(self) -> frozenset[str]:
         """The paths of the hidden files."""

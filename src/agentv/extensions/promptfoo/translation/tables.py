@@ -68,7 +68,7 @@ RENAMED: Mapping[str, str] = {
 }
 
 ABSENT: Mapping[str, str] = {
-    "agent-rubric": "judge the answer with llm-rubric, or the agent's steps with tool-trajectory",
+    "agent-rubric": "write it in an eval file, with a workspace and an agent as its judge",
     "classifier": "call the classifier from an assertion of type python or script",
     "conversation-relevance": "judge the answer with llm-rubric",
     "f-score": "count in an assertion of type python, or use field-accuracy",

@@ -12,7 +12,7 @@ from agentv.model.run.matrix import RunMatrix
 from agentv.model.run.summary import Summary
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.values import Json, JsonObject, objects_in
-from agentv.reports.run.activation import activation_lines
+from agentv.reports.run.activation import measure_words, mistakes, sentence
 from agentv.reports.run.corrected import corrected_lines, gate_line, unchecked_words
 from agentv.reports.run.failures import FailedTrial, FailureGroup, FailureGroups
 from agentv.reports.run.matrix import matrix_data
@@ -91,7 +91,9 @@ def _label_lines(summary: Summary) -> Iterator[tuple[str, bool]]:
     yield from (
         (f"{line[0].upper()}{line[1:]}", not gate.passed) for gate in summary.gates for line in (gate_line(gate),)
     )
-    yield from ((line, False) for one in summary.activation for line in activation_lines(one))
+    for one in summary.activation:
+        measures = (f"{skill.skill}: {', '.join(measure_words(skill))}" for skill in one.skills)
+        yield from ((line, False) for line in (sentence(one), *measures, *mistakes(one)))
     unchecked = unchecked_words(summary.corrected)
     if unchecked and not summary.gates:
         yield f"{unchecked[0].upper()}{unchecked[1:]}.", False
