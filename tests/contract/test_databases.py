@@ -7,6 +7,7 @@ import json
 import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
 
@@ -29,6 +30,7 @@ from agentv.extensions.team.store.replica import Replica
 from agentv.extensions.team.store.sessions import Sessions
 from agentv.extensions.team.store.tokens import Tokens
 from agentv.extensions.team.store.uploaded import (
+    OtherTokenError,
     RowBatch,
     RunName,
     UploadConflictError,
@@ -83,7 +85,7 @@ def row(trial, text="x"):
 
 
 def batch(start, lines, generation=1, replace=False):
-    return RowBatch(start, generation, lines, sha256(lines).hexdigest(), replace)
+    return RowBatch(start, generation, lines, replace)
 
 
 def pushed_summary(run, pushed):
@@ -152,9 +154,9 @@ def test_tokens_are_stored_as_hashes_and_end(database):
         tokens.create("x", "../etc", ("push",), None, "tester")
 
 
-def trials_in(database):
+def rows_in(database):
     with database.reading() as transaction:
-        ((found,),) = transaction.rows("SELECT COUNT(DISTINCT trial) FROM rows WHERE trial <> ''")
+        ((found,),) = transaction.rows("SELECT COUNT(*) FROM rows")
     return found
 
 
@@ -166,12 +168,12 @@ def test_rows_are_stored_once_however_often_they_come(uploads, database, tmp_pat
     with pytest.raises(UploadConflictError):
         uploads.add_rows(NAME, batch(len(first), second))  # out of order
     assert uploads.add_rows(NAME, batch(0, first)).changed
-    assert not uploads.add_rows(NAME, batch(0, first)).changed  # twice
+    with pytest.raises(UploadConflictError):
+        uploads.add_rows(NAME, batch(0, first))  # twice
     assert uploads.add_rows(NAME, batch(len(first), second)).changed
-    assert not uploads.add_rows(NAME, batch(0, first)).changed  # late
     state = uploads.state(NAME)
-    assert (state.size, len(state.batches), state.writing) == (len(first + second), 2, True)
-    assert trials_in(database) == 3
+    assert (state.size, state.rows, state.writing) == (len(first + second), sha256(first + second).hexdigest(), True)
+    assert rows_in(database) == 5
     run = copied(database, tmp_path / "copies")
     assert (run / "index.jsonl").read_bytes() == first + second
     check_rows(run)
@@ -183,7 +185,6 @@ def test_what_was_cut_or_is_no_row_changes_nothing(uploads):
     uploads.put_record(NAME, RECORD, writing=False)
     whole = row("a") + row("b")
     wrong = [
-        RowBatch(0, 1, whole[:-10], sha256(whole).hexdigest()),
         batch(0, whole[:-1]),
         batch(0, row("a") + b'{"no": "row"}\n'),
         batch(0, row("a")[:-2] + b',"schema_version":99}\n'),
@@ -226,27 +227,51 @@ def test_a_rewritten_file_replaces_rows_and_copies_follow(uploads, database, tmp
     with pytest.raises(StoreError, match="another server uses"):
         Replica(database, tmp_path / "copies", pushed_summary)
     with pytest.raises(UploadConflictError):
-        uploads.add_rows(NAME, batch(5, third, replace=True))  # no batch begins there
-    replaced = uploads.add_rows(NAME, batch(len(first), third, replace=True))
+        uploads.add_rows(NAME, batch(len(first), third, replace=True))  # all rows are replaced, or none
+    replaced = uploads.add_rows(NAME, batch(0, first + third, replace=True))
     assert (replaced.generation, replaced.size) == (2, len(first + third))
     with pytest.raises(UploadConflictError):  # sent again by somebody who does not know of it
-        uploads.add_rows(NAME, batch(len(first), second, replace=True))
+        uploads.add_rows(NAME, batch(0, first + second, replace=True))
     index = replica.root("support") / ".agentv/results" / RUN_ID / "index.jsonl"
     assert replica.update() == 1
     assert index.read_bytes() == first + third
-    assert json.loads((index.parent / "run.json").read_bytes())["replaced"]["rows"] == 2
+    assert json.loads((index.parent / "run.json").read_bytes())["replaced"]["rows"] == 4
     uploads.add_rows(NAME, batch(0, b"", generation=2, replace=True))
     replica.update()
     said = json.loads((index.parent / "run.json").read_bytes())["replaced"]
-    assert (said["rows"], said["by"], said["generations"]) == (5, "tester", 2)
-    earlier = [b"".join(uploads.earlier_rows(NAME, generation, 0)[0]) for generation in (1, 2, 3)]
-    assert earlier == [first + second, first + third, b""]
-    assert uploads.earlier_rows(NAME, 1, len(first)) == ([row("c"), row("d")], None)
-    assert (index.read_bytes(), uploads.state(NAME).batches) == (b"", ())
+    assert (said["rows"], said["by"], said["generations"]) == (7, "tester", 2)
+    assert (index.read_bytes(), uploads.state(NAME).size) == (b"", 0)
     uploads.delete(NAME)
     assert replica.update() == 1
     assert not index.parent.exists()
     replica.close()
+
+
+def test_runs_of_an_older_database_belong_to_who_began_them_and_keep_their_rows(address, tmp_path):
+    database, lines = open_database(address), row("a")
+    migrate(database, migrations()[:5])
+    Tokens(database).create_project("support", "tester")
+    with database.transaction() as transaction:
+        transaction.run(
+            "INSERT INTO runs (id, project, name, revision, generation, size, writing, pushed, record) "
+            "VALUES (1, 'support', :run, 1, 1, :size, 0, '2026', :record)",
+            run=RUN_ID,
+            size=len(lines),
+            record=RECORD,
+        )
+        transaction.run("INSERT INTO rows (run, start, trial, line) VALUES (1, 0, 'x', :line)", line=lines)
+        transaction.run(
+            "INSERT INTO audit (id, time, actor, action, project, detail) "
+            "VALUES ('1', '2026', 'tester', 'run begun', 'support', :run)",
+            run=RUN_ID,
+        )
+    assert migrate(database) == ("0006 replaced", "0007 rows")
+    uploads = Uploads(database)
+    assert uploads.state(NAME).rows == sha256(lines).hexdigest()
+    with pytest.raises(OtherTokenError, match="was begun by tester"):
+        uploads.put_summary(replace(NAME, actor="other"), None, writing=True)
+    assert uploads.put_summary(NAME, None, writing=True)
+    database.close()
 
 
 def test_artifacts_and_the_summary_reach_the_copies(uploads, database, tmp_path):
@@ -280,39 +305,25 @@ def test_artifacts_and_the_summary_reach_the_copies(uploads, database, tmp_path)
     replica.close()
 
 
-def test_a_copy_without_its_totals_counts_as_running_and_no_other_waits_for_it(uploads, database, tmp_path):
-    other = replace(NAME, run="20261122T140322Z-7f3a")
-    for name in (NAME, other):
-        uploads.put_record(name, RECORD.replace(RUN_ID.encode(), name.run.encode()), writing=False)
-        uploads.add_rows(name, batch(0, row("a")))
-        uploads.put_summary(name, json.dumps({"run_id": name.run}).encode(), writing=False)
-    known = {other.run: b'{"pass_rate": 0.5}'}
-    replica = Replica(database, tmp_path / "copies", lambda run, _: known.get(run.name))
-    directory = replica.root("support") / ".agentv/results"
-    copy, rows = directory / RUN_ID, row("a")
-    replica.update()
-    assert (replica.waits, is_being_written(copy), (copy / "summary.json").exists()) == (True, True, False)
-    assert stored_summary(directory / other.run).content == known[other.run]
-    assert not is_being_written(directory / other.run)
-    assert (replica.update(), replica.waits, (copy / "index.jsonl").read_bytes()) == (0, True, rows)
-    uploads.add_rows(NAME, batch(len(rows), row("b")))
-    replica.update()
-    rows += row("b")
-    assert (replica.waits, (copy / "index.jsonl").read_bytes()) == (True, rows)
-    replica.close()
-    replica = Replica(database, tmp_path / "copies", lambda run, _: known.get(run.name))  # the server starts again
-    assert (replica.update(), replica.waits, is_being_written(copy)) == (0, True, True)
-    known[RUN_ID] = b'{"pass_rate": 1.0}'
-    assert (replica.update(), replica.waits, is_being_written(copy)) == (1, False, False)
-    found = stored_summary(copy)
-    assert (found.content, found.verified, (copy / "index.jsonl").read_bytes()) == (known[RUN_ID], True, rows)
-    assert replica.update() == 0
-    uploads.add_rows(NAME, batch(len(rows), row("c")))
-    del known[RUN_ID]
-    replica.update()
-    assert (replica.waits, (copy / "summary.json").exists()) == (True, False)  # no totals of fewer rows are shown
-    uploads.delete(NAME)
-    assert (replica.update(), replica.waits, copy.exists()) == (1, False, False)
+def test_a_copy_without_its_totals_counts_as_running(uploads, database, tmp_path):
+    uploads.put_record(NAME, RECORD, writing=False)
+    uploads.add_rows(NAME, batch(0, row("a")))
+    uploads.put_summary(NAME, json.dumps({"run_id": RUN_ID}).encode(), writing=False)
+    seen = []
+
+    def totals_of(run, _):
+        seen.append((is_being_written(run), (run / "summary.json").exists()))
+        return json.dumps({"number": len(seen)}).encode()
+
+    replica = Replica(database, tmp_path / "copies", totals_of)
+    copy = replica.root("support") / ".agentv/results" / RUN_ID
+    for number in (1, 2):
+        assert replica.update() == 1
+        found = stored_summary(copy)
+        assert (json.loads(found.content), found.verified) == ({"number": number}, True)
+        assert not is_being_written(copy)
+        uploads.add_rows(NAME, batch(len(row("a")) * number, row("b")))
+    assert seen == [(True, False)] * 2, "no totals of fewer rows are shown"
     replica.close()
 
 
@@ -322,12 +333,12 @@ def test_pushers_at_once_store_each_row_once(uploads, database):
 
     def push(_):
         for number, piece in enumerate(pieces):
-            start = sum(map(len, pieces[:number]))
-            uploads.add_rows(NAME, batch(start, piece))
+            with suppress(UploadConflictError):
+                uploads.add_rows(NAME, batch(sum(map(len, pieces[:number])), piece))
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(push, range(4)))
-    assert (uploads.state(NAME).size, trials_in(database)) == (sum(map(len, pieces)), 20)
+    assert (uploads.state(NAME).size, rows_in(database)) == (sum(map(len, pieces)), 20)
 
 
 def labelled(person, case="refund", verdict="pass", time="2026-11-21T14:03:22Z", suite="support"):
@@ -381,7 +392,7 @@ def test_any_order_and_repetition_of_batches_gives_the_file(uploads, database, c
                 uploads.add_rows(NAME, batch(len(b"".join(pieces[:number])), pieces[number]))
             except UploadConflictError:
                 continue
-    assert (uploads.state(NAME).size, trials_in(database)) == (len(whole), 12)
+    assert (uploads.state(NAME).size, rows_in(database)) == (len(whole), 12)
 
 
 def wait_for(condition, seconds=15):
@@ -405,7 +416,7 @@ def test_two_servers_show_the_same_at_once(address, uploads, tmp_path):
         indexes = [root.root("support") / ".agentv/results" / RUN_ID / "index.jsonl" for root in (one, two)]
         began = time.monotonic()
         wait_for(lambda: all(index.exists() and index.read_bytes() == first for index in indexes))
-        assert time.monotonic() - began < 4  # it was notified: without that it polls every five seconds
+        assert time.monotonic() - began < 4
     assert problems == []
 
 

@@ -12,4 +12,4 @@ OPTIONS = {"eval --no-push": "agentv.extensions.team.commands.pushing:NO_PUSH"}
 
 BESIDE_RUNS = {"push": "agentv.extensions.team.commands.pushing:pushing"}
 
-CONFIG_KEYS = {"results": "agentv.extensions.team.push.results_server:check_results"}
+CONFIG_KEYS = {"results": "agentv.extensions.team.push.remote:check_results"}

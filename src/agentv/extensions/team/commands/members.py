@@ -37,17 +37,14 @@ def add(address: str, person: str, *, project: str | None, all_projects: bool, s
     """Let a person sign in, by email address. Adding the person again replaces the scopes in this project."""
     if all_projects == (project is not None):
         raise UsageError("a member has one project or all", "give either --project NAME or --all-projects")
-    from agentv.extensions.team.opening import open_team_database
     from agentv.extensions.team.store.members import Members, member_name
+    from agentv.extensions.team.store.opening import team_database
     from agentv.reports.text.escaping import one_line
 
     name = member_name(person, issuer)
     held = ("read", *scopes) if "admin" not in scopes and "read" not in scopes else scopes
-    database, _ = open_team_database(address)
-    try:
+    with team_database(address) as database:
         done = Members(database).add(name, project, held, "command line")
-    finally:
-        database.close()
     where = f"project {project}" if project else "all projects"
     click.echo(f"{one_line(name.text)} in {where}: {', '.join(held)} ({done}).", err=True)
     return ExitStatus.PASSED
@@ -57,15 +54,12 @@ def add(address: str, person: str, *, project: str | None, all_projects: bool, s
 @click.pass_obj
 def list_members(address: str) -> int:
     """List members with their projects and scopes."""
-    from agentv.extensions.team.opening import open_team_database
     from agentv.extensions.team.store.members import Members
+    from agentv.extensions.team.store.opening import team_database
     from agentv.reports.text.escaping import one_line
 
-    database, _ = open_team_database(address)
-    try:
+    with team_database(address) as database:
         found = Members(database).all()
-    finally:
-        database.close()
     for one in found:
         click.echo(f"{one_line(one.name.text)}  {one.project or '(all projects)'}  {','.join(one.scopes)}")
     if not found:
@@ -80,17 +74,14 @@ def list_members(address: str) -> int:
 @click.pass_obj
 def remove(address: str, person: str, *, project: str | None, issuer: str | None) -> int:
     """Remove a person from every project. Open sessions lose access at once."""
-    from agentv.extensions.team.opening import open_team_database
     from agentv.extensions.team.store.members import Members, member_name
+    from agentv.extensions.team.store.opening import team_database
     from agentv.reports.text.escaping import one_line
 
     name = member_name(person, issuer)
-    database, _ = open_team_database(address)
-    try:
+    with team_database(address) as database:
         removed = Members(database).remove(name, None if project is None else [project], "command line")
         left = [one.project for one in Members(database).all() if one.name == name]
-    finally:
-        database.close()
     where = f" of project {project}" if project else ""
     if not removed:
         hint = "a member of all projects: leave --project out" if None in left else "agentv serve member list"

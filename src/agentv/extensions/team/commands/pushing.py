@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from agentv.app.planning.preparation import Prepared
     from agentv.app.running.evaluate import Opened
     from agentv.extensions.team.push.live import LivePush
-    from agentv.extensions.team.push.pushed import LivePushed
     from agentv.extensions.team.push.remote import Remote
+    from agentv.extensions.team.push.report import LivePushed
 
     Beside = Callable[[Opened], AbstractContextManager[Opened]]
 

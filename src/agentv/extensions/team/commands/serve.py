@@ -85,7 +85,7 @@ def group(context: click.Context, /, **given: Any) -> int:
 
     People sign in with an API token, or at an OpenID provider as members: `agentv serve member add`.
     """
-    from agentv.extensions.team.opening import DATA, database_address
+    from agentv.extensions.team.store.opening import DATA, database_address
 
     options = ServeOptions(**given)
     where = options.data or DATA
@@ -104,11 +104,11 @@ def _serve(address: str, data: Path, options: ServeOptions) -> int:
     missing = missing_extra("authlib", "server", "agentv serve")
     if missing is not None:
         raise UsageError(missing.message, missing.hint)
-    from agentv.extensions.team.opening import open_team_database
     from agentv.extensions.team.push.remote import is_exposed
-    from agentv.extensions.team.server.openid.opening import opened_provider
+    from agentv.extensions.team.server.openid import opened_provider
     from agentv.extensions.team.server.serving import listening_socket, public_addresses, serve_team, trusted_proxies
     from agentv.extensions.team.server.state import TeamState
+    from agentv.extensions.team.store.opening import open_team_database
     from agentv.reports.text.escaping import one_line
 
     def problem(text: str) -> None:
@@ -165,14 +165,11 @@ def create(address: str, name: str, *, project: str | None, all_projects: bool, 
     """Create a token and print it. It is shown only this once: the database has only its hash."""
     if all_projects == (project is not None):
         raise UsageError("a token is for one project or for all", "give either --project NAME or --all-projects")
-    from agentv.extensions.team.opening import open_team_database
+    from agentv.extensions.team.store.opening import team_database
     from agentv.extensions.team.store.tokens import Tokens
 
-    database, _ = open_team_database(address)
-    try:
+    with team_database(address) as database:
         text, made = Tokens(database).create(name, project, scopes, days, "command line")
-    finally:
-        database.close()
     until = f"until {made.expires}" if made.expires else "until it is revoked"
     where = f"project {project}" if project else "all projects"
     click.echo(text)
@@ -185,15 +182,12 @@ def create(address: str, name: str, *, project: str | None, all_projects: bool, 
 @click.pass_obj
 def list_tokens(address: str) -> int:
     """List tokens, without their texts."""
-    from agentv.extensions.team.opening import open_team_database
+    from agentv.extensions.team.store.opening import team_database
     from agentv.extensions.team.store.tokens import Tokens
     from agentv.reports.text.escaping import one_line
 
-    database, _ = open_team_database(address)
-    try:
+    with team_database(address) as database:
         found = Tokens(database).all()
-    finally:
-        database.close()
     for one in found:
         state = one.problem or (f"expires {one.expires}" if one.expires else "valid")
         click.echo(
@@ -209,14 +203,11 @@ def list_tokens(address: str) -> int:
 @click.pass_obj
 def revoke(address: str, token_id: str) -> int:
     """Make a token invalid at once. `agentv serve token list` shows the ids."""
-    from agentv.extensions.team.opening import open_team_database
+    from agentv.extensions.team.store.opening import team_database
     from agentv.extensions.team.store.tokens import Tokens
 
-    database, _ = open_team_database(address)
-    try:
+    with team_database(address) as database:
         revoked = Tokens(database).revoke(token_id, "command line")
-    finally:
-        database.close()
     if not revoked:
         raise UsageError(f"there is no valid token '{token_id}'", "agentv serve token list")
     click.echo(f"Token {token_id} is revoked.", err=True)

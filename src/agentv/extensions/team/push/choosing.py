@@ -17,8 +17,7 @@ from agentv.authoring.prompt_library.library import library_reading
 from agentv.authoring.source.environment import dotenv_of, merged, read_dotenv
 from agentv.authoring.source.nodes import MapNode, Node
 from agentv.errors import Diagnostic, LoadError, UsageError
-from agentv.extensions.team.push.remote import Remote
-from agentv.extensions.team.push.results_server import REMOTE_VARIABLE, TOKEN_VARIABLE, ResultsServer, read_results
+from agentv.extensions.team.push.remote import REMOTE_VARIABLE, TOKEN_VARIABLE, Remote, ResultsServer, read_results
 from agentv.store.files.directory import results_directory
 
 

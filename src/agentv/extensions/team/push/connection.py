@@ -14,9 +14,7 @@ import httpx
 import msgspec
 
 from agentv.errors import AgentvError, ExitStatus
-from agentv.extensions.team.push.remote import Remote
-from agentv.extensions.team.push.results_server import TOKEN_VARIABLE
-from agentv.extensions.team.request_deadline import Connections, DeadlineExceededError
+from agentv.extensions.team.push.remote import TOKEN_VARIABLE, Remote
 from agentv.model.values.values import EMPTY
 from agentv.reports.text.escaping import one_line
 from agentv.version import __version__
@@ -32,12 +30,6 @@ _OF_SENDER = frozenset({401, 403, 404, 405})
 _NUMBER = re.compile(r"^\[Errno -?\d+\] ")
 _SMALL = 512
 """Bytes of a body that is sent as it is."""
-
-_SLOWEST = 50_000
-"""Bytes a second that a network takes at least: a request with a long body may last longer."""
-
-_LONGEST_ANSWER = 64 << 20
-"""Bytes of an answer, unpacked. The longest is the list of a run's artifacts."""
 
 _LONGEST_MESSAGE = 1_000
 """Characters shown of a message from the server."""
@@ -73,8 +65,7 @@ class Connection:
         transport: in place of the network.
         sleep: waits so many seconds.
         attempts: of a request that the server does not answer; 1: whoever calls tries again.
-        timeout_s: seconds to wait for a part of an answer; a whole request may take twice as long, and longer if it
-            has a long body.
+        timeout_s: seconds to wait for a part of an answer.
     """
 
     def __init__(
@@ -88,8 +79,6 @@ class Connection:
         self._remote = remote
         self._sleep = sleep
         self._attempts = attempts
-        self._deadline_s = 2 * timeout_s
-        self._connections = Connections()
         self.sent = 0
         headers = {"Authorization": f"Bearer {remote.token}", "User-Agent": f"agentv/{__version__}"}
         self._client = httpx.Client(
@@ -128,15 +117,7 @@ class Connection:
         texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in query.items()}
         address = f"{self._remote.address}/api/{quote(path)}"
         response = self._tried(
-            self._client.build_request(
-                method,
-                address,
-                params=texts,
-                content=packed,
-                headers=headers,
-                extensions=self._connections.extensions,
-            ),
-            self._deadline_s + len(packed) / _SLOWEST,
+            self._client.build_request(method, address, params=texts, content=packed, headers=headers)
         )
         self.sent += len(packed)
         if response.status_code == 409:
@@ -148,13 +129,11 @@ class Connection:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise self._is_no_server() from error
 
-    def _tried(self, request: httpx.Request, deadline_s: float) -> httpx.Response:
+    def _tried(self, request: httpx.Request) -> httpx.Response:
         wait = 0.5
         for attempt in range(1, self._attempts + 1):
             try:
-                response = self._received(request, deadline_s)
-            except DeadlineExceededError as error:  # not tried again: it would take as long
-                raise RemoteError(f"cannot reach {self._remote.address}: {error}", passing=True) from error
+                response = self._client.send(request)
             except httpx.DecodingError as error:
                 raise self._is_no_server() from error
             except httpx.TransportError as error:
@@ -169,29 +148,6 @@ class Connection:
             self._sleep(min(wait, _LONGEST_WAIT_S))
             wait *= 2
         raise AssertionError("the last attempt returns or raises")
-
-    def _received(self, request: httpx.Request, deadline_s: float) -> httpx.Response:
-        """An answer with its body, of which no more is read than an agentv server sends, and for no longer."""
-        with self._connections.within(deadline_s):
-            response = self._client.send(request, stream=True)
-            try:
-                body = self._body(response)
-            finally:
-                response.close()
-        headers = [(name, value) for name, value in response.headers.raw if name.lower() != b"content-encoding"]
-        return httpx.Response(response.status_code, headers=headers, content=body, request=request)
-
-    def _body(self, response: httpx.Response) -> bytes:
-        if response.headers.get("content-encoding", "gzip").lower() not in ("gzip", "identity"):
-            raise self._is_no_server()  # compressed twice, a few bytes fill the memory at once
-        body = bytearray()
-        for piece in response.iter_bytes():
-            body += piece
-            if len(body) > _LONGEST_ANSWER:
-                raise self._is_no_server()
-            if self._connections.ended:
-                break  # and the deadline is reported
-        return bytes(body)
 
     def _is_no_server(self) -> RemoteError:
         what = "what answers there is not an agentv server, or a much newer one"

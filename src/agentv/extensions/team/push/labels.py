@@ -1,20 +1,14 @@
-"""Labels of a project, sent to a server and got from it. They are only ever added, on both sides.
-
-A push first sends hashes of groups of labels, then the ids of the groups in which the server differs, then the lines
-that it lacks. Each step starts from the files and from what the server has now: nothing is remembered between pushes.
-"""
+"""Labels of a project, sent to a server and got from it. Both sides only ever add those that they lack."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from agentv.extensions.team.label_groups import GroupHash, LabelGroup, group_hash, group_of, label_id
 from agentv.extensions.team.push.connection import Connection, PushError
 from agentv.model.run.labelled.labels import Label, time_problem
 from agentv.model.secrets.redaction import Redactor
@@ -28,25 +22,17 @@ from agentv.store.labels.label_files import (
     read_labels_and_ratings,
 )
 
-_BATCH = 1 << 20
-"""Bytes of labels, ids or groups after which a batch ends."""
+_BATCH = 2 << 20
+"""Bytes of labels after which a batch ends."""
 
 _ADDRESS = "labels/lines"
-
-
-class _Differing(Struct):
-    differing: list[int]
-
-
-class _Missing(Struct):
-    missing: list[str]
 
 
 class _Added(Struct):
     added: int
 
 
-class _Lines(Struct):
+class _Answer(Struct):
     labels: list[msgspec.Raw]
     cursor: int
     more: bool
@@ -59,16 +45,8 @@ def push_labels(root: Path, connection: Connection, redactor: Redactor) -> int:
         PushError: the server refuses or cannot be reached, or a label contains a secret.
         StoreError: a file of labels cannot be read.
     """
-    lines: dict[str, bytes] = {}
-    groups: dict[LabelGroup, list[str]] = {}
-    for label, line in _labels(root, redactor):
-        one = label_id(line)
-        if one not in lines:
-            groups.setdefault(group_of(label.suite, label.person, label.time), []).append(one)
-        lines[one] = line
-    differing = {one for group in _differing(groups, connection) for one in group}
     added = 0
-    for batch in _batches(lines[one] for one in _missing([one for one in lines if one in differing], connection)):
+    for batch in _batches(_lines(root, redactor)):
         found: _Added = connection.send("POST", _ADDRESS, {}, b"\n".join(batch), _Added)
         added += found.added
     return added
@@ -92,8 +70,9 @@ def pull_labels(root: Path, connection: Connection) -> tuple[int, tuple[Path, ..
     return sum(added.values()), tuple(path for path, count in added.items() if count)
 
 
-def _labels(root: Path, redactor: Redactor) -> Iterator[tuple[Label, bytes]]:
-    """The labels of a project with their lines, in the order of its files."""
+def _lines(root: Path, redactor: Redactor) -> Iterator[bytes]:
+    """The labels of a project as lines, each once, in the order of its files."""
+    seen: set[bytes] = set()
     for path in sorted(labels_directory(root).glob("*.jsonl")):
         for label in read_labels_and_ratings([path]):
             line = label_line(label)
@@ -103,33 +82,14 @@ def _labels(root: Path, redactor: Redactor) -> Iterator[tuple[Label, bytes]]:
                     f"{path}: the time '{one_line(label.time[:40])}' of a label of {one_line(label.person)} {problem}: "
                     "delete its line, and label the answer again"
                 )
-            if redactor.found_in(line) or redactor.found_in(label_line(label)):  # whatever is escaped in the line
+            if redactor.found_in(line):
                 raise PushError(
                     f"{path}: a label contains a secret of this environment, so the labels were not pushed: "
                     "remove the secret from its line"
                 )
-            yield label, line
-
-
-def _differing(groups: dict[LabelGroup, list[str]], connection: Connection) -> Iterator[list[str]]:
-    """The ids of the groups in which the server has other labels."""
-    known = {msgspec.json.encode(GroupHash(*group, group_hash(ids))): ids for group, ids in groups.items()}
-    for batch in _batches(known):
-        for place in _answer(connection, "groups", batch, _Differing).differing:
-            if not 0 <= place < len(batch):
-                raise PushError("the server asks for labels that the project does not have")
-            yield known[batch[place]]
-
-
-def _missing(ids: Iterable[str], connection: Connection) -> Iterator[str]:
-    """Those of the ids that the server lacks, in their order."""
-    for batch in _batches(map(msgspec.json.encode, ids)):
-        missing = set(_answer(connection, "missing", batch, _Missing).missing)
-        yield from (one for one in map(msgspec.json.decode, batch) if one in missing)
-
-
-def _answer(connection: Connection, what: str, values: list[bytes], into: Any) -> Any:
-    return connection.send("POST", f"labels/{what}", {}, b"[" + b",".join(values) + b"]", into)
+            if line not in seen:
+                seen.add(line)
+                yield line
 
 
 def _batches(pieces: Iterable[bytes]) -> Iterator[list[bytes]]:
@@ -149,7 +109,7 @@ def _batches(pieces: Iterable[bytes]) -> Iterator[list[bytes]]:
 def _of_server(connection: Connection) -> Iterator[Label]:
     after, more = 0, True
     while more:
-        found: _Lines = connection.get(_ADDRESS, _Lines, {"after": after})
+        found: _Answer = connection.get(_ADDRESS, _Answer, {"after": after})
         if found.more and (found.cursor <= after or not found.labels):
             raise PushError("the server sends the same labels again and again: upgrade it")
         after, more = found.cursor, found.more

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 from agentv.errors import AgentvError, StoreError
-from agentv.extensions.team.push.batch_times import NextBatch, Waits
-from agentv.extensions.team.push.pushed import LivePushed
 from agentv.extensions.team.push.remote import Remote
+from agentv.extensions.team.push.report import LivePushed
 from agentv.model.values.response import Failure
 from agentv.store.files.directory import INDEX, RUN, read_document
 from agentv.user_code.functions.guard import attempt
@@ -29,6 +28,30 @@ _GOES_ON_S = 45.0
 
 _ARTIFACTS_SHARE = 20
 """Artifacts are looked for so rarely that this takes no more than one part of so many of the time."""
+
+
+_BATCH_SHARE = 300
+"""Between two batches of rows lies at least one part of so many of the time that the run took so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """How long a live push waits, in seconds.
+
+    Attributes:
+        first, longest: between two batches; they become rarer in a long run, so that they stay few.
+        retry, longest_retry: until the server is tried again; each time twice as long.
+        idle, end: after the run, for the last rows: without progress, and altogether.
+        away: after the run, if the server was away before.
+    """
+
+    first: float = 0.25
+    longest: float = 2.0
+    retry: float = 1.0
+    longest_retry: float = 15.0
+    idle: float = 5.0
+    end: float = 30.0
+    away: float = 1.5
 
 
 WAITS = Waits()
@@ -71,7 +94,7 @@ class LivePush:
     def start(self, path: Path) -> None:
         """Begin to push the run in a directory, which has been opened."""
         self._path = path
-        Thread(target=self._work, name="agentv-push", daemon=True).start()
+        Thread(target=self._work, args=(path,), name="agentv-push", daemon=True).start()
 
     def finish(self, waiting: Callable[[], object] = lambda: None) -> LivePushed | None:
         """Wait for the last rows, for a bounded time; what was pushed. None: the run has not begun.
@@ -112,33 +135,41 @@ class LivePush:
         problem = self._failed or f"{self._remote.address} did not take them in time"
         return LivePushed(path, page, rows, problem, _rows_behind(path, 0 if push is None else push.size))
 
-    def _work(self) -> None:
+    def _work(self, path: Path) -> None:
         try:
-            failure = attempt(self._pushes, None, "internal-error", "the push")
+            failure = attempt(self._pushes, path, "internal-error", "the push")
             if isinstance(failure, Failure):
                 self._fail(failure.message)
         finally:
             self._done.set()
 
-    def _pushes(self, _: None) -> None:
-        with _without_its_command("httpx"):
-            from agentv.extensions.team.push.connection import Connection  # the client of HTTP takes a moment to load
+    def _pushes(self, path: Path) -> None:
+        from agentv.extensions.team.push.connection import Connection  # the client of HTTP takes a moment to load
 
         options = {"attempts": 1, "timeout_s": _REQUEST_S, **self._options}
         with Connection(self._remote, **options) as connection:
-            self._follow(connection)
+            self._follow(connection, path)
             self._run_ended.wait()
-            self._end(connection)
+            self._end(connection, path)
 
-    def _follow(self, connection: Any) -> None:
+    def _follow(self, connection: Any, path: Path) -> None:
         """Push what is new until the run ends, or trying again is of no use."""
-        began = time.monotonic()
-        retry = self._waits.retry
-        rhythm = _Rhythm()
+        began = news = time.monotonic()
+        artifacts_at, retry = 0.0, self._waits.retry
         while not self._run_ended.is_set():
-            size = self._size()
+            now = time.monotonic()
             try:
-                self._step(connection, rhythm)
+                if self._push is not None or _is_described(path):  # else the run is about to write what it is
+                    push = self._opened(connection, path)
+                    if push.push_new_rows():
+                        news = now
+                    if now >= artifacts_at:
+                        looked = time.monotonic()
+                        push.push_new_artifacts()
+                        artifacts_at = looked + max(1.0, _ARTIFACTS_SHARE * (time.monotonic() - looked))
+                    if now - news > _GOES_ON_S:
+                        push.say_that_it_goes_on()
+                        news = now
             except AgentvError as error:
                 passing = getattr(error, "passing", False)
                 self._fail(
@@ -150,43 +181,15 @@ class LivePush:
                 retry = min(2 * retry, self._waits.longest_retry)
                 continue
             self._failed, retry = None, self._waits.retry
-            self._wait_for_rows(size, time.monotonic() - began)
+            self._run_ended.wait(min(self._waits.longest, max(self._waits.first, (now - began) / _BATCH_SHARE)))
 
-    def _wait_for_rows(self, size: int, age: float) -> None:
-        """Wait until the next batch is due; `size`: of the index before the last one."""
-        batch = NextBatch(self._waits, size, time.monotonic(), age)
-        while not self._run_ended.is_set() and (wait := batch.wait_s(self._size(), time.monotonic())) > 0:
-            self._run_ended.wait(wait)
-
-    def _size(self) -> int:
-        """Bytes of the index; 0 before it exists."""
-        assert self._path is not None  # noqa: S101  # it was started
-        try:
-            return (self._path / INDEX).stat().st_size
-        except OSError:
-            return 0
-
-    def _step(self, connection: Any, rhythm: _Rhythm) -> None:
-        assert self._path is not None  # noqa: S101  # it was started
-        if self._push is None and not _is_described(self._path):
-            return  # the run is about to write what it is
-        push = self._opened(connection)
-        if push.push_new_rows():
-            rhythm.has_news()
-        if rhythm.artifacts_are_due:
-            with rhythm.measuring():
-                push.push_new_artifacts()
-        if rhythm.is_silent:
-            push.say_that_it_goes_on()
-            rhythm.has_news()
-
-    def _end(self, connection: Any) -> None:
+    def _end(self, connection: Any, path: Path) -> None:
         """Push the rest of a run that has ended, until it is complete or nobody waits any more."""
         retry = self._waits.retry / 4
         was_away = self._failed is not None
         while not self._given_up.is_set():
             try:
-                self._opened(connection).push()
+                self._opened(connection, path).push()
             except AgentvError as error:
                 self._fail(str(error))
                 if was_away or not getattr(error, "passing", False):
@@ -197,14 +200,13 @@ class LivePush:
             self._complete = True
             return
 
-    def _opened(self, connection: Any) -> RunPush:
+    def _opened(self, connection: Any, path: Path) -> RunPush:
         """The push of the run, which has its `run.json`."""
         if self._push is None:
             from agentv.extensions.team.push.pushing import RunPush, redactor_of
 
-            assert self._path is not None  # noqa: S101  # it was started
             redactor = redactor_of(self._env, self._remote.token)
-            self._push = RunPush(self._path, connection, redactor, self._moved)
+            self._push = RunPush(path, connection, redactor, self._moved)
         return self._push
 
     def _moved(self, *_: int) -> None:
@@ -224,48 +226,6 @@ def _is_described(path: Path) -> bool:
         return "started" in read_document(path / RUN)
     except StoreError:
         return False
-
-
-@contextmanager
-def _without_its_command(package: str) -> Iterator[None]:
-    """The body imports a package without its command line, for which httpx loads more than for all else."""
-    name = f"{package}._main"
-    sys.modules.setdefault(name, None)  # type: ignore[arg-type]  # what Python documents for a module not to import
-    try:
-        yield
-    finally:
-        if sys.modules[name] is None:
-            del sys.modules[name]
-
-
-class _Rhythm:
-    """When artifacts are looked for, and when the server last heard of the run."""
-
-    def __init__(self) -> None:
-        self._news = time.monotonic()
-        self._next = 0.0
-
-    @property
-    def is_silent(self) -> bool:
-        """Whether the server heard nothing for a while."""
-        return time.monotonic() - self._news > _GOES_ON_S
-
-    @property
-    def artifacts_are_due(self) -> bool:
-        """Whether to look for artifacts."""
-        return time.monotonic() >= self._next
-
-    def has_news(self) -> None:
-        """The server heard of the run."""
-        self._news = time.monotonic()
-
-    @contextmanager
-    def measuring(self) -> Iterator[None]:
-        """The body looks for artifacts: the longer it takes, the later is the next time."""
-        began = time.monotonic()
-        yield
-        took = time.monotonic() - began
-        self._next = began + max(1.0, _ARTIFACTS_SHARE * took)
 
 
 def _rows_behind(path: Path, size: int) -> tuple[int, int]:

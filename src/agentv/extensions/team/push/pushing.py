@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import msgspec
 from msgspec import Struct
@@ -16,7 +15,7 @@ from agentv.authoring.source.masking import environment_secrets
 from agentv.errors import StoreError
 from agentv.extensions.team.push.artifacts import Artifacts
 from agentv.extensions.team.push.connection import ConflictError, Connection, PushError
-from agentv.extensions.team.push.pushed import Pushed
+from agentv.extensions.team.push.report import Pushed
 from agentv.extensions.team.store.uploaded import LARGEST_BATCH, Received, UploadState
 from agentv.model.secrets.redaction import Redactor
 from agentv.store.files.directory import INDEX, RUN, SUMMARY, is_being_written, read_document
@@ -31,15 +30,6 @@ _CONFLICTS = 20
 
 Progress = Callable[[int, int], object]
 """Called with the bytes of rows that the server has, and how many rows were sent."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Sent:
-    """How far the rows of a file are on the server. `file`: device and inode; another file may lie there later."""
-
-    generation: int
-    size: int
-    file: tuple[int, int]
 
 
 class _Missing(Struct):
@@ -59,6 +49,10 @@ class RunPush:
         connection: to the server.
         redactor: of secrets that must not be in what is sent.
         progress: called after every batch.
+
+    Attributes:
+        rows: lines that were sent.
+        size: bytes of rows that the server has, as far as is known.
     """
 
     def __init__(
@@ -69,16 +63,12 @@ class RunPush:
         self._redactor = redactor
         self._progress = progress
         self._artifacts = Artifacts(path)
-        self._sent: _Sent | None = None
+        self._generation: int | None = None
         self._checked = False
         self._changed = False
         self.rows = 0
+        self.size = 0
         self.run_id = _run_id(path)
-
-    @property
-    def size(self) -> int:
-        """Bytes of rows that the server has, as far as is known."""
-        return 0 if self._sent is None else self._sent.size
 
     def push(self, *, writing: bool | None = None) -> Pushed:
         """Send what the server lacks.
@@ -100,9 +90,7 @@ class RunPush:
                 artifacts = self._send_artifacts(state.files)
                 self._finish(state, writing=writing)
             except ConflictError:
-                found = _file_of(self._path / INDEX)
-                grew = found is not None and known < state.size <= found[1]
-                conflicts, known = (0 if grew else conflicts + 1), state.size
+                conflicts, known = (0 if state.size > known else conflicts + 1), state.size
                 continue
             return Pushed(self.run_id, self.rows, self.size, artifacts, self._changed, self._artifacts.too_large)
         raise PushError(f"cannot push {self.run_id}: other pushes of this run always come first; try again later")
@@ -114,15 +102,15 @@ class RunPush:
             PushError, StoreError: as `push`.
         """
         before = self.rows
-        found, sent = _file_of(self._path / INDEX), self._sent
-        if sent is None or found is None or found[0] != sent.file or found[1] < sent.size:
+        path = self._path / INDEX
+        size = path.stat().st_size if path.exists() else 0
+        if self._generation is None or size < self.size:
             self.push(writing=True)
-        elif found[1] > sent.size:
+        elif size > self.size:
             try:
-                with (self._path / INDEX).open("rb") as file:
-                    self._send_from(file, sent.size, UploadState(sent.generation, sent.size), writing=True)
-            except FileNotFoundError:
-                self._sent = None
+                with path.open("rb") as file:
+                    file.seek(self.size)
+                    self._send_from(file, writing=True)
             except ConflictError:
                 self.push(writing=True)
         return self.rows > before
@@ -153,47 +141,41 @@ class RunPush:
         return msgspec.structs.replace(state, generation=state.generation or 1, writing=going)
 
     def _send_rows(self, state: UploadState, *, writing: bool) -> None:
-        """Send the rows behind those that the server has."""
+        """Send the rows behind those that the server has, or all of them in place of others that it has."""
         path = self._path / INDEX
+        self._generation, self.size = state.generation, state.size
+        if not state.size and not path.exists():
+            return
         try:
-            with path.open("rb") as file:
-                start = _agreeing(file, state)
-                self._send_from(file, start, state, writing=writing)
-        except FileNotFoundError:
-            self._sent = _Sent(state.generation, 0, (0, 0))
+            with path.open("rb") if path.exists() else BytesIO() as file:
+                if _sha256_of(file, state.size) == state.rows:
+                    self._send_from(file, writing=writing)
+                else:
+                    file.seek(0)
+                    self._send_from(file, replace=True, writing=writing)
         except OSError as error:
             raise store_error("read", path, error) from error
-        if self.size < state.size and self._sent is not None and self._sent.generation == state.generation:
-            received = self._send_batch(self.size, state.generation, b"", replace=True, writing=writing)
-            self._sent = replace(self._sent, generation=received.generation, size=received.size)  # it became shorter
 
-    def _send_from(self, file: Any, start: int, state: UploadState, *, writing: bool) -> None:
-        found = os.fstat(file.fileno())
-        self._sent = sent = _Sent(state.generation, start, (found.st_dev, found.st_ino))
-        file.seek(start)
+    def _send_from(self, file: IO[bytes], *, replace: bool = False, writing: bool) -> None:
+        """Send the rows from where a file is. `replace`: in place of what the server has."""
+        sent_any = False
         for lines in _batches(file, self._path / INDEX):
-            received = self._send_batch(
-                sent.size,
-                sent.generation,
-                lines,
-                replace=sent.generation == state.generation and sent.size < state.size,
-                writing=writing,
-            )
-            self._sent = sent = replace(sent, generation=received.generation, size=received.size)
+            self._send_batch(lines, replace=replace and not sent_any, writing=writing)
+            sent_any = True
+        if replace and not sent_any:
+            self._send_batch(b"", replace=True, writing=writing)
 
-    def _send_batch(self, start: int, generation: int, lines: bytes, *, replace: bool, writing: bool) -> Received:
+    def _send_batch(self, lines: bytes, *, replace: bool, writing: bool) -> None:
         if not (self._checked or writing):
             check_rows(self._path)  # once: the server vouches for what it has received
             self._checked = True
+        start = 0 if replace else self.size
         self._refuse_secrets(lines, f"the rows of {self.run_id} from byte {start} on")
-        digest = sha256(lines).hexdigest()
-        query = {"start": start, "generation": generation, "sha256": digest, "replace": replace}
+        query = {"start": start, "generation": self._generation, "replace": replace}
         received: Received = self._send("POST", "rows", query, lines, Received)
-        if received.size != start + len(lines):  # it came before, and more with it
-            raise ConflictError
+        self._generation, self.size = received.generation, received.size
         self.rows += lines.count(b"\n")
         self._progress(received.size, self.rows)
-        return received
 
     def _send_artifacts(self, known: int = 0, *, settled: bool = False) -> int:
         """Send the artifacts that were not sent before; how many contents.
@@ -262,26 +244,16 @@ def _run_id(path: Path) -> str:
     return found
 
 
-def _file_of(path: Path) -> tuple[tuple[int, int], int] | None:
-    """Which file lies there, and its size."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return (found.st_dev, found.st_ino), found.st_size
+def _sha256_of(file: IO[bytes], size: int) -> str:
+    """The hash of the next bytes of a file, or of all of them if they are fewer."""
+    digest = sha256()
+    while size > 0 and (some := file.read(min(size, _BATCH))):
+        digest.update(some)
+        size -= len(some)
+    return digest.hexdigest()
 
 
-def _agreeing(file: Any, state: UploadState) -> int:
-    """Where the file and the server's rows begin to differ: behind the last batch that both have."""
-    place = 0
-    for batch in state.batches:
-        if batch.start != place or sha256(file.read(batch.size)).hexdigest() != batch.sha256:
-            break
-        place += batch.size
-    return place
-
-
-def _batches(file: Any, path: Path) -> Iterator[bytes]:
+def _batches(file: IO[bytes], path: Path) -> Iterator[bytes]:
     """Whole lines, together. What stands behind the last line's end is still being written."""
     while True:
         lines = file.read(_BATCH)

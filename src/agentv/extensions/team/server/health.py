@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
-from typing import TypeVar
+from collections.abc import Callable
+from typing import Any
 
-from anyio import CapacityLimiter, to_thread
+from anyio import CapacityLimiter, fail_after, to_thread
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
@@ -29,57 +29,6 @@ _METRICS = (
 _WITHIN_S = 0.8
 """Seconds for the database: whoever watches a server must not wait longer, whatever others do there."""
 
-_Query = tuple[str, str, str]
-_T = TypeVar("_T")
-
-
-class _Numbers:
-    """Numbers out of the database. Threads that wait for others to write are never in the way.
-
-    Of each query one thread at most runs it, however many ask: a database that hangs takes no more.
-    """
-
-    def __init__(self, state: TeamState) -> None:
-        self._state = state
-        self._threads = CapacityLimiter(2)
-        self._checking = CapacityLimiter(2)
-        self._running: dict[tuple[_Query, ...], asyncio.Task[list[tuple[str, str, float]]]] = {}
-
-    async def of(self, wanted: tuple[_Query, ...]) -> list[tuple[str, str, float]]:
-        """The numbers.
-
-        Raises:
-            DatabaseBusyError: they do not come in time.
-            StoreError: the database cannot be used.
-        """
-        running = self._running.get(wanted)
-        if running is None or running.done():
-            running = asyncio.create_task(self._read(wanted))
-            self._running[wanted] = running
-        return await _in_time(running)
-
-    async def check_sender(self, request: Request) -> None:
-        """Refuse a request without a token.
-
-        Raises:
-            RefusedError: it has none, or a wrong one.
-            DatabaseBusyError, StoreError: as `of`.
-        """
-        check = to_thread.run_sync(checked_identity, self._state, request, None, None, limiter=self._checking)
-        await _in_time(asyncio.create_task(check))
-
-    async def _read(self, wanted: tuple[_Query, ...]) -> list[tuple[str, str, float]]:
-        return await to_thread.run_sync(_numbers, self._state, wanted, limiter=self._threads)
-
-
-async def _in_time(running: asyncio.Task[_T]) -> _T:
-    """What a task returns that waits for the database. A late one goes on: a thread cannot be ended."""
-    running.add_done_callback(lambda task: task.cancelled() or task.exception())  # nobody may wait any more
-    try:
-        return await asyncio.wait_for(asyncio.shield(running), _WITHIN_S)
-    except TimeoutError as error:
-        raise DatabaseBusyError from error
-
 
 class DatabaseBusyError(RefusedError):
     """The database does not answer in time."""
@@ -90,20 +39,28 @@ class DatabaseBusyError(RefusedError):
 
 
 def health_routes(state: TeamState) -> list[Route]:
-    """`/health` and `/metrics`."""
-    numbers = _Numbers(state)
+    """`/health` and `/metrics`. Threads that wait for others to write are never in the way."""
+    threads = CapacityLimiter(4)
+
+    async def in_time(function: Callable[..., Any], *given: Any) -> Any:
+        """What a function returns that waits for the database. A late one goes on: a thread cannot be ended."""
+        try:
+            with fail_after(_WITHIN_S):
+                return await to_thread.run_sync(function, *given, limiter=threads, abandon_on_cancel=True)
+        except TimeoutError as error:
+            raise DatabaseBusyError from error
 
     async def health(request: Request) -> Response:  # noqa: ARG001  # Starlette's signature
         try:
-            await numbers.of(_METRICS[-1:])
+            await in_time(_numbers, state, _METRICS[-1:])
         except (StoreError, DatabaseBusyError) as error:
             return failed(state, error)
         return json_response(state, {"status": "ok", "version": __version__})
 
     async def metrics(request: Request) -> Response:
         try:
-            await numbers.check_sender(request)
-            found = await numbers.of(_METRICS)
+            await in_time(checked_identity, state, request, None, None)
+            found = await in_time(_numbers, state, _METRICS)
         except Exception as error:  # noqa: BLE001  # whatever it is, a client gets a sentence
             return failed(state, error)
         lines = [
@@ -121,6 +78,6 @@ def health_routes(state: TeamState) -> list[Route]:
     return [Route("/health", health), Route("/metrics", metrics)]
 
 
-def _numbers(state: TeamState, wanted: tuple[_Query, ...]) -> list[tuple[str, str, float]]:
+def _numbers(state: TeamState, wanted: tuple[tuple[str, str, str], ...]) -> list[tuple[str, str, float]]:
     with state.database.reading() as transaction:
         return [(name, purpose, transaction.rows(query)[0][0]) for name, purpose, query in wanted]

@@ -7,7 +7,6 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from agentv.extensions.team.label_groups import GroupHash
 from agentv.extensions.team.server.endpoints import TeamEndpoint
 from agentv.extensions.team.server.identity import check_scope
 from agentv.extensions.team.server.requests import TeamCall
@@ -18,8 +17,7 @@ from agentv.model.run.labelled.labels import Label
 from agentv.store.labels.label_files import label_in
 from agentv.web.answers import RefusedError
 
-_LABELS = "/projects/{project}/api/labels"
-_LINES = f"{_LABELS}/lines"
+_LINES = "/projects/{project}/api/labels/lines"
 _AT_ONCE = 500
 
 
@@ -37,18 +35,6 @@ class LabelLines(Struct, frozen=True):
     more: bool
 
 
-class DifferingGroups(Struct, frozen=True):
-    """Which of the groups that were sent differ here, by their places in the list."""
-
-    differing: list[int]
-
-
-class MissingLabels(Struct, frozen=True):
-    """Those of the ids that were sent which the project does not have."""
-
-    missing: list[str]
-
-
 class AddedLabels(Struct, frozen=True):
     """How many labels the project did not have."""
 
@@ -62,34 +48,14 @@ def _lines(state: TeamState, call: TeamCall) -> LabelLines:
     return LabelLines([msgspec.Raw(line) for _, line in found], cursor, len(found) == _AT_ONCE)
 
 
-def _differing(state: TeamState, call: TeamCall) -> DifferingGroups:
-    _may_push(call)
-    return DifferingGroups(_labels(state, call).differing(call.decoded(list[GroupHash])))
-
-
-def _missing(state: TeamState, call: TeamCall) -> MissingLabels:
-    _may_push(call)
-    return MissingLabels(_labels(state, call).missing(call.decoded(list[str])))
-
-
 def _labels(state: TeamState, call: TeamCall) -> TeamLabels:
     return TeamLabels(state.database, existing_project(state, call), call.actor)
 
 
-def _may_push(call: TeamCall) -> bool:
-    """Whether the sender may add labels of everybody; of themselves they may.
-
-    Raises:
-        RefusedError: they may add none.
-    """
-    if call.identity.allows("push", call.of_project):
-        return True
-    check_scope(call.identity, "label", call.of_project)
-    return False
-
-
 def _add(state: TeamState, call: TeamCall) -> AddedLabels:
-    may_push = _may_push(call)
+    may_push = call.identity.allows("push", call.of_project)
+    if not may_push:
+        check_scope(call.identity, "label", call.of_project)
     labels = [_label(line, number) for number, line in enumerate(call.body.split(b"\n"), 1) if line.strip()]
     other = next((one.person for one in labels if one.person != call.actor), None)
     if other is not None and not may_push:
@@ -106,22 +72,6 @@ def _label(line: bytes, number: int) -> Label:
 
 ENDPOINTS: tuple[TeamEndpoint, ...] = (
     TeamEndpoint("GET", _LINES, "Labels of a project, in the order of their arrival.", "read", _lines, LinesQuery),
-    TeamEndpoint(
-        "POST",
-        f"{_LABELS}/groups",
-        "Which groups of labels differ: those of a person in a suite on one day; needs the scope label or push.",
-        None,
-        _differing,
-        body=list[GroupHash],
-    ),
-    TeamEndpoint(
-        "POST",
-        f"{_LABELS}/missing",
-        "Which labels, by their ids, the project does not have; needs the scope label or push.",
-        None,
-        _missing,
-        body=list[str],
-    ),
     TeamEndpoint(
         "POST", _LINES, "Add labels, one line of JSON each; needs the scope label or push.", None, _add, body=bytes
     ),

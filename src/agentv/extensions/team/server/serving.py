@@ -17,19 +17,19 @@ import uvicorn
 from agentv.errors import AgentvError, UsageError
 from agentv.extensions.team.server.app import team_application
 from agentv.extensions.team.server.state import TeamState
-from agentv.extensions.team.server.upload_totals import UploadTotals
+from agentv.extensions.team.server.upload_totals import totals_of_copy
 from agentv.extensions.team.store.replica import Replica
 from agentv.user_code.processes.memory import map_large_blocks
 from agentv.web.connections import LimitedConnection
 from agentv.web.security import loopback_addresses
 
-_LOOK_S = 5.0
-"""Seconds after which copies are compared with the database though nothing said that it changed."""
+_LOOK_S = 0.1
+"""Seconds between two looks whether the database has changed."""
+
+_COMPARE_S = 5.0
+"""Seconds after which copies are compared with a database that has not changed: runs may have become silent."""
 
 _RETRY_S = 1.0
-
-_TOTALS_S = 0.2
-"""Seconds between two looks whether the totals of a run are computed."""
 
 _ADDRESS = re.compile(r"https?://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
 
@@ -140,31 +140,28 @@ def public_addresses(given: Sequence[str], host: str, port: int) -> list[str]:
 @contextmanager
 def copying(state: TeamState, data: Path, problem: Callable[[str], None]) -> Iterator[Replica]:
     """Keep the copies of runs up to date, for as long as the block."""
-    totals, ended = UploadTotals(), Event()
-    replica = Replica(state.database, data, totals)
+    ended = Event()
+    replica = Replica(state.database, data, totals_of_copy)
     thread = Thread(target=_copy, args=(state, replica, ended, problem), name="agentv-copies", daemon=True)
     thread.start()
     try:
         yield replica
     finally:
         ended.set()
-        state.database.close()
         thread.join(timeout=5)
+        state.database.close()
         replica.close()
-        totals.close()
 
 
 def _copy(state: TeamState, replica: Replica, ended: Event, problem: Callable[[str], None]) -> None:
-    said = ""
-    while not ended.is_set():
+    said, seen, at = "", None, 0.0
+    while not ended.wait(_LOOK_S):
         try:
-            for _ in state.database.changes(_LOOK_S):
+            found = state.uploads.changes()
+            if found != seen or time.monotonic() - at > _COMPARE_S:
                 replica.update()
-                while replica.waits and not ended.wait(_TOTALS_S):
-                    replica.update()
-                state.copied, said = time.time(), ""
-                if ended.is_set():
-                    return
+                seen, at = found, time.monotonic()
+            state.copied, said = time.time(), ""
         except AgentvError as error:
             if str(error) != said and not ended.is_set():
                 said = str(error)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from threading import BoundedSemaphore
-from typing import Annotated, Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any, TypeVar
 
 import msgspec
+from anyio import CapacityLimiter, to_thread
 from msgspec import Meta, Struct
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
@@ -16,8 +16,7 @@ from starlette.routing import Route
 from agentv.extensions.team.server.cookies import cookie_of, origin_of, set_cookie
 from agentv.extensions.team.server.endpoints import failed, json_response
 from agentv.extensions.team.server.identity import csrf_of, session_identity
-from agentv.extensions.team.server.openid.attempt import Attempt, own_path
-from agentv.extensions.team.server.openid.requesting import OpenIdError, ProviderUnavailableError
+from agentv.extensions.team.server.openid import Attempt, OpenIdError, ProviderUnavailableError, own_path
 from agentv.extensions.team.server.requests import read_body
 from agentv.extensions.team.server.sign_in_page import SignInPage
 from agentv.extensions.team.server.state import TeamState
@@ -33,10 +32,11 @@ CALLBACK = "/sign-in/openid/callback"
 """Where a provider sends browsers back to: the redirect URI to register there."""
 
 _BODY = 16 << 10
-_AT_ONCE = 4
+_THREADS = 4
 """Sign-ins that wait for the provider at the same time; a slow one must not take all threads."""
 
 Path = Annotated[str, Meta(max_length=2000)]
+T = TypeVar("T")
 
 
 class TokenSignIn(Struct, frozen=True, forbid_unknown_fields=True):
@@ -70,14 +70,14 @@ class SignIn:
 
     def __init__(self, state: TeamState) -> None:
         self._state = state
-        self._exchanges = BoundedSemaphore(_AT_ONCE)
+        self._threads = CapacityLimiter(_THREADS)
 
     async def page(self, request: Request) -> Response:
         """The page. Who is signed in already may go on, or sign out."""
         target = own_path(request.query_params.get("to", "/"))
         text = cookie_of(request, "session", self._origin(request))
         try:
-            found = await run_in_threadpool(session_identity, self._state, text) if text else None
+            found = await self._run(session_identity, self._state, text) if text else None
         except DatabaseUnavailableError:
             return self._document(self._page(target, problem="The server cannot reach its database. Try again."), 503)
         page = self._page(target)
@@ -98,10 +98,10 @@ class SignIn:
         origin = self._origin(request)
         attempt = Attempt.of_cookie(cookie_of(request, "sign-in", origin))
         try:
-            signed_in = await run_in_threadpool(self._signed_in, request, attempt)
+            signed_in = await self._run(self._signed_in, request, attempt)
             target = attempt.target if attempt is not None else "/"
             response: Response = RedirectResponse(target, 303, HEADERS)
-            await run_in_threadpool(self._begin_session, request, response, signed_in)
+            await self._run(self._begin_session, request, response, signed_in)
         except (RefusedError, DatabaseUnavailableError) as error:
             status, message = 503, "The server cannot reach its database. Try again."
             if isinstance(error, RefusedError):
@@ -118,7 +118,7 @@ class SignIn:
         try:
             self._check_own_page(request)
             wanted = None if kind is None else msgspec.json.decode(await read_body(request, _BODY), type=kind)
-            return await run_in_threadpool(handler, request, wanted)
+            return await self._run(handler, request, wanted)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return failed(self._state, RefusedError(400, "bad-request", "the body is not what this address takes"))
         except Exception as error:  # noqa: BLE001  # whatever it is, a page gets a sentence
@@ -147,7 +147,7 @@ class SignIn:
             raise RefusedError(404, "no-openid", "This server has no OpenID provider. Reload the page.")
         self._check_attempts(request)
         attempt = Attempt.begin(wanted.to)
-        with self._exchange():
+        with _refusals():
             location = self._state.openid.address(attempt, self._origin(request) + CALLBACK)
         response = json_response(self._state, {"location": location})
         set_cookie(response, "sign-in", self._origin(request), attempt.cookie)
@@ -162,7 +162,7 @@ class SignIn:
             raise RefusedError(400, "wrong-state", message)
         self._check_attempts(request)
         try:
-            with self._exchange():
+            with _refusals():
                 found = openid.person(attempt, answer, self._origin(request) + CALLBACK)
         except RefusedError as error:
             if error.code == "not-signed-in":
@@ -196,8 +196,8 @@ class SignIn:
         set_cookie(response, "session", origin, "")
         return response
 
-    def _exchange(self) -> _Exchange:
-        return _Exchange(self._exchanges)
+    async def _run(self, function: Callable[..., T], *given: Any) -> T:
+        return await to_thread.run_sync(function, *given, limiter=self._threads)
 
     def _check_attempts(self, request: Request) -> None:
         if wait := self._state.failed_sign_ins.wait_s(_client(request)):
@@ -219,27 +219,16 @@ class SignIn:
         return HTMLResponse(page.document(), status, {**HEADERS, "Cache-Control": "no-store"})
 
 
-class _Exchange:
+@contextmanager
+def _refusals() -> Iterator[None]:
     """Requests to the provider; what fails is shown to the person who signs in."""
-
-    def __init__(self, exchanges: BoundedSemaphore) -> None:
-        self._exchanges = exchanges
-
-    def __enter__(self) -> None:
-        if not self._exchanges.acquire(blocking=False):
-            raise RefusedError(503, "busy", "Many people sign in at this moment. Try again.", 1.0)
-
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
-        self._exchanges.release()
-        if isinstance(error, ProviderUnavailableError):
-            raise RefusedError(502, "provider-unavailable", _sentence(error)) from error
-        if isinstance(error, OpenIdError):
-            raise RefusedError(403, "not-signed-in", _sentence(error)) from error
-
-
-def _sentence(error: Exception) -> str:
-    text = str(error)
-    return f"{text[:1].upper()}{text[1:]}."
+    try:
+        yield
+    except OpenIdError as error:
+        unavailable = isinstance(error, ProviderUnavailableError)
+        status, code = (502, "provider-unavailable") if unavailable else (403, "not-signed-in")
+        text = str(error)
+        raise RefusedError(status, code, f"{text[:1].upper()}{text[1:]}.") from error
 
 
 def _client(request: Request) -> str:

@@ -17,7 +17,7 @@ from agentv.extensions.team.store.tokens import Tokens
 from agentv.extensions.team.store.uploads import Uploads
 
 if TYPE_CHECKING:
-    from agentv.extensions.team.server.openid.provider import OpenIdProvider
+    from agentv.extensions.team.server.openid import OpenIdProvider
 
 _FAILURES = 20
 """Wrong tokens of one address within `_WINDOW_S`, after which its requests are refused."""

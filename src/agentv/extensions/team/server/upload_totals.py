@@ -1,4 +1,4 @@
-"""Totals of pushed runs. Those of many rows are computed by a process of their own: nothing waits for them meanwhile.
+"""Totals of pushed runs. Those of many rows are computed by a process of their own: pages do not wait for them.
 
 `python -m agentv.extensions.team.server.upload_totals DIRECTORY` is that process. It reads the pushed `summary.json`
 from stdin.
@@ -11,12 +11,10 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from tempfile import TemporaryFile
-from typing import IO, NamedTuple
 
 from agentv.app.results.totals import totals_of_upload
 from agentv.errors import StoreError
-from agentv.store.files.directory import INDEX, RUN
+from agentv.store.files.directory import INDEX
 from agentv.user_code.processes.memory import map_large_blocks
 
 _LARGE = 16_000_000
@@ -26,102 +24,25 @@ _NICENESS = 5
 """Pages come first."""
 
 
-class _Inputs(NamedTuple):
-    """What the totals of a run are computed from: the pushed ones, `run.json`, and the size and time of its rows."""
-
-    pushed: bytes
-    record: bytes
-    size: int
-    changed_ns: int
-
-    @classmethod
-    def of(cls, run: Path, pushed: bytes) -> _Inputs:
-        rows = (run / INDEX).stat()
-        return cls(pushed, (run / RUN).read_bytes(), rows.st_size, rows.st_mtime_ns)
-
-
-class _Job(NamedTuple):
-    inputs: _Inputs
-    process: subprocess.Popen[bytes]
-    printed: IO[bytes]
-
-    @property
-    def goes_on(self) -> bool:
-        return self.process.poll() is None
-
-    def end(self) -> None:
-        """End the process, however far it is."""
-        self.process.kill()
-        self.process.wait()
-        self.printed.close()
-
-    def totals(self) -> bytes:
-        """What it printed, once it has ended.
-
-        Raises:
-            StoreError: it failed.
-        """
-        with self.printed:
-            if self.process.returncode:
-                raise StoreError(f"no totals: their process ended with {self.process.returncode}")
-            self.printed.seek(0)
-            return self.printed.read()
-
-
-class UploadTotals:
-    """The totals of the copies of a server. One process at a time computes; further runs wait for it.
+def totals_of_copy(run: Path, pushed: bytes, large: int = _LARGE) -> bytes:
+    """The `summary.json` to store for a copy.
 
     Args:
+        run: directory of the copy.
+        pushed: the `summary.json` that was pushed.
         large: bytes of rows from which a process of its own computes.
+
+    Raises:
+        StoreError: its files cannot be read, or its rows are malformed.
     """
-
-    def __init__(self, large: int = _LARGE) -> None:
-        self._large = large
-        self._jobs: dict[Path, _Job] = {}
-
-    def __call__(self, run: Path, pushed: bytes) -> bytes | None:
-        """The `summary.json` to store for a copy; None: not known yet, ask again.
-
-        Args:
-            run: directory of the copy.
-            pushed: the `summary.json` that was pushed.
-
-        Raises:
-            StoreError: its files cannot be read, or its rows are malformed.
-        """
-        inputs = _Inputs.of(run, pushed)
-        if inputs.size < self._large:
-            return totals_of_upload(run, pushed)
-        job = self._jobs.get(run)
-        if job is not None and job.inputs != inputs:
-            self._jobs.pop(run).end()
-            job = None
-        if job is None:
-            self._forget_deleted()
-            if not any(one.goes_on for one in self._jobs.values()):
-                self._jobs[run] = _started(run, inputs)
-            return None
-        return None if job.goes_on else self._jobs.pop(run).totals()
-
-    def close(self) -> None:
-        """End what goes on."""
-        for run in list(self._jobs):
-            self._jobs.pop(run).end()
-
-    def _forget_deleted(self) -> None:
-        for run in [one for one in self._jobs if not one.exists()]:
-            self._jobs.pop(run).end()
-
-
-def _started(run: Path, inputs: _Inputs) -> _Job:
+    if (run / INDEX).stat().st_size < large:
+        return totals_of_upload(run, pushed)
     # -P: nothing is imported from the working directory
     command = [sys.executable, "-P", "-m", __name__, str(run)]
-    printed = TemporaryFile()  # noqa: SIM115  # closed with the job
-    with TemporaryFile() as given:
-        given.write(inputs.pushed)
-        given.seek(0)
-        process = subprocess.Popen(command, stdin=given, stdout=printed, stderr=subprocess.DEVNULL)  # no shell
-    return _Job(inputs, process, printed)
+    done = subprocess.run(command, input=pushed, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+    if done.returncode:
+        raise StoreError(f"no totals: their process ended with {done.returncode}")
+    return done.stdout
 
 
 def _main() -> None:

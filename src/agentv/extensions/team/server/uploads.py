@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import msgspec
 from msgspec import Meta, Struct
 
 from agentv.extensions.team.server.endpoints import TeamEndpoint
@@ -29,21 +28,7 @@ class RowsQuery(Struct, frozen=True, forbid_unknown_fields=True):
 
     start: Annotated[int, Meta(ge=0, le=2**53)]
     generation: Annotated[int, Meta(ge=0, le=2**53)]
-    sha256: str
     replace: bool = False
-
-
-class EarlierQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """`after`: `next` of the answer before; 0: from the first row on."""
-
-    after: Annotated[int, Meta(ge=0, le=2**53)] = 0
-
-
-class EarlierRows(Struct, frozen=True):
-    """Rows before they were replaced. `next`: pass it as `after` for those that follow; null: none do."""
-
-    rows: list[msgspec.Raw]
-    next: int | None
 
 
 class Changed(Struct, frozen=True):
@@ -80,16 +65,8 @@ def _put_record(state: TeamState, call: TeamCall) -> Changed:
 
 def _add_rows(state: TeamState, call: TeamCall) -> Received:
     query: RowsQuery = call.query
-    batch = RowBatch(query.start, query.generation, call.body, query.sha256, query.replace)
+    batch = RowBatch(query.start, query.generation, call.body, query.replace)
     return state.uploads.add_rows(_name(state, call), batch)
-
-
-def _earlier_rows(state: TeamState, call: TeamCall) -> EarlierRows:
-    generation = call.names["generation"]
-    if not generation.isdecimal() or len(generation) > 15:
-        raise RefusedError(404, "no-such-generation", "a generation is a number from 1")
-    lines, following = state.uploads.earlier_rows(_name(state, call), int(generation), call.query.after)
-    return EarlierRows([msgspec.Raw(line.strip()) for line in lines if not line.isspace()], following)
 
 
 def _put_summary(state: TeamState, call: TeamCall) -> Changed:
@@ -111,14 +88,6 @@ def _delete(state: TeamState, call: TeamCall) -> Changed:
 
 ENDPOINTS = (
     TeamEndpoint("GET", _UPLOAD, "What the server has of a run.", "push", _state),
-    TeamEndpoint(
-        "GET",
-        f"{_UPLOAD}/generations/{{generation}}",
-        "Rows of a run before they were replaced; run.json says how many generations ended.",
-        "read",
-        _earlier_rows,
-        EarlierQuery,
-    ),
     TeamEndpoint(
         "PUT",
         f"{_UPLOAD}/record",

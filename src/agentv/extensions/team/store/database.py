@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from typing import Any, Protocol
@@ -34,20 +34,12 @@ class Transaction(Protocol):
         """Run a statement once for each of these values."""
         ...
 
-    def insert(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-        """Insert many rows, as fast as the database can. The names are constants of this package."""
-        ...
-
     def rows(self, query: str, **values: Any) -> list[tuple[Any, ...]]:
         """All rows of a query."""
         ...
 
     def lock(self, name: str) -> None:
         """Wait until no other transaction holds the lock of this name; held until the end."""
-        ...
-
-    def notify(self) -> None:
-        """Wake every process that watches the database, once this has taken effect."""
         ...
 
 
@@ -63,10 +55,6 @@ class Database(Protocol):
 
     def reading(self) -> AbstractContextManager[Transaction]:
         """A transaction that changes nothing, and so waits for no other one."""
-        ...
-
-    def changes(self, seconds: float) -> Iterator[None]:
-        """Yield whenever something may have changed, and at least every so many seconds, until `close`."""
         ...
 
     def close(self) -> None:

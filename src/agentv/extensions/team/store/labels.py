@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 
 from agentv.errors import StoreError
-from agentv.extensions.team.label_groups import GroupHash, LabelGroup, group_hash, group_of, label_id
 from agentv.extensions.team.store.audit import record as audit
-from agentv.extensions.team.store.database import Database, Transaction, now
-from agentv.model.run.labelled.labels import Label, person_key, time_problem
-from agentv.model.values.formatting import plural
+from agentv.extensions.team.store.database import Database
+from agentv.model.run.labelled.labels import Label, time_problem
 from agentv.store.labels.label_files import label_in, label_line, labels_file
 
 LARGEST_LABEL = 64 << 10
@@ -74,83 +73,35 @@ class TeamLabels:
         Raises:
             LabelRefusedError: as `add`; then none is added.
         """
-        by_id = {label_id(line): (label, line) for label in labels for line in [_checked_line(label)]}
+        by_id = {sha256(line).hexdigest(): (label, line) for label in labels for line in [_checked_line(label)]}
         if not by_id:
             return 0
         with self._database.transaction() as transaction:
             transaction.lock(f"labels {self._project}")
-            new = self._unknown(transaction, by_id)
-            if not new:
-                return 0
             query = "SELECT COALESCE(MAX(number), 0) FROM labels WHERE project = :project"
             ((last,),) = transaction.rows(query, project=self._project)
-            transaction.insert(
-                "labels",
-                ("project", "id", "number", "suite", "person", "time", "actor", "line"),
-                (
-                    (self._project, one, number, label.suite, label.person, label.time, self._actor, line)
-                    for number, one in enumerate(new, last + 1)
-                    for label, line in [by_id[one]]
-                ),
-            )
-            for suite, count in sorted(Counter(by_id[one][0].suite for one in new).items()):
+            added: Counter[str] = Counter()
+            for one, (label, line) in by_id.items():
+                added[label.suite] += transaction.run(
+                    "INSERT INTO labels (project, id, number, suite, person, time, actor, line) "
+                    "VALUES (:project, :id, :number, :suite, :person, :time, :actor, :line) "
+                    "ON CONFLICT (project, id) DO NOTHING",
+                    project=self._project,
+                    id=one,
+                    number=last + added.total() + 1,
+                    suite=label.suite,
+                    person=label.person,
+                    time=label.time,
+                    actor=self._actor,
+                    line=line,
+                )
+            for suite, count in sorted((+added).items()):
                 audit(transaction, self._actor, "labels added", self._project, f"{suite}: {count}")
-            transaction.notify()
-        return len(new)
-
-    def differing(self, groups: Sequence[GroupHash]) -> list[int]:
-        """Which of these groups has other labels here, by their places in the sequence."""
-        known: dict[LabelGroup, list[str]] = {}
-        with self._database.reading() as transaction:
-            for suite in dict.fromkeys(one.suite for one in groups):
-                query = "SELECT person, time, id FROM labels WHERE project = :project AND suite = :suite"
-                for person, time, one in transaction.rows(query, project=self._project, suite=suite):
-                    known.setdefault(group_of(suite, person, time), []).append(one)
-        hashes = [group_hash(known.get((one.suite, one.person, one.day), ())) for one in groups]
-        return [place for place, one in enumerate(groups) if one.sha256 != hashes[place]]
-
-    def missing(self, ids: Sequence[str]) -> list[str]:
-        """The ids of labels that are not here, in their order."""
-        if not ids:
-            return []
-        with self._database.reading() as transaction:
-            return self._unknown(transaction, ids)
+        return added.total()
 
     def places(self, suites: Collection[str]) -> list[str]:  # noqa: ARG002  # all suites lie in one place
         """Where the labels lie, for messages."""
         return [f"the server's labels of {self._project}"]
-
-    def mark_shown(self, run: str, person: str, answers: Sequence[str]) -> None:
-        """A person is about to see how often they and the judge agree on answers of a run."""
-        with self._database.transaction() as transaction:
-            before = self._shown(transaction, run, person)
-            new = [one for one in dict.fromkeys(answers) if one not in before]
-            if not new:
-                return
-            transaction.run_many(
-                "INSERT INTO agreements (project, run, person, answer, time) "
-                "VALUES (:project, :run, :person, :answer, :time) "
-                "ON CONFLICT (project, run, person, answer) DO NOTHING",
-                (
-                    {"project": self._project, "run": run, "person": person_key(person), "answer": one, "time": now()}
-                    for one in new
-                ),
-            )
-            audit(transaction, self._actor, "agreement shown", self._project, f"{run}: {plural(len(new), 'answer')}")
-
-    def shown(self, run: str, person: str) -> Collection[str]:
-        """The answers of a run on which a person has seen that."""
-        with self._database.reading() as transaction:
-            return self._shown(transaction, run, person)
-
-    def _shown(self, transaction: Transaction, run: str, person: str) -> set[str]:
-        found = transaction.rows(
-            "SELECT answer FROM agreements WHERE project = :project AND run = :run AND person = :person",
-            project=self._project,
-            run=run,
-            person=person_key(person),
-        )
-        return {one for (one,) in found}
 
     def lines(self, after: int, limit: int) -> list[NumberedLine]:
         """The lines behind a number, in the order of arrival."""
@@ -165,16 +116,6 @@ class TeamLabels:
                     limit=limit,
                 )
             ]
-
-    def _unknown(self, transaction: Transaction, ids: Collection[str]) -> list[str]:
-        """Those of the ids that are not there."""
-        if len(ids) == 1:
-            query = "SELECT id FROM labels WHERE project = :project AND id = :id"
-            known = transaction.rows(query, project=self._project, id=next(iter(ids)))
-        else:
-            known = transaction.rows("SELECT id FROM labels WHERE project = :project", project=self._project)
-        before = {one for (one,) in known}
-        return [one for one in ids if one not in before]
 
 
 def _checked_line(label: Label) -> bytes:

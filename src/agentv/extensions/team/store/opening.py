@@ -1,11 +1,16 @@
-"""A team's database is opened by its address."""
+"""A team's database is opened by its address, and brought to the newest schema."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 
 from agentv.errors import UsageError
 from agentv.extensions.team.store.database import Database
+from agentv.extensions.team.store.migrating import migrate
+from agentv.registry.extras import missing_extra
 
 _NOT_ENCODED = re.compile(r"[@/#\[\]]|%(?![0-9A-Fa-f]{2})")
 
@@ -37,3 +42,44 @@ def _check_password(address: str) -> None:
     if found and _NOT_ENCODED.search(before.partition(":")[2]):
         hint = "write %40 for @, %2F for / and %25 for %, or leave the password out and set PGPASSWORD"
         raise UsageError("the password in the address of the database must be percent-encoded", hint)
+
+
+DATABASE_VARIABLE = "AGENTV_DATABASE"
+DATA = Path(".agentv", "server")
+"""Directory of a server, if nothing says otherwise."""
+
+
+def database_address(given: str | None, data: Path, env: Mapping[str, str]) -> str:
+    """The address of the database: as given, of the environment, else a file of SQLite in the server's directory."""
+    return given or env.get(DATABASE_VARIABLE) or f"sqlite:///{data / 'team.sqlite'}"
+
+
+def open_team_database(address: str) -> tuple[Database, tuple[str, ...]]:
+    """The database, and the migrations that were applied to it.
+
+    Raises:
+        UsageError: the address is wrong, or the driver is missing.
+        DatabaseUnavailableError: it cannot be reached.
+        StoreError: a newer agentv has used it.
+    """
+    if address.startswith(("postgresql://", "postgres://")):
+        for module in ("psycopg", "psycopg_pool"):
+            missing = missing_extra(module, "server", "using PostgreSQL")
+            if missing is not None:
+                raise UsageError(missing.message, missing.hint)
+    database = open_database(address)
+    try:
+        return database, migrate(database)
+    except BaseException:
+        database.close()
+        raise
+
+
+@contextmanager
+def team_database(address: str) -> Iterator[Database]:
+    """The database as `open_team_database` opens it, closed at the end."""
+    database, _ = open_team_database(address)
+    try:
+        yield database
+    finally:
+        database.close()

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from functools import lru_cache
-from threading import Event
 from typing import Any
 
 import psycopg
-from psycopg import Connection, Cursor, sql
+from psycopg import Connection, Cursor
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout, TooManyRequests
 
 from agentv.errors import StoreError
 from agentv.extensions.team.store.database import DatabaseUnavailableError, Transaction, Values
 
-_CHANNEL = "agentv"
 _WAITS_S = 5.0
 _CONNECTIONS = 10
 _PARAMETER = re.compile(r":([a-z_0-9]+)")
@@ -35,7 +33,6 @@ class PostgresDatabase:
 
     def __init__(self, address: str, waits_s: float = _WAITS_S) -> None:
         self._address = address
-        self._closed = Event()
         with self._errors():
             self._connected().close()  # says at once what is wrong; the pool would go on trying
             self._pool = ConnectionPool(
@@ -60,22 +57,8 @@ class PostgresDatabase:
         """See `Database`."""
         return self.transaction()
 
-    def changes(self, seconds: float) -> Iterator[None]:
-        """See `Database`."""
-        while not self._closed.is_set():
-            with self._errors(), self._connected() as connection:
-                connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(_CHANNEL)))
-                yield  # what changed before this listened
-                while not self._closed.is_set():
-                    list(connection.notifies(timeout=seconds, stop_after=1))
-                    if not self._closed.is_set():
-                        yield
-
     def close(self) -> None:
         """See `Database`."""
-        self._closed.set()
-        with suppress(psycopg.Error, DatabaseUnavailableError), self._connected() as connection:
-            connection.execute("SELECT pg_notify(%s, '')", (_CHANNEL,))  # wakes what listens, which then ends
         self._pool.close()
 
     def _connected(self) -> Connection:
@@ -105,21 +88,11 @@ class _PostgresTransaction:
     def run_many(self, statement: str, values: Iterable[Values]) -> None:
         self._cursor.executemany(_translated(statement), values)
 
-    def insert(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-        names = sql.SQL(", ").join(map(sql.Identifier, columns))
-        statement = sql.SQL("COPY {} ({}) FROM STDIN").format(sql.Identifier(table), names)
-        with self._cursor.copy(statement) as copy:
-            for row in rows:
-                copy.write_row(row)
-
     def rows(self, query: str, **values: Any) -> list[tuple[Any, ...]]:
         return self._cursor.execute(_translated(query), values).fetchall()
 
     def lock(self, name: str) -> None:
         self._cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (name,))
-
-    def notify(self) -> None:
-        self._cursor.execute("SELECT pg_notify(%s, '')", (_CHANNEL,))
 
 
 @lru_cache(maxsize=256)

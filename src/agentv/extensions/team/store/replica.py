@@ -46,12 +46,14 @@ class _Unsummed(Struct, frozen=True):
     """A copy that lacks nothing but its totals.
 
     Attributes:
-        copied: what it will be then.
+        copied: how far it is.
         summary: as it was pushed; None: it has none.
+        goes_on: the run does.
     """
 
     copied: _Copied
     summary: bytes | None
+    goes_on: bool
 
 
 class _Source(Struct, frozen=True):
@@ -100,20 +102,19 @@ class Replica:
         database: where the runs are.
         directory: of the copies: `PROJECT/.agentv/results/RUN`.
         totals_of: returns the content of `summary.json` for a copy, given its directory and the pushed one. The pushed
-            totals are not used: they may disagree with the rows. None: they are not computed yet; the copy is locked as
-            that of a run that goes on, until an update gets them.
+            totals are not used: they may disagree with the rows. Until it returns, the copy is locked as that of a run
+            that goes on.
 
     Raises:
         StoreError: the directory cannot be made, or another server uses it.
     """
 
-    def __init__(self, database: Database, directory: Path, totals_of: Callable[[Path, bytes], bytes | None]) -> None:
+    def __init__(self, database: Database, directory: Path, totals_of: Callable[[Path, bytes], bytes]) -> None:
         self._database = database
         self._totals_of = totals_of
         self._directory = directory.absolute()
         self._copied: dict[Path, _Copied] = {}
         self._locks = _RunLocks()
-        self._unsummed: dict[Path, _Unsummed] = {}
         self._labels: dict[str, int] = {}
         self._files: dict[Path, str] = {}
         self._updating = Lock()
@@ -126,17 +127,12 @@ class Replica:
         except OSError as error:
             raise store_error("use", self._directory, error) from error
 
-    @property
-    def waits(self) -> bool:
-        """Whether totals are not computed yet: the next updates ask for them."""
-        return bool(self._unsummed)
-
     def root(self, project: str) -> Path:
         """The directory of a project, as a checkout would be: it contains `.agentv/results`."""
         return self._directory / project
 
     def update(self) -> int:
-        """Copy what changed, newest runs first; how many runs did. A run that cannot be written keeps no other back.
+        """Copy what changed, newest runs first; return how many runs did. Runs that cannot be written are passed over.
 
         One thread does that at a time.
 
@@ -158,18 +154,21 @@ class Replica:
             for project in projects:
                 results_directory(self.root(project)).mkdir(parents=True, exist_ok=True)
                 self._copy_labels(project)
-            changed, problems = 0, []
+            unsummed, problems = dict[Path, _Unsummed](), []
             for path, source in sources.items():
                 try:
-                    changed += self._copy(path, source)
+                    if (found := self._copy(path, source)) is not None:
+                        unsummed[path] = found
                 except OSError as error:
                     problems.append(store_error("write", path, error))
-            changed += self._remove_others(projects, sources.keys())
+            removed = self._remove_others(projects, sources.keys())
+            for path, found in unsummed.items():  # last: it takes long where rows are many
+                self._complete(path, found)
         except OSError as error:
             raise store_error("write", self._directory, error) from error
         if problems:
             raise problems[0]
-        return changed
+        return len(unsummed) + removed
 
     def _copy_labels(self, project: str) -> None:
         """Write the label files of a project again where labels were added."""
@@ -195,29 +194,17 @@ class Replica:
     def _path(self, source: _Source) -> Path:
         return results_directory(self.root(source.project)) / source.name
 
-    def _copy(self, path: Path, source: _Source) -> bool:
-        """Bring one copy up to date; whether it was not."""
+    def _copy(self, path: Path, source: _Source) -> _Unsummed | None:
+        """Bring all but the totals of one copy up to date; None: it was, or the run was deleted at this moment."""
         goes_on = bool(source.writing) and source.pushed > silent_since()
-        if goes_on:
-            self._locks.lock(path)
         before = self._copied.get(path) or _read_copied(path)
-        self._copied[path] = before
         if before.revision == source.revision:
-            self._unsummed.pop(path, None)
-            if not goes_on:
+            self._copied[path] = before
+            if goes_on:
+                self._locks.lock(path)
+            else:
                 self._locks.unlock(path)
-            return False
-        found = self._unsummed.get(path)
-        if found is None or found.copied.revision != source.revision:
-            found = self._copied_without_totals(path, source, before)
-        if found is None or not self._complete(path, found):
-            return False
-        if not goes_on:
-            self._locks.unlock(path)
-        return True
-
-    def _copied_without_totals(self, path: Path, source: _Source, before: _Copied) -> _Unsummed | None:
-        """Bring everything but the totals up to date; None: the run was deleted at this moment."""
+            return None
         with self._database.reading() as transaction:
             documents = transaction.rows("SELECT record, given, summary FROM runs WHERE id = :id", id=source.id)
             files = transaction.rows("SELECT path, sha256 FROM files WHERE run = :id", id=source.id)
@@ -226,7 +213,8 @@ class Replica:
         if not documents:
             return None
         ((record, given, summary),) = documents
-        path.mkdir(mode=0o700, exist_ok=True)
+        self._locks.lock(path)
+        (path / SUMMARY).unlink(missing_ok=True)  # it is of other rows
         size, journal = self._copy_rows(path, source, before)
         self._copy_files(path, source.project, files)
         replaced = None
@@ -235,43 +223,24 @@ class Replica:
             replaced = Replaced(sum(rows for rows, _, _ in ended), time, actor, len(ended))
         write_private(path / RUN, copied_record(record, given, replaced))
         copied = _Copied(source.revision, source.generation, size, journal)
-        return _Unsummed(copied, None if source.writing else summary)
+        return _Unsummed(copied, None if source.writing else summary, goes_on)
 
-    def _complete(self, path: Path, found: _Unsummed) -> bool:
-        """Write the totals of a copy; return false if they could not be computed yet."""
+    def _complete(self, path: Path, found: _Unsummed) -> None:
+        """Write the totals of a copy."""
         copied = found.copied
         if found.summary is not None:
-            added = self._write_summary(path, found.summary)
-        else:
-            added = 0
-            (path / SUMMARY).unlink(missing_ok=True)
-        if added is None and self._unsummed.get(path) == found:
-            return False
-        if added is None:
-            self._unsummed[path] = found
-            self._locks.lock(path)
-            revision = self._copied[path].revision
-        else:
-            self._unsummed.pop(path, None)
-            revision = copied.revision
-        after = _Copied(revision, copied.generation, copied.size, copied.journal + (added or 0))
-        write_private(path / _COPIED, msgspec.json.encode(after))
-        self._copied[path] = after
-        return added is not None
+            copied.journal += self._write_summary(path, found.summary)
+        write_private(path / _COPIED, msgspec.json.encode(copied))
+        self._copied[path] = copied
+        if not found.goes_on:
+            self._locks.unlock(path)
 
-    def _write_summary(self, path: Path, pushed: bytes) -> int | None:
-        """Write the totals of the rows, after their checksum; how many bytes that added to the journal.
-
-        None: they are not known yet.
-        """
+    def _write_summary(self, path: Path, pushed: bytes) -> int:
+        """Write the totals of the rows, after their checksum; how many bytes that added to the journal."""
         try:
             content = self._totals_of(path, pushed)
         except Exception:  # noqa: BLE001  # rows may hold anything: opening the run shows the error, and other runs are copied
-            (path / SUMMARY).unlink(missing_ok=True)
             return 0
-        if content is None:
-            (path / SUMMARY).unlink(missing_ok=True)  # it is of other rows
-            return None
         line = summary_checksum_line(SummaryChecksum.of(content, (path / INDEX).stat().st_size))
         with (path / JOURNAL).open("ab") as journal:
             journal.write(line)
@@ -339,7 +308,6 @@ class Replica:
                 if path not in known and path.is_dir():
                     self._locks.unlock(path)
                     self._copied.pop(path, None)
-                    self._unsummed.pop(path, None)
                     shutil.rmtree(path)
                     removed += 1
         return removed

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from threading import Event, Lock
@@ -17,9 +16,6 @@ from agentv.user_code.os_errors import store_error
 
 _WAITS_S = 10.0
 """Seconds for which a transaction waits for another one."""
-
-_LOOKS_S = 0.1
-"""Seconds between two looks for changes by other processes."""
 
 
 class SqliteDatabase:
@@ -70,19 +66,6 @@ class SqliteDatabase:
                 return
         connection.close()
 
-    def changes(self, seconds: float) -> Iterator[None]:
-        """See `Database`."""
-        watching, seen, last = None, None, time.monotonic()
-        while not self._closed.wait(_LOOKS_S):
-            with self._errors():
-                watching = watching or self._connected()
-                found = watching.execute("PRAGMA data_version").fetchone()[0]
-            if found != seen or time.monotonic() - last >= seconds:
-                seen, last = found, time.monotonic()
-                yield
-        if watching is not None:
-            watching.close()
-
     def close(self) -> None:
         """See `Database`."""
         self._closed.set()
@@ -130,15 +113,8 @@ class _SqliteTransaction:
     def run_many(self, statement: str, values: Iterable[Values]) -> None:
         self._connection.executemany(statement, values)
 
-    def insert(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-        places = ", ".join("?" * len(columns))
-        self._connection.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({places})", rows)  # noqa: S608  # constants
-
     def rows(self, query: str, **values: Any) -> list[tuple[Any, ...]]:
         return self._connection.execute(query, values).fetchall()
 
     def lock(self, name: str) -> None:
         """Nothing to do: there is one writing transaction at a time."""
-
-    def notify(self) -> None:
-        """Nothing to do: the file says that it was changed."""

@@ -171,7 +171,6 @@ def create_missing_project(transaction: Transaction, name: str, actor: str) -> b
     new = transaction.run(statement, name=name, created=now()) > 0
     if new:
         record(transaction, actor, "project created", name, name)
-        transaction.notify()
     return new
 
 

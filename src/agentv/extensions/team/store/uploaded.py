@@ -13,7 +13,6 @@ import msgspec
 from msgspec import Meta, Struct
 
 from agentv.errors import StoreError
-from agentv.model.run.row import trial_name
 from agentv.model.run.runs import LONGEST_NAME
 from agentv.model.run.trial import SCHEMA_VERSION
 from agentv.store.files.directory import ARTIFACTS
@@ -37,8 +36,8 @@ _LONGEST_NAME = 255
 _Place = Annotated[int, Meta(ge=0, le=2**53)]
 
 
-Line = tuple[int, str, bytes]
-"""Where a line begins, the hash of its trial's key, and the line with its end."""
+Line = tuple[int, bytes]
+"""Where a line begins, and the line with its end."""
 
 
 class UploadRefusedError(StoreError):
@@ -53,28 +52,20 @@ class UploadConflictError(StoreError):
     """An upload that does not continue what the server has; the client asks for the state and goes on from there."""
 
 
-class UploadedBatch(Struct, frozen=True, array_like=True):
-    """Rows that came together: where they begin, in bytes of the pusher's file, and their number of bytes."""
-
-    start: _Place
-    size: Annotated[int, Meta(ge=0, le=LARGEST_BATCH)]
-    sha256: str
-
-
 class UploadState(Struct, frozen=True):
     """What the server has of a run.
 
     Attributes:
         generation: another one whenever rows were dropped.
-        size: where the next batch begins.
-        record, summary: SHA-256 of `run.json` and `summary.json`; null: they are missing.
+        size: where the next batch begins, in bytes of the pusher's file.
+        rows, record, summary: SHA-256 of all rows, of `run.json` and `summary.json`; null: they are missing.
         files: how many files of artifacts.
         writing: whether the run goes on.
     """
 
     generation: _Place = 0
     size: _Place = 0
-    batches: tuple[UploadedBatch, ...] = ()
+    rows: str = sha256().hexdigest()
     record: str | None = None
     summary: str | None = None
     files: int = 0
@@ -116,14 +107,12 @@ class RowBatch:
         start: where they begin in the pusher's file, in bytes.
         generation: of the state that the pusher knows.
         lines: whole lines, with their ends.
-        sha256: of the lines, so that a batch that was cut is noticed.
-        replace: drop what the server has from `start` on.
+        replace: drop what the server has; `start` is 0 then.
     """
 
     start: int
     generation: int
     lines: bytes
-    sha256: str
     replace: bool = False
 
 
@@ -131,12 +120,10 @@ def checked_rows(batch: RowBatch) -> list[Line]:
     """The lines of a batch.
 
     Raises:
-        UploadRefusedError: it was cut, or a line is no row.
+        UploadRefusedError: it is too large, or a line is no row.
     """
     if len(batch.lines) > LARGEST_BATCH:
         raise UploadRefusedError(f"a batch may have {LARGEST_BATCH >> 20} MB at most")
-    if sha256(batch.lines).hexdigest() != batch.sha256:
-        raise UploadRefusedError("the rows have another SHA-256 than the request says: the upload was cut or changed")
     if batch.lines.count(b"\n") > _MOST_LINES:
         raise UploadRefusedError(f"a batch may have {_MOST_LINES:,} lines at most")
     if batch.start < 0 or (batch.lines and not batch.lines.endswith(b"\n")):
@@ -148,13 +135,14 @@ def _columns(batch: RowBatch) -> Iterator[Line]:
     place = batch.start
     for text in batch.lines[:-1].split(b"\n") if batch.lines else ():
         line = text + b"\n"
-        yield place, _trial_of(line, place), line
+        _check_row(line, place)
+        yield place, line
         place += len(line)
 
 
-def _trial_of(line: bytes, place: int) -> str:
+def _check_row(line: bytes, place: int) -> None:
     if line.isspace():
-        return ""
+        return
     try:
         row = row_in(line)
     except ValueError as error:
@@ -163,7 +151,6 @@ def _trial_of(line: bytes, place: int) -> str:
         raise UploadRefusedError(f"the row at byte {place} was {error}: upgrade the server") from error
     if not row.key.isprintable():  # it is written into a line of the journal of copies
         raise UploadRefusedError(f"the row at byte {place} has a key with control characters")
-    return sha256(trial_name(row.eval_path, row.key).encode(errors="surrogatepass")).hexdigest()[:32]
 
 
 def object_in(document: bytes, what: str) -> dict[str, Any]:

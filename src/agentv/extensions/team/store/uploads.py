@@ -14,13 +14,11 @@ from msgspec import Struct
 from agentv.extensions.team.store.audit import record as audit
 from agentv.extensions.team.store.database import Database, Transaction, now, time_text
 from agentv.extensions.team.store.uploaded import (
-    Line,
     OtherTokenError,
     Received,
     RowBatch,
     RunName,
     UploadConflictError,
-    UploadedBatch,
     UploadRefusedError,
     UploadState,
     check_files,
@@ -37,7 +35,7 @@ SILENT_S = 120
 
 
 _AT_ONCE = 4 << 20
-"""Bytes of earlier rows that are read at once."""
+"""Bytes of rows that are read at once."""
 
 
 class Uploads:
@@ -48,6 +46,15 @@ class Uploads:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+
+    def changes(self) -> tuple[Any, ...]:
+        """Numbers that are others whenever copies of runs or labels are not up to date."""
+        with self._database.reading() as transaction:
+            (found,) = transaction.rows(
+                "SELECT COUNT(*), COALESCE(SUM(revision), 0), (SELECT COUNT(*) FROM projects), "
+                "(SELECT COUNT(*) FROM labels) FROM runs"
+            )
+        return found
 
     def state(self, name: RunName) -> UploadState:
         """What the server has of a run; all empty: nothing."""
@@ -61,14 +68,12 @@ class Uploads:
             if not found:
                 return UploadState()
             run, generation, size, record, summary, writing = found[0]
-            batches = transaction.rows(
-                "SELECT start, size, sha256 FROM batches WHERE run = :run ORDER BY start", run=run
-            )
+            digest = _rows_sha256(transaction, run, size)
             ((files,),) = transaction.rows("SELECT COUNT(*) FROM files WHERE run = :run", run=run)
         return UploadState(
             generation,
             size,
-            tuple(UploadedBatch(*batch) for batch in batches),
+            digest,
             sha256(record).hexdigest(),
             None if summary is None else sha256(summary).hexdigest(),
             files,
@@ -86,7 +91,6 @@ class Uploads:
             if run is None:
                 _insert(transaction, name, record, writing=writing)
                 audit(transaction, name.actor, "run begun", name.project, name.run)
-                transaction.notify()
                 return True
             if started_in(run.record) != began and not _is_empty(run):
                 raise UploadRefusedError(
@@ -117,18 +121,18 @@ class Uploads:
                 raise UploadConflictError(f"the run {name.run} was not begun: upload its run.json first")
             if batch.generation != run.generation:
                 raise UploadConflictError("another upload has replaced rows of this run meanwhile")
-            if batch.start != run.size and not batch.replace and _has(transaction, run, batch):
-                return Received(run.generation, run.size, changed=False)
-            if batch.start != run.size and not (batch.replace and _is_border(transaction, run, batch.start)):
+            if batch.start != (0 if batch.replace else run.size):
                 raise UploadConflictError(f"the rows begin at byte {batch.start}, and the server has {run.size} bytes")
-            generation = run.generation
-            if batch.start != run.size:
-                _drop(transaction, name, run, batch.start)
+            generation, size = run.generation, batch.start + len(batch.lines)
+            if batch.replace and run.size:
+                _drop(transaction, name, run)
                 generation += 1
-            _store(transaction, run, batch, rows)
-            size = batch.start + len(batch.lines)
             if not rows and generation == run.generation:
                 return Received(generation, size, changed=False)
+            transaction.run_many(
+                "INSERT INTO rows (run, start, line) VALUES (:run, :start, :line)",
+                ({"run": run.id, "start": start, "line": line} for start, line in rows),
+            )
             _touch(transaction, name, run, generation=generation, size=size)
             what = "rows added" if generation == run.generation else "rows replaced"
             audit(transaction, name.actor, what, name.project, f"{name.run}: {len(rows)} from byte {batch.start}")
@@ -229,42 +233,7 @@ class Uploads:
             )
             transaction.run("DELETE FROM runs WHERE id = :id", id=run.id)
             audit(transaction, name.actor, "run deleted", name.project, name.run)
-            transaction.notify()
         return True
-
-    def earlier_rows(self, name: RunName, generation: int, after: int) -> tuple[list[bytes], int | None]:
-        """Rows of a generation that ended, from a byte on, in their order; and where the next ones begin, if any do."""
-        stop, found = after + _AT_ONCE, list[tuple[int, bytes]]()
-        with self._database.reading() as transaction:
-            ended = transaction.rows(
-                "SELECT replacements.run, replacements.generation, replacements.start FROM replacements "
-                "JOIN runs ON runs.id = replacements.run WHERE runs.project = :project AND runs.name = :run "
-                "AND replacements.generation >= :generation ORDER BY replacements.generation",
-                project=name.project,
-                run=name.run,
-                generation=generation,
-            )
-            if not ended or ended[0][1] != generation:
-                return [], None
-            run = ended[0][0]
-            query = "SELECT MAX(start) FROM replaced_rows WHERE run = :run AND generation = :generation"
-            ((last,),) = transaction.rows(query, run=run, generation=generation)
-            more = last is not None and last >= stop
-            for _, number, start in ended:
-                if start >= stop:
-                    continue
-                found += transaction.rows(
-                    "SELECT start, line FROM replaced_rows WHERE run = :run AND generation = :generation "
-                    "AND start >= :after AND start < :stop",
-                    run=run,
-                    generation=number,
-                    after=after,
-                    stop=stop,
-                )
-                stop = min(stop, start)
-            query = "SELECT start, line FROM rows WHERE run = :run AND start >= :after AND start < :stop"
-            found += transaction.rows(query, run=run, after=after, stop=stop)
-        return [line for _, line in sorted(found)], after + _AT_ONCE if more else None
 
     @contextmanager
     def _changing(self, name: RunName) -> Iterator[tuple[Transaction, _StoredRun | None]]:
@@ -310,64 +279,34 @@ def _touch(transaction: Transaction, name: RunName, run: _StoredRun, **columns: 
     changed = {**columns, "revision": run.revision + 1, "pushed": now()}
     settings = ", ".join(f"{column} = :{column}" for column in changed)
     transaction.run(f"UPDATE runs SET {settings} WHERE id = :id", id=run.id, **changed)  # noqa: S608  # names of columns
-    transaction.notify()
 
 
-def _store(transaction: Transaction, run: _StoredRun, batch: RowBatch, rows: list[Line]) -> None:
-    if not rows:
-        return
-    transaction.insert("rows", ("run", "start", "trial", "line"), ((run.id, *row) for row in rows))
-    transaction.run(
-        "INSERT INTO batches (run, start, size, sha256) VALUES (:run, :start, :size, :sha256)",
-        run=run.id,
-        start=batch.start,
-        size=len(batch.lines),
-        sha256=batch.sha256,
-    )
-
-
-def _drop(transaction: Transaction, name: RunName, run: _StoredRun, start: int) -> None:
-    """Delete the rows from a place on, and keep them as those of this generation."""
-    kept = transaction.run(
-        "INSERT INTO replaced_rows (run, generation, start, line) "
-        "SELECT run, :generation, start, line FROM rows WHERE run = :run AND start >= :start",
-        run=run.id,
-        generation=run.generation,
-        start=start,
-    )
+def _drop(transaction: Transaction, name: RunName, run: _StoredRun) -> None:
+    """Delete the rows of a run, and note how many this generation had."""
     transaction.run(
         "INSERT INTO replacements (run, generation, start, rows, time, actor) "
-        "VALUES (:run, :generation, :start, :rows, :time, :actor)",
+        "VALUES (:run, :generation, 0, :rows, :time, :actor)",
         run=run.id,
         generation=run.generation,
-        start=start,
-        rows=kept,
+        rows=transaction.run("DELETE FROM rows WHERE run = :run", run=run.id),
         time=now(),
         actor=name.actor,
     )
-    for table in ("rows", "batches"):
-        statement = f"DELETE FROM {table} WHERE run = :run AND start >= :start"  # noqa: S608  # constants
-        transaction.run(statement, run=run.id, start=start)
 
 
-def _has(transaction: Transaction, run: _StoredRun, batch: RowBatch) -> bool:
-    """Whether the very same batch came before."""
-    found = transaction.rows(
-        "SELECT size, sha256 FROM batches WHERE run = :run AND start = :start", run=run.id, start=batch.start
-    )
-    return found == [(len(batch.lines), batch.sha256)]
+def _rows_sha256(transaction: Transaction, run: int, size: int) -> str:
+    """The hash of all rows of a run, read in parts."""
+    digest = sha256()
+    query = "SELECT line FROM rows WHERE run = :run AND start >= :start AND start < :stop ORDER BY start"
+    for start in range(0, size, _AT_ONCE):
+        for (line,) in transaction.rows(query, run=run, start=start, stop=start + _AT_ONCE):
+            digest.update(line)
+    return digest.hexdigest()
 
 
 def _is_empty(run: _StoredRun) -> bool:
     """Whether a run was pushed before it wrote what it is."""
     return run.size == 0 and started_in(run.record) is None
-
-
-def _is_border(transaction: Transaction, run: _StoredRun, start: int) -> bool:
-    """Whether a batch begins at a place."""
-    return start < run.size and bool(
-        transaction.rows("SELECT 1 FROM batches WHERE run = :run AND start = :start", run=run.id, start=start)
-    )
 
 
 def _has_content(transaction: Transaction, project: str, digest: str) -> bool:

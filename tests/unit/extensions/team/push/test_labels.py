@@ -86,11 +86,12 @@ def test_a_label_with_an_impossible_time_is_refused_and_pulled_by_nobody(tmp_pat
             with pytest.raises(PushError, match=f"s.jsonl: the time '{time}' of a label of ana is {why}"):
                 push_labels(tmp_path, connection, NOBODY)
             with server.state.database.transaction() as transaction:  # as an earlier version took it
-                line, columns = (
-                    label_line(wrong),
-                    ("project", "id", "number", "suite", "person", "time", "actor", "line"),
+                transaction.run(
+                    "INSERT INTO labels (project, id, number, suite, person, time, actor, line) "
+                    "VALUES ('support', 'x', 1, 's', 'ana', :time, 'ana', :line)",
+                    time=time,
+                    line=label_line(wrong),
                 )
-                transaction.insert("labels", columns, [("support", "x", 1, "s", "ana", time, "ana", line)])
             assert pull_labels(tmp_path / "other", connection) == (0, ())
 
 
@@ -110,19 +111,14 @@ def sent_by(root, remote):
         return push_labels(root, connection, NOBODY), connection.sent
 
 
-def test_a_push_sends_only_labels_that_the_server_lacks(remote, tmp_path):
+def test_a_push_adds_only_labels_that_the_server_lacks(remote, tmp_path):
     root = tmp_path / "root"
     LabelFiles(root).add([*many(400), *many(400, "ben"), *many(400, day="2026-11-22")])
-    added, first = sent_by(root, remote)
-    assert added == 1200
-    added, nothing_new = sent_by(root, remote)
-    assert added == 0
-    assert nothing_new < 600, "3 hashes"
+    assert sent_by(root, remote)[0] == 1200
+    assert sent_by(root, remote)[0] == 0
     LabelFiles(root).add([replace(ANA, case="new", person="ben")])
-    added, one_more = sent_by(root, remote)
-    assert added == 1
-    assert nothing_new < one_more < first / 2, "the hashes, the ids of one group, and one line"
-    with Connection(remote) as connection:  # the server has labels of this group that the project lacks
+    assert sent_by(root, remote)[0] == 1
+    with Connection(remote) as connection:  # the server has a label that the project lacks
         connection.send("POST", "labels/lines", {}, label_line(replace(ANA, case="there")), dict)
     assert sent_by(root, remote)[0] == 0
 
@@ -154,14 +150,14 @@ def test_pushes_at_once_and_one_that_was_cut_add_each_label_once(remote, tmp_pat
         LabelFiles(root).add(many(60)[number * 10 :])
     with ThreadPoolExecutor(3) as pool:
         assert sum(added for added, _ in pool.map(lambda root: sent_by(root, remote), roots)) == 60
-    LabelFiles(roots[0]).add(replace(one, note="x" * 60_000) for one in many(60, "ben"))  # 4 batches
+    LabelFiles(roots[0]).add(replace(one, note="x" * 60_000) for one in many(60, "ben"))  # 2 batches
     sending = []
 
     class Cut(httpx.HTTPTransport):
         def handle_request(self, request):
             if request.url.path.endswith("/lines"):
                 sending.append(request)
-                if len(sending) == 3:
+                if len(sending) == 2:
                     raise KeyboardInterrupt
             return super().handle_request(request)
 
@@ -170,10 +166,3 @@ def test_pushes_at_once_and_one_that_was_cut_add_each_label_once(remote, tmp_pat
     added, _ = sent_by(roots[0], remote)
     assert 0 < added < 60
     assert len(labels_on(remote, tmp_path / "copy")) == 120
-
-
-def test_a_server_that_asks_for_what_was_not_offered_is_refused(remote, tmp_path):
-    LabelFiles(tmp_path).add([ANA])
-    transport = httpx.MockTransport(lambda _: httpx.Response(200, content=b'{"differing": [1]}'))
-    with Connection(remote, transport=transport) as connection, pytest.raises(PushError, match="does not have"):
-        push_labels(tmp_path, connection, NOBODY)

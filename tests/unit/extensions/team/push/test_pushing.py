@@ -1,12 +1,9 @@
 from __future__ import annotations
 
-import gzip
 import json
 import ssl
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
@@ -14,7 +11,7 @@ import httpx
 import pytest
 
 from agentv.errors import StoreError, UsageError
-from agentv.extensions.team.push import connection, pushing
+from agentv.extensions.team.push import pushing
 from agentv.extensions.team.push.connection import Connection, PushError
 from agentv.extensions.team.push.labels import pull_labels
 from agentv.extensions.team.push.pushing import RunPush, redactor_of
@@ -98,13 +95,13 @@ def test_a_file_that_grew_or_was_rewritten_is_followed(server, remote, tmp_path,
     assert pushed(run, remote)[0].rows == 20
     for now, sent in (
         ([*rows, row(20)], 1),
-        ([*rows[:15], row(17, "again")], 6),  # a rerun moved rows away: what was before is not sent again
-        (rows[:12], 2),
+        ([*rows[:15], row(17, "again")], 16),  # a rerun moved rows away
+        (rows[:12], 12),
         ([], 0),
     ):
         write_rows(run, *now)
         found, _ = pushed(run, remote)
-        assert found.rows <= sent + 2, "about one batch more than what differs"
+        assert found.rows == sent
         copy = copy_of(server, tmp_path)
         assert (copy / "index.jsonl").read_bytes() == b"".join(now)
         check_rows(copy)
@@ -214,56 +211,14 @@ def test_certificates_and_strangers_are_named(remote, tmp_path):
             pushed(run, remote, transport=answer)
 
 
-def test_no_more_of_an_answer_is_read_than_a_server_sends(remote, tmp_path, monkeypatch):
-    monkeypatch.setattr(connection, "_LONGEST_ANSWER", 1 << 20)
-    run = write_run(tmp_path, row(1))
-    read = []
-
-    def endless():
-        while True:
-            read.append(1 << 16)
-            yield bytes(1 << 16)
-
-    bomb = gzip.compress(bytes(8 << 20))
-    answers = {
-        "endless": lambda: httpx.Response(200, content=endless()),
-        "endless refusal": lambda: httpx.Response(403, content=endless()),
-        "packed": lambda: httpx.Response(200, content=iter([bomb]), headers={"content-encoding": "gzip"}),
-        "packed twice": lambda: httpx.Response(
-            200, content=iter([gzip.compress(bomb)]), headers={"content-encoding": "gzip, gzip"}
-        ),
-        "nested": lambda: httpx.Response(200, content=iter([b"[" * 100_000])),
-        "not packed": lambda: httpx.Response(200, content=iter([b"{}"]), headers={"content-encoding": "gzip"}),
-    }
-    for name, answer in answers.items():
-        read.clear()
-        with pytest.raises(PushError, match="not an agentv server"):
-            pushed(run, remote, transport=httpx.MockTransport(lambda _, answer=answer: answer()), sleep=None)
-        assert sum(read) <= 2 << 20, name
-
-
-def test_a_server_that_claims_to_have_ever_more_rows_ends_the_push(remote, tmp_path):
-    sizes = iter(range(0, 10**9, 1 << 20))
-
+def test_a_server_that_always_has_other_rows_ends_the_push(remote, tmp_path):
     def claiming(request):
         if request.method == "GET":
-            return httpx.Response(200, json={"generation": 0, "size": next(sizes), "batches": [], "files": 0})
+            return httpx.Response(200, json={"generation": 0, "size": 7, "files": 0})
         return httpx.Response(409, json={"error": {"message": "others came first"}})
 
     with pytest.raises(PushError, match="other pushes of this run always come first"):
         pushed(write_run(tmp_path, row(1)), remote, transport=httpx.MockTransport(claiming))
-
-
-def test_an_answer_that_takes_too_long_is_one_that_did_not_come(remote, tmp_path):
-    def slow():
-        while True:
-            time.sleep(0.01)
-            yield b" "
-
-    answer = httpx.MockTransport(lambda _: httpx.Response(200, content=slow()))
-    with pytest.raises(PushError, match=r"it did not answer within 0\.04 seconds") as raised:
-        pushed(write_run(tmp_path, row(1)), remote, transport=answer, timeout_s=0.02)
-    assert raised.value.passing
 
 
 class Redirecting(BaseHTTPRequestHandler):
@@ -363,22 +318,3 @@ def test_artifacts_that_are_a_link_to_another_directory_stay(remote, tmp_path):
     run = write_run(tmp_path, row(1))
     (run / "artifacts").symlink_to(private, target_is_directory=True)
     assert pushed(run, remote)[0].artifacts == 0
-
-
-def test_a_server_whose_answers_cannot_be_is_no_server(remote, tmp_path):
-    run = write_run(tmp_path, row(1))
-    (run / "artifacts").mkdir()
-    (run / "artifacts/file").write_bytes(b"x")
-    of_all = sha256(row(1)).hexdigest()
-    for batch in (f'[0, -1, "{of_all}"]', f'[0, {2**60}, ""]', f'[0, {2**70}, ""]', None):
-
-        def answer(request, batch=batch):
-            what = request.url.path.rpartition("/")[2]
-            if batch is not None and what == RUN_ID:
-                return httpx.Response(200, text=f'{{"generation": 1, "batches": [{batch}]}}')
-            size = len(request.content) if what == "rows" else 0
-            found = {"generation": 1, "size": size, "changed": True}
-            return httpx.Response(200, json={} if what in (RUN_ID, "files") else found)
-
-        with pytest.raises(PushError, match="not an agentv server"):
-            pushed(run, remote, transport=httpx.MockTransport(answer))

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agentv.extensions.team.push.pushed import LivePushed
-from agentv.extensions.team.push.report import render_live_pushed
+from agentv.extensions.team.push.report import LivePushed, render_live_pushed
 
 
 @pytest.mark.parametrize(
