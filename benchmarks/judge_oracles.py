@@ -1,18 +1,17 @@
 """Numbers of other programs that the tests of `stats/judges` hold agentv's to.
 
-    pip install ppi-python==0.2.3 krippendorff==0.9.0 statsmodels==0.15.0 glide-py==0.11.0  # glide-py needs Python 3.12
+    pip install ppi-python==0.2.3 statsmodels==0.15.0 glide-py==0.11.0  # glide-py needs Python 3.12
     PYTHONPATH=tests python benchmarks/judge_oracles.py
 
 They are no dependencies of the tests, since ppi-python brings numba and scikit-learn.
 """
 
-import krippendorff
 import numpy as np
 from glide.estimators import StratifiedPPIMeanEstimator
 from ppi_py import ppi_mean_ci, ppi_mean_pointestimate
 from statsmodels.stats.inter_rater import cohens_kappa
 
-from doubles.labelled_scores import labels_of_people, scored_answers, verdicts
+from doubles.labelled_scores import scored_answers, verdicts
 
 
 def main() -> None:
@@ -33,10 +32,6 @@ def main() -> None:
         table[int(of_judge), int(of_person)] += 1
     kappa = cohens_kappa(table)
     print("KAPPA", kappa.kappa, kappa.kappa_low, kappa.kappa_upp)
-    units = labels_of_people(150)
-    names = ("ada", "bob", "eve", "kim")
-    data = [[float(unit[name]) if name in unit else np.nan for unit in units] for name in names]
-    print("ALPHA", krippendorff.alpha(data, level_of_measurement="nominal"))
 
 
 if __name__ == "__main__":

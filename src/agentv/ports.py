@@ -102,25 +102,8 @@ class Workspace(Protocol):
         """
         ...
 
-    def hidden(self) -> frozenset[str]:
-        """The paths of the hidden files, relative to it. It blocks."""
-        ...
-
     def read(self, path: str) -> bytes | None:
         """What is in a file, at most what a diff shows of it, or where a link leads; None: no such file. It blocks."""
-        ...
-
-    def write(self, path: str, content: bytes | None, mode: str = "") -> None:
-        """Write a file, or a link, in place of what stands there. It blocks.
-
-        Args:
-            path: of the file in the workspace.
-            content: of the file, or where a link leads; None: it is removed.
-            mode: as git writes it.
-
-        Raises:
-            OSError: the path leads out of the workspace, or the system refuses.
-        """
         ...
 
     async def copy_for_judge(self) -> JudgeWorkspace | Failure:

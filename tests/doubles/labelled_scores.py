@@ -28,14 +28,3 @@ def verdicts(count, seed=11):
         person = next(chance) < 0.7
         found.append((next(chance) < (0.85 if person else 0.3), person))
     return found
-
-
-def labels_of_people(count, seed=13):
-    """Of each answer the labels of up to four people, person → passes."""
-    chance = numbers(seed)
-    found = []
-    for _ in range(count):
-        rate = 0.9 if next(chance) < 0.6 else 0.25
-        said = {name: next(chance) < rate for name in ("ada", "bob", "eve", "kim")}
-        found.append({name: one for name, one in said.items() if next(chance) < 0.7})
-    return found

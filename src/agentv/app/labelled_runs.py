@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
-from agentv.model.run.labelled.corrected import CorrectedComparison
 from agentv.model.run.labelled.labels import Ratings, ReadLabels
 from agentv.model.run.runs import ListedRun
 from agentv.model.run.summary import Summary
@@ -17,12 +16,6 @@ from agentv.registry.extensions import PORTS, loaded, registered
 
 if TYPE_CHECKING:
     from agentv.app.results.stored import StoredRun
-    from agentv.engine.plan import Plan
-
-CompareRates: TypeAlias = (
-    "Callable[[tuple[StoredRun, StoredRun], tuple[Collection[str], Collection[str]]], CorrectedComparison | None]"
-)
-"""The corrected rates of a base and a candidate, with the targets of each that are compared; None without labels."""
 
 _PORT = "LabelledRuns"
 
@@ -30,12 +23,11 @@ _PORT = "LabelledRuns"
 class LabelledRuns:
     """What labels add where nothing computes it: nothing. The extension overrides all of it."""
 
-    def before(self, suites: tuple[Suite, ...], plan: Plan) -> ReadLabels:  # noqa: ARG002  # of those that override it, as below
+    def before(self, suites: tuple[Suite, ...]) -> ReadLabels:  # noqa: ARG002  # of those that override it, as below
         """Return the labels of the suites that run, as they are before anything is called.
 
         Raises:
             StoreError: labels cannot be read that decide the run.
-            UsageError: they show already that a judge is worse than its suite allows.
         """
         return ReadLabels()
 
@@ -77,10 +69,6 @@ class LabelledRuns:
             StoreError: the run cannot be read.
         """
         return summary
-
-    def comparing(self) -> CompareRates:
-        """Return what compares the rates of runs, and reads each run once."""
-        return lambda runs, targets: None  # noqa: ARG005
 
 
 def labelled_runs() -> LabelledRuns:

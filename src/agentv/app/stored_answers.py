@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import structs
 
@@ -17,7 +18,7 @@ from agentv.app.settings import EvalSettings, environment_variables
 from agentv.app.wiring import Answers, SystemClock, redactor_for
 from agentv.engine.calls.recorded_call import no_answer
 from agentv.engine.conversation import is_conversation
-from agentv.errors import UsageError
+from agentv.errors import AgentvError, UsageError
 from agentv.model.run.trial import Trial
 from agentv.model.values.response import TargetResponse
 from agentv.model.values.values import objects_in
@@ -26,6 +27,8 @@ from agentv.store.files.directory import JOURNAL
 
 if TYPE_CHECKING:
     from agentv.store.cassettes.cache import AnswerCache
+
+T = TypeVar("T")
 
 
 class ReadOnlyAnswers:
@@ -54,9 +57,7 @@ class ReadOnlyAnswers:
         return None if found is None else structs.replace(found, earlier=True)
 
 
-def prepared_again(
-    run: StoredRun, *, asks_judge: bool, budget_usd: float | None, judge: str | None = None, suite: str | None = None
-) -> Prepared:
+def prepared_again(run: StoredRun, *, asks_judge: bool, budget_usd: float | None, judge: str | None = None) -> Prepared:
     """The plan of a run as its eval files are now.
 
     Args:
@@ -64,7 +65,6 @@ def prepared_again(
         asks_judge: judges will be called.
         budget_usd: what they may cost; None: as the run and its files say.
         judge: the judge of all assertions; None: as the run and its files say.
-        suite: name of the only suite that is read; None: all.
 
     Raises:
         UsageError: the run was started from Python, or names files that are gone.
@@ -79,7 +79,7 @@ def prepared_again(
     variables = recorded.get("variables")
     targets = recorded.get("targets")
     settings = EvalSettings(
-        paths=_paths(run, suite),
+        paths=_paths(run),
         targets=tuple(map(str, targets)) if isinstance(targets, list) else (),
         variables=variables if isinstance(variables, dict) else {},
         regrade=str(run.path),
@@ -94,10 +94,9 @@ def prepared_again(
     return prepare(settings if settings.sample is not None else replace(settings, seed=None))
 
 
-def _paths(run: StoredRun, suite: str | None) -> tuple[str, ...]:
-    """The eval files of a run, or of one suite."""
-    known = objects_in(run.record.get("suites"))
-    paths: list[Any] = [one.get("path") for one in known if suite is None or one.get("name") == suite]
+def _paths(run: StoredRun) -> tuple[str, ...]:
+    """The eval files of a run."""
+    paths: list[Any] = [one.get("path") for one in objects_in(run.record.get("suites"))]
     if not paths or not all(isinstance(path, str) and path for path in paths):
         what = f"the run {run.run_id} has suites that are not in files, so its answers cannot be graded again"
         raise UsageError(what, "run eval files with 'agentv eval'")
@@ -163,3 +162,27 @@ def with_output(answer: TargetResponse, output: str | None) -> TargetResponse:
     if messages and messages[-1].role == "assistant" and messages[-1].text == answer.output:
         messages = (*messages[:-1], structs.replace(messages[-1], content=output or ""))
     return structs.replace(answer, output=output, messages=messages)
+
+
+async def in_parallel(work: Iterable[Callable[[], Awaitable[T]]], workers: int) -> list[T]:
+    """The results of coroutine functions, in order; so many at once.
+
+    After an error no further one is called, and those under way end first, so that what they paid for is kept.
+    """
+    results: dict[int, T] = {}
+    errors: list[AgentvError] = []
+    left = iter(enumerate(work))
+
+    async def worker() -> None:
+        for number, call in left:
+            if errors:
+                return
+            try:
+                results[number] = await call()
+            except AgentvError as error:
+                errors.append(error)
+
+    await asyncio.gather(*(worker() for _ in range(workers)))
+    if errors:
+        raise errors[0]
+    return [results[number] for number in range(len(results))]

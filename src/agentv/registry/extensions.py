@@ -29,9 +29,6 @@ COMMANDS = "COMMANDS"
 COMMAND_SECTIONS = "COMMAND_SECTIONS"
 """As above: a subcommand → its section in `agentv --help`: Run, Read, Judge, Agents, Share or, without this, More."""
 
-SUITE_SCORES = "SUITE_SCORES"
-"""As above: what `agentv check` says of a suite's latest run → a function from suites to their scores."""
-
 EXECUTORS = "EXECUTORS"
 """As above: a value of `--executor` → what opens the executor of a prepared run's trials."""
 

@@ -16,7 +16,6 @@ from agentv.app.compare.gathering import cases_of, differences, planned_cases, p
 from agentv.app.compare.judging import Part, judge_parts
 from agentv.app.compare.matching import Matched, match
 from agentv.app.compare.within import Parts, compared_within
-from agentv.app.labelled_runs import CompareRates, labelled_runs
 from agentv.app.results.stored import StoredRun, open_run, refuse_decided
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import UsageError
@@ -106,8 +105,7 @@ def compare(request: CompareRequest, question: ComparisonSettings) -> Comparison
     runs = list(_read(request, question))
     shared = shared_names(run.cases.places for run in runs)
     if len(runs) == 2:
-        found = _compared(runs[0], runs[1], question, shared)
-        return _with_corrected(found, runs[0].stored, runs[1].stored, labelled_runs().comparing())
+        return _compared(runs[0], runs[1], question, shared)
     return _matrix(runs, question, shared)
 
 
@@ -126,7 +124,6 @@ def compare_each(base: str, candidates: Sequence[str], question: ComparisonSetti
         StoreError: a run cannot be read.
     """
     common = Common()
-    rates = labelled_runs().comparing()
     try:
         first = _read_one(base, question, common, partial=True)
     except UsageError as error:
@@ -136,20 +133,11 @@ def compare_each(base: str, candidates: Sequence[str], question: ComparisonSetti
         try:
             other = _read_one(named, question, common, partial=True)
             shared = shared_names(run.cases.places for run in (first, other))
-            return _with_corrected(_compared(first, other, question, shared), first.stored, other.stored, rates)
+            return _compared(first, other, question, shared)
         except UsageError as error:
             return error
 
     return list(map(compared, candidates))
-
-
-def _with_corrected(found: Comparison, base: StoredRun, candidate: StoredRun, rates: CompareRates) -> Comparison:
-    """The comparison with the corrected pass rates of both runs, where labels give them."""
-    if found.same:
-        return found
-
-    targets = (found.base.targets, found.candidate.targets)
-    return structs.replace(found, corrected=rates((base, candidate), targets))
 
 
 def _compare_parts(request: CompareRequest, question: ComparisonSettings) -> Comparison | Matrix | RunComparison:

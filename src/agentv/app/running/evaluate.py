@@ -70,7 +70,7 @@ async def evaluate_async(
     Raises:
         StoreError, UsageError: as `evaluate`.
     """
-    labels = labelled_runs().before(prepared.suites, prepared.plan)
+    labels = labelled_runs().before(prepared.suites)
     async with _executors(prepared) as executors:
         with answer_sources(prepared) as sources, _checked(sources, executors), _directory(prepared) as directory:
             if opened is not None:

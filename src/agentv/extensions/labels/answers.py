@@ -126,7 +126,6 @@ class CheckedAnswer:
     """An answer as it is checked: of a run, or of labels alone.
 
     Attributes:
-        score: of the judge, on a scale; None: the rubric has none, or there are labels alone.
         found_at: target, prompt and variant of a trial with it.
         rubric: as people label by it; empty: labels alone do not say.
     """
@@ -139,16 +138,14 @@ class CheckedAnswer:
     trials: float
     run: str
     suite: str
-    score: float | None = None
     found_at: tuple[str | None, str | None, str | None] = (None, None, None)
     rubric: str = ""
 
     @classmethod
     def of(cls, answer: GradedAnswer, run: str) -> CheckedAnswer:
         """A graded answer of a run."""
-        score = None if answer.scale is None else answer.score
         found_at = (answer.target, answer.prompt, answer.variant)
-        of_run = (answer.passed, answer.cluster, answer.trials, run, answer.suite, score, found_at)
+        of_run = (answer.passed, answer.cluster, answer.trials, run, answer.suite, found_at)
         return cls(answer.key, answer.judge, answer.asked.judge, *of_run, answer.asked.rubric)
 
     @property
@@ -312,5 +309,5 @@ def _nothing(run: StoredRun, assertion: str | None, names: Iterable[str], *, unr
         return UsageError(what, f"grade its answers again: agentv eval --regrade={run.run_id}")
     return UsageError(
         f"no judge graded an answer of the run {run.run_id}",
-        f"labels are of assertions such as llm-rubric; to rate any answer: agentv label {run.run_id} --rate",
+        "labels are of assertions such as llm-rubric; to rate any answer: agentv view --label",
     )

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import fmean
 from typing import Literal
 
 from agentv.app.results.place import RESULTS, place_holding
@@ -17,25 +16,20 @@ from agentv.extensions.labels.labelling import LabelFiles, LabelStore, latest, p
 from agentv.extensions.labels.stats.agreement import (
     ConfusionMatrix,
     JudgeAccuracy,
-    LabelledUnit,
     judge_accuracy,
-    krippendorff_alpha,
     majority,
     mean_pairwise_agreement,
 )
-from agentv.extensions.labels.stats.left_out import left_out_elsewhere, left_out_of_run
-from agentv.extensions.labels.stats.mean_score import ScoredAnswer, corrected_mean
 from agentv.extensions.labels.stats.posterior import (
     Estimated,
     JudgeCounts,
     JudgedAnswer,
-    MoreLabels,
     corrected_rate,
     judge_counts,
-    more_labels,
     transferred_rate,
 )
 from agentv.model.run.labelled.labels import Label, LabelKey, LabelVerdict
+from agentv.reports.text.escaping import one_line
 from agentv.stats.intervals.design_effect import ClusterSum, estimated_rate
 from agentv.store.labels.label_files import read_labels
 
@@ -77,27 +71,10 @@ class PeopleAgreement:
     Attributes:
         answers: with two labels or more.
         agreement: share of pairs of labels of an answer that agree.
-        alpha: Krippendorff's; None where it is undefined, as all labels are alike.
     """
 
     answers: int
     agreement: float
-    alpha: Estimated | None
-
-
-@dataclass(frozen=True, slots=True)
-class MeanScore:
-    """The mean score of answers on a scale, 0..1.
-
-    Attributes:
-        judge: by the judge, over all trials.
-        corrected: as people would give it; None: too few labels have points.
-        answers: with points by people.
-    """
-
-    judge: float
-    corrected: Estimated | None
-    answers: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,11 +111,10 @@ class CheckedJudge:
     Attributes:
         matrix: labelled answers, by the majority of people.
         judge_rate: the judge's own pass rate over all trials, with Wilson's interval, which is None for one cluster.
-        accuracy, corrected, more: None without labels that were drawn.
-        mean_score: None: the rubric has no scale, or there are no labels that were drawn.
+        accuracy, corrected: None without labels that were drawn.
         transferred: the pass rate corrected by labels of other answers; None: there are labels of these, or too few.
         transferred_answers: number of labelled answers of other runs.
-        left_out: a rubric that labels leave out, so that no pass rate is corrected by them, or None.
+        unlabelled: a rubric without a label, so that no pass rate is corrected, or None.
     """
 
     assertion: str
@@ -151,11 +127,9 @@ class CheckedJudge:
     disagreements: tuple[Disagreement, ...] = ()
     accuracy: JudgeAccuracy | None = None
     corrected: Estimated | None = None
-    more: MoreLabels | None = None
-    mean_score: MeanScore | None = None
     transferred: Estimated | None = None
     transferred_answers: int = 0
-    left_out: str | None = None
+    unlabelled: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,12 +138,10 @@ class JudgeCheck:
 
     Attributes:
         run: its id; None: the labels alone.
-        changed: labels that replaced another verdict of the same person.
     """
 
     run: str | None
     judges: tuple[CheckedJudge, ...]
-    changed: tuple[Label, ...] = ()
 
 
 _MOST_ANSWERS = 100_000
@@ -265,7 +237,7 @@ def _checked(answers: Sequence[CheckedAnswer], every: Sequence[Label], run: str 
     for judge, found in grouped(answers, lambda one: one.judge).items():
         runs = {one.run for one in found} if run is None else {run, *same_runs(judge, found, counting)}
         checked.append(_judge(found, counting, runs, impossible[judge]))
-    return JudgeCheck(run, tuple(checked), _changed(labels))
+    return JudgeCheck(run, tuple(checked))
 
 
 def same_runs(judge: JudgeKey, answers: Sequence[CheckedAnswer], labels: Sequence[Label]) -> set[str]:
@@ -283,18 +255,6 @@ def same_runs(judge: JudgeKey, answers: Sequence[CheckedAnswer], labels: Sequenc
         if of_run and same_answers and all(trials[verdict] == size for verdict, size in sizes.items()):
             found.add(run)
     return found
-
-
-def _changed(labels: Sequence[Label]) -> tuple[Label, ...]:
-    """Labels that replaced another verdict of the same person on the same answer."""
-    said: dict[tuple[object, str], Label] = {}
-    changed: dict[tuple[object, str], Label] = {}
-    for label in sorted(labels, key=lambda one: one.time):
-        which = (label.item[:-1], label.person_key)
-        if which in said and said[which].verdict != label.verdict:
-            changed[which] = label
-        said[which] = label
-    return tuple(changed.values())
 
 
 def _judge(
@@ -345,53 +305,51 @@ def _judge(
         counts,
         ConfusionMatrix.of((one.passed, verdict) for one, verdict in pairs),
         judge_rate=_rate(judged),
-        people=_people(answers, of_judge),
+        people=_people(of_judge),
         disagreements=_disagreements(pairs, by_key),
     )
     known_counts = judge_counts(judged)
     if any(one.person is not None for one in judged):
-        left = [sum(one.passed is verdict and one.key not in of_judge for one in answers) for verdict in (True, False)]
         checked = replace(checked, accuracy=judge_accuracy(known_counts))
-        if any(one.rubric for one in answers) and (lacking := left_out_of_run(answers, {judge: drawn})) is not None:
-            return replace(checked, left_out=lacking)
-        return replace(
-            checked,
-            corrected=corrected_rate(known_counts),
-            mean_score=_mean_score(answers, of_draw),
-            more=more_labels(known_counts, (left[0], left[1])),
-        )
-    if elsewhere and (lacking := left_out_elsewhere(answers, {judge: elsewhere})) is not None:
-        return replace(checked, left_out=lacking)
+        of_labels = {(judge, key[2]) for key, _ in drawn}
+        if any(one.rubric for one in answers) and (lacking := unlabelled_part(answers, of_labels)) is not None:
+            return replace(checked, unlabelled=lacking)
+        return replace(checked, corrected=corrected_rate(known_counts))
+    of_labels = {(judge, one.rubric_sha256) for one in elsewhere}
+    if elsewhere and (lacking := unlabelled_part(answers, of_labels)) is not None:
+        return replace(checked, unlabelled=lacking)
     return replace(
         checked, transferred=_transferred(elsewhere, judged), transferred_answers=labelled_answers_of(elsewhere)
     )
+
+
+LARGE_PART = 0.1
+"""A rubric that grades this share of a judge's answers, and `FEW` at least, needs a label: the judge may err by it."""
+
+_LONGEST_RUBRIC = 60
+
+
+def unlabelled_part(answers: Sequence[CheckedAnswer], labelled: Collection[tuple[JudgeKey, str]]) -> str | None:
+    """An assertion without a label, or a rubric that many of a judge's answers are graded by; None: all have one.
+
+    Args:
+        answers: of one judge, by one assertion or several.
+        labelled: the assertions and rubrics of labels that count.
+    """
+    judges = {judge for judge, _ in labelled}
+    for judge, own in grouped(answers, lambda one: one.judge).items():
+        if judge not in judges:
+            return f"'{judge[0]}'"
+        for rubric, part in grouped(own, lambda one: one.key[2]).items():
+            if (judge, rubric) not in labelled and len(part) >= max(FEW, LARGE_PART * len(answers)):
+                return f"the rubric \"{one_line(part[0].rubric, _LONGEST_RUBRIC)}\" of '{judge[0]}'"
+    return None
 
 
 def judged_answer(answer: CheckedAnswer, labels: Mapping[VerdictKey, Mapping[str, bool]]) -> JudgedAnswer:
     """An answer with the verdict of most people, of those who labelled it."""
     verdict = majority(labels.get(answer.verdict_key, {}).values())
     return JudgedAnswer(answer.passed, verdict, answer.cluster, answer.trials)
-
-
-def _mean_score(answers: Sequence[CheckedAnswer], drawn: Iterable[Label]) -> MeanScore | None:
-    """The mean score by the judge and by people; None: the rubric has no scale."""
-    given = grouped((one for one in drawn if one.score is not None), lambda one: (one.key, one.judge_passed))
-    scores = {key: fmean(one.score or 0.0 for one in labels) for key, labels in given.items()}
-    scored = [
-        ScoredAnswer(
-            one.passed,
-            one.score,
-            scores.get(one.verdict_key),
-            one.cluster,
-            one.trials,
-        )
-        for one in answers
-        if one.score is not None
-    ]
-    if not scored or len(scored) < len(answers):
-        return None
-    by_judge = sum(one.judge * one.weight for one in scored) / sum(one.weight for one in scored)
-    return MeanScore(by_judge, corrected_mean(scored), sum(one.person is not None for one in scored))
 
 
 def _rate(judged: Iterable[JudgedAnswer]) -> tuple[float, tuple[float, float] | None]:
@@ -430,14 +388,10 @@ def labelled_answers_of(labels: Iterable[Label]) -> int:
     return sum(majority(said.values()) is not None for said in verdicts_of(labels).values())
 
 
-def _people(answers: Sequence[CheckedAnswer], labels: Mapping[LabelKey, Mapping[str, bool]]) -> PeopleAgreement | None:
-    clusters = {one.key: one.cluster for one in answers}
-    units = [LabelledUnit(found, clusters[key]) for key, found in labels.items()]
-    shared = [one for one in units if len(one.labels) > 1]
+def _people(labels: Mapping[LabelKey, Mapping[str, bool]]) -> PeopleAgreement | None:
+    shared = [found.values() for found in labels.values() if len(found) > 1]
     agreement = mean_pairwise_agreement(shared)
-    if agreement is None:
-        return None
-    return PeopleAgreement(len(shared), agreement, krippendorff_alpha(shared))
+    return None if agreement is None else PeopleAgreement(len(shared), agreement)
 
 
 def _disagreements(

@@ -1,8 +1,7 @@
 """Gates of a run that labels decide: `gate: corrected`, and the minimums of a suite's `judge:`.
 
 Both fail without labels that count. The corrected rate passes by the lower end of its interval. A judge is refused
-where the point estimate of its TPR or TNR is below the minimum; where only the lower end is, the result says so. Judges
-that labels of earlier runs show to be worse are refused before a run calls anything.
+where the point estimate of its TPR or TNR is below the minimum; where only the lower end is, the result says so.
 """
 
 from __future__ import annotations
@@ -10,12 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from agentv.assertions.judged.questions import Judged
-from agentv.assertions.judged.rubric import LlmRubric
-from agentv.engine.plan import Plan
-from agentv.extensions.labels.answers import CheckedAnswer, as_labelled, grouped
-from agentv.extensions.labels.checking import FEW, calibration_of, judge_of, labelled_answers_of
-from agentv.extensions.labels.labelling import latest
+from agentv.extensions.labels.answers import CheckedAnswer, grouped
+from agentv.extensions.labels.checking import FEW, calibration_of, labelled_answers_of
 from agentv.extensions.labels.run_rates import (
     NESTED,
     Part,
@@ -28,13 +23,7 @@ from agentv.extensions.labels.run_rates import (
 )
 from agentv.extensions.labels.stats.agreement import judge_accuracy
 from agentv.extensions.labels.stats.posterior import Estimated, JudgeCounts
-from agentv.judge.asked import asked_judge
-from agentv.model.run.context import AssertionContext
 from agentv.model.run.labelled.corrected import GateResult
-from agentv.model.run.labelled.labels import Label
-from agentv.model.run.rubric import Rubric
-from agentv.model.run.trial import Trial
-from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.suite import MIN_PASS_RATE, JudgeMinimums, Suite
 from agentv.reports.run.corrected import rate_words
 from agentv.reports.text.escaping import percent
@@ -81,7 +70,7 @@ def _corrected(suite: str, mark: float, trials: Sequence[RatedTrial], run: Grade
         if isinstance(rate, str):
             why = f"{_named(part, parts)}there is no corrected pass rate: {rate}; label answers: {run.label}"
             return GateResult("corrected", suite, passed=False, why=why)
-    known = [(part, rate.rate) for part, rate in found if not isinstance(rate, str)]
+    known = [(part, rate) for part, rate in found if not isinstance(rate, str)]
     if not known:
         return GateResult("corrected", suite, passed=False, why="no trial passed or failed")
     part, worst = min(known, key=lambda one: one[1].interval[0])
@@ -206,58 +195,3 @@ def _unsure(measures: Iterable[tuple[str, Estimated | None, float | None, str]])
 
 def _shown(measure: str, found: Estimated) -> str:
     return f"{measure} {percent(found.value)} (95% CI {percent(found.low)} to {percent(found.high)})"
-
-
-def known_refusals(plan: Plan, labels: Sequence[Label]) -> Iterator[str]:
-    """Why judges are refused: one line for each. A judge with too few labels is not known, and may grade a run."""
-    planned = {
-        (trial.suite.name, answer.judge, answer.key[2], is_known): (trial.suite.judge_minimums, answer)
-        for trial in plan
-        if trial.suite.judge_minimums is not None
-        for entry in trial.case.assertions
-        for answer, is_known in _asked(trial, entry)
-    }
-    rubrics = {(judge, rubric) for _, judge, rubric, is_known in planned if is_known}
-    counting = [one for one in latest(labels).values() if one.verdict != "unsure" and one.probability is not None]
-    of_rubrics = [one for one in counting if (judge_of(one), one.rubric_sha256) in rubrics]
-    known = RunLabels({}, grouped(of_rubrics, judge_of), frozenset())
-    for (suite, *_), found in grouped(planned.items(), lambda one: (one[0][0], *one[0][1][1:])).items():
-        unknown = {judge for (_, judge, _, is_known), _ in found if not is_known}
-        answers = {judge: answer for (_, judge, _, is_known), (_, answer) in reversed(found) if is_known}
-        alone = [[one] for judge, one in answers.items() if judge not in unknown]
-        least = found[0][1][0]
-        checks = [CheckedMinimums.of(one, known, least) for one in (alone if unknown else [list(answers.values())])]
-        refused = next((one.refusal for one in checks if one.refusal is not None and not one.unknown), None)
-        if refused is not None:
-            yield f"{suite}: {refused}"
-
-
-def _asked(trial: Trial, entry: AssertionEntry) -> Iterator[tuple[CheckedAnswer, bool]]:
-    """What the judge of an assertion will be asked, in the place of an answer, and whether the rubric is known.
-
-    Yields nothing if no judge grades it by a rubric of its own.
-    """
-    assertion, case = entry.assertion, trial.case
-    if not isinstance(assertion, LlmRubric | Judged):
-        return
-    question, is_known = _question(trial, assertion)
-    judge = trial.judge_called(assertion.judge)
-    if question is None or judge is None:
-        return
-    asked = as_labelled(asked_judge(judge.name, judge.model, question, case.criteria), entry.shown_type)
-    key = (entry.name, asked.model, asked.prompt_sha256)
-    place = (case.id, "", asked.rubric_sha256)
-    yield CheckedAnswer(place, key, asked.judge, True, None, 1, "", trial.suite.name), is_known
-
-
-def _question(trial: Trial, assertion: LlmRubric | Judged) -> tuple[Rubric | None, bool]:
-    """The question to a judge, and whether it is complete: what a judge is asked may depend on the answer."""
-    case = trial.case
-    if isinstance(assertion, LlmRubric):
-        return assertion.rubric(case.criteria), True
-    sent = () if case.turns else case.input
-    context = AssertionContext(
-        sent, None, expected_output=case.expected_output, criteria=case.criteria, vars=case.vars, case_id=case.id
-    )
-    found = assertion.question(context)
-    return (found, True) if isinstance(found, Rubric) else (assertion.build_rubric(), False)

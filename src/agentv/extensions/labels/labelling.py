@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
-import msgspec
-from msgspec import Struct
-
 from agentv.app.results.place import RESULTS, place_holding
 from agentv.app.results.stored import open_run
-from agentv.errors import StoreError
 from agentv.extensions.labels.answers import DrawnAnswer, draw, graded_answers, grouped
 from agentv.model.run.labelled.labels import Label, LabelItem, LabelVerdict, person_key, time_problem
 from agentv.model.values.formatting import timestamp
-from agentv.store.files.encoding import to_json
-from agentv.store.files.lines import read_lines
 from agentv.store.labels.label_files import (
     append_labels,
-    append_line,
     labels_directory,
     labels_file,
     read_labels,
@@ -57,20 +49,6 @@ class LabelStore(Protocol):
     def places(self, suites: Collection[str]) -> list[str]:
         """Where the labels of these suites lie, for messages."""
 
-    def mark_shown(self, run: str, person: str, answers: Sequence[str]) -> None:
-        """A person is about to see how often they and the judge agree on answers; that is durable when this returns.
-
-        Raises:
-            StoreError: it cannot be kept.
-        """
-
-    def shown(self, run: str, person: str) -> Collection[str]:
-        """The answers of a run on which a person has seen that.
-
-        Raises:
-            StoreError: it cannot be read.
-        """
-
 
 class LabelFiles:
     """The labels of a project in `.agentv/labels/SUITE.jsonl`."""
@@ -98,46 +76,9 @@ class LabelFiles:
         """As `LabelStore.places`."""
         return list(map(str, self.files(suites)))
 
-    def mark_shown(self, run: str, person: str, answers: Sequence[str]) -> None:
-        """As `LabelStore.mark_shown`."""
-        before = self.shown(run, person)
-        new = [one for one in answers if one not in before]
-        if new:
-            line = _AgreementLine(run, person, timestamp(datetime.now(UTC), "seconds"), new)
-            append_line(agreements_file(self._root, run), to_json(line))
-
-    def shown(self, run: str, person: str) -> Collection[str]:
-        """As `LabelStore.shown`."""
-        path, wanted = agreements_file(self._root, run), person_key(person)
-        found: set[str] = set()
-        for number, line in read_lines(path) if path.exists() else ():
-            try:
-                read = _agreement_in(line) if line.strip() else None
-            except ValueError as error:
-                raise StoreError(f"{path}:{number}: not a shown agreement: {error}") from error
-            if read is not None and read.run == run and person_key(read.person) == wanted:
-                found.update(read.answers)
-        return found
-
     def files(self, suites: Collection[str]) -> list[Path]:
         """The files of these suites; not all of them need exist."""
         return sorted({labels_file(self._root, one) for one in suites})
-
-
-class _AgreementLine(Struct, forbid_unknown_fields=True):
-    run: str
-    person: str
-    time: str
-    answers: list[str]
-
-
-_agreement_in = msgspec.json.Decoder(_AgreementLine).decode
-
-
-def agreements_file(root: Path, run: str) -> Path:
-    """The file of a run's agreements that were shown."""
-    name = re.sub(r"[^\w.-]+", "-", run).strip("-.") or "run"
-    return labels_directory(root) / "shown" / f"{name}.jsonl"
 
 
 def now() -> str:

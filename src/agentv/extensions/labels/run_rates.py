@@ -16,12 +16,11 @@ from agentv.extensions.labels.checking import (
     judged_answer,
     labelled_answers_of,
     same_runs,
+    unlabelled_part,
     verdicts_of,
 )
 from agentv.extensions.labels.labelling import latest
-from agentv.extensions.labels.stats.left_out import left_out_elsewhere, left_out_of_run
 from agentv.extensions.labels.stats.posterior import (
-    Draws,
     Estimated,
     JudgeCounts,
     JudgedAnswer,
@@ -207,14 +206,6 @@ def distinct(answers: Iterable[CheckedAnswer]) -> list[CheckedAnswer]:
     return list(found.values())
 
 
-@dataclass(frozen=True, slots=True)
-class DrawnRate:
-    """A corrected rate with its draws."""
-
-    rate: CorrectedRate
-    draws: Draws
-
-
 def corrected_rates(trials: Sequence[RatedTrial], labels: RunLabels) -> CorrectedRates:
     """The corrected rates of the trials of a run."""
     answers = by_judge(trials)
@@ -223,7 +214,7 @@ def corrected_rates(trials: Sequence[RatedTrial], labels: RunLabels) -> Correcte
     unchecked = tuple(dict.fromkeys(found[0].name for found in answers.values() if found[0].name not in checked))
     labelled = {found[0].name for judge, found in answers.items() if judge in labels.any}
     found_rate = run_rate(trials, labels) if checked else None
-    rate = found_rate.rate if isinstance(found_rate, DrawnRate) else None
+    rate = found_rate if isinstance(found_rate, CorrectedRate) else None
     why_none = found_rate if isinstance(found_rate, str) else None
     return CorrectedRates(rate, why_none, rates, unchecked, tuple(one for one in unchecked if one in labelled))
 
@@ -241,7 +232,7 @@ def _assertion_rate(judge: JudgeKey, answers: Sequence[CheckedAnswer], labels: R
     return structs.replace(rate, corrected=_rate(by_judge, estimated(drawn), number, transferred=transferred))
 
 
-def run_rate(trials: Sequence[RatedTrial], labels: RunLabels, seed: int = 0) -> DrawnRate | str:
+def run_rate(trials: Sequence[RatedTrial], labels: RunLabels) -> CorrectedRate | str:
     """The corrected rate of trials, which may be a part of a run, or why it cannot be computed."""
     if not trials:
         return NOTHING_JUDGED
@@ -268,11 +259,11 @@ def run_rate(trials: Sequence[RatedTrial], labels: RunLabels, seed: int = 0) -> 
         transferred = transferred or is_transferred
     weighted = list(zip(trials, weights, strict=True))
     decided = [Observation(one.passed, one.cluster, weight) for one, weight in weighted if one.decided_by is None]
-    draws = run_rate_draws(RunParts(parts, decided, all(one.alone for one in trials)), seed)
+    draws = run_rate_draws(RunParts(parts, decided, all(one.alone for one in trials)))
     if draws is None:
         return NOT_BETTER
     by_judge = fsum(weight for one, weight in weighted if one.passed) / fsum(weights)
-    return DrawnRate(_rate(by_judge, estimated(draws), number, transferred=transferred), draws)
+    return _rate(by_judge, estimated(draws), number, transferred=transferred)
 
 
 def _weights(trials: Sequence[RatedTrial]) -> list[float]:
@@ -297,13 +288,12 @@ def _judged_part(
 
 
 def unlabelled(answers: Sequence[CheckedAnswer], labels: RunLabels) -> str | None:
-    """What labels of one judge leave out, by more than chance; None: they are of random answers of all its answers."""
+    """An assertion or a rubric of one judge without a label, so that nothing is known of its grades there, or None."""
     found = distinct(answers)
-    if any(one.verdict_key in labels.drawn.get(one.judge, {}) for one in found):
-        return left_out_of_run(found, labels.drawn)
-    if any(labels.elsewhere.get(one.judge) for one in found):
-        return left_out_elsewhere(found, labels.elsewhere)
-    return f"'{found[0].judge[0]}'"
+    of_run = {(one.judge, one.key[2]) for one in found if one.verdict_key in labels.drawn.get(one.judge, {})}
+    judges = {one.judge for one in found}
+    elsewhere = {(judge, label.rubric_sha256) for judge in judges for label in labels.elsewhere.get(judge, ())}
+    return unlabelled_part(found, of_run or elsewhere)
 
 
 def counts_of(answers: Iterable[CheckedAnswer], labels: RunLabels) -> JudgeCounts:

@@ -3,5 +3,3 @@
 COMMANDS = {"mutate": "agentv.extensions.mutate.command:command"}
 
 COMMAND_SECTIONS = {"mutate": "Judge"}
-
-SUITE_SCORES = {"mutation score": "agentv.extensions.mutate.suite_scores:suite_scores"}

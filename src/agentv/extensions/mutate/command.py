@@ -36,11 +36,10 @@ from agentv.user_code.functions.guard import apart_from_output
 def command(run: str, *, operators: str | None, shows_all: bool, as_json: bool, **options: Any) -> int:
     """Make the passing answers of a run worse, and report which worse answers the checks do not notice.
 
-    Each mutant is a stored answer, transcript or workspace with one change, such as another number. The assertions of
-    the eval files, as they are now, grade it again. No target is called, and the run is not changed; workspaces are
-    made again in their sandbox, with setup and hooks. The score counts only mutants that change what the criteria, the
-    expected output or an assertion names. For each survivor, a line of YAML is proposed that fails it and passes the
-    original.
+    Each mutant is a stored answer or transcript with one change, such as another number. The assertions of the eval
+    files, as they are now, grade it again. No target is called, and the run is not changed. The score counts only
+    mutants that change what the criteria, the expected output or an assertion names. For each survivor, a line of YAML
+    is proposed that fails it and passes the original.
 
     RUN is an id, a directory, or `last` (default).
 

@@ -16,17 +16,14 @@ from agentv.engine.trial import answered, is_empty
 from agentv.extensions.mutate.operators.catalogue import mutants_of
 from agentv.extensions.mutate.operators.mutant import Answer, Mutant, Operator
 from agentv.extensions.mutate.operators.named import named_by, phrases_of
-from agentv.extensions.mutate.operators.work import reads_work
 from agentv.extensions.mutate.originals import Graders, calls_model
-from agentv.extensions.mutate.rebuilding import RebuiltWork
 from agentv.extensions.mutate.result import OperatorCount
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade
 from agentv.model.run.trial import Score, Trial, TrialResult
 from agentv.model.run.verdict import Combined, combined, counts
 from agentv.model.suite.assertion import AssertionEntry
-from agentv.model.values.response import STRUCTURED, Failure, TargetResponse
-from agentv.work_ports import TrialWork
+from agentv.model.values.response import STRUCTURED, TargetResponse
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +51,12 @@ class Original:
 
     Attributes:
         graders: the assertions that grade its mutants.
-        rebuilt: its workspace; None: the case has none.
     """
 
     trial: Trial
     answer: TargetResponse
     graders: Graders
     graded: Graded
-    rebuilt: RebuiltWork | None = None
 
     @property
     def entries(self) -> tuple[AssertionEntry, ...]:
@@ -105,49 +100,37 @@ async def grade(
     answer: TargetResponse,
     entries: Sequence[AssertionEntry],
     run_context: RunContext,
-    work: TrialWork | None = None,
 ) -> Graded:
     """The grades of an answer to a trial, with the checks of files and the limits of a run."""
-    if work is not None:
-        work.trace = answer.trace
-    found = await answered(trial, run_context, answer, answer.duration_ms or 0.0, work)
+    found = await answered(trial, run_context, answer, answer.duration_ms or 0.0)
     if isinstance(found, TrialResult):
         return Graded(Combined(0.0, False, found.error), ())
     check = run_context.check(trial.suite)
     scores = await grade_entries(entries, found.context, run_context.clock, check)
-    verdict = combined(scores, trial.threshold)
-    if work is not None and work.changes is not None and work.changes.protected:
-        verdict = Combined(0.0, False, None)  # who changes protected files has failed, whatever the checks say
-    return Graded(verdict, scores, found.context)
+    return Graded(combined(scores, trial.threshold), scores, found.context)
 
 
 async def mutated(
     original: Original, operators: Sequence[Operator], others: tuple[str, ...], run_context: RunContext
 ) -> Mutated:
-    """Grade the mutants of an answer, and of the workspace that it came with."""
+    """Grade the mutants of an answer."""
     made = Mutated()
-    try:
-        for operator, mutant in mutants_of(seen(original, others), operators):
-            answer = mutant_answer(original.answer, mutant)
-            if answer.metadata.get(STRUCTURED) and not _is_value(answer.output):
-                continue  # such a target returns values: it cannot give this text
-            if is_empty(answer, original.trial):
-                made.outcomes[operator.name, "caught"] += 1
-                continue
-            _add(made, original, operator, mutant, await grade_mutant(original, mutant, run_context))
-    finally:
-        if original.rebuilt is not None:
-            await original.rebuilt.close()
+    for operator, mutant in mutants_of(seen(original, others), operators):
+        answer = mutant_answer(original.answer, mutant)
+        if answer.metadata.get(STRUCTURED) and not _is_value(answer.output):
+            continue  # such a target returns values: it cannot give this text
+        if is_empty(answer, original.trial):
+            made.outcomes[operator.name, "caught"] += 1
+            continue
+        _add(made, original, operator, mutant, await grade(original.trial, answer, original.entries, run_context))
     return made
 
 
-def _add(made: Mutated, original: Original, operator: Operator, mutant: Mutant, graded: Graded | str) -> None:
-    outcome = graded if isinstance(graded, str) else _outcome(original, graded, mutant)
+def _add(made: Mutated, original: Original, operator: Operator, mutant: Mutant, graded: Graded) -> None:
+    outcome = _outcome(original, graded, mutant)
     made.outcomes[operator.name, outcome] += 1
-    if isinstance(graded, str):
-        return
     for score in graded.scores:
-        if not is_unknown(score) and _sees(score.entry, mutant):
+        if not is_unknown(score):
             made.graded[score.entry.name] += 1
             made.failed[score.entry.name] += not score.grade.passed
     if outcome.endswith("survived"):
@@ -155,80 +138,23 @@ def _add(made: Mutated, original: Original, operator: Operator, mutant: Mutant, 
         made.survivors.append(Survival(original, operator.name, mutant, Graded(graded.verdict, graded.scores)))
 
 
-def _sees(entry: AssertionEntry, mutant: Mutant) -> bool:
-    """Whether an assertion looks at what was changed."""
-    if mutant.files is None:
-        return not reads_work(entry)
-    return reads_work(entry) or _needs_workspace(entry)
-
-
-async def grade_mutant(original: Original, mutant: Mutant, run_context: RunContext) -> Graded | str:
-    """The grades of a mutant; a field of `OperatorCount` if it has none.
-
-    Where only the answer changed, assertions that read only the workspace keep the grades that they gave the original.
-    """
-    answer, rebuilt = mutant_answer(original.answer, mutant), original.rebuilt
-    if rebuilt is None:
-        return await grade(original.trial, answer, original.entries, run_context)
-    if mutant.files is not None:
-        work = await rebuilt.open(mutant.files)
-        if isinstance(work, Failure):
-            return "caught" if work.code == "permission-denied" else "not_graded"
-        try:
-            return await grade(original.trial, answer, original.entries, run_context, work)
-        finally:
-            await work.discard()
-    return await _with_original_work(original, answer, rebuilt, run_context)
-
-
-async def _with_original_work(
-    original: Original, answer: TargetResponse, rebuilt: RebuiltWork, run_context: RunContext
-) -> Graded | str:
-    """The grades of a changed answer beside the original workspace."""
-    entries = [entry for entry in original.entries if not reads_work(entry)]
-    work: TrialWork | Failure = rebuilt.work(None)
-    if any(map(_needs_workspace, entries)):
-        work = await rebuilt.original()
-    elif not isinstance(work, Failure):
-        await work.finish()
-    if isinstance(work, Failure):
-        return "not_graded"
-    graded = await grade(original.trial, answer, entries, run_context, work)
-    if not graded.scores and entries:
-        return graded
-    again = iter(graded.scores)
-    scores = tuple(one if reads_work(one.entry) else next(again) for one in original.graded.scores)
-    return Graded(combined(scores, original.trial.threshold), scores, graded.context)
-
-
-def _needs_workspace(entry: AssertionEntry) -> bool:
-    """Whether an entry, or one inside it, may read the workspace."""
-    assertion = entry.assertion
-    reads = getattr(assertion, "reads_files", False) or getattr(assertion, "runs_code", False) or bool(entry.plugin)
-    return bool(reads) or any(map(_needs_workspace, entry.inner))
-
-
 def seen(original: Original, others: tuple[str, ...] = ()) -> Answer:
     """The answer as operators see it. What it names includes the assertions that do not grade now."""
     trial, answer = original.trial, original.answer
     case = trial.case
-    entries = [entry for entry in case.assertions if not reads_work(entry)]
     return Answer(
         case=case.id,
         output=answer.output or "",
         messages=answer.messages,
         trace=answer.trace,
         others=others,
-        named=named_by(case, entries),
-        phrases=phrases_of(case, entries),
-        work=None if original.rebuilt is None else original.rebuilt.seen(),
+        named=named_by(case, case.assertions),
+        phrases=phrases_of(case, case.assertions),
     )
 
 
 def mutant_answer(answer: TargetResponse, mutant: Mutant) -> TargetResponse:
     """The answer that a mutant is."""
-    if mutant.files is not None:
-        return answer
     if mutant.messages is not None:
         return replace(answer, messages=mutant.messages, trace=mutant.trace)
     return with_output(answer, mutant.output)

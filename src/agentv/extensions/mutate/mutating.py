@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any
 
-from agentv.app.planning.preparation import Prepared, budget_of, root_of, workers_of
+from agentv.app.planning.preparation import Prepared, budget_of, workers_of
 from agentv.app.results.stored import StoredRun, open_run
-from agentv.app.stored_answers import left_out, prepared_again, stored_answers
-from agentv.app.wiring import Answers, Connections, WorkspaceSettings, redactor_for
+from agentv.app.stored_answers import in_parallel, left_out, prepared_again, stored_answers
+from agentv.app.wiring import Answers, Connections, redactor_for
 from agentv.engine.trial import AnsweredTrial, answer_of
 from agentv.errors import UsageError
 from agentv.extensions.mutate.grading import Mutated, Original, Survival, counts_of, failing_checks, grade, mutated
@@ -20,22 +20,17 @@ from agentv.extensions.mutate.operators.catalogue import OPERATORS
 from agentv.extensions.mutate.operators.mutant import Operator
 from agentv.extensions.mutate.originals import TrialName, graders_of, name_of, nothing_in, passing_trials
 from agentv.extensions.mutate.proposing import Proposer
-from agentv.extensions.mutate.rebuilding import NOT_REBUILT, RebuiltWork, rebuilt
 from agentv.extensions.mutate.result import IdleAssertion, MutationReport, OriginalFailure, Survivor
 from agentv.model.run.trial import Trial
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.values.formatting import plural
-from agentv.model.values.response import Failure, TargetResponse
 from agentv.user_code.processes.processes import kill_all
 
 CASES_CHANGED = "cases whose input or target changed since the run"
 UNJUDGED = "cases whose judge gave no verdict"
 POOL = 100
 """Answers of a suite that may be swapped in, at most."""
-
-T = TypeVar("T")
-R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +43,6 @@ class MutationSettings:
         judge: judged assertions grade too.
         budget_usd: what judges may cost; None: as the run and its files say.
         proposals: for how many survivors a line is looked for; None: for all.
-        suite: name of the only suite to mutate; None: all of the run.
-        workspaces: workspaces are made again; else cases that have one are left out.
-        deadline: time by the monotonic clock at which it gives up; None: it takes as long as it takes.
     """
 
     operators: tuple[str, ...] = ()
@@ -58,13 +50,6 @@ class MutationSettings:
     judge: bool = False
     budget_usd: float | None = None
     proposals: int | None = None
-    suite: str | None = None
-    workspaces: bool = True
-    deadline: float | None = None
-
-
-class DeadlineError(Exception):
-    """The deadline has passed."""
 
 
 @dataclass(slots=True)
@@ -97,17 +82,9 @@ def mutate(named: str, settings: MutationSettings) -> MutationReport:
         StoreError: the files of the run cannot be read.
     """
     operators = chosen_operators(settings.operators)
-    return mutate_run(open_run(named, action="mutate"), operators, settings)
-
-
-def mutate_run(run: StoredRun, operators: tuple[Operator, ...], settings: MutationSettings) -> MutationReport:
-    """As `mutate`, for a run that is open.
-
-    Raises:
-        DeadlineError: its deadline has passed.
-    """
-    passed = passing_trials(run, settings.suite)
-    prepared = prepared_again(run, asks_judge=settings.judge, budget_usd=settings.budget_usd, suite=settings.suite)
+    run = open_run(named, action="mutate")
+    passed = passing_trials(run)
+    prepared = prepared_again(run, asks_judge=settings.judge, budget_usd=settings.budget_usd)
     with stored_answers(run, prepared, judge=settings.judge) as answers:
         return asyncio.run(_mutated_run(run, prepared, answers, passed, (operators, settings)))
 
@@ -131,21 +108,19 @@ async def _mutated_run(
     run: StoredRun,
     prepared: Prepared,
     answers: Answers,
-    passed: Mapping[TrialName, str | None],
+    passed: Collection[TrialName],
     chosen: tuple[tuple[Operator, ...], MutationSettings],
 ) -> MutationReport:
     operators, settings = chosen
-    connections = _connections(run, prepared, answers)
+    connections = _connections(prepared, answers)
     try:
         await connections.imported.load(prepared.suites, connections.executor)
         collected = await _collect(prepared, _Originals(connections, passed, settings))
         if not collected.originals:
             raise _nothing_to_mutate(run, collected)
-        made = await _in_parallel(
-            collected.originals,
-            lambda one: mutated(one, operators, collected.others(one), connections),
+        made = await in_parallel(
+            [partial(mutated, one, operators, collected.others(one), connections) for one in collected.originals],
             workers_of(prepared),
-            settings.deadline,
         )
         survivors = await _survivors(prepared, made, Proposer(connections), settings.proposals)
         return _report(run, prepared, collected, made, survivors, chosen)
@@ -164,24 +139,18 @@ async def _survivors(prepared: Prepared, made: Sequence[Mutated], proposer: Prop
             proposes = most is None or number < most
             found.add(survival, await proposer.line(survival, len(counting)) if proposes else None)
             number += 1
-        if counting and counting[0].original.rebuilt is not None:
-            await counting[0].original.rebuilt.close()
     for survival in (survival for one in made for survival in one.survivors if not survival.mutant.counts):
         found.add(survival, None)
     return found
 
 
-def _connections(run: StoredRun, prepared: Prepared, answers: Answers) -> Connections:
+def _connections(prepared: Prepared, answers: Answers) -> Connections:
     from agentv.engine.calls.budget import Budget
     from agentv.engine.calls.budget_limiter import BudgetLimiter
 
-    def workspaces() -> WorkspaceSettings:
-        private = tuple(dict.fromkeys((root_of(prepared.suites), str(run.path))))
-        return WorkspaceSettings(private=private)
-
     usd, tokens = budget_of(prepared)
     limiter = None if usd is None and tokens is None else BudgetLimiter(Budget(usd, tokens))
-    return Connections(workers_of(prepared), limiter, answers, workspaces)
+    return Connections(workers_of(prepared), limiter, answers)
 
 
 async def _collect(prepared: Prepared, originals: _Originals) -> _Collected:
@@ -189,14 +158,14 @@ async def _collect(prepared: Prepared, originals: _Originals) -> _Collected:
     found, passed = _Collected(), originals.passed
     trials = [trial for trial in prepared.plan if name_of(trial) in passed]
     found.omitted["cases that the eval files no longer have"] = len(passed) - len(set(map(name_of, trials)))
-    graded = await _in_parallel(trials, originals.of, workers_of(prepared), originals.settings.deadline)
+    graded = await in_parallel([partial(originals.of, trial) for trial in trials], workers_of(prepared))
     known: set[tuple[str, str, str | None]] = set()
     for trial, original in zip(trials, graded, strict=True):
         if isinstance(original, str):
             found.omitted[original] += 1
             continue
         key = (trial.suite.name, trial.case.id, original.answer.output)
-        if key in known and not original.answer.messages and original.rebuilt is None:
+        if key in known and not original.answer.messages:
             continue
         known.add(key)
         _take(found, original)
@@ -222,68 +191,27 @@ class _Originals:
     """Stored answers, graded again.
 
     Attributes:
-        passed: trials of the run that passed, with the workspaces that it kept.
+        passed: trials of the run that passed.
     """
 
     connections: Connections
-    passed: Mapping[TrialName, str | None]
+    passed: Collection[TrialName]
     settings: MutationSettings
 
     async def of(self, trial: Trial) -> Original | str:
         """The stored answer to a trial with its grades; what to call it if it cannot be mutated."""
         graders = graders_of(trial, judge=self.settings.judge)
-        why = left_out(trial, workspaces=self.settings.workspaces) or graders.lacking
+        why = left_out(trial, workspaces=False) or graders.lacking
         if why is not None:
             return why
         answer = await answer_of(trial, self.connections)
         if not isinstance(answer, AnsweredTrial):
             is_missing = answer.error is not None and answer.error.code == "no-kept-answer"
             return CASES_CHANGED if is_missing else "cases whose stored answer cannot be graded"
-        rebuilt = await self._rebuilt(trial, answer.answer) if trial.case.workspace is not None else None
-        if isinstance(rebuilt, str):
-            return rebuilt
-        graded = await grade(
-            trial, answer.answer, graders.entries, self.connections, None if rebuilt is None else rebuilt.shared
-        )
-        if rebuilt is not None:
-            await rebuilt.close()
+        graded = await grade(trial, answer.answer, graders.entries, self.connections)
         if graded.lacks_judge:
             return UNJUDGED
-        return Original(trial, answer.answer, graders, graded, rebuilt)
-
-    async def _rebuilt(self, trial: Trial, answer: TargetResponse) -> RebuiltWork | str:
-        archive = self.connections.kept_works
-        kept = await asyncio.to_thread(archive.work, trial, answer.output) if archive is not None else None
-        if isinstance(kept, Failure):
-            return f"{NOT_REBUILT}: {kept.message}"
-        return await rebuilt(trial, kept, self.passed[name_of(trial)], self.connections)
-
-
-async def _in_parallel(
-    items: Sequence[T], work: Callable[[T], Awaitable[R]], workers: int, deadline: float | None
-) -> list[R]:
-    """The results of a coroutine function for each item, in order; so many at once.
-
-    Raises:
-        DeadlineError: the deadline has passed.
-    """
-    results: dict[int, R] = {}
-    left = iter(enumerate(items))
-
-    async def worker() -> None:
-        for number, item in left:
-            if deadline is not None and time.monotonic() > deadline:
-                raise DeadlineError
-            results[number] = await work(item)
-
-    try:
-        async with asyncio.timeout_at(deadline) as limit:  # for code that takes long for one item
-            await asyncio.gather(*(worker() for _ in range(min(workers, len(items)))))
-    except TimeoutError:
-        if limit.expired():
-            raise DeadlineError from None
-        raise
-    return [results[number] for number in range(len(items))]
+        return Original(trial, answer.answer, graders, graded)
 
 
 def _nothing_to_mutate(run: StoredRun, found: _Collected) -> UsageError:
@@ -327,8 +255,8 @@ def _report(
 
 
 def _is_untouched(entry: AssertionEntry) -> bool:
-    """Whether an assertion reads nothing that an operator changes: figures of the call, or which files were changed."""
-    return getattr(entry.assertion, "reads", None) == "call" or entry.type == "file-changes"
+    """Whether an assertion reads nothing that an operator changes: figures of the call."""
+    return getattr(entry.assertion, "reads", None) == "call"
 
 
 def _idle(collected: _Collected, made: Sequence[Mutated], redact: Callable[[str], str]) -> Iterator[IdleAssertion]:

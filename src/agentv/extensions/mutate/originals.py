@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from agentv.app.results.stored import StoredRun
 from agentv.errors import UsageError
-from agentv.model.run.trial import Trial, TrialResult
+from agentv.model.run.trial import Trial
 from agentv.model.suite.assertion import AssertionEntry
 
 TrialName = tuple[str, str, str, str | None, str | None, int]
@@ -37,16 +36,15 @@ class Graders:
         return "cases that only compare answers" if self.comparing else "cases without checks"
 
 
-def passing_trials(run: StoredRun, suite: str | None = None) -> Mapping[TrialName, str | None]:
-    """The trials that passed in a run, each with the absolute path of its workspace, if that is kept.
+def passing_trials(run: StoredRun) -> frozenset[TrialName]:
+    """The trials that passed in a run.
 
     Raises:
         UsageError: no trial passed.
         StoreError: a row cannot be read.
     """
-    results = (one for one in run.results() if suite is None or one.trial.suite.name == suite)
-    found = {name_of(one.trial): one for one in results}
-    passed = {name: _kept_workspace(run, one) for name, one in found.items() if one.status == "passed"}
+    found = {name_of(one.trial): one for one in run.results()}
+    passed = frozenset(name for name, one in found.items() if one.status == "passed")
     if not passed:
         why = "no case passed" if found else "it has no finished trials"
         raise UsageError(f"{nothing_in(run.run_id)}: {why}", "mutants are made of passing answers")
@@ -56,11 +54,6 @@ def passing_trials(run: StoredRun, suite: str | None = None) -> Mapping[TrialNam
 def nothing_in(run_id: str) -> str:
     """How a message begins that says why a run has nothing to mutate."""
     return f"the run {run_id} has nothing to mutate"
-
-
-def _kept_workspace(run: StoredRun, result: TrialResult) -> str | None:
-    path = result.stored.workspace_path if result.stored is not None else None
-    return None if path is None else str(run.path / path)
 
 
 def name_of(trial: Trial) -> TrialName:

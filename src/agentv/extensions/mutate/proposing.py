@@ -18,8 +18,7 @@ from agentv.model.run.trial import Trial, TrialResult
 from agentv.model.run.verdict import combined
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.suite import Suite
-from agentv.model.values.response import Failure, TargetResponse
-from agentv.work_ports import TrialWork
+from agentv.model.values.response import TargetResponse
 
 LONGEST = 200
 """Characters of a proposed line, at most: a longer one quotes the answer."""
@@ -44,32 +43,10 @@ class Proposer:
             survival: the mutant.
             beside: number of lines that the case may get, this one included.
         """
-        if not survival.mutant.lines:
-            return None
-        rebuilt, files = survival.original.rebuilt, survival.mutant.files
-        if rebuilt is None:
-            return await self._tried(survival, beside, None, None)
-        original = await rebuilt.original()
-        if isinstance(original, Failure):
-            return None
-        if files is None:
-            return await self._tried(survival, beside, original, original)
-        mutant = await rebuilt.open(files)
-        if isinstance(mutant, Failure):
-            return None
-        try:
-            return await self._tried(survival, beside, original, mutant)
-        finally:
-            await mutant.discard()
-
-    async def _tried(
-        self, survival: Survival, beside: int, original_work: TrialWork | None, mutant_work: TrialWork | None
-    ) -> str | None:
-        """The first line that tells the two apart."""
         trial = survival.original.trial
-        original = await self._with_context(survival.original.answer, survival.original.graded, trial, original_work)
+        original = await self._with_context(survival.original.answer, survival.original.graded, trial)
         answer = mutant_answer(survival.original.answer, survival.mutant)
-        mutant = await self._with_context(answer, survival.graded, trial, mutant_work)
+        mutant = await self._with_context(answer, survival.graded, trial)
         if original is None or mutant is None:
             return None
         for text in _texts(survival, beside):
@@ -80,15 +57,11 @@ class Proposer:
                 return text
         return None
 
-    async def _with_context(
-        self, answer: TargetResponse, graded: Graded, trial: Trial, work: TrialWork | None
-    ) -> Graded | None:
+    async def _with_context(self, answer: TargetResponse, graded: Graded, trial: Trial) -> Graded | None:
         """The grades with what an assertion sees now; None: it sees nothing."""
-        if work is None and graded.context is not None:
+        if graded.context is not None:
             return graded
-        if work is not None:
-            work.trace = answer.trace
-        found = await answered(trial, self._run_context, answer, answer.duration_ms or 0.0, work)
+        found = await answered(trial, self._run_context, answer, answer.duration_ms or 0.0)
         return None if isinstance(found, TrialResult) else Graded(graded.verdict, graded.scores, found.context)
 
     async def _passes(self, entry: AssertionEntry, graded: Graded, threshold: float) -> bool | None:

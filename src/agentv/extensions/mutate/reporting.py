@@ -128,7 +128,7 @@ def _closing(found: MutationReport) -> Iterator[str]:
     made = f"{plural(found.answers, 'answer', ',')}, {plural(found.total, 'mutant', ',')}"
     if found.not_graded:
         what = plural(found.not_graded, "mutant", ",")
-        yield f"{what} not graded: a judge gave no verdict, the budget is used up, or a workspace could not be made"
+        yield f"{what} not graded: a judge gave no verdict, or the budget is used up"
     if found.errored:
         what = plural(found.errored, "mutant", ",")
         yield f"{what} not counted: an assertion errored, and nothing else failed"

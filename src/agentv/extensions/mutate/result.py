@@ -44,7 +44,7 @@ class OperatorCount(Struct, frozen=True):
         others_killed, others_survived: those that touch nothing that is named.
         errored, others_errored: those on which an assertion errored, so that there is no verdict; of both kinds.
         caught: those that a run reports as errors by itself, before any check.
-        not_graded: those whose judge gave no verdict, or whose workspace could not be made.
+        not_graded: those whose judge gave no verdict.
     """
 
     killed: int = 0
@@ -127,7 +127,7 @@ class MutationReport(Struct, frozen=True):
 
     @property
     def not_graded(self) -> int:
-        """Mutants whose judge gave no verdict, or whose workspace could not be made."""
+        """Mutants whose judge gave no verdict."""
         return sum(one.not_graded for one in self.operators.values())
 
     @property

@@ -35,24 +35,6 @@ class CaseProblem(Struct, frozen=True):
         return self.case if self.variant is None else f"{self.case} ({self.variant})"
 
 
-class SuiteScore(Struct, frozen=True):
-    """The mutation score of a suite by its latest run.
-
-    Attributes:
-        score: noticed mutants / counted mutants; None if no mutant counts.
-        counted: mutants that count.
-        why: why there is no score.
-        notes: what was left out, and why.
-    """
-
-    suite: str
-    run_id: str
-    score: float | None = None
-    counted: int = 0
-    why: str | None = None
-    notes: tuple[str, ...] = ()
-
-
 class CheckReport(Struct, frozen=True):
     """What became of a check.
 
@@ -61,7 +43,6 @@ class CheckReport(Struct, frozen=True):
         solved: those of them whose solution was tried.
         without_solution: names of the cases that have none, where solutions were asked for.
         interrupted: Ctrl-C ended it early.
-        mutation_scores: of the suites that have a run.
     """
 
     cases: int
@@ -71,7 +52,6 @@ class CheckReport(Struct, frozen=True):
     notes: tuple[str, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
     interrupted: bool = False
-    mutation_scores: tuple[SuiteScore, ...] = ()
 
     @property
     def sound(self) -> int:

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from agentv.model.run.compared.usage import Usage, UsageDifference
 from agentv.model.run.compared.verdicts import Measure, Verdict, Withheld
 from agentv.model.run.grade import TOLERANCE
-from agentv.model.run.labelled.corrected import CorrectedComparison
 from agentv.model.run.matrix import ComparedMeasure, Dimension, MatrixComparison
 from agentv.model.run.trial import Status
 from agentv.model.suite.suite import Aggregate
@@ -463,7 +462,6 @@ class Comparison(Struct, frozen=True):
     edited: int = 0
     notes: tuple[str, ...] = ()
     lost: Mapping[CaseKey, Loss] = field(default_factory=dict)
-    corrected: CorrectedComparison | None = None
 
     @property
     def against_base(self) -> tuple[Comparison, ...]:

@@ -21,7 +21,6 @@ from agentv.model.run.comparison import (
     SampleEvidence,
 )
 from agentv.model.values.formatting import plural
-from agentv.reports.run.corrected import comparison_lines
 from agentv.reports.run.matrix import column_label
 from agentv.reports.run.paired import difference_text, ends_text, p_value, percentage, points, sentence, usage_rows
 from agentv.reports.text.escaping import one_line, percent
@@ -52,7 +51,6 @@ def render_comparison(found: Comparison, *, color: bool = False, verbose: bool =
         [one for one in [headline(found)] if one],
         runs_lines((found.base, found.candidate), ("base", "candidate")),
         [_painted(verdict_line(found, needed=False), color=color), *basis_lines(found)],
-        comparison_lines(found.corrected) if found.corrected is not None else (),
         usage_lines(found.whole.usage, *_sides(found)) if found.whole is not None and not found.same else (),
         _groups(found, color=color),
         _moved(found),

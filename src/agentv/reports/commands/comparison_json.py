@@ -37,7 +37,6 @@ def _comparison(found: Comparison, here: str) -> dict[str, Piecewise]:
         **_judgement(found.whole),
         **_plan(found.whole),
         "notes": list(found.notes),
-        **({"corrected": to_builtins(found.corrected)} if found.corrected is not None else {}),
         **(
             {f"by_{found.question.by}": {one.name: _judgement(one.judgement) for one in found.groups}}
             if found.groups

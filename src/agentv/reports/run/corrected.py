@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from shlex import quote
 
-from agentv.model.run.labelled.corrected import CorrectedComparison, CorrectedRate, CorrectedRates, GateResult
+from agentv.model.run.labelled.corrected import CorrectedRate, CorrectedRates, GateResult
 from agentv.model.values.formatting import plural
 from agentv.reports.text.escaping import one_line, percent
-from agentv.reports.text.signs import signed
 
 SHOWN = 10
 """Assertions whose rates are listed; `--json` holds all."""
@@ -44,17 +43,6 @@ def corrected_lines(found: CorrectedRates) -> Iterator[str]:
         yield f"  {one_line(name, _NAME)}: {corrected_words(rate)}"
     if len(known) > SHOWN:
         yield f"  and {len(known) - SHOWN} more assertions; --json lists all"
-
-
-def comparison_lines(found: CorrectedComparison) -> Iterator[str]:
-    """The corrected rates of a base and a candidate, and their difference; the verdict of a comparison is by judges."""
-    yield "pass rates of all graded samples of each run, corrected by labels (the verdict above is not):"
-    for name, rate in (("base", found.base), ("candidate", found.candidate)):
-        words = f"no corrected rate: {one_line(rate, _LONGEST)}" if isinstance(rate, str) else corrected_words(rate)
-        yield f"  {name:<9}  {words}"
-    if found.difference is not None and found.interval is not None:
-        low, high = (signed(100 * end, 1) for end in found.interval)
-        yield f"  difference {signed(100 * found.difference, 1)} points (95% CI {low} to {high})"
 
 
 def unchecked_words(found: CorrectedRates | None) -> str:

@@ -263,14 +263,6 @@ def facts_in(line: bytes) -> AnswerFacts:
     return _facts.decode(b"{" + line[_BODY:])
 
 
-def case_in(line: bytes) -> str | None:
-    """The case whose answer a line of a journal, without its end, holds; None for any other line, or a damaged one."""
-    body = verified(line)
-    if body is None or not body.startswith(_KEY):
-        return None
-    return facts_in(line).case
-
-
 def is_redacted(body: bytes) -> bool:
     """Return true if secrets were taken out of the answer in the JSON of a line."""
     return body.endswith(b',"redacted":true}')

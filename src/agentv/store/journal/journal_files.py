@@ -142,16 +142,6 @@ class JournalFiles:
                 self._checksums.clear()
                 self._buffered = 0
 
-    def withdraw_rows(self) -> list[bytes]:
-        """Take the buffered rows out of the buffer, each with its line end; their checksums are written."""
-        with self._lock:
-            self._answers.append(b"".join(self._checksums))
-            rows = [b"%b\n" % row for row in self._rows]
-            self._rows.clear()
-            self._checksums.clear()
-            self._buffered = 0
-        return rows
-
     def flush(self) -> None:
         """Write the buffered rows, and have the journal on the disk."""
         self.write_rows()

@@ -82,15 +82,6 @@ def append_labels(path: Path, labels: Iterable[Label]) -> None:
         _append(path, lambda _: text)
 
 
-def append_line(path: Path, line: bytes) -> None:
-    """Append a line to a file beside the labels, as `append_labels` does.
-
-    Raises:
-        StoreError: the system refuses.
-    """
-    _append(path, lambda _: line + b"\n")
-
-
 def merge_labels(path: Path, labels: Iterable[Label]) -> int:
     """Append the labels that a file lacks, in their order; how many. Lines of the file stay as they are.
 

@@ -338,7 +338,6 @@ def test_a_base_is_read_once_however_many_candidates_there_are(tmp_path, monkeyp
     monkeypatch.chdir(tmp_path)
     base = judged_run(tmp_path, [True] * 300, run="20261121T140322Z-aaaa", answer="{} " + "answer " * 300)
     small = [judged_run(tmp_path, [False] * 3, run=f"2026112{day}T140322Z-bbbb") for day in range(2, 6)]
-    (tmp_path / ".agentv" / "labels").mkdir()  # corrected rates read the runs, too
     question = ComparisonSettings(limit=0)
     compare_each(base, small[:1], question)  # imports
     one = bytes_read(lambda: compare_each(base, small[:1], question))

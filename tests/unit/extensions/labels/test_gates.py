@@ -162,13 +162,13 @@ def test_labels_that_were_added_before_a_run_is_resumed_do_not_decide_it(project
     assert "start a new run" in why(again)[0][2]
 
 
-def test_a_judge_below_its_minimum_is_refused_before_any_call(project):
+def test_a_judge_below_its_minimum_fails_the_run(project):
     run(project)
     label(lambda number, passed: passed and number % 3 != 0)
-    runs = len(list((project / ".agentv" / "results").iterdir()))
-    with pytest.raises(UsageError, match=r"TNR .* of the judge 'judge' is below the required 90\.0%"):
-        run(project, "judge: {min_tnr: 0.9}")
-    assert len(list((project / ".agentv" / "results").iterdir())) == runs
+    bad = run(project, "judge: {min_tnr: 0.9}", cases=9, offset=1)
+    assert (bad.summary.cases.failed, bad.status) == (0, ExitStatus.FAILED)
+    ((_, _, found),) = why(bad)
+    assert "of the judge 'judge' is below the required 90.0%" in found
     good = run(project, "judge: {name: judge, min_tpr: 0.8}", cases=20, offset=1)
     ((_, passed, found),) = why(good)
     assert passed, found

@@ -12,7 +12,7 @@ from agentv.app.results.stored import open_run
 from agentv.extensions.labels.checking import check_judges
 from agentv.extensions.labels.gates import CheckedMinimums
 from agentv.extensions.labels.labelling import open_session
-from agentv.extensions.labels.of_runs import OfRuns, RatesOfRuns, labels_of_suites, rated_trials
+from agentv.extensions.labels.of_runs import OfRuns, labels_of_suites, rated_trials
 from agentv.extensions.labels.reports.judge_check import render_judge_check
 from agentv.extensions.labels.run_rates import NESTED, SEVERAL, TURNS, UNCLEAR, RunLabels, rated_trial
 from agentv.model.run.grade import Grade
@@ -227,22 +227,6 @@ def test_without_labels_the_judge_is_said_to_be_unchecked_once_and_without_a_jud
     assert [line for line in totals(found, 0, "there") if "people" in line] == [f"note: {note}"]
 
 
-def test_two_runs_side_by_side(tmp_path):
-    base = open_run(judged_run(tmp_path, VERDICTS, run="base"), action="show")
-    targets = (["gpt"], ["gpt"])
-    candidate = open_run(judged_run(tmp_path, VERDICTS[20:], run="candidate", answer="other {}"), action="show")
-    assert RatesOfRuns().compared((base, candidate), targets) is None
-    give(honest, run="base", sample=100)
-    found = RatesOfRuns().compared((base, candidate), targets)
-    assert (found.base.transferred, found.candidate.transferred) == (False, True)
-    assert found.base == shown("base").corrected.run
-    assert found.candidate == shown("candidate").corrected.run
-    assert found.interval[0] < found.candidate.rate - found.base.rate < found.interval[1]
-    strange = open_run(judged_run(tmp_path, VERDICTS, run="strange", asked=replace(ASKED, model="x:y")), action="show")
-    one_sided = RatesOfRuns().compared((base, strange), targets)
-    assert (one_sided.candidate, one_sided.difference) == ("no label counts for 'polite'", None)
-
-
 def test_a_corrected_rate_that_someone_wrote_into_the_summary_is_not_believed(tmp_path):
     judged_run(tmp_path, VERDICTS)
     give(honest)
@@ -274,14 +258,14 @@ def test_labels_of_one_rubric_correct_no_verdicts_by_another(tmp_path):
     both = rubrics_run(tmp_path, "second", range(200))
     assert (shown(both).corrected.run, shown(both).corrected.reason) == (None, right), "labels of another run"
     (checked,) = check_judges(both).judges
-    assert (checked.transferred, checked.left_out) == (None, "the rubric \"Hard\" of 'polite'")
+    assert (checked.transferred, checked.unlabelled) == (None, "the rubric \"Hard\" of 'polite'")
     session = open_session(both, None, 60, 0, "ada")
     for drawn in session.drawn:
         if drawn.answer.asked.rubric == "Easy":
             session.label(drawn, "pass" if drawn.answer.passed else "fail")
     assert (shown(both).corrected.run, shown(both).corrected.reason) == (None, right), "drawn, and half left out"
     (checked,) = check_judges(both).judges
-    assert (checked.corrected, checked.left_out) == (None, "the rubric \"Hard\" of 'polite'")
+    assert (checked.corrected, checked.unlabelled) == (None, "the rubric \"Hard\" of 'polite'")
     assert "warning: no label counts for the rubric" in render_judge_check(check_judges(both))
     trials = rated_trials(open_run(both, action="show"))
     labels = RunLabels.of(trials, labels_of_suites({trials[0].part[0]}, tmp_path).labels, both)

@@ -22,10 +22,10 @@ def test_twenty_survivors_are_shown_and_the_rest_is_counted():
 
 
 def test_what_does_not_count_is_shown_only_on_request_and_apart():
-    other = replace(ONE, counts=False, change="the answer became German")
+    other = replace(ONE, counts=False, change="the answer became a refusal")
     report = replace(REPORT, survivors=(ONE, other))
-    assert not any("German" in line for line in lines(report))
-    assert "  late: the answer became German" in lines(report, shows_all=True)
+    assert not any("refusal" in line for line in lines(report))
+    assert "  late: the answer became a refusal" in lines(report, shows_all=True)
 
 
 def test_hostile_text_stays_on_its_line():
@@ -55,10 +55,7 @@ def test_a_score_below_the_minimum_fails_and_none_is_no_success():
     assert lines(nothing)[-1] == "4 answers, no mutant: the operators fit none of the answers"
     ungraded = replace(REPORT, operators={"negate": OperatorCount(killed=1, not_graded=2)})
     assert ungraded.status == 3
-    assert (
-        "2 mutants not graded: a judge gave no verdict, the budget is used up, or a workspace could not be made"
-        in lines(ungraded)
-    )
+    assert "2 mutants not graded: a judge gave no verdict, or the budget is used up" in lines(ungraded)
 
 
 def test_several_targets_and_suites_are_told_apart():

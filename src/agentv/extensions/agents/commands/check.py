@@ -29,9 +29,6 @@ def command(paths: tuple[str, ...], *, oracle: bool, as_json: bool, **options: A
     With --oracle the `solution` of each case (a patch, files or commands), or its expected output where the case has no
     workspace, must pass. Targets are not called. Judges are, for cases that use them.
 
-    For each suite with a stored run, the mutation score of the latest one follows, if it takes no more than 5 seconds
-    for all suites. It leaves out judged assertions and cases with a workspace; `agentv mutate` has more.
-
     Exit status: 0 all cases are sound; 1 some are not, or have no solution; 2 a file or the command is wrong; 3 a case
     could not be graded.
     """

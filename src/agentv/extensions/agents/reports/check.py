@@ -5,22 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
-from msgspec import to_builtins
-
 from agentv.model.run.case_check import CaseProblem, CheckReport
 from agentv.model.values.formatting import plural
-from agentv.reports.text.escaping import one_line, percent
+from agentv.reports.text.escaping import one_line
 
 _MOST_DETAILS = 10
 _MOST_NAMES = 20
-_MOST_NOTES = 3
 
 
 def render_check(found: CheckReport) -> str:
     """The problems by suite, then a line with what was checked."""
-    return "\n".join(
-        [*map(one_line, found.notes), *_problems(found.problems), *_unsolved(found), *_scores(found), _closing(found)]
-    )
+    return "\n".join([*map(one_line, found.notes), *_problems(found.problems), *_unsolved(found), _closing(found)])
 
 
 def _problems(problems: Sequence[CaseProblem]) -> Iterator[str]:
@@ -41,16 +36,6 @@ def _unsolved(found: CheckReport) -> Iterator[str]:
             f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
         )
         yield f"{plural(len(names), 'case')} without 'solution' or 'expected_output': {one_line(shown)}"
-
-
-def _scores(found: CheckReport) -> Iterator[str]:
-    for one in found.mutation_scores:
-        by = f"mutation score of '{one_line(one.suite)}' by run {one_line(one.run_id)}"
-        if one.score is None:
-            yield f"{by}: none; {one_line(one.why or '')}"
-        else:
-            left_out = "".join(f"; {one_line(note, 160)}" for note in one.notes[:_MOST_NOTES])
-            yield f"{by}: {percent(one.score)} of {plural(one.counted, 'mutant', ',')}{left_out}"
 
 
 def _closing(found: CheckReport) -> str:
@@ -76,7 +61,6 @@ def check_json(found: CheckReport) -> str:
                 }
                 for one in found.problems
             ],
-            "mutation_scores": [to_builtins(one) for one in found.mutation_scores],
             "without_solution": list(found.without_solution),
             "interrupted": found.interrupted,
         },

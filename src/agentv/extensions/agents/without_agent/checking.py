@@ -15,13 +15,11 @@ from agentv.app.planning.preparation import Prepared, prepare
 from agentv.app.running.evaluate import evaluate
 from agentv.app.settings import EvalSettings
 from agentv.extensions.agents.without_agent.substitutes import Act, CaseKey, NoAgent, SolutionAgent, substitute
-from agentv.model.run.case_check import CaseProblem, CheckReport, SuiteScore
+from agentv.model.run.case_check import CaseProblem, CheckReport
 from agentv.model.run.events import Event, TrialFinished
 from agentv.model.run.trial import TrialResult
-from agentv.model.suite.suite import Case, Suite
+from agentv.model.suite.suite import Case
 from agentv.model.values.message import reference_text
-from agentv.registry.extensions import SUITE_SCORES
-from agentv.user_code.plugin_tables import added, added_value
 
 NOTHING = "nothing"
 SOLUTION = "solution"
@@ -67,7 +65,6 @@ def check_cases(settings: EvalSettings, *, oracle: bool) -> CheckReport:
         answers = {key: reference_text(case.expected_output) for key, case in solvable.items() if case.expected_output}
         solved = _run(_prepared(settings, SOLUTION, SolutionAgent(solutions, answers).act), tuple(solvable))
         problems += _of_solution(solved)
-    interrupted = nothing.interrupted or solved.interrupted
     return CheckReport(
         cases=len(cases),
         solved=len(solvable),
@@ -77,14 +74,8 @@ def check_cases(settings: EvalSettings, *, oracle: bool) -> CheckReport:
         else (),
         notes=nothing.notes,
         diagnostics=prepared.diagnostics,
-        interrupted=interrupted,
-        mutation_scores=() if interrupted else _mutation_scores(prepared.suites),
+        interrupted=nothing.interrupted or solved.interrupted,
     )
-
-
-def _mutation_scores(suites: tuple[Suite, ...]) -> tuple[SuiteScore, ...]:
-    """Of the extension that computes them, if it is here."""
-    return tuple(score for name in added(SUITE_SCORES) for score in added_value(SUITE_SCORES, name)(suites))
 
 
 def _is_solvable(case: Case) -> bool:

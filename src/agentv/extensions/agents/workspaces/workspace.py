@@ -328,23 +328,12 @@ class LocalWorkspace:
             return False
         return digest_of(now) == sha256
 
-    def hidden(self) -> frozenset[str]:
-        """The paths of the hidden files."""
-        return frozenset(map(os.path.normpath, self._hidden))
-
     def read(self, path: str, limit: int = TEXT_LIMIT) -> bytes | None:
         """The content of a file, or the target of a link; None if it is missing or behind a link."""
         try:
             return content(self.path, os.fsencode(path), limit)
         except OSError:
             return None
-
-    def write(self, path: str, content: bytes | None, mode: str = "") -> None:
-        """Write a file or a link in place of what stands there; None: remove it."""
-        if content is None:
-            remove_file(self.path, path)
-        else:
-            write_file(self.path, path, content, mode)
 
     async def close(self, *, keep: bool) -> str | Failure | None:
         """Run the hooks that come last, and remove it; the path where it is kept."""

@@ -119,7 +119,7 @@ def check(run: str, assertion: str | None, *, probe: str | None, as_json: bool, 
     metavar="POINTS",
     help="How much less accurate a judge may be and count as not worse, in percentage points.",
 )
-@click.option("--votes", type=int, metavar="N", help="Ask each judge N times (odd), and show what more votes add.")
+@click.option("--votes", type=int, metavar="N", help="Ask each judge N times (odd); the majority is its verdict.")
 @click.option("--budget-usd", type=click.FloatRange(0, min_open=True), metavar="USD", help="Budget in US dollars.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON to stdout.")
 def compare(judges: tuple[str, ...], *, margin: float, as_json: bool, **options: Any) -> int:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any
 
 from agentv.app.planning.preparation import Prepared, budget_of, workers_of
 from agentv.app.stored_answers import left_out
@@ -17,7 +16,7 @@ from agentv.engine.calls.circuit_breaker import STOPPED, UNAFFORDABLE
 from agentv.engine.calls.recorded_call import RecordedCall
 from agentv.engine.grading import grade_entries
 from agentv.engine.trial import AnsweredTrial, answer_of
-from agentv.errors import AgentvError, BudgetSpentError, UsageError
+from agentv.errors import BudgetSpentError, UsageError
 from agentv.extensions.labels.answers import GradedAnswer, as_labelled
 from agentv.extensions.labels.judges.notation import NamedJudge
 from agentv.judge.asked import asked_judge
@@ -32,8 +31,6 @@ from agentv.model.values.formatting import plural
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.ports import AnswerLookup, Target, TargetRequest
 from agentv.user_code.processes.processes import kill_all
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,30 +277,6 @@ async def connected(prepared: Prepared, answers: Answers) -> AsyncIterator[Judge
     finally:
         await connections.close()
         kill_all()
-
-
-async def in_parallel(work: Iterable[Callable[[], Awaitable[T]]], workers: int) -> list[T]:
-    """The results of coroutine functions, in order; so many at once.
-
-    After an error no further one is called, and those under way end first, so that what they paid for is kept.
-    """
-    results: dict[int, T] = {}
-    errors: list[AgentvError] = []
-    left = iter(enumerate(work))
-
-    async def worker() -> None:
-        for number, call in left:
-            if errors:
-                return
-            try:
-                results[number] = await call()
-            except AgentvError as error:
-                errors.append(error)
-
-    await asyncio.gather(*(worker() for _ in range(workers)))
-    if errors:
-        raise errors[0]
-    return [results[number] for number in range(len(results))]
 
 
 def check_prompts(judge: NamedJudge, rubrics: Iterable[Rubric]) -> None:

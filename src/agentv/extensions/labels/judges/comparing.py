@@ -11,7 +11,7 @@ from statistics import median
 
 from agentv.app.planning.preparation import Prepared, workers_of
 from agentv.app.results.stored import StoredRun, open_run
-from agentv.app.stored_answers import prepared_again, stored_answers
+from agentv.app.stored_answers import in_parallel, prepared_again, stored_answers
 from agentv.app.wiring import Answers, redactor_for
 from agentv.errors import UsageError
 from agentv.extensions.labels.judges.asking import (
@@ -23,7 +23,6 @@ from agentv.extensions.labels.judges.asking import (
     StoredAnswer,
     check_prompts,
     connected,
-    in_parallel,
     known_sum,
     place_of,
     spent,
@@ -34,8 +33,6 @@ from agentv.extensions.labels.judges.notation import NamedJudge, named_judges
 from agentv.extensions.labels.stats.agreement import (
     ConfusionMatrix,
     JudgeAccuracy,
-    LabelledUnit,
-    mean_pairwise_agreement,
 )
 from agentv.extensions.labels.stats.paired_accuracy import (
     AccuracyDifference,
@@ -56,11 +53,11 @@ MOST_ERRORS = 0.1
 
 @dataclass(frozen=True, slots=True)
 class ComparedJudge:
-    """A judge, or a majority of judges, on the answers that all compared judges gave a verdict on.
+    """A judge on the answers that all compared judges gave a verdict on.
 
     Attributes:
         name: as it was given.
-        model: provider and model; empty for a majority of judges.
+        model: provider and model.
         errors: answers without a verdict.
         error: why, for the first of them.
         matrix, accuracy: None if it gave too few verdicts.
@@ -84,34 +81,6 @@ class ComparedJudge:
 
 
 @dataclass(frozen=True, slots=True)
-class VoteCount:
-    """A judge by the majority of its first votes.
-
-    Attributes:
-        difference: its accuracy less that with two votes fewer; None for one vote, and with too few answers.
-        cost_usd: mean of all these votes on an answer.
-    """
-
-    votes: int
-    accuracy: JudgeAccuracy
-    difference: AccuracyDifference | None
-    cost_usd: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class VotesOfJudge:
-    """What votes add to one judge.
-
-    Attributes:
-        agreement: share of pairs of votes on an answer that agree.
-    """
-
-    judge: str
-    counts: tuple[VoteCount, ...]
-    agreement: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class AssertionComparison:
     """Judges compared on the labelled answers of one assertion.
 
@@ -130,7 +99,6 @@ class AssertionComparison:
     notes: tuple[str, ...]
     judges: tuple[ComparedJudge, ...]
     reference: int | None
-    votes: tuple[VotesOfJudge, ...] = ()
 
     @property
     def cheapest(self) -> ComparedJudge | None:
@@ -180,10 +148,6 @@ def majority_passes(verdicts: Sequence[bool]) -> bool:
     return 2 * sum(verdicts) > len(verdicts)
 
 
-FEWEST_IN_JURY = 3
-"""Judges from which on their majority is shown too: two have none."""
-
-
 @dataclass(frozen=True, slots=True)
 class GradedByJudge:
     """A judge's votes on each answer.
@@ -213,9 +177,9 @@ class GradedByJudge:
         """Whether all votes on an answer are there."""
         return all(one.passed is not None for one in self.votes[place])
 
-    def verdicts(self, votes: int | None = None) -> list[bool]:
-        """What the majority of the first votes says of each answer; None: of all votes."""
-        return [majority_passes([one.passed is True for one in of_answer[:votes]]) for of_answer in self.votes]
+    def verdicts(self) -> list[bool]:
+        """What the majority of the votes says of each answer."""
+        return [majority_passes([one.passed is True for one in of_answer]) for of_answer in self.votes]
 
     def at(self, places: Sequence[int]) -> GradedByJudge:
         """The same for some answers; what is known of all that were drawn is not known of them."""
@@ -223,8 +187,8 @@ class GradedByJudge:
         return replace(self, votes=votes, drew=self.drew and len(votes) == len(self.votes))
 
 
-ComparedRows = tuple[tuple[ComparedJudge, ...], int | None, tuple[VotesOfJudge, ...]]
-"""The judges, the index of the most accurate of them, and what votes add."""
+ComparedRows = tuple[tuple[ComparedJudge, ...], int | None]
+"""The judges, and the index of the most accurate of them."""
 
 
 def compared(
@@ -248,7 +212,7 @@ def compared(
     usable = [one for one in graded if one.is_usable]
     places = [place for place in range(len(labels)) if all(one.has_verdict(place) for one in usable)]
     if not usable or not places:
-        return 0, (tuple(_failed(one, redact) for one in graded), None, ())
+        return 0, (tuple(_failed(one, redact) for one in graded), None)
     kept = [labels[place] for place in places]
     members = {id(one): one.at(places) for one in usable}
     shown: list[tuple[ComparedJudge, list[bool]]] = []
@@ -260,12 +224,7 @@ def compared(
             )
         else:
             shown.append((_failed(one, redact), []))
-    if len(members) >= FEWEST_IN_JURY:
-        jury = _jury(list(members.values()))
-        shown.append((_measured(jury, kept, counts), jury.verdicts()))
-    judges, reference = _against_best(kept, shown, margin)
-    votes = tuple(_by_votes(one, kept, counts) for one in members.values() if max(map(len, one.votes)) > 1)
-    return len(kept), (judges, reference, votes)
+    return len(kept), _against_best(kept, shown, margin)
 
 
 def _failed(one: GradedByJudge, redact: Callable[[str], str]) -> ComparedJudge:
@@ -296,15 +255,15 @@ def _most_votes(one: GradedByJudge) -> int:
     return max(map(len, one.votes), default=1)
 
 
-def _mean_cost(one: GradedByJudge, votes: int | None = None) -> float | None:
-    """Mean cost of the first votes on an answer; None if the cost of a call is not known.
+def _mean_cost(one: GradedByJudge) -> float | None:
+    """Mean cost of the votes on an answer; None if the cost of a call is not known.
 
     Votes that share the calls of another answer with the same text are not counted.
     """
     sums = []
     for of_answer in one.votes:
-        made = [vote for vote in of_answer[:votes] if vote.duration_ms is not None]
-        if len(made) < len(of_answer[:votes]):
+        made = [vote for vote in of_answer if vote.duration_ms is not None]
+        if len(made) < len(of_answer):
             continue
         sums.append(known_sum(vote.cost_usd for vote in made))
     total = known_sum(sums)
@@ -319,21 +278,6 @@ def _latency(one: GradedByJudge) -> float | None:
         if any(vote.duration_ms is not None for vote in of_answer)
     ]
     return median(times) if times else None
-
-
-def _jury(members: Sequence[GradedByJudge]) -> GradedByJudge:
-    """The majority of judges; each member's majority is one vote."""
-    votes = tuple(tuple(_as_one(member.votes[place]) for member in members) for place in range(len(members[0].votes)))
-    return GradedByJudge(f"majority of {len(members)} judges", "", drew=False, votes=votes)
-
-
-def _as_one(votes: Sequence[MeasuredVerdict]) -> MeasuredVerdict:
-    times = [one.duration_ms for one in votes if one.duration_ms is not None]
-    return MeasuredVerdict(
-        majority_passes([one.passed is True for one in votes]),
-        cost_usd=known_sum(one.cost_usd for one in votes),
-        duration_ms=max(times) if len(times) == len(votes) else None,
-    )
 
 
 def _against_best(
@@ -361,27 +305,6 @@ def _against_best(
         found = accuracy_difference(labels, verdicts, best, comparisons=comb(len(usable), 2), margin=margin)
         rows.append(replace(row, difference=found, verdict="inconclusive" if found is None else found.verdict))
     return tuple(rows), reference
-
-
-def _by_votes(one: GradedByJudge, labels: Sequence[PersonLabel], counts: JudgeCounts | None) -> VotesOfJudge:
-    """The judge by 1, 3, 5, … votes."""
-    most = _most_votes(one)
-    steps = range(1, most + 1, 2)
-    rows, before = [], None
-    for votes in steps:
-        verdicts = one.verdicts(votes)
-        found = None
-        if before is not None:
-            found = accuracy_difference(labels, verdicts, before, comparisons=len(steps) - 1)
-        cost = _mean_cost(one, votes)
-        drew = one.drew and votes == most
-        rows.append(VoteCount(votes, accuracy_of(labels, verdicts, counts, drawn_by=drew), found, cost))
-        before = verdicts
-    units = [
-        LabelledUnit({str(number): vote.passed is True for number, vote in enumerate(votes)}, label.cluster)
-        for votes, label in zip(one.votes, labels, strict=True)
-    ]
-    return VotesOfJudge(one.name, tuple(rows), mean_pairwise_agreement(units))
 
 
 MARGIN = 0.05
@@ -497,8 +420,9 @@ def _check(run: StoredRun, judges: Sequence[LoadedJudge], stored: FoundAnswers) 
     rubrics = [one.rubric for one in stored.found.values()]
     for judge in judges:
         check_prompts(judge.named, rubrics)
-    if len(judges) == 1 and all(judges[0].named.votes_for(one) == 1 for one in rubrics):
-        raise UsageError("one judge with one vote: there is nothing to compare", "name another judge, or use --votes 3")
+    if len(judges) == 1:
+        hint = f"name another one, such as the same with more votes: {judges[0].named.name},votes=3"
+        raise UsageError("one judge: there is nothing to compare", hint)
 
 
 async def _asked(

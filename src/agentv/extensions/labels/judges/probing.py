@@ -19,7 +19,7 @@ from msgspec import structs
 
 from agentv.app.planning.preparation import Prepared, workers_of
 from agentv.app.results.stored import StoredRun, open_run
-from agentv.app.stored_answers import prepared_again, stored_answers, with_output
+from agentv.app.stored_answers import in_parallel, prepared_again, stored_answers, with_output
 from agentv.app.wiring import Answers, redactor_for
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.engine.trial import AnsweredTrial, answered
@@ -32,7 +32,6 @@ from agentv.extensions.labels.judges.asking import (
     StoredAnswer,
     check_prompts,
     connected,
-    in_parallel,
     place_of,
     spent,
     stored_answers_of,

@@ -214,12 +214,13 @@ class LabelQueues:
             drawn = _with_id(session, said.id)
             label, note = _given(session, drawn), said.note.strip()
             if label is None or not _says(label, said, note, drawn.answer.scale):
-                _check_change(said, session, label)
+                if (label.time if label else "") != said.replaces:
+                    raise RefusedError(409, "labelled-meanwhile", _meanwhile(label))
                 label = session.label(drawn, said.verdict or None, note, points=said.points)
         return LabelSaved(said.id, _shown(label, drawn.answer.scale), _queue(session, _next(session, drawn)))
 
     def agreement(self, query: DrawQuery, person: Person) -> LabelAgreement:
-        """How often the person and the judge agree. From then on the labels of these answers stay.
+        """How often the person and the judge agree.
 
         Raises:
             NoSuchRunError, UsageError, StoreError: there are no such answers, or they cannot be read.
@@ -229,7 +230,6 @@ class LabelQueues:
             session = self._session(query, person)
             if session.left:
                 raise RefusedError(409, "not-finished", f"{session.left} of these answers have no label of yours yet")
-            person.kept.mark_shown(session.run_id, person.name, [_id(one) for one in session.distinct])
         return LabelAgreement(*session.agreed)
 
     def _session(self, query: DrawQuery, person: Person) -> LabellingSession:
@@ -246,14 +246,6 @@ class LabelQueues:
         self._draws.move_to_end(key)
         given = given_by(person.name, person.kept.read(found.suites))
         return LabellingSession(found.run_id, person.kept, person.name, found.drawn, given, draw=found.draw)
-
-
-def _check_change(said: SaidLabel, session: LabellingSession, before: Label | None) -> None:
-    if (before.time if before else "") != said.replaces:
-        raise RefusedError(409, "labelled-meanwhile", _meanwhile(before))
-    if said.id in session.kept.shown(session.run_id, session.person):
-        what = "the agreement with the judge was shown, so your labels of these answers stay as they are"
-        raise RefusedError(409, "finished", what)
 
 
 def check_said(said: SaidLabel) -> None:
@@ -389,7 +381,7 @@ LABELLING = (
     ),
     Endpoint(
         "/api/labels/agreement",
-        "How often person and judge agree, once all answers of a draw are labelled; then these labels stay.",
+        "How often person and judge agree, once all answers of a draw are labelled.",
         LabelAgreement,
         _agreement_of,
         method="POST",

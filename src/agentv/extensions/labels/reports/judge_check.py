@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import to_builtins
 
-from agentv.extensions.labels.checking import FEW, CheckedJudge, Disagreement, JudgeCheck, MeanScore
+from agentv.extensions.labels.checking import FEW, CheckedJudge, Disagreement, JudgeCheck
 from agentv.extensions.labels.reports.judge_compare import json_of
-from agentv.extensions.labels.stats.posterior import NARROW, Estimated
-from agentv.model.run.labelled.labels import Label
+from agentv.extensions.labels.stats.posterior import Estimated
 from agentv.model.values.formatting import plural
 from agentv.model.values.values import Json
 from agentv.reports.text.escaping import one_line, percent
@@ -21,9 +20,8 @@ _NOT_DRAWN = "no label was drawn at random from this run, so that TPR, TNR and a
 
 
 def render_judge_check(found: JudgeCheck) -> str:
-    """A block for each judge, then labels that were changed."""
-    blocks = ["\n".join(_judge(one, found.run)) for one in found.judges]
-    return "\n\n".join([*blocks, *(["\n".join(_changed(found.changed))] if found.changed else [])])
+    """A block for each judge."""
+    return "\n\n".join("\n".join(_judge(one, found.run)) for one in found.judges)
 
 
 def _judge(found: CheckedJudge, run: str | None) -> Iterator[str]:
@@ -45,7 +43,6 @@ def _judge(found: CheckedJudge, run: str | None) -> Iterator[str]:
     yield from _matrix(found)
     yield from _accuracy(found)
     yield from _people(found)
-    yield from _more(found, run)
     if found.disagreements:
         yield ""
         yield from _disagreements(found.disagreements)
@@ -96,8 +93,8 @@ def _notes(found: CheckedJudge) -> Iterator[str]:
     ):
         if number:
             yield f"note: {plural(number, 'label')} not counted: {why}"
-    if found.left_out is not None:
-        yield f"warning: no label counts for {found.left_out}, so the pass rate is not corrected; label its answers"
+    if found.unlabelled is not None:
+        yield f"warning: no label counts for {found.unlabelled}, so the pass rate is not corrected; label its answers"
     if counts.not_drawn:
         labels = plural(counts.not_drawn, "label")
         yield f"note: {labels} not used to correct the pass rate: not drawn at random from this run"
@@ -110,7 +107,8 @@ def _notes(found: CheckedJudge) -> Iterator[str]:
 def _without_labels(found: CheckedJudge, run: str | None) -> Iterator[str]:
     yield f"pass rate {percent(found.judge_rate[0])} by the judge, which was never checked on this run"
     yield from _transferred(found)
-    yield f"label answers: {_label_command(found, run)}"
+    command = shlex.join(["agentv", "label", run or "RUN", "--assertion", found.assertion])
+    yield f"label answers: {one_line(command)}"
 
 
 def _transferred(found: CheckedJudge) -> Iterator[str]:
@@ -127,18 +125,7 @@ def _rate(found: CheckedJudge) -> Iterator[str]:
     if found.corrected is not None:
         line += f"; {_interval(found.corrected)} corrected by {plural(found.matrix.total, 'labelled answer')}"
     yield line
-    if found.mean_score is not None:
-        yield _mean_score(found.mean_score)
     yield from _transferred(found)
-
-
-def _mean_score(found: MeanScore) -> str:
-    line = f"mean score {found.judge:.2f} by the judge"
-    if found.corrected is not None:
-        return (
-            f"{line}; {_number(found.corrected)} corrected by {plural(found.answers, 'answer')} with points by people"
-        )
-    return f"{line}; to correct it, give points to 2 answers or more with each of the judge's verdicts"
 
 
 def _matrix(found: CheckedJudge) -> Iterator[str]:
@@ -172,31 +159,6 @@ def _people(found: CheckedJudge) -> Iterator[str]:
     people = found.people
     if people is not None:
         yield f"people agree      {percent(people.agreement)} of pairs of labels, on {plural(people.answers, 'answer')}"
-        alpha = "undefined: all their labels are alike, or too few" if people.alpha is None else _number(people.alpha)
-        yield f"Krippendorff's α  {alpha}"
-
-
-def _more(found: CheckedJudge, run: str | None) -> Iterator[str]:
-    more = found.more
-    if more is None:
-        return
-    goal = f"±{NARROW * 100:g} points"
-    if not more.labels and more.enough:
-        yield f"the corrected pass rate is known to {goal}"
-    elif more.enough:
-        yield f"about {more.labels} more labels would narrow the corrected pass rate to {goal}"
-        yield f"  {_label_command(found, run, found.matrix.total + more.labels)}"
-    elif not more.labels:
-        yield f"all answers are labelled; {goal} needs a longer run"
-    else:
-        reach = f"±{more.reach * 100:.1f} points"
-        rest = plural(more.labels, "answer")
-        yield f"labelling the other {rest} would narrow the corrected pass rate to {reach}; {goal} needs a longer run"
-
-
-def _label_command(found: CheckedJudge, run: str | None, sample: int | None = None) -> str:
-    words = ["agentv", "label", run or "RUN", "--assertion", found.assertion]
-    return one_line(shlex.join([*words, *(["--sample", str(sample)] if sample else [])]))
 
 
 def _disagreements(found: Sequence[Disagreement]) -> Iterator[str]:
@@ -211,14 +173,6 @@ def _disagreements(found: Sequence[Disagreement]) -> Iterator[str]:
                 yield f"    {one_line(said.person)} ({said.label}): {one_line(said.note, _LONGEST_NOTE)}"
     if len(found) > SHOWN:
         yield f"  and {len(found) - SHOWN} more; --json lists all"
-
-
-def _changed(found: Sequence[Label]) -> Iterator[str]:
-    yield f"{plural(len(found), 'changed label')}, where the same person said something else before; the later counts:"
-    for one in found[:SHOWN]:
-        yield f"  {one_line(one.person)} on {one_line(one.case)}: {one.verdict}"
-    if len(found) > SHOWN:
-        yield f"  and {len(found) - SHOWN} more"
 
 
 def _interval(found: Estimated) -> str:
@@ -236,9 +190,8 @@ def judge_check_json(found: JudgeCheck) -> str:
 
 def judge_check_content(found: JudgeCheck) -> dict[str, Json]:
     """What the JSON object says; what cannot be estimated is null."""
-    changed = [{"person": one.person, "case": one.case, "label": one.verdict} for one in found.changed]
     judges = [_judge_json(one, found.run) for one in found.judges]
-    content: dict[str, Json] = to_builtins({"run": found.run, "judges": judges, "changed_labels": changed})
+    content: dict[str, Json] = to_builtins({"run": found.run, "judges": judges})
     return content
 
 
@@ -254,11 +207,9 @@ def _judge_json(found: CheckedJudge, run: str | None) -> dict[str, object]:
         "judge_pass_rate": by_judge,
         "judge_pass_rate_interval": interval,
         "corrected_pass_rate": found.corrected,
-        "mean_score": found.mean_score,
         "transferred_pass_rate": found.transferred,
         **(to_builtins(found.accuracy) or dict.fromkeys(("tpr", "tnr", "accuracy", "kappa"))),
         "people": found.people,
-        "more_labels": found.more and {**to_builtins(found.more), "goal": NARROW},
         "disagreements": found.disagreements,
     }
 
@@ -270,5 +221,5 @@ def _remarks(found: CheckedJudge, run: str | None) -> list[str]:
         lines += list(_without_labels(found, run))[:-1]
     elif found.accuracy is None:
         lines += [_NOT_DRAWN, *_transferred(found)]
-    lines += [line for line in (*_people(found), *_more(found, run)) if not line.startswith(" ")]
+    lines += _people(found)
     return [line.removeprefix("note: ") for line in lines]

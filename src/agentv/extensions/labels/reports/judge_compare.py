@@ -15,8 +15,6 @@ from agentv.extensions.labels.judges.comparing import (
     AssertionComparison,
     ComparedJudge,
     JudgeComparison,
-    VoteCount,
-    VotesOfJudge,
 )
 from agentv.extensions.labels.judges.probing import Flips, JudgeProbing, ProbedJudge, ProbeOutcome
 from agentv.extensions.labels.stats.paired_accuracy import AccuracyDifference
@@ -64,9 +62,6 @@ def _assertion(found: AssertionComparison, margin: float) -> Iterator[str]:
     yield ""
     heading = ("judge", "per 1,000 verdicts", "latency", "accuracy against the best", "p", "")
     yield from table(heading, (_against(one, best) for one in _usable(found)))
-    for votes in found.votes:
-        yield ""
-        yield from _votes(votes)
 
 
 def _usable(found: AssertionComparison) -> list[ComparedJudge]:
@@ -104,17 +99,6 @@ def _against(one: ComparedJudge, best: ComparedJudge) -> tuple[str, ...]:
     shown = "inconclusive" if one.verdict == "inconclusive" else "not worse"
     shown = "worse" if one.verdict == "worse" else shown
     return (_name(one.name), costs, latency, _difference(one.difference), _p(one.difference.p_value), shown)
-
-
-def _votes(found: VotesOfJudge) -> Iterator[str]:
-    agreement = "" if found.agreement is None else f"; {percent(found.agreement)} of pairs of votes agree"
-    yield f"votes of {_name(found.judge)}{agreement}"
-    rows = []
-    for one in found.counts:
-        gain = "" if one.votes == 1 else _NONE if one.difference is None else _difference(one.difference)
-        p = "" if one.difference is None else _p(one.difference.p_value)
-        rows.append((str(one.votes), _interval(one.accuracy.accuracy), _cost(one.cost_usd), gain, p))
-    yield from table(("votes", "accuracy", "per 1,000 verdicts", "against two votes fewer", "p"), rows)
 
 
 def _recommended(found: AssertionComparison, best: ComparedJudge, margin: float) -> Iterator[str]:
@@ -191,12 +175,7 @@ def _assertion_json(found: AssertionComparison) -> dict[str, object]:
         "best": None if found.reference is None else found.judges[found.reference].name,
         "cheapest_not_worse": None if found.cheapest is None else found.cheapest.name,
         "not_enough_evidence": [one.name for one in found.undecided],
-        "votes": [{**to_builtins(one), "counts": [_count_json(row) for row in one.counts]} for one in found.votes],
     }
-
-
-def _count_json(row: VoteCount) -> dict[str, object]:
-    return {**to_builtins(row), "accuracy": row.accuracy.accuracy}
 
 
 def _judge_json(one: ComparedJudge) -> dict[str, object]:

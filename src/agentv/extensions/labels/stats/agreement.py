@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from agentv.extensions.labels.stats.posterior import Draws, Estimated, JudgeCounts, JudgeDraws, estimated
-
-if TYPE_CHECKING:
-    import numpy as np
+from agentv.extensions.labels.stats.posterior import Estimated, JudgeCounts, JudgeDraws, estimated
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,63 +84,6 @@ def _share_right(counts: JudgeCounts) -> float | None:
     return sum(number * right / labels.total for number, labels, right in sides if number) / verdicts.total
 
 
-@dataclass(frozen=True, slots=True)
-class LabelledUnit:
-    """The labels of one answer: person → whether it passes."""
-
-    labels: Mapping[str, bool]
-    cluster: Hashable = None
-
-
-RESAMPLED = 4000
-"""Draws of the Bayesian bootstrap."""
-
-
-def krippendorff_alpha(units: Iterable[LabelledUnit], seed: int = 0) -> Estimated | None:
-    """Krippendorff's alpha of nominal labels: 1 is agreement, 0 what chance gives. Units with one label do not count.
-
-    Source: K. Krippendorff, "Computing Krippendorff's alpha-reliability" (2011). The interval is that of the Bayesian
-    bootstrap over clusters of units (D. B. Rubin, Annals of Statistics 9 (1981), 130–134), with one unit more, half
-    of it a disagreement: perfect agreement in a few units does not prove that people always agree.
-
-    Returns:
-        None: fewer than two units have two labels, or all labels are alike, which leaves alpha undefined.
-    """
-    counted = [(sum(one.labels.values()), len(one.labels), one.cluster) for one in units if len(one.labels) > 1]
-    passes = sum(passed for passed, _, _ in counted)
-    if len(counted) < 2 or passes in (0, sum(size for _, size, _ in counted)):
-        return None
-    import numpy as np
-
-    rows = np.array([_facts(passed, size) for passed, size, _ in counted])
-    value = float(_alpha(rows.sum(axis=0, keepdims=True))[0])
-    clusters: dict[Hashable, int] = {}
-    for place, (_, _, cluster) in enumerate(counted):
-        clusters.setdefault((place,) if cluster is None else cluster, len(clusters))
-    members = [clusters[(place,) if cluster is None else cluster] for place, (_, _, cluster) in enumerate(counted)]
-    summed = np.zeros((len(clusters), 3))
-    np.add.at(summed, members, rows)
-    prior = np.array([_facts(1, 2), _facts(2, 2), _facts(0, 2)])
-    sources = np.concatenate([summed, prior])
-    shape = np.concatenate([np.ones(len(clusters)), (0.5, 0.25, 0.25)])
-    chance = np.random.default_rng(seed)
-    drawn = np.empty(RESAMPLED)
-    for start in range(0, RESAMPLED, 500):  # so that a hundred thousand labels fit into memory
-        drawn[start : start + 500] = _alpha(chance.standard_gamma(shape, (500, len(shape))) @ sources)
-    return estimated(drawn).at(value)
-
-
-def _facts(passed: int, size: int) -> tuple[float, float, float]:
-    """Of a unit: its passes, its labels, and its disagreeing pairs as the coincidence matrix counts them."""
-    return passed, size, 2 * passed * (size - passed) / (size - 1)
-
-
-def _alpha(summed: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> Draws:
-    """1 − observed / expected disagreement, of each row of summed facts."""
-    passed, total, disagreeing = summed.T
-    return 1 - disagreeing * (total - 1) / (2 * passed * (total - passed))
-
-
 def majority(labels: Iterable[bool]) -> bool | None:
     """What more than half of the labels say; None: a tie, or no label."""
     found = list(labels)
@@ -152,11 +91,11 @@ def majority(labels: Iterable[bool]) -> bool | None:
     return None if 2 * passes == len(found) else 2 * passes > len(found)
 
 
-def mean_pairwise_agreement(units: Sequence[LabelledUnit]) -> float | None:
+def mean_pairwise_agreement(units: Iterable[Collection[bool]]) -> float | None:
     """Share of pairs of labels of one answer that agree; None: no answer has two labels."""
     agreed = pairs = 0
     for unit in units:
-        size, passes = len(unit.labels), sum(unit.labels.values())
+        size, passes = len(unit), sum(unit)
         pairs += size * (size - 1) // 2
         agreed += (passes * (passes - 1) + (size - passes) * (size - passes - 1)) // 2
     return agreed / pairs if pairs else None

@@ -341,12 +341,6 @@ def with_label_weights(answers: Sequence[JudgedAnswer], kinds: Sequence[Hashable
     ]
 
 
-NARROW = 0.05
-"""How far from the rate the ends of an interval may be that is narrow enough."""
-
-FORECAST = 8000
-"""Draws of a forecast, which need not be as exact as an interval."""
-
 _UNUSABLE = 0.025
 """Share of draws in which the judge is no better than chance, from which nothing can be corrected by it."""
 
@@ -398,62 +392,3 @@ def transferred_draws(calibration: JudgeCounts, verdicts: Counted, seed: int = 0
         return None
     truth = (rate[usable] + judge.true_negatives[usable] - 1) / better[usable]
     return np.clip(truth, 0, 1)
-
-
-@dataclass(frozen=True, slots=True)
-class MoreLabels:
-    """How many more labels narrow the interval of a corrected rate.
-
-    Attributes:
-        labels: how many more; 0: it is narrow enough.
-        reach: half the width that the interval will then have.
-        enough: False: all answers of the run labelled do not narrow it to the goal, since the run is too short.
-    """
-
-    labels: int
-    reach: float
-    enough: bool = True
-
-
-def more_labels(counts: JudgeCounts, left: tuple[int, int], goal: float = NARROW, seed: int = 0) -> MoreLabels:
-    """How many more labels, drawn evenly from both verdicts, narrow the corrected rate's interval to ±goal.
-
-    It is assumed that people go on as they began. The number is found by bisection to 2%, since it is a forecast.
-
-    Args:
-        counts: what is known so far.
-        left: answers without a label, that the judge passed and that it failed.
-        goal: half the width of the interval.
-        seed: of the draws.
-    """
-
-    def reach(more: int) -> float:
-        draws = FORECAST if more else DRAWS
-        return estimated(JudgeDraws.of(_with_more(counts, left, more), seed, draws).truth).reach
-
-    if (now := reach(0)) <= goal:
-        return MoreLabels(0, now)
-    low, high = 0, sum(left)
-    if (then := reach(high)) > goal:
-        return MoreLabels(high, then, enough=False)
-    while high - low > max(1, high // 50):
-        middle = (low + high) // 2
-        found = reach(middle)
-        if found <= goal:
-            high, then = middle, found
-        else:
-            low = middle
-    return MoreLabels(high, then)
-
-
-def _with_more(counts: JudgeCounts, left: tuple[int, int], more: int) -> JudgeCounts:
-    split = even_sizes(more, left)
-    strata = (counts.of_passed, counts.of_failed)
-    grown = [_grown(found, added, first=first) for found, added, first in zip(strata, split, (1.0, 0.0), strict=True)]
-    return JudgeCounts(grown[0], grown[1], counts.verdicts)
-
-
-def _grown(found: Counted, more: int, *, first: float) -> Counted:
-    """The counts with more labels like those so far; without any, people are taken to agree with the judge."""
-    share = (found.passed + 0.5 * first) / (found.total + 0.5)
-    return Counted(found.passed + share * more, found.failed + (1 - share) * more)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from agentv.extensions.mutate.operators import json_answers, sentences, tool_calls, values, whole_answers, workspaces
+from agentv.extensions.mutate.operators import json_answers, sentences, tool_calls, values, whole_answers
 from agentv.extensions.mutate.operators.mutant import Answer, Make, Mutant, Operator
 
 _MADE: tuple[tuple[str, str, Make], ...] = (
@@ -14,11 +14,9 @@ _MADE: tuple[tuple[str, str, Make], ...] = (
     ("change-number", "a number is twice as large", values.change_numbers),
     ("change-date", "a date is later", values.change_dates),
     ("change-name", "a name is another one", values.change_names),
-    ("change-unit", "a number has another unit", values.change_units),
     ("negate", "a sentence says the opposite", sentences.negate_sentences),
     ("swap-answer", "the answer is that of another case", whole_answers.swap_answer),
     ("refuse", "the answer is a refusal", whole_answers.refuse),
-    ("other-language", "the answer is German instead of English", whole_answers.other_language),
     ("quote-verdict", "the answer only quotes a passing verdict", whole_answers.quote_verdict),
     ("break-json", "the JSON lacks its last bracket", json_answers.break_json),
     ("drop-field", "a field of the JSON is missing", json_answers.drop_fields),
@@ -28,9 +26,6 @@ _MADE: tuple[tuple[str, str, Make], ...] = (
     ("reorder-calls", "two tool calls changed places", tool_calls.reorder_calls),
     ("change-argument", "an argument of a tool call has another value", tool_calls.change_arguments),
     ("fail-tool", "a tool reports an error", tool_calls.fail_calls),
-    ("revert-hunk", "a part of the agent's changes to its workspace is missing", workspaces.revert_hunks),
-    ("delete-test", "a test of the workspace is missing", workspaces.delete_tests),
-    ("leave-debug-line", "a changed file of the workspace prints debug output", workspaces.leave_debug_lines),
 )
 
 OPERATORS: dict[str, Operator] = {name: Operator(name, text, make) for name, text, make in _MADE}

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from zlib import crc32
 
 from agentv.extensions.mutate.operators.named import NOTHING_NAMED, NamedWords
-from agentv.extensions.mutate.operators.work import Work
 from agentv.model.values.message import Message
 from agentv.model.values.trace import Trace
 from agentv.model.values.values import Json
@@ -34,7 +33,6 @@ class Answer:
         others: answers to other cases of the suite.
         named: what its checks name.
         phrases: texts that they name as a whole.
-        work: what an agent left in its workspace; None without a workspace.
     """
 
     case: str
@@ -44,7 +42,6 @@ class Answer:
     others: tuple[str, ...] = ()
     named: NamedWords = NOTHING_NAMED
     phrases: tuple[str, ...] = ()
-    work: Work | None = None
 
     def drawn(self, what: str, count: int) -> int:
         """A number below `count` that is the same in every run."""
@@ -60,7 +57,6 @@ class Mutant:
         counts: it touches what the checks name, so that a check has to notice it.
         output: its text; None: as it was.
         messages, trace: what the agent did, where that changed; None: as it was.
-        files: path → the new text of a file of the workspace, None: it is removed; None: all files are as they were.
         lines: assertions that may notice it, the best first; none is tried yet.
     """
 
@@ -69,14 +65,10 @@ class Mutant:
     output: str | None = None
     messages: tuple[Message, ...] | None = None
     trace: Trace | None = None
-    files: Mapping[str, str | None] | None = None
     lines: tuple[Line, ...] = ()
 
     def is_change_of(self, answer: Answer) -> bool:
         """Whether it differs from the answer that it was made of."""
-        if self.files is not None:
-            now = answer.work.texts() if answer.work is not None else {}
-            return any(now.get(path) != text for path, text in self.files.items())
         if answer.trace is not None and self.messages is not None:
             return self.trace != answer.trace
         if self.messages is not None:

@@ -1,9 +1,9 @@
-"""One value of the answer changed: a number, a date, a name, a unit. Every mention of it changes."""
+"""One value of the answer changed: a number, a date, a name. Every mention of it changes."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
 
@@ -21,62 +21,9 @@ _MONTH = f"(?:{'|'.join(_MONTHS)})"
 _WRITTEN = rf"(?:{_DAY} {_MONTH}|{_MONTH} {_DAY})(?:,? \d{{4}})?"
 _DATE = lazy_pattern(rf"(?<![\w-])(?:{_ISO}|{_WRITTEN})(?![\w-])")
 _NUMBER = lazy_pattern(r"(?<![\w.,:/#-])\d+(?:,\d{3})*(?:\.\d+)?(?![\w:/-]|[.,]\d)")
-_AMOUNT = lazy_pattern(r"(?<![\w.,])(?P<sign>[$€£]) ?\d[\d.,]*|(?<![\w.,-])\d[\d.,]* ?(?P<unit>[^\W\d_]+|°[CF])")
 _NAME = lazy_pattern(r"(?<=[\w,;:)\"'] )(?:[A-Z][a-z]{2,}(?:-[A-Z][a-z]+)?)(?: [A-Z][a-z]{2,}(?:-[A-Z][a-z]+)?)*")
 _AFTER = lazy_pattern(r" ?[^\W\d_]+")
 
-_UNITS: Mapping[str, str] = {
-    "second": "minute",
-    "minute": "hour",
-    "hour": "day",
-    "day": "week",
-    "week": "month",
-    "month": "year",
-    "year": "month",
-    "s": "h",
-    "ms": "s",
-    "min": "h",
-    "h": "min",
-    "km": "miles",
-    "kilometers": "miles",
-    "kilometres": "miles",
-    "miles": "km",
-    "m": "ft",
-    "meters": "feet",
-    "metres": "feet",
-    "feet": "meters",
-    "ft": "m",
-    "cm": "m",
-    "mm": "cm",
-    "inches": "cm",
-    "kg": "lb",
-    "g": "kg",
-    "mg": "g",
-    "lb": "kg",
-    "pounds": "kilograms",
-    "kilograms": "pounds",
-    "l": "ml",
-    "ml": "l",
-    "liters": "gallons",
-    "litres": "gallons",
-    "gallons": "liters",
-    "KB": "MB",
-    "MB": "GB",
-    "GB": "MB",
-    "TB": "GB",
-    "°C": "°F",
-    "°F": "°C",
-    "USD": "EUR",
-    "EUR": "USD",
-    "GBP": "USD",
-    "dollars": "euros",
-    "euros": "dollars",
-    "cents": "dollars",
-    "percent": "points",
-    "$": "€",
-    "€": "$",
-    "£": "$",
-}
 _NAMES = ("Marlow", "Quentin", "Tobias", "Ingrid", "Helmsley")
 
 
@@ -118,11 +65,6 @@ def change_names(answer: Answer) -> Iterator[Mutant]:
     dates = " ".join(_DATE.findall(answer.output))
     found = (one[0] for one in _NAME.finditer(answer.output) if one[0] not in dates and one[0] not in _MONTHS)
     return _changed(answer, (_Found(one, new, one) for one in found if one != new))
-
-
-def change_units(answer: Answer) -> Iterator[Mutant]:
-    """The unit of a number becomes another one."""
-    return _changed(answer, (_Found(*_other_unit(one), one[0]) for one in _AMOUNT.finditer(answer.output)))
 
 
 def _changed(answer: Answer, found: Iterable[_Found]) -> Iterator[Mutant]:
@@ -182,15 +124,3 @@ def _later(written: str) -> str:
             return written
     month = next(one for one in _MONTHS if one in written)
     return written.replace(month, _MONTHS[(_MONTHS.index(month) + 1) % 12])
-
-
-def _other_unit(found: re.Match[str]) -> tuple[str, str]:
-    """The amount, and the amount with another unit; the same twice if the unit is not known."""
-    written = found["sign"] or found["unit"]
-    plural = written.endswith("s") and written[:-1] in _UNITS and written not in _UNITS
-    new = _UNITS.get(written[:-1] if plural else written)
-    if new is None:
-        return found[0], found[0]
-    new = f"{new}s" if plural else new
-    start = found.start("sign" if found["sign"] else "unit") - found.start()
-    return found[0], found[0][:start] + new + found[0][start + len(written) :]

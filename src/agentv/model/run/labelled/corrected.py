@@ -55,22 +55,6 @@ class CorrectedRates(Struct, frozen=True):
     outdated: tuple[str, ...] = ()
 
 
-class CorrectedComparison(Struct, frozen=True):
-    """Corrected rates of two runs, each of all its graded samples, and their difference.
-
-    Attributes:
-        base, candidate: the rate, or why it cannot be computed.
-        difference: candidate − base; None where one has none.
-        interval: its 95 % interval. Two runs with the same answers are compared draw by draw; else it is as if the
-            errors of the two were independent, which makes it too wide if anything.
-    """
-
-    base: CorrectedRate | str
-    candidate: CorrectedRate | str
-    difference: float | None = None
-    interval: Interval | None = None
-
-
 class GateResult(Struct, frozen=True):
     """What a requirement of a suite came to that decides a run beside the verdicts of its cases.
 

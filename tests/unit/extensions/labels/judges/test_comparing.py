@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -58,18 +59,16 @@ def test_judges_are_measured_on_the_same_answers_and_the_cheapest_that_is_not_wo
     before = dict(models.asked)
     found = compared("large", "small", "middle", margin=0.15)
     (one,) = found.assertions
-    large, small, middle, jury = one.judges
+    large, small, middle = one.judges
     assert (large.matrix, small.matrix) == (ConfusionMatrix(39, 0, 1, 20), ConfusionMatrix(40, 2, 0, 18))
     assert middle.matrix == ConfusionMatrix(30, 5, 10, 15)
-    assert jury.matrix == ConfusionMatrix(40, 0, 0, 20), "no two of them are wrong on one answer"
-    assert jury.cost_usd == pytest.approx(large.cost_usd + small.cost_usd + middle.cost_usd)
-    assert one.judges[one.reference] is jury
-    assert (small.difference.only_this, small.difference.only_other) == (0, 2)
+    assert one.judges[one.reference] is large
+    assert (small.difference.only_this, small.difference.only_other) == (1, 2)
     assert (small.verdict, middle.verdict) == ("equivalent", "inconclusive")
-    # all 6 pairs of the four are corrected for; McNemar's p of 15 of 15
-    assert middle.difference.p_value == pytest.approx(6 * 2 * 0.5**15)
+    # all 3 pairs of the three are corrected for; McNemar's p of 1 and 15 of 16
+    assert middle.difference.p_value == pytest.approx(3 * 2 * 17 * 0.5**16)
     right = {one.name: one.accuracy.accuracy.value for one in one.judges}
-    assert small.difference.value == pytest.approx(right["small"] - right[jury.name])
+    assert small.difference.value == pytest.approx(right["small"] - right[large.name])
     assert one.cheapest is small
     assert large.cost_usd > middle.cost_usd > small.cost_usd == pytest.approx(0.001)
     assert found.new_calls == 120
@@ -153,13 +152,30 @@ def test_a_spent_budget_keeps_what_was_paid_for(project):
     assert (found.new_calls, models.asked["large"] - before) == (CASES - first, CASES)
 
 
+def test_a_judge_with_more_votes_is_another_judge(project):
+    seen = Counter()
+
+    def one_of_three_is_wrong(number, good, _text):
+        seen[number] += 1
+        return good ^ (seen[number] == 1 + number % 3)
+
+    project(middle=one_of_three_is_wrong)
+    found = compared("middle,votes=3", "middle,votes=1")
+    three, single = found.assertions[0].judges
+    assert (three.votes, single.votes) == (3, 1)
+    assert three.cost_usd == pytest.approx(3 * single.cost_usd)
+    assert three.accuracy.accuracy.value > 0.95
+    assert single.accuracy.accuracy.value < 0.8
+    assert three.matrix == ConfusionMatrix(40, 0, 0, 20)
+
+
 def test_stored_votes_of_a_rubric_are_not_paid_for_again(project):
     models = project(cases=12, rubric={"votes": 3})
     before = dict(models.asked)
-    found = compared("small")
+    found = compared("small", "small,votes=1")
     assert found.new_calls == 0
     assert dict(models.asked) == before
-    assert [row.votes for row in found.assertions[0].votes[0].counts] == [1, 3]
+    assert [judge.votes for judge in found.assertions[0].judges] == [3, 1]
 
 
 def test_another_prompt_is_another_judge(project, tmp_path):

@@ -1,26 +1,14 @@
-import numpy as np
 import pytest
 
 from agentv.extensions.labels.stats.agreement import (
-    LabelledUnit,
     judge_accuracy,
-    krippendorff_alpha,
 )
 from agentv.extensions.labels.stats.posterior import Counted, JudgeCounts, JudgedAnswer, judge_counts
-from doubles.labelled_scores import labels_of_people, verdicts
+from doubles.labelled_scores import verdicts
 
 
 def units(*observers):
-    return [
-        LabelledUnit({str(who): label == "1" for who, label in enumerate(row)}) for row in zip(*observers, strict=True)
-    ]
-
-
-def test_alpha_is_that_of_the_published_example():
-    # K. Krippendorff, "Computing Krippendorff's alpha-reliability" (2011), section A
-    found = krippendorff_alpha(units("0100000010", "1110010000"))
-    assert found.value == pytest.approx(0.095, abs=0.0005)
-    assert found.low < 0 < found.high < 1
+    return [[label == "1" for label in row] for row in zip(*observers, strict=True)]
 
 
 def test_what_the_labels_cannot_show_is_not_made_up():
@@ -40,29 +28,10 @@ def test_what_the_labels_cannot_show_is_not_made_up():
 
 
 KAPPA = (0.517764153082291, 0.4766676464236596, 0.5588606597409224)
-ALPHA = 0.43938002025769685
-"""Of statsmodels 0.15.0 and krippendorff 0.9.0, printed by `benchmarks/judge_oracles.py`."""
+"""Of statsmodels 0.15.0, printed by `benchmarks/judge_oracles.py`."""
 
 
 def test_kappa_is_that_of_statsmodels():
     judged = [JudgedAnswer(judge, person) for judge, person in verdicts(2000)]
     found = judge_accuracy(judge_counts(judged)).kappa
     assert (found.value, found.low, found.high) == pytest.approx(KAPPA, abs=0.006)
-
-
-def test_alpha_is_that_of_the_krippendorff_package():
-    labelled = [LabelledUnit(labels) for labels in labels_of_people(150)]
-    assert krippendorff_alpha(labelled).value == pytest.approx(ALPHA, abs=1e-12)
-
-
-def test_the_interval_of_alpha_is_that_of_the_bayesian_bootstrap_with_one_unit_more():
-    """Of two labels: half of it a pass and a failure, a quarter two passes, a quarter two failures."""
-    rows = [(1, 3), (2, 3), (3, 3), (0, 3), (1, 2), (2, 2)]
-    found = krippendorff_alpha(LabelledUnit({str(who): who < passed for who in range(size)}) for passed, size in rows)
-    shape = [1.0] * len(rows) + [0.5, 0.25, 0.25]
-    weights = np.random.default_rng(0).standard_gamma(shape, (4000, len(shape)))
-    passed, size = np.array([*rows, (1, 2), (2, 2), (0, 2)], dtype=float).T
-    observed = weights @ (2 * passed * (size - passed) / (size - 1))
-    passes, labels = weights @ passed, weights @ size
-    drawn = 1 - observed * (labels - 1) / (2 * passes * (labels - passes))
-    assert (found.low, found.high) == pytest.approx(tuple(np.quantile(drawn, (0.025, 0.975))))

@@ -20,7 +20,6 @@ from agentv.extensions.labels.stats.posterior import (
     design_effect,
     even_sizes,
     judge_counts,
-    more_labels,
     transferred_draws,
     transferred_rate,
 )
@@ -181,8 +180,3 @@ def test_labels_that_are_all_alike_leave_an_interval():
     found = corrected_rate(counts((0, 0), (0, 0), (10, 10)))
     assert found.low < 0.1
     assert found.high > 0.9, "without a label nothing is known"
-
-
-def test_what_is_narrow_enough_is_as_narrow_as_it_is_said_to_be():
-    known = counts((900, 100), (100, 900), (8100, 1900))
-    assert more_labels(known, (7100, 900)).reach == corrected_rate(known).reach

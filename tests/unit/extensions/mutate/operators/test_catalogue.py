@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 from agentv.extensions.mutate.operators.catalogue import OPERATORS, mutants_of
 from agentv.extensions.mutate.operators.mutant import MOST, Answer, Mutant, Operator
 from agentv.extensions.mutate.operators.named import NamedWords
-from agentv.extensions.mutate.operators.work import Work, WorkFile
 from agentv.model.values.message import Message, ToolCall
 
 PARTS = st.sampled_from(
@@ -30,11 +29,8 @@ def test_whatever_the_answer_is_mutants_differ_from_it_and_are_the_same_again(te
     assert all(sum(one is operator for one, _ in found) <= MOST for operator in operators)
 
 
-def test_a_trace_or_a_workspace_that_is_the_same_is_no_mutant():
+def test_a_trace_that_is_the_same_is_no_mutant():
     calls = (Message("assistant", "", tool_calls=(ToolCall("a", {}), ToolCall("b", {}))),)
-    work = Work((WorkFile("a.py", "x = 1\n"),))
-    answer = Answer("case", "text", messages=calls, work=work)
-    same = [Mutant("same", True, messages=calls), Mutant("same", True, files={"a.py": "x = 1\n"})]
-    other = Mutant("other", True, files={"a.py": None})
-    operator = Operator("own", "does nothing", lambda _: [*same, other])
-    assert [mutant for _, mutant in mutants_of(answer, [operator])] == [other]
+    same, other = Mutant("same", True, messages=calls), Mutant("other", True, messages=())
+    operator = Operator("own", "does nothing", lambda _: [same, other])
+    assert [mutant for _, mutant in mutants_of(Answer("case", "text", messages=calls), [operator])] == [other]

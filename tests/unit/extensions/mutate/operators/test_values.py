@@ -29,9 +29,6 @@ def made(operator, text, **given):
             ['"March 5th" became "April 5th"', '"2024-12-01" became "2025-01-10"'],
         ),
         ("change-date", "Not a date: 2024-13-45.", []),
-        ("change-unit", "30 days and 3 kg", ['"30 days" became "30 weeks"', '"3 kg" became "3 lb"']),
-        ("change-unit", "It costs $20.", ['"$20." became "€20."']),
-        ("change-unit", "It has 12 monkeys.", []),
         ("change-name", "Berlin is big.", []),
     ],
 )

@@ -14,7 +14,7 @@ import { disagreements } from "./disagreements.js";
  * @param {{ single: boolean, canLabel: boolean }} page
  */
 export function checkedJudge(judge, { run }, { single, canLabel }) {
-  const { labels, confusion_matrix: matrix, more_labels: more } = judge;
+  const { labels, confusion_matrix: matrix } = judge;
   const answers = Object.values(matrix).reduce((sum_, number) => sum_ + number, 0);
   return element(
     "section",
@@ -41,14 +41,14 @@ export function checkedJudge(judge, { run }, { single, canLabel }) {
       notes(judge.notes),
       answers ? confusion(matrix) : null,
       answers ? accuracyOf(judge) : null,
-      canLabel && run && (!more || more.labels)
+      canLabel && run
         ? element(
             "p",
             { class: "after" },
             element(
               "a",
-              { href: labelAddress({ run, assertion: judge.assertion, sample: answers + (more?.labels ?? 60) }) },
-              more ? "Label more answers" : "Label answers",
+              { href: labelAddress({ run, assertion: judge.assertion, sample: answers + 60 }) },
+              answers ? "Label more answers" : "Label answers",
             ),
           )
         : null,
@@ -74,22 +74,13 @@ function noteWords(line) {
 }
 
 function rates(judge, answers) {
-  const {
-    judge_pass_rate: rate,
-    corrected_pass_rate: corrected,
-    transferred_pass_rate: transferred,
-    mean_score: mean,
-  } = judge;
+  const { judge_pass_rate: rate, corrected_pass_rate: corrected, transferred_pass_rate: transferred } = judge;
   return element(
     "dl",
     { class: "judgerates" },
     fact("Pass rate by the judge", percent(rate)),
     corrected ? estimate(`Corrected by ${count(answers, "labelled answer")}`, corrected) : null,
     transferred ? estimate("Corrected by labels of other runs", transferred) : null,
-    mean ? fact("Mean score by the judge", fixed(mean.judge, 2)) : null,
-    mean?.corrected
-      ? fact(`Mean score corrected by ${count(mean.answers, "answer")}`, numberWords(mean.corrected))
-      : null,
   );
 }
 

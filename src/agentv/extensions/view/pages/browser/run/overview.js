@@ -59,7 +59,7 @@ function ruleWords({ repeat, aggregate, threshold }) {
 
 // Rows of a run that was pushed to a team's server were replaced there.
 function replacedWords({ rows, time, by }) {
-  return `${count(rows, "row")} of this run ${rows === 1 ? "was" : "were"} replaced on the server, last by ${by} on ${moment(time)}. The earlier rows are kept.`;
+  return `${count(rows, "row")} of this run ${rows === 1 ? "was" : "were"} replaced on the server, last by ${by} on ${moment(time)}.`;
 }
 
 // Cases by their worst result, of those that the search and the filters find; and where they are: in the grid where a
