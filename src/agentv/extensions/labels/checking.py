@@ -324,13 +324,15 @@ def _judge(
 
 
 LARGE_PART = 0.1
-"""A rubric that grades this share of a judge's answers, and `FEW` at least, needs a label: the judge may err by it."""
+"""An assertion, or a rubric with `FEW` answers, that grades this share of a judge's answers needs a label."""
 
 _LONGEST_RUBRIC = 60
 
 
 def unlabelled_part(answers: Sequence[CheckedAnswer], labelled: Collection[tuple[JudgeKey, str]]) -> str | None:
-    """An assertion without a label, or a rubric that many of a judge's answers are graded by; None: all have one.
+    """An assertion or a rubric without a label that grades a large part of a judge's answers; None: there is no such.
+
+    The judge may err more often by it than by the others.
 
     Args:
         answers: of one judge, by one assertion or several.
@@ -338,7 +340,7 @@ def unlabelled_part(answers: Sequence[CheckedAnswer], labelled: Collection[tuple
     """
     judges = {judge for judge, _ in labelled}
     for judge, own in grouped(answers, lambda one: one.judge).items():
-        if judge not in judges:
+        if judge not in judges and len(own) >= LARGE_PART * len(answers):
             return f"'{judge[0]}'"
         for rubric, part in grouped(own, lambda one: one.key[2]).items():
             if (judge, rubric) not in labelled and len(part) >= max(FEW, LARGE_PART * len(answers)):

@@ -1,4 +1,4 @@
-"""Judges that earlier labels show to be bad are refused before a run, whatever the type of the assertion."""
+"""Judges that labels show to be bad fail a run, whatever the type of the assertion."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import yaml
 from agentv.app.planning.preparation import prepare
 from agentv.app.running.evaluate import evaluate
 from agentv.app.settings import EvalSettings
-from agentv.errors import ExitStatus, UsageError
+from agentv.errors import ExitStatus
 from agentv.extensions.labels.labelling import open_session
 
 JUDGE = """
@@ -43,8 +43,6 @@ ASSERTIONS = [
     {"type": "context-relevance", **CONTEXT},
     {"type": "trajectory:goal-success"},
 ]
-JUDGES = 8
-"""`not-closed-qa` asks the judge of `closed-qa`."""
 
 
 @pytest.fixture
@@ -79,23 +77,10 @@ def label_as_failed(sample):
         session.label(drawn, "pass" if drawn.answer.case in ("c0", "c1") else "fail")
 
 
-def test_every_judged_type_is_refused_before_any_call(project):
+def test_a_bad_judge_fails_the_run_whatever_type_it_grades_by(project):
     assert run(project, ASSERTIONS).summary.cases.errored == 0
     label_as_failed(12 * len(ASSERTIONS))
-    runs = len(list((project / ".agentv" / "results").iterdir()))
-    with pytest.raises(UsageError, match="is below the required 90") as refused:
-        run(project, ASSERTIONS, judge={"min_tnr": 0.9})
-    assert len(str(refused.value).splitlines()) == JUDGES
-    assert len(list((project / ".agentv" / "results").iterdir())) == runs
-    alone = [one for one in ASSERTIONS if one["type"] == "context-recall"]
-    with pytest.raises(UsageError, match="of the judge 'judge' is below"):
-        run(project, alone, judge={"min_tnr": 0.9})
-
-
-def test_a_question_that_depends_on_the_answer_is_refused_after_the_run(project):
-    of_reply = [{"type": "context-relevance", "threshold": 0.5}]
-    run(project, of_reply)
-    label_as_failed(12)
-    ended = run(project, of_reply, judge={"min_tnr": 0.9})
-    assert ended.status == ExitStatus.FAILED
-    assert "is below the required 90" in ended.summary.gates[0].why
+    for alone in ASSERTIONS:
+        ended = run(project, [alone], judge={"min_tnr": 0.9})
+        assert ended.status == ExitStatus.FAILED
+        assert "of the judge 'judge' is below the required 90" in ended.summary.gates[0].why, alone
