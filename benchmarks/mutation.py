@@ -126,7 +126,7 @@ GROUPS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "compare": (
         ("app/compare/*.py",),
-        ("app/compare", "extensions/labels/test_of_runs.py"),
+        ("app/compare",),
     ),
 }
 """Name → files under src/agentv, and the tests that belong to them, under tests/unit."""
