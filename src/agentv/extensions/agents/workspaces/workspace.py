@@ -224,7 +224,7 @@ class LocalWorkspace:
             await asyncio.to_thread(self._before.rename, self.path)
             try:
                 for path in reports:
-                    await asyncio.to_thread(self.write, path, None)
+                    await asyncio.to_thread(remove_file, self.path, path)
                 names = await asyncio.to_thread(self._place_failing, mark)
                 ended = await self.run(command, replaces_hidden=False)
                 noted = await asyncio.to_thread(self._noted, mark, command.cwd)
