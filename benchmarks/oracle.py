@@ -17,10 +17,10 @@ oracle.toml are only counted, by its name. Exit status 1 if others remain. Proje
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import re
-import select
 import shutil
 import signal
 import subprocess
@@ -211,13 +211,18 @@ class Server:
         self.process.stdin.write(json.dumps(command) + "\n")
         self.process.stdin.flush()
         child = int(self.process.stdout.readline())
-        late = not select.select([self.process.stdout], [], [], TIMEOUT_S)[0]
-        if late:
-            try:
-                os.killpg(child, signal.SIGKILL)
-            except ProcessLookupError:  # it has no session of its own yet
-                os.kill(child, signal.SIGKILL)
+        late: list[bool] = []
+
+        def end() -> None:
+            late.append(True)
+            for kill in (os.killpg, os.kill):  # it may have no session of its own yet
+                with contextlib.suppress(ProcessLookupError):
+                    kill(child, signal.SIGKILL)
+
+        timer = threading.Timer(TIMEOUT_S, end)
+        timer.start()
         status = int(self.process.stdout.readline())
+        timer.cancel()
         return Done("timeout" if late else status, *(one.read_text(errors="replace") for one in (out, err)))
 
 

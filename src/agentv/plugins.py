@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agentv.authoring.dialects.dialect import DocumentDialect, SampleDialect, Translation
+from agentv.authoring.dialects.recognition import DocumentDialect, SampleDialect, Translation
 from agentv.authoring.source.nodes import node_of, plain
 from agentv.errors import UsageError
 from agentv.model.run.budget import Ceiling

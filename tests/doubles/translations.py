@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from agentv.app.registries import registries
-from agentv.authoring.dialects.dialect import Surroundings
+from agentv.authoring.dialects.recognition import Surroundings
 from agentv.authoring.fields.request import LoadRequest
 from agentv.authoring.loading.context import SuiteContext
 from agentv.authoring.source.nodes import plain

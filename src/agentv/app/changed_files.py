@@ -22,8 +22,8 @@ from agentv.authoring.code.fingerprints import (
     digest_of,
     files_behind,
     modules_behind,
+    written_by,
 )
-from agentv.authoring.code.written_files import written_by
 from agentv.authoring.source.files import shown
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.grader_files import GraderFiles

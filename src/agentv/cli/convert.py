@@ -10,8 +10,8 @@ import click
 from click.core import ParameterSource
 
 from agentv.app.authored.data_trust import SAID
-from agentv.authoring.cases.data_files.files import HUB
-from agentv.authoring.convert.source_formats import AGENTV, FORMATS, named_by
+from agentv.authoring.cases.data_files.rows import HUB
+from agentv.authoring.dialects.recognition import AGENTV, FORMATS, named_by
 from agentv.cli.lazy import Registered, options_of_extensions
 from agentv.cli.options.expected import Choice
 from agentv.cli.printing import print_diagnostics
@@ -74,8 +74,7 @@ def command(source: Path | str, **options: Any) -> int:
     Writes nothing if something that could change a verdict has no equivalent; it is listed.
     """
     from agentv.app.authored.source_format import format_of
-    from agentv.authoring.dialects.dialect import SampleDialect
-    from agentv.authoring.dialects.recognition import dialect, dialects
+    from agentv.authoring.dialects.recognition import SampleDialect, dialect, dialects
 
     if isinstance(source, str):
         source, options["out"] = _downloaded(source, options["out"], options["to"])
@@ -104,8 +103,7 @@ def _downloaded(written: str, out: Path | None, to: str | None) -> tuple[Path, P
     Raises:
         UsageError: it cannot be had, or has several files.
     """
-    from agentv.authoring.cases.data_files.hub_files import missing_hub, split_files
-    from agentv.authoring.cases.data_files.hub_reference import HubError, read_reference
+    from agentv.authoring.cases.data_files.hub_files import HubError, missing_hub, read_reference, split_files
 
     missing = missing_hub()
     if missing is not None:

@@ -90,7 +90,7 @@ HOW_TO_GET = "its folder was removed from agentv/extensions: install agentv agai
 """What to do where an extension is lacking."""
 
 DIALECTS = "DIALECTS"
-"""As above: a value of `agentv convert --from` → the `Dialect` (`authoring/dialects/dialect.py`) of a tool's files."""
+"""As above: a value of `agentv convert --from` → the `Dialect` of a tool's files (`dialects/recognition.py`)."""
 
 SIGNS = "SIGNS"
 """What shows that a file is another tool's → the name of its dialect: `name:` and a pattern of its name, which is

@@ -45,7 +45,7 @@ from agentv.user_code.plugins import BadPluginError, import_plugin, installed_pl
 _CLASSES = {
     COMMANDS: "click:Command",
     OPTIONS: "click:Option",
-    DIALECTS: "agentv.authoring.dialects.dialect:Dialect",
+    DIALECTS: "agentv.authoring.dialects.recognition:Dialect",
 }
 """Kind → the class of what is registered, where there is one."""
 

@@ -14,7 +14,7 @@ UNUSED = {
         "tempfile",
         "html",
         "agentv.store.cassettes.cassette",
-        "agentv.authoring.prompt_library.library",
+        "agentv.authoring.prompt_library",
         "agentv.judge",
     },
 }

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agentv.authoring.convert.source_formats import AGENTV, named_by
-from agentv.authoring.dialects.recognition import dialects
+from agentv.authoring.dialects.recognition import AGENTV, dialects, named_by
 from agentv.cli.main import run
 from agentv.errors import ExitStatus
 

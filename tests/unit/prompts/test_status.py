@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv.authoring.prompt_library.meta import read_meta
+from agentv.authoring.prompt_library import read_meta
 from agentv.authoring.source.nodes import MapNode, plain
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml

@@ -19,8 +19,8 @@ from agentv.authoring.convert.emit import jsonl_text, python_text, yaml_text
 from agentv.authoring.convert.rebased_paths import FoundPaths, with_inputs
 from agentv.authoring.fields.agentv.spellings import CASE
 from agentv.authoring.header.header import name_of
+from agentv.authoring.loading.context import TESTS
 from agentv.authoring.loading.load import LoadRequest, load
-from agentv.authoring.loading.sidecar import TESTS
 from agentv.authoring.source.nodes import NOWHERE, ListNode, MapNode, Node, Scalar, plain
 from agentv.errors import LoadError, UsageError
 from agentv.model.suite.suite import Case, Suite

@@ -13,8 +13,7 @@ from agentv.app.authored.convert import written
 from agentv.app.authored.data_trust import trusting
 from agentv.app.authored.equivalence import meaning
 from agentv.app.registries import registries
-from agentv.authoring.convert.comments import with_comments
-from agentv.authoring.convert.emit import yaml_text
+from agentv.authoring.convert.emit import with_comments, yaml_text
 from agentv.authoring.convert.rebased_paths import FoundPaths
 from agentv.authoring.fields.trust import UNTRUSTED
 from agentv.authoring.loading.load import Loaded, LoadRequest, load

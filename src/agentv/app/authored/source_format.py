@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agentv.authoring.convert.findings import Findings
-from agentv.authoring.convert.records import LISTS, SUFFIXES, first_record, json_root
-from agentv.authoring.convert.source_formats import AGENTV, named_by
+from agentv.authoring.convert.records import LISTS, SUFFIXES, Findings, first_record, json_root
 from agentv.authoring.dialects.recognition import (
+    AGENTV,
     CHECKED,
     Claim,
     by_content,
@@ -15,9 +14,10 @@ from agentv.authoring.dialects.recognition import (
     dialect,
     dialects,
     may_be_document,
+    named_by,
+    refuse_unreadable,
 )
 from agentv.authoring.fields.agentv.spellings import CASE
-from agentv.authoring.loading.samples import refuse_unreadable
 from agentv.authoring.source.nodes import ListNode, MapNode
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml

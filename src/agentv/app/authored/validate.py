@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from agentv.app.registries import registries
-from agentv.authoring.dialects.dialect import Dialect
+from agentv.authoring.dialects.recognition import Dialect
 from agentv.authoring.fields.request import Registries
 from agentv.authoring.loading.check import FileCheck, check_file, unused_in
 from agentv.authoring.loading.load import LoadRequest, eval_files

@@ -20,7 +20,7 @@ from agentv.app.registries import registries
 from agentv.app.results.finding import find_run
 from agentv.app.results.place import RESULTS, place_holding, place_of
 from agentv.app.settings import LOCAL, EvalSettings, shard_of
-from agentv.authoring.dialects.dialect import Dialect
+from agentv.authoring.dialects.recognition import Dialect
 from agentv.authoring.loading.load import LoadRequest, load
 from agentv.authoring.source.files import repository_root
 from agentv.engine.plan import Plan, PlanSettings, compares, everyone

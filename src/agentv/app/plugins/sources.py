@@ -7,8 +7,7 @@ from functools import cache
 
 from agentv.assertions.catalogue import NOT_YET as TYPES_TO_COME
 from agentv.assertions.catalogue import TYPES
-from agentv.authoring.fields.agentv.names import ASSERTION_TYPES, type_name
-from agentv.authoring.targets.provider_names import provider_name
+from agentv.authoring.fields.agentv.names import ASSERTION_TYPES, provider_name, type_name
 from agentv.errors import Diagnostic
 from agentv.model.values.span import Span
 from agentv.registry.extensions import ASSERTIONS, EXPORT_FORMATS, PROVIDERS, kinds

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentv.app.prompts.library import Library, LibraryPrompt
-from agentv.authoring.prompt_library.files import EXAM_FILES, META, PROMPT_FILES, check_prompt, exam_of, prompt_file_of
+from agentv.authoring.prompt_library import EXAM_FILES, META, PROMPT_FILES, check_prompt, exam_of, prompt_file_of
 from agentv.authoring.source.files import shown
 from agentv.authoring.source.ignores import MARK, without_ignored
 from agentv.authoring.source.nearest import did_you_mean
@@ -120,7 +120,7 @@ class Examiner:
 
     def _text(self, prompt: LibraryPrompt) -> Iterator[Diagnostic]:
         """Problems with the text of a prompt without an exam; reading an exam reports them already."""
-        from agentv.authoring.prompt_library.library import library_reading
+        from agentv.authoring.prompt_library import library_reading
 
         reading = library_reading(prompt.directory, self._library.env)
         if prompt_file_of(prompt.directory) is None:

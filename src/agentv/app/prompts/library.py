@@ -11,9 +11,14 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from agentv.authoring.prompt_library.files import exam_of
-from agentv.authoring.prompt_library.library import is_prompt_directory, library_of, library_reading, prompt_directories
-from agentv.authoring.prompt_library.meta import read_meta
+from agentv.authoring.prompt_library import (
+    exam_of,
+    is_prompt_directory,
+    library_of,
+    library_reading,
+    prompt_directories,
+    read_meta,
+)
 from agentv.authoring.source.files import exists, is_directory, is_file, shown
 from agentv.authoring.source.ignores import without_ignored
 from agentv.authoring.source.report import Report
@@ -205,7 +210,7 @@ class RecordedTargets:
         return found
 
     def _registry(self, directory: str) -> TargetRegistry:
-        from agentv.authoring.prompt_library.library import library_reading
+        from agentv.authoring.prompt_library import library_reading
         from agentv.authoring.source.environment import dotenv_of, merged
         from agentv.authoring.targets.catalog import open_registry
 

@@ -13,7 +13,7 @@ from agentv.app.prompts.examining import Examined, Examiner
 from agentv.app.prompts.library import LibraryPrompt
 from agentv.app.prompts.promoting import gate_of
 from agentv.app.running.exam_attempt import texts_home
-from agentv.authoring.prompt_library.files import exam_of
+from agentv.authoring.prompt_library import exam_of
 from agentv.authoring.source.files import repository_root
 from agentv.errors import LoadError, StoreError, UsageError
 from agentv.model.suite.exam import DESCRIPTION, ExamRow, normalised

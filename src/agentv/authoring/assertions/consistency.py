@@ -1,20 +1,22 @@
-"""Warnings on lists of assertions that are each valid but do not fit together.
-
-They find an assertion that no score can fail, a duplicate, and assertions that no answer can pass together. Each
-finding is proven: by equal options, by disjoint bounds, or by trying the one answer that `equals` allows.
-"""
+"""Checks of assertions that are each valid: whether they fit together, grade something, and are used."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from pathlib import Path
 from time import process_time
-from typing import cast
+from typing import Any, cast
 
-from agentv.authoring.source.files import shown
+from agentv.authoring.assertions.judging import judges
+from agentv.authoring.source.files import shown, templates_in
+from agentv.authoring.source.nodes import MapNode
 from agentv.authoring.source.report import Report
+from agentv.errors import Diagnostic
 from agentv.model.run.context import Assertion, AssertionContext
 from agentv.model.run.grade import Grade
 from agentv.model.suite.assertion import DEFAULTS, AssertionEntry
+from agentv.model.suite.conversation import Turn
 from agentv.model.values.span import Span
 from agentv.registry.fields import DeclaredAssertion
 
@@ -166,3 +168,70 @@ def _place(span: Span | None, seen_from: Span | None, before: str) -> str:
     if seen_from is not None and span.file == seen_from.file:
         return f"{before}line {span.line}"
     return f"{before}{shown(span.file)}:{span.line}"
+
+
+def assertions_of(turns: tuple[Turn, ...]) -> tuple[AssertionEntry, ...]:
+    """The assertions of all turns, in their order."""
+    return tuple(entry for turn in turns for entry in turn.assertions)
+
+
+def turn_facts(turns: tuple[Turn, ...]) -> list[Any]:
+    """Authored content of turns, without their assertions, which are hashed with the case's."""
+    return [(turn.input, turn.criteria, turn.expected_output, len(turn.assertions)) for turn in turns]
+
+
+def reads_criteria(entry: AssertionEntry) -> bool:
+    """Whether an entry, or one inside it, uses the case's criteria. Custom types do."""
+    if not isinstance(entry.assertion, DeclaredAssertion) or entry.assertion.reads_criteria or judges(entry):
+        return True
+    return any(reads_criteria(child) for child in entry.inner)
+
+
+def counts_any(entries: tuple[AssertionEntry, ...]) -> bool:
+    """Whether one of the assertions affects the verdict: by its weight, or as a gate."""
+    return any(entry.settings.weight != 0 or entry.settings.required is not False for entry in entries)
+
+
+def check_graded(
+    entries: tuple[AssertionEntry, ...],
+    written: MapNode,
+    criteria: str | None,
+    report: Report,
+) -> None:
+    """Report criteria that no assertion reads, and assertions that contradict each other.
+
+    Args:
+        entries: of the case.
+        written: the case as authored.
+        criteria: of the case.
+        report: receives the diagnostics.
+    """
+    if criteria is not None and entries and not any(reads_criteria(entry) for entry in entries):
+        at = written.keys["criteria"]
+        report.warning("criteria-not-judged", at, "no assertion uses these criteria")
+    check_entries(entries, report)
+
+
+_HOME = (".agentv", "templates")
+
+
+def unused_templates(directories: Iterable[str], read: Collection[str]) -> Iterator[Diagnostic]:
+    """A warning for every template below the directories that was not read.
+
+    Only for directories: with single files, other files may include the template.
+
+    Args:
+        directories: as given.
+        read: absolute paths of all files that the suites below these directories read.
+    """
+    for path in sorted({path for directory in directories for path in _templates_below(directory)} - set(read)):
+        message = "no eval file includes this template"
+        yield Diagnostic("unused-template", message, Span(path, 1, 1, 1, 2), "warning")
+
+
+def _templates_below(directory: str) -> Iterator[str]:
+    for folder, inside, _ in os.walk(directory):
+        home = Path(folder, *_HOME)
+        if _HOME[0] in inside:
+            yield from templates_in(str(home.absolute())).values()
+        inside[:] = [name for name in inside if not name.startswith(".") and name != "node_modules"]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, NamedTuple
 
 from msgspec import Struct, structs
 
-from agentv.authoring.assertions.extra_option import with_extra_option
 from agentv.authoring.assertions.type_names import AnyType, AssertionTypes
 from agentv.authoring.fields.agentv.names import ASSERTION_TYPES
 from agentv.authoring.fields.decode import INVALID, OptionsSchema, report_issue, shape_of
@@ -17,6 +16,7 @@ from agentv.authoring.fields.schema import AuthoredSettings
 from agentv.authoring.fields.trust import refuse_data
 from agentv.authoring.source.files import shown
 from agentv.authoring.source.masking import secrets_in
+from agentv.authoring.source.nearest import MEANT
 from agentv.authoring.source.nodes import MapNode, Node, Scalar, kind_of, plain, span_of
 from agentv.authoring.targets.target import PLUGINS_COMMAND
 from agentv.model.suite.assertion import DEFAULTS, AssertionEntry, AssertionSettings
@@ -24,6 +24,70 @@ from agentv.model.values.span import Span
 from agentv.registry.plugins import Plugin, PluginCode
 from agentv.registry.types import AssertionType, OpenAssertionType
 from agentv.user_code.functions.guard import ForeignError, foreign_code
+
+_TIME_LIMIT = "timeout"
+_PASS_MARKS = ("threshold", "passthreshold", "minimumscore")
+"""Keys that are a mark to reach in other types, and only data for the author's code here."""
+
+
+def with_extra_option(
+    pairs: Mapping[str, Node], item: MapNode, schema: OptionsSchema, settings: Collection[str], reading: Reading
+) -> Mapping[str, Node] | None:
+    """The options of an entry, with unknown keys moved into the mapping that the type declares for them.
+
+    A key that is close to an option stays, to be reported: a misspelt `required` must not disappear. None if a key is
+    in both places, which is reported.
+
+    Args:
+        pairs: the keys of the entry.
+        item: the entry as authored.
+        schema: of the options of its type.
+        settings: keys that every assertion accepts.
+        reading: of the case.
+    """
+    option = getattr(schema.cls, "extra_option", None)
+    if option is None:
+        return pairs
+    known = {*schema.rules, *settings, "type"}
+    extra = {key: node for key, node in pairs.items() if _is_extra(key, known)}
+    given = pairs.get(option)
+    if not extra or not (given is None or isinstance(given, MapNode)):
+        return pairs
+    inside = MapNode({}, {}, item.at) if given is None else given
+    clash = sorted(extra.keys() & inside.items.keys())
+    for key in clash:
+        message = f"'{key}' is set both here and in '{option}'; keep one of them"
+        reading.report.error("two-spellings", item.keys[key], message)
+    if clash:
+        return None
+    for key in extra:
+        if any(_one_edit(_without_dashes(key), mark) for mark in _PASS_MARKS):
+            message = f"'{key}' is passed on in '{option}'; this assertion does not compare its score with it"
+            hint = f"write 'min_score', or put '{key}' under '{option}'"
+            reading.report.warning("no-effect", item.keys[key], message, hint=hint)
+    keys = {**{key: item.keys[key] for key in extra}, **inside.keys}
+    merged = MapNode({**extra, **inside.items}, keys, inside.at)
+    return {**{key: node for key, node in pairs.items() if key not in extra}, option: merged}
+
+
+def _is_extra(key: str, known: Collection[str]) -> bool:
+    """Whether a key is neither known nor one edit away from a known one, however its words are joined."""
+    if key in known or key.startswith("x-") or MEANT.get(key) in known:
+        return False
+    joined = _without_dashes(key)
+    return not joined.startswith(_TIME_LIMIT) and not any(_one_edit(joined, _without_dashes(one)) for one in known)
+
+
+def _one_edit(one: str, other: str) -> bool:
+    """Whether two names are the same, or one edit away from each other."""
+    from rapidfuzz.distance import OSA
+
+    return OSA.distance(one, other) <= 1
+
+
+def _without_dashes(key: str) -> str:
+    return key.replace("_", "").replace("-", "").lower()
+
 
 _SETTINGS = shape_of(AuthoredSettings)
 SETTING_KEYS = frozenset(_SETTINGS.rules)

@@ -10,8 +10,7 @@ from math import prod
 
 from agentv.authoring.cases.case_assertions import Entries
 from agentv.authoring.cases.case_builder import CaseBuilder
-from agentv.authoring.cases.context import CaseContext, CaseNotes
-from agentv.authoring.cases.written_case import read_written
+from agentv.authoring.cases.context import CaseContext, CaseNotes, read_written
 from agentv.authoring.fields.agentv import translation
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.nodes import (
@@ -80,7 +79,7 @@ class CaseReader:
         if written and self.context.on_case is not None:
             self.context.on_case(node)
         defaults, reading = self.context.defaults, reading.part()
-        case = translation.case(node, reading)
+        case = translation.case(node, reading, replaces=defaults.replaces)
         if not expands(case, defaults.expand):
             return self._read(case, reading, alone=alone)
         sound = reading.report.valid

@@ -8,10 +8,9 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from agentv.authoring.assertions.graded import assertions_of, check_graded, counts_any
-from agentv.authoring.cases.context import CaseContext
+from agentv.authoring.assertions.consistency import assertions_of, check_graded, counts_any
+from agentv.authoring.cases.context import CaseContext, WrittenCase
 from agentv.authoring.cases.defaults import CaseDefaults
-from agentv.authoring.cases.written_case import WrittenCase
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.nodes import Node, holds_placeholder, is_empty
 from agentv.authoring.source.report import Result
@@ -96,7 +95,7 @@ class CaseAssertions(Struct, frozen=True):
             parts.append(self._rubrics(keys.rubrics, reading))
         if keys.assert_ is not None:
             parts.append(self.context.assertions.entries(keys.assert_, reading))
-        if not keys.skip_defaults and not self._replaced(case):
+        if not keys.skip_defaults:
             parts.append(self._of_suite(reading, shared=shared))
         return _joined(parts)
 
@@ -106,11 +105,6 @@ class CaseAssertions(Struct, frozen=True):
             return Result((), valid=False)
         entry = self.context.assertions.judged(node, node, reading)
         return Result((entry,)) if entry else Result((), valid=False)
-
-    def _replaced(self, case: WrittenCase) -> bool:
-        """Seed 002: in its files, a case's own evaluators stand in place of the suite's."""
-        written = case.node.spelled.get("assert", "assert").rpartition(".")[2]
-        return self.context.defaults.replaces and written == "evaluators"
 
     def _of_suite(self, reading: Reading, *, shared: bool) -> Entries:
         if self.shared is not None and shared:

@@ -11,10 +11,10 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agentv.authoring.assertions.graded import assertions_of, counts_any, turn_facts
+from agentv.authoring.assertions.consistency import assertions_of, counts_any, turn_facts
 from agentv.authoring.assertions.judging import judges
 from agentv.authoring.cases.case_assertions import CaseAssertions, Entries
-from agentv.authoring.cases.context import CaseContext, CaseNotes
+from agentv.authoring.cases.context import CaseContext, CaseNotes, WrittenCase
 from agentv.authoring.cases.defaults import CaseDefaults
 from agentv.authoring.cases.dependencies import read_dependencies
 from agentv.authoring.cases.matrix import Around, PromptMatrix
@@ -23,13 +23,10 @@ from agentv.authoring.cases.prompts import SuitePrompt
 from agentv.authoring.cases.sections import filled
 from agentv.authoring.cases.turns import TurnReader
 from agentv.authoring.cases.work import refuse_lacking
-from agentv.authoring.cases.written_case import WrittenCase
 from agentv.authoring.code.fingerprints import fingerprint
-from agentv.authoring.fields.case_options import CaseOptions, read_options
-from agentv.authoring.fields.metadata import case_metadata
+from agentv.authoring.fields.case_keys import CaseOptions, case_metadata, read_options, read_tags
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.schema import AuthoredCase
-from agentv.authoring.fields.tags import read_tags
 from agentv.authoring.source.files import without_home
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, kind_of, plain, span_of
 from agentv.authoring.source.report import Report, Result
@@ -444,7 +441,7 @@ class InputReader(Struct, frozen=True):
 
     def preamble(self, case: WrittenCase, reading: Reading) -> int:
         """Number of messages that the suite puts before those of a case in a conversation."""
-        if case.keys.conversation_id is None or case.keys.skip_defaults or self.defaults.input is None:
+        if case.keys.conversation_id is None or case.keys.skip_defaults is True or self.defaults.input is None:
             return 0
         return len(self._of_suite(self.defaults.input, reading) or ())
 
@@ -491,7 +488,7 @@ class InputReader(Struct, frozen=True):
         """The suite's `input`, then the case's own."""
         given = case.keys.input
         own = () if given is None or is_empty(given) else read_messages(given, "user", reading)
-        before = self.defaults.input if not case.keys.skip_defaults else None
+        before = self.defaults.input if case.keys.skip_defaults is not True else None
         if before is None or own is None or self.defaults.prompts:  # a prompt gets what the suite says before it
             return own
         shared = self._of_suite(before, reading)
@@ -502,7 +499,7 @@ class InputReader(Struct, frozen=True):
     ) -> tuple[Message, ...] | None:
         """The messages with their files, after those of the suite, unless `skip_defaults` says otherwise."""
         with_own = own if case.has_turns else self._with_files(own, given, case, reading)
-        if self.defaults.input is None or case.keys.skip_defaults or with_own is None:
+        if self.defaults.input is None or case.keys.skip_defaults is True or with_own is None:
             return with_own
         before = self._of_suite(self.defaults.input, reading)
         return None if before is None else (*before, *with_own)
@@ -513,7 +510,7 @@ class InputReader(Struct, frozen=True):
         """The messages with the case's files, else with the suite's."""
         files, shared = case.keys.input_files, self.defaults.input_files
         if files is None:
-            attaches = shared is not None and not case.keys.skip_defaults and isinstance(given, Scalar)
+            attaches = shared is not None and case.keys.skip_defaults is not True and isinstance(given, Scalar)
             return with_files(own, read_files(shared, reading.of_suite()).value) if attaches and shared else own
         if not isinstance(given, Scalar) or len(own) != 1 or not isinstance(own[0].content, str):
             message = "'input_files' needs an input that is a text"

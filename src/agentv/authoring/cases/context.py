@@ -1,20 +1,24 @@
-"""Context in which all cases of one suite are read, and notes that are collected on the way."""
+"""What the cases of one suite are read with, a case as authored, and notes that are collected on the way."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import Struct, field
 
 from agentv.authoring.assertions.entries import AssertionReader
 from agentv.authoring.assertions.judging import Judging, judges
 from agentv.authoring.cases.defaults import CaseDefaults
-from agentv.authoring.cases.trial_budgets import TrialBudgets
 from agentv.authoring.cases.work import SuiteWork
-from agentv.authoring.fields.clusters import ClusterReader
-from agentv.authoring.source.nodes import MapNode, Node, Place, Scalar, is_empty, span_of
+from agentv.authoring.fields.case_keys import ClusterReader
+from agentv.authoring.fields.decode import INVALID, shape_of
+from agentv.authoring.fields.reading import Reading
+from agentv.authoring.fields.request import LoadRequest
+from agentv.authoring.fields.schema import AuthoredCase
+from agentv.authoring.source.nodes import Canonical, MapNode, Node, Place, Scalar, is_empty, span_of
 from agentv.authoring.source.report import Report
 from agentv.authoring.targets.registry import TargetRegistry
+from agentv.errors import Diagnostic, Severity
 from agentv.model.run.grade import reaches
 from agentv.model.run.verdict import ZERO_HINT, excludes_nothing
 from agentv.model.suite.assertion import AssertionEntry
@@ -23,6 +27,118 @@ from agentv.model.suite.search_paths import search_paths
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.suite.workspace import Network, SandboxName
 from agentv.model.values.span import Span
+
+_HINT = "send its calls through the gateway ('gateway: …' of the target), or limit the run: 'run: {budget_usd: …}'"
+_NO_KEY = "set its API key, by which the gateway knows where to send its calls"
+
+
+class TrialBudgets(Struct):
+    """Checks the budgets of the cases of one suite. Each place is reported once for each target.
+
+    Attributes:
+        request: says whether targets are called.
+        shared: position of the suite's `limits.budget_usd`; None: it has none.
+    """
+
+    request: LoadRequest
+    shared: Span | None = None
+    _reported: set[tuple[Span, str]] = field(default_factory=set)
+
+    def check(self, case: MapNode, targets: Iterable[TargetSpec], report: Report) -> None:
+        """Report targets for which the budget of a case cannot be enforced; its own wins over the suite's."""
+        request = self.request
+        place = place_of_budget(case) or self.shared
+        if place is None or (request.for_run and not (request.asks and request.asks_targets)):
+            return
+        for spec in targets:
+            if _is_counted(spec) or (place, spec.name) in self._reported:
+                continue
+            self._reported.add((place, spec.name))
+            message = (
+                f"model calls of '{spec.name}' do not pass the gateway, so this limit of a trial cannot be enforced"
+            )
+            lacks_key = _lacks_key(spec)
+            severity: Severity = "warning" if lacks_key and not request.for_run else "error"
+            report.add(Diagnostic("no-gateway", message, place, severity, _NO_KEY if lacks_key else _HINT))
+
+
+def place_of_budget(mapping: MapNode) -> Span | None:
+    """Position of `limits.budget_usd` in a case or a suite."""
+    limits: Node | None = mapping.get("limits")
+    at = limits.keys.get("budget_usd") if isinstance(limits, MapNode) else None
+    return None if at is None else span_of(at)
+
+
+def _lacks_key(spec: TargetSpec) -> bool:
+    """Whether its calls pass the gateway as soon as its key is known."""
+    settings = spec.settings
+    return getattr(settings, "model_protocol", None) is not None and getattr(settings, "gateway", None) is not False
+
+
+def _is_counted(spec: TargetSpec) -> bool:
+    return spec.upstream is not None or bool(getattr(spec.settings, "free", False))
+
+
+_SCHEMA = shape_of(AuthoredCase)
+
+
+class WrittenCase(Struct, frozen=True):
+    """A case by its canonical keys.
+
+    Attributes:
+        keys: by canonical name; if one is invalid, only those that are passed on unread.
+        not_missing: keys that are not reported as missing because they were misspelt, or are invalid.
+        alone: it has its own input; a row of variables uses the suite's `input`.
+        id_suffix: the end of its id, if it is one of several cases of an entry.
+    """
+
+    keys: AuthoredCase
+    node: Canonical
+    not_missing: frozenset[str]
+    alone: bool
+    id_suffix: str = ""
+
+    @property
+    def linked(self) -> bool:
+        """Whether it is linked to other cases."""
+        return self.keys.conversation_id is not None or self.keys.depends_on is not None
+
+    @property
+    def has_turns(self) -> bool:
+        """Whether it has several turns, or a key for them."""
+        return self.scripted or self.keys.user is not None
+
+    @property
+    def scripted(self) -> bool:
+        """Whether its turns are written down, or the key for them."""
+        return self.keys.turns is not None or self.keys.mode is not None
+
+    def check_flow(self, report: Report) -> None:
+        """Report keys about turns in a case that has none."""
+        for key in ("aggregation", "on_turn_failure", "window_size"):
+            asked = self.has_turns if key == "window_size" else self.scripted
+            if getattr(self.keys, key) is not None and not asked and "turns" not in self.not_missing:
+                report.error("bad-value", self.node.keys[key], f"'{key}' needs 'turns'")
+
+
+def read_written(node: Canonical, reading: Reading, *, alone: bool, id_suffix: str) -> WrittenCase:
+    """A case by its canonical keys; what is wrong with them is reported.
+
+    Args:
+        node: the case.
+        reading: of this case alone.
+        alone: it brings an input of its own.
+        id_suffix: the end of its id.
+    """
+    report = reading.report
+    keys = _SCHEMA.decode(node.items, node, reading, "a case")
+    if keys is INVALID:
+        keys = _SCHEMA.unread(node.items)
+    if is_empty(node.get("id")) and "id" not in node.not_missing:
+        report.error("missing-key", node.get("id") or node, "a case needs 'id'")
+    case = WrittenCase(keys, node, node.not_missing, alone, id_suffix)
+    case.check_flow(report)
+    return case
 
 
 class ZeroThresholds(Struct):

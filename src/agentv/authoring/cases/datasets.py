@@ -13,12 +13,11 @@ from msgspec.structs import replace
 from agentv.authoring.cases.case import CaseReader
 from agentv.authoring.cases.case_files import cases_in, in_directory, matching
 from agentv.authoring.cases.collector import CaseCollector
-from agentv.authoring.cases.data_files.files import HUB, missing_library, split_sheet
 from agentv.authoring.cases.data_files.jsonl import JsonLines
+from agentv.authoring.cases.data_files.rows import HUB, RowKeys, missing_library, split_sheet
 from agentv.authoring.cases.data_files.transcripts import Transcripts, holds_transcripts, transcripts_in
 from agentv.authoring.cases.streamed import Format, StreamedCases
 from agentv.authoring.fields.agentv.spellings import CASE
-from agentv.authoring.fields.extra_keys import RowKeys
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.boundary import ALLOW, OUTSIDE, REASON, OutsideError
 from agentv.authoring.source.files import EXCEL, TABLES, DiskReader, checkout_of, is_directory, shown
@@ -30,8 +29,8 @@ from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.span import Span
 
 if TYPE_CHECKING:
-    from agentv.authoring.cases.data_files.columns import Column
     from agentv.authoring.cases.data_files.rows import Table
+    from agentv.authoring.cases.data_files.table_cases import Column
 
 _FUNCTION = lazy_pattern(r"(?:file://)?(?P<path>.+\.(?:py|[mc]?[jt]s))(?::(?P<name>[^:/]*))?", re.DOTALL)
 """A file of Python, JavaScript or TypeScript, and the function in it that makes cases."""
@@ -167,7 +166,7 @@ class CaseSources(Struct):
         return self._table([_table_of(path, sheet)], f"{Path(path).stem}-{sheet}" if sheet else Path(path).stem)
 
     def _table(self, tables: Sequence[Table], stem: str, name: str = "") -> Format[Any]:
-        from agentv.authoring.cases.data_files.csv_expected import Expectations
+        from agentv.authoring.cases.data_files.csv_table import Expectations
         from agentv.authoring.cases.data_files.table_cases import TableCases
 
         expectations = Expectations(self.reader.context.assertions.types)

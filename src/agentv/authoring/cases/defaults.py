@@ -9,9 +9,8 @@ from msgspec.structs import replace
 
 from agentv.authoring.cases.prompts import SuitePrompt, read_prompt, read_prompts
 from agentv.authoring.fields.agentv import translation
-from agentv.authoring.fields.case_options import NO_OPTIONS, CaseOptions, read_options
+from agentv.authoring.fields.case_keys import NO_OPTIONS, CaseOptions, merged_metadata, read_options, suite_metadata
 from agentv.authoring.fields.decode import INVALID, shape_of
-from agentv.authoring.fields.metadata import merged_metadata, suite_metadata
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.schema import AuthoredDefaultTest, AuthoredSuite
 from agentv.authoring.source.nodes import MapNode, Node, Place, Scalar, holds_placeholder, is_empty, kind_of, plain

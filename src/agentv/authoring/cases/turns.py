@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agentv.authoring.assertions.consistency import reads_criteria
 from agentv.authoring.assertions.entries import AssertionReader
-from agentv.authoring.assertions.graded import reads_criteria
+from agentv.authoring.cases.context import WrittenCase
 from agentv.authoring.cases.defaults import CaseDefaults
 from agentv.authoring.cases.messages import read_criteria, read_files, read_messages, with_files
-from agentv.authoring.cases.written_case import WrittenCase
 from agentv.authoring.fields.agentv import translation
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import Reading
@@ -74,7 +74,7 @@ class TurnReader(Struct, frozen=True):
         """The files of the case, else those of its suite."""
         if case.keys.input_files is not None:
             return read_files(case.keys.input_files, reading)
-        shared = None if case.keys.skip_defaults else self.defaults.input_files
+        shared = None if case.keys.skip_defaults is True else self.defaults.input_files
         return Result[list[Block]]([]) if shared is None else read_files(shared, reading.of_suite())
 
     def _turns(self, node: Node, files: Iterable[Block], reading: Reading) -> Result[tuple[Turn, ...]]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct, field
 
-from agentv.authoring.cases.data_files.csv_expected import DOCUMENTS, LIST_TYPES
+from agentv.authoring.cases.data_files.csv_table import DOCUMENTS, LIST_TYPES
 from agentv.authoring.convert.emit import jsonl_text
 from agentv.authoring.convert.rebased_paths import messages_of
 from agentv.authoring.fields.agentv.spellings import CASE, SUITE

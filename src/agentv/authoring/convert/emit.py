@@ -1,20 +1,32 @@
-"""Authored nodes written as YAML, JSON Lines or Python: the same values, in the words of another format.
-
-A number keeps the digits that it was written with, since text is compared with them: 1.50 is not 1.5 (SPEC section
-7.2).
-"""
+"""Authored nodes written as YAML, JSON Lines or Python: the same values, with the comments of their file."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 import msgspec
 
-from agentv.authoring.convert.literals import literal
-from agentv.authoring.source.nodes import Filled, ListNode, MapNode, Node, Scalar, plain
+from agentv.authoring.source.nodes import Filled, ListNode, MapNode, Node, Place, Scalar, plain, span_of
+from agentv.authoring.source.report import Report
 from agentv.authoring.source.scalars import TAGS, resolve
+from agentv.authoring.source.yaml import read_yaml
+
+_OPENING = re.compile(r"\{[{%]")
+
+
+def literal(node: Node) -> Node:
+    """The node, with every text escaped so that rendering gives the text itself."""
+    if isinstance(node, ListNode):
+        return ListNode([literal(item) for item in node.items], node.at)
+    if isinstance(node, MapNode):
+        return MapNode({key: literal(item) for key, item in node.items.items()}, node.keys, node.at)
+    if not isinstance(node.value, str) or "{" not in node.value:
+        return node
+    escaped = _OPENING.sub(lambda braces: f"{{{{ '{braces[0]}' }}}}", node.value)
+    return Scalar(escaped, escaped, node.at)
+
 
 WIDTH = 110
 """Columns of a line, where what is written can be broken."""
@@ -105,3 +117,105 @@ def _literal(value: Any, depth: int, room: int) -> str:
         return line
     start, end = "{}" if isinstance(value, dict) else "[]" if isinstance(value, list) else "()"
     return "\n".join((start, *(inner + part for part in parts), pad + end))
+
+
+_DIRECTIVE = re.compile(r"#\s*yaml-language-server:")
+_BESIDE = re.compile(r"\s(#.*)$")
+
+
+class _Comment(NamedTuple):
+    """A comment, and the line that it is about: its own, or the next one that is not a comment."""
+
+    text: str
+    line: int
+
+
+def with_comments(text: str, made: Mapping[str, Node], root: Node, original: str) -> str:
+    """The text of a generated YAML file with the comments of the original.
+
+    Args:
+        text: of the new file.
+        made: root node of the new file; its nodes have their positions in the original.
+        root: of the original.
+        original: its text.
+    """
+    path = span_of(root.at).file
+    comments = list(_comments(original.splitlines(), root))
+    found = read_yaml("", text.encode(), Report()).value
+    if not comments or not isinstance(found, MapNode):
+        return text
+    entries = sorted(_entries(MapNode(dict(made), {}, root.at), found, path))
+    above: dict[int, list[str]] = {}
+    for comment in comments:
+        place = next((written for source, written in entries if source >= comment.line), 0)
+        above.setdefault(place, []).append(comment.text)
+    lines = text.splitlines()
+    done: list[str] = []
+    for number, line in enumerate(lines, 1):
+        indent = line[: len(line) - len(line.lstrip(" "))]
+        done += [f"{indent}{one}" for one in above.get(number, ())]
+        done.append(line)
+    return "\n".join([*done, *above.get(0, ())]) + "\n"
+
+
+def _comments(lines: list[str], root: Node) -> Iterator[_Comment]:
+    inside, ends = _texts(root)
+    waiting: list[str] = []
+    for number, line in enumerate(lines, 1):
+        bare = line.strip()
+        if number in inside or not bare:
+            continue
+        if bare.startswith("#"):
+            if not _DIRECTIVE.match(bare):
+                waiting.append(bare)
+            continue
+        yield from (_Comment(one, number) for one in waiting)
+        waiting = []
+        beside = _BESIDE.search(line, max(ends.get(number, 0) - 1, 0))
+        if beside is not None and not _quoted(line[: beside.start()]):
+            yield _Comment(beside[1], number)
+    yield from (_Comment(one, len(lines) + 1) for one in waiting)
+
+
+def _quoted(before: str) -> bool:
+    """Whether a quote is open, so that what follows is no comment."""
+    return before.count('"') % 2 == 1
+
+
+def _texts(root: Node) -> tuple[set[int], dict[int, int]]:
+    """The lines inside texts of several lines, and in which column the last text of each other line ends."""
+    inside: set[int] = set()
+    ends: dict[int, int] = {}
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ListNode):
+            stack += node.items
+        elif isinstance(node, MapNode):
+            stack += node.items.values()
+        else:
+            span = span_of(node.at)
+            last = span.end_line if span.end_column > 1 else span.end_line - 1
+            inside |= set(range(span.line + 1, last + 1))
+            if span.line == span.end_line:
+                ends[span.line] = max(ends.get(span.line, 0), span.end_column)
+    return inside, ends
+
+
+def _entries(made: Node, found: Node, path: str) -> Iterator[tuple[int, int]]:
+    """The lines of each entry: in the original, and in the new file."""
+    if isinstance(made, MapNode) and isinstance(found, MapNode):
+        for key, item in made.items.items():
+            if key in found.items:
+                yield from _lines(made.keys.get(key) or item.at, found.keys[key], path)
+                yield from _entries(item, found.items[key], path)
+    elif isinstance(made, ListNode) and isinstance(found, ListNode):
+        for item, other in zip(made.items, found.items, strict=False):
+            yield from _lines(item.at, other.at, path)
+            yield from _entries(item, other, path)
+
+
+def _lines(source: Place, written: Place, path: str) -> Iterator[tuple[int, int]]:
+    place = span_of(source)
+    if place.file == path and place.line:
+        yield place.line, span_of(written).line

@@ -1,20 +1,149 @@
-"""Recognition of a dialect by the signs of a file: its name, the keys of a document, the keys of its first record."""
+"""Files of other tools: dialects and samples, recognized by name, keys or the first record; `DIALECTS` has them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
-from agentv.authoring.convert.source_formats import AGENT_SKILLS, EVA
-from agentv.authoring.dialects.dialect import Dialect, DocumentDialect
+from msgspec import Struct
+
 from agentv.authoring.fields.agentv.spellings import CASE, SUITE
-from agentv.authoring.prompt_library.files import is_exam
-from agentv.authoring.source.nodes import MapNode, Node
+from agentv.authoring.fields.reading import Reading
+from agentv.authoring.prompt_library import is_exam
+from agentv.authoring.source.files import TABLES, is_file, shown
+from agentv.authoring.source.nodes import ListNode, MapNode, Node
+from agentv.authoring.source.report import Report
+from agentv.errors import Diagnostic, UsageError
+from agentv.model.values.span import Span
 from agentv.registry.extensions import DIALECTS, SIGNS, lacking, missing
 from agentv.user_code.plugin_tables import added, added_value, usable
+
+AGENTV: Final = "agentv"
+AGENT_SKILLS: Final = "agent-skills"
+EVA: Final = "eva"
+
+FORMATS = (AGENTV, AGENT_SKILLS, EVA)
+"""What `--from` takes, beside the dialects of extensions and packages."""
+
+
+def named_by(names: Sequence[str]) -> str:
+    """How to name one of these formats."""
+    flags = [f"--from {name}" for name in names]
+    return f"name its format: {' or '.join([', '.join(flags[:-1])] * (len(flags) > 1) + flags[-1:])}"
+
+
+class Dialect(ABC):  # the two kinds below have methods to implement
+    """The files of another tool.
+
+    Attributes:
+        title: what a file is, as in "this is a promptfoo configuration", or what it contains.
+    """
+
+    title: str
+
+    @staticmethod
+    def note(path: str, title: str) -> str:
+        """`promptfooconfig.yaml is read as a promptfoo configuration`."""
+        return f"{os.path.relpath(path)} is read as {title}"
+
+    def refuse(self, path: Path) -> None:  # noqa: B027  # most tools have no such files
+        """Refuse a file of the tool that is recognized and cannot be read.
+
+        Raises:
+            UsageError: it is one.
+        """
+
+
+class Translation(Struct, frozen=True):
+    """A file in the words of an eval file.
+
+    Attributes:
+        root: the outermost mapping of an eval file. Every node keeps the position that it was written at.
+        not_missing: keys whose absence is not reported: they are misplaced or invalid, which is reported already.
+        own_paths: paths are relative to the file, whichever other file mentions them.
+        home: the directory that paths are relative to; None: that of the file.
+        reads_on: after an error in the translation, the rest can be read as if it were whole; if not, errors that may
+            follow from the first ones are omitted.
+    """
+
+    root: MapNode
+    not_missing: frozenset[str] = frozenset()
+    own_paths: bool = False
+    home: str | None = None
+    reads_on: bool = False
+
+
+class Surroundings(Struct, frozen=True):
+    """What a translation depends on besides the file.
+
+    Attributes:
+        calls: functions that return cases are called; else they are only looked for.
+        agents: whether agents answer a file that names no target.
+    """
+
+    calls: bool
+    agents: Callable[[], bool]
+
+
+class DocumentDialect(Dialect):
+    """A dialect whose files are YAML or JSON documents with cases."""
+
+    @abstractmethod
+    def claims(self, path: str, root: Node, data: bytes) -> bool:
+        """Whether a file is of this dialect. Called where a sign of the dialect fits.
+
+        Args:
+            path: absolute.
+            root: its outermost node.
+            data: its bytes.
+        """
+
+    @abstractmethod
+    def translate(self, path: str, root: Node, reading: Reading, around: Surroundings) -> Translation | None:
+        """The canonical nodes of a file, or None after reporting why.
+
+        What has no equivalent and could change a verdict is an error at its place, what could not is a hint. Nothing
+        is written, and files are read through `reading.reader`.
+
+        Args:
+            path: absolute.
+            root: its outermost node.
+            reading: reads files, and gets what is wrong.
+            around: what else it depends on.
+        """
+
+
+class SampleDialect(Dialect):
+    """A dialect whose files hold records, recognized by the keys of the first one, or whose tasks are directories.
+
+    Attributes:
+        reads_directories: what it converts is a directory.
+    """
+
+    reads_directories: bool = False
+
+    def cases(self, path: str, report: Report) -> Sequence[MapNode] | None:  # noqa: ARG002  # most need --assert
+        """The cases of a file that `tests:` names; what is wrong is reported. None: it must be converted first.
+
+        Raises:
+            OSError: the file cannot be read.
+        """
+        return None
+
+    @abstractmethod
+    def convert(self, source: Path, options: Mapping[str, Any]) -> int:
+        """Write a file as an eval file, as `agentv convert` with these options does. Return the exit status.
+
+        Raises:
+            AgentvError: it is invalid, or cannot be converted as the options say.
+            OSError: a file cannot be read or written.
+        """
+
 
 CHECKED = frozenset({*CASE.spelled("assert"), *CASE.spelled("criteria"), "rubrics", "turns"})
 """Keys that only a case of agentv has."""
@@ -123,3 +252,69 @@ def _signs(form: str) -> Iterator[tuple[str, str]]:
 def _claim(sign: str) -> Claim:
     needs = lacking(SIGNS, sign)
     return Claim(None if needs else added(SIGNS)[sign], needs)
+
+
+def refuse_unreadable(written: str) -> None:
+    """Refuse a file whose name shows that it is another tool's, where it is not read or its extension is not here.
+
+    Raises:
+        UsageError: it is one; the hint says what to do.
+    """
+    claim = by_name(written)
+    if claim is not None and claim.needs:
+        raise UsageError(f"{written} {claim.needs}")
+    if claim is not None:
+        dialect(str(claim.name)).refuse(Path(written))
+
+
+def of_json(path: str, root: Node) -> Diagnostic | None:
+    """Diagnostic for a JSON file that is a list of another tool's samples; None if that is uncertain."""
+    if not path.endswith(".json"):
+        return None
+    from agentv.authoring.convert.records import listed
+
+    samples = listed(root)
+    first = samples.items[0] if isinstance(samples, ListNode) and samples.items else None
+    return _samples(path, first) if isinstance(first, MapNode) else None
+
+
+def of_stream(path: str) -> Diagnostic | None:
+    """The same for a JSON Lines or CSV file; never for one with a sidecar, which makes it a suite."""
+    has_sidecar = any(is_file(str(Path(path).with_suffix(suffix))) for suffix in (".yaml", ".yml"))
+    if has_sidecar or path.endswith(TABLES) or not is_file(path):  # a pipe can be read only once
+        return None
+    from agentv.authoring.convert.records import Findings, first_record
+
+    try:
+        record = first_record(path, Findings())
+    except OSError:
+        return None
+    return _samples(path, record) if record is not None else None
+
+
+def cases_of_samples(path: str, report: Report) -> Sequence[MapNode] | None:
+    """The cases of samples that say themselves what is right; None where a file holds others, or none."""
+    from agentv.authoring.convert.records import SUFFIXES, Findings, first_record
+
+    if not path.endswith(SUFFIXES):
+        return None
+    try:
+        record = first_record(path, Findings())
+        names = [claim.name for claim in by_record(record.items)] if record is not None else []
+        found = dialect(names[0]) if len(names) == 1 and names[0] is not None else None
+        return found.cases(path, report) if isinstance(found, SampleDialect) else None
+    except OSError:
+        return None
+
+
+def _samples(path: str, record: MapNode) -> Diagnostic | None:
+    claims = by_record(record.items)
+    if len(claims) != 1:
+        return None
+    import shlex  # only for a file of another tool
+
+    claim, at = claims[0], Span(path, 1, 1, 1, 2)
+    if claim.needs:
+        return Diagnostic("bad-eval-file", f"this file contains samples of another tool, which {claim.needs}", at)
+    hint = f"convert it: agentv convert {shlex.quote(shown(path))}"
+    return Diagnostic("bad-eval-file", f"this file contains {dialect(str(claim.name)).title}", at, hint=hint)

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from agentv.authoring.fields.code_kinds import CODE
+from agentv.authoring.fields.code_kinds import CODE, PromptCommand, prompt_code_type
 from agentv.authoring.fields.kinds import (
     INVALID,
     JSON,
@@ -31,11 +31,9 @@ from agentv.authoring.fields.kinds import (
     looks_like_path,
     names_file,
     refuse,
-    value_is,
     with_content,
     with_lines,
 )
-from agentv.authoring.fields.prompt_code import PromptCommand, prompt_code_type
 from agentv.authoring.fields.reading import NO_EXTRA_KEYS, SHOWN_KEYS, ExtraKeys, Reading, place_in_file
 from agentv.authoring.fields.trust import TARGETS, fills_code, refuse_data, refuses_target
 from agentv.authoring.source.files import shown
@@ -370,13 +368,18 @@ def _literal(choices: Sequence[Any]) -> FieldType:
     wanted = "one of " + ", ".join(names) if len(names) > 1 else f"'{names[0]}'"
     by_text = dict(zip(names, choices, strict=True))
 
+    def accepts(node: Node) -> bool:
+        return isinstance(node, Scalar) and node.text in by_text
+
+    def hint(node: Node) -> str | None:
+        return did_you_mean(node.text, names) if isinstance(node, Scalar) and isinstance(node.value, str) else None
+
     def read(node: Node, reading: Reading, key: str) -> Any:
         if isinstance(node, Scalar) and node.text in by_text:
             return by_text[node.text]
-        hint = did_you_mean(node.text, names) if isinstance(node, Scalar) and isinstance(node.value, str) else None
-        return refuse(node, reading, key, wanted, hint)
+        return refuse(node, reading, key, wanted, hint(node))
 
-    return FieldType(wanted, value_is(str, int, bool), read)
+    return FieldType(wanted, accepts, read, hint=hint)
 
 
 _LISTED_PARTS = 10

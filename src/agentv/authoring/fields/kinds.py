@@ -16,8 +16,8 @@ from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.trust import refuses_template
 from agentv.authoring.source.files import is_directory, is_file
 from agentv.authoring.source.git_files import GIT_URL
-from agentv.authoring.source.globs import files_of_globs
 from agentv.authoring.source.nodes import ListNode, Node, Scalar, is_empty, kind_of, node_of, plain, span_of
+from agentv.authoring.source.patterns import files_of_globs
 from agentv.authoring.source.scalars import resolve
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.values import Json

@@ -25,9 +25,8 @@ from agentv.authoring.source.git_files import (
     no_repositories,
 )
 from agentv.authoring.source.masking import environment_secrets
-from agentv.authoring.source.nearest import did_you_mean, nearest
+from agentv.authoring.source.nearest import HINTS, MEANT, did_you_mean, nearest
 from agentv.authoring.source.nodes import Filled, ListNode, MapNode, Node, Place, Scalar, node_of, span_of
-from agentv.authoring.source.other_programs import HINTS, MEANT
 from agentv.authoring.source.report import Report, Result
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.values.pictures import is_none

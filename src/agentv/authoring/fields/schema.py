@@ -5,14 +5,14 @@ Keys whose meaning depends on other keys are declared as `AsNode` and read elsew
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from agentv.authoring.fields.decode import AsNode
-from agentv.authoring.fields.pacing import AuthoredPrice, AuthoredRate, AuthoredRetry
 from agentv.model.suite.assertion import Transform
-from agentv.model.suite.suite import Gate, Until
+from agentv.model.suite.suite import Gate, Rate, Retry, Until
+from agentv.model.values.price import Price
 from agentv.model.values.values import EMPTY, JsonObject
 from agentv.registry.fields import (
     Alias,
@@ -22,6 +22,7 @@ from agentv.registry.fields import (
     Document,
     FileGlobs,
     Fraction,
+    Issue,
     Nonempty,
     PromptCode,
     Seconds,
@@ -29,6 +30,96 @@ from agentv.registry.fields import (
     Verbatim,
 )
 from agentv.registry.settings import RunKeys
+
+Milliseconds = Annotated[float, Between(0)]
+Status = Annotated[int, Between(100, 599)]
+Usd = Annotated[float, Between(0)]
+PerMinute = Annotated[float, Between(0.01)]
+
+
+@dataclass(frozen=True, slots=True)
+class AuthoredRetry(Declared):
+    """When a call without an answer is made again."""
+
+    max_retries: Annotated[
+        Annotated[int, Between(0, 100)] | None,
+        Alias(("maxRetries",)),
+        Doc("attempts after the first, 3; rate limits do not count; 0: never retry"),
+    ] = None
+    retry_initial_delay_ms: Annotated[
+        Milliseconds | None,
+        Alias(("initial_delay_ms",)),
+        Doc("maximum wait after the first attempt, 1000; the actual wait is a random share of it"),
+    ] = None
+    retry_max_delay_ms: Annotated[
+        Milliseconds | None, Alias(("max_delay_ms",)), Doc("maximum wait after any attempt, 60000")
+    ] = None
+    retry_backoff_factor: Annotated[
+        Annotated[float, Between(1)] | None,
+        Alias(("backoff_factor",)),
+        Doc("factor by which the wait grows each time, 2"),
+    ] = None
+    retry_status_codes: Annotated[
+        tuple[Status, ...] | None,
+        Alias(("status_codes",)),
+        Doc("HTTP statuses to retry; default: 408, 409, 429 and 500 or higher"),
+    ] = None
+
+    def validate(self) -> Iterable[Issue]:
+        """A first wait that is longer than the longest."""
+        first, longest = self.retry_initial_delay_ms, self.retry_max_delay_ms
+        if first is not None and longest is not None and first > longest:
+            message = f"the first wait of {first:g} ms is longer than the maximum, {longest:g} ms"
+            yield Issue(("retry_initial_delay_ms",), message)
+
+    def over(self, base: Retry) -> Retry:
+        """These settings, with the base's for those that are not set."""
+        first, longest = self.retry_initial_delay_ms, self.retry_max_delay_ms
+        return Retry(
+            max_retries=base.max_retries if self.max_retries is None else self.max_retries,
+            initial_delay_ms=base.initial_delay_ms if first is None else first,
+            max_delay_ms=base.max_delay_ms if longest is None else longest,
+            backoff_factor=base.backoff_factor if self.retry_backoff_factor is None else self.retry_backoff_factor,
+            status_codes=base.status_codes if self.retry_status_codes is None else self.retry_status_codes,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AuthoredRate(Declared):
+    """Rate limit of a target."""
+
+    requests_per_minute: Annotated[PerMinute | None, Alias(("rpm", "requests")), Doc("maximum calls per minute")] = None
+    tokens_per_minute: Annotated[
+        PerMinute | None, Alias(("tpm", "tokens")), Doc("maximum tokens per minute, input and output")
+    ] = None
+
+    def validate(self) -> Iterable[Issue]:
+        """A rate that limits nothing."""
+        if self.requests_per_minute is None and self.tokens_per_minute is None:
+            message = "a rate needs 'requests_per_minute' or 'tokens_per_minute'"
+            yield Issue((), message, "missing-key")
+
+    @property
+    def rate(self) -> Rate:
+        """The rate limit for the engine."""
+        return Rate(self.requests_per_minute, self.tokens_per_minute)
+
+
+@dataclass(frozen=True, slots=True)
+class AuthoredPrice(Declared):
+    """Price of a target's tokens."""
+
+    input: Annotated[Usd, Doc("US dollars per million input tokens")]
+    output: Annotated[Usd, Doc("US dollars per million output tokens")]
+    cached_input: Annotated[
+        Usd | None, Doc("US dollars per million input tokens read from a cache; default: as `input`")
+    ] = None
+
+    @property
+    def price(self) -> Price:
+        """The price for the engine."""
+        return Price(self.input, self.output, self.cached_input)
+
 
 Unread: TypeAlias = Annotated[Any, AsNode()]
 AtLeastOne: TypeAlias = Annotated[int, Between(1)]
@@ -229,7 +320,10 @@ class AuthoredCase(Declared):
     expand: Annotated[bool | None, Doc("a list in vars produces one case per item")] = None
     assert_: Annotated[Unread, Doc("this case's assertions")] = None
     rubrics: Annotated[Unread, Doc("shorthand for one llm-rubric over the list")] = None
-    skip_defaults: Annotated[bool, Doc("ignore the suite's assertions, input and files")] = False
+    skip_defaults: Annotated[
+        bool | Literal["assert"],
+        Doc("true: ignore the suite's assertions, input and files; `assert`: only its assertions"),
+    ] = False
     metadata: Annotated[JsonObject, Verbatim(), Doc("passed to every assertion and judge, and kept in the row")] = (
         field(default=EMPTY)
     )
@@ -378,15 +472,3 @@ class AuthoredSettings(Declared):
     negate: Annotated[bool, Doc("invert the grade and its checks")] = False
     timeout_s: Annotated[Seconds | None, Doc("time limit for code or a judge, in seconds")] = None
     transform: Annotated[Transform | None, Doc("reshapes the output for this assertion")] = None
-
-
-__all__ = [
-    "AuthoredCase",
-    "AuthoredOptions",
-    "AuthoredPrompt",
-    "AuthoredRun",
-    "AuthoredSettings",
-    "AuthoredSuite",
-    "AuthoredTarget",
-    "AuthoredTurn",
-]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from agentv.authoring.fields.agentv.names import PROVIDERS
+from agentv.authoring.fields.agentv.names import provider_name
 from agentv.authoring.source.nodes import Node, Place, Scalar
 from agentv.authoring.source.report import Report
 from agentv.registry.table import Registry
@@ -35,8 +35,7 @@ def refuses_provider(name: str, providers: Registry[Provider] | None, *, alone: 
 def refuses_target(node: Scalar, providers: Registry[Provider] | None, report: Report) -> bool:
     """Whether data names a target that it must not, which is then reported. A name without a colon is the project's."""
     name, colon, _ = str(node.value).partition(":")
-    lower = name.strip().lower()
-    if not colon or not refuses_provider(PROVIDERS.get(lower, lower), providers, alone=True):
+    if not colon or not refuses_provider(provider_name(name), providers, alone=True):
         return False
     refuse_data(node, report, f"name the target '{name}:…', which could start a command or call any server")
     return True

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from agentv.authoring.fields.agentv import translation
 from agentv.authoring.fields.agentv.spellings import RUN
 from agentv.authoring.fields.reading import Reading
-from agentv.authoring.source.nodes import MapNode, Node, Place, Scalar, kind_of
-from agentv.authoring.targets.catalog import one_default
-from agentv.authoring.targets.passed_over import remark_on_keys
-from agentv.authoring.targets.references import referenced
+from agentv.authoring.source.nodes import Canonical, MapNode, Node, Place, Scalar, kind_of
+from agentv.authoring.targets.catalog import one_default, referenced
 
 NO_EFFECT = frozenset(
     {
@@ -58,94 +58,62 @@ def _is_server(results: Node) -> bool:
 
 def canonical_config(root: MapNode, reading: Reading) -> MapNode:
     """A configuration by its canonical keys; one hint lists what is passed over."""
-    return _Config(reading).of(root)
+    report = reading.report
+    spelled: dict[str, str] = {}
+    made = Canonical({}, {}, root.at, spelled)
+    defaults: dict[str, list[Scalar]] = {"target": [], "judge": []}
+    for outer, holder, key, node in _values(root, reading, made.no_effect):
+        role, at = _DEFAULTS.get(key), holder.keys[key]
+        known = (*_DEFAULTS, *(("threshold", *_RUN) if outer == "execution" else ()))
+        if role is not None and isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip():
+            defaults[role].append(node)
+            made.keys.setdefault(role, at)
+        elif role is not None and outer:
+            report.error("bad-value", node, f"'{key}' must be the name of a target, found {kind_of(node)}")
+        elif not outer:
+            made.items[key], made.keys[key] = node, at
+        elif key in known:
+            name = f"run.{key}" if key in _RUN else "execution.threshold"
+            made.items[name], made.keys[name], spelled[name] = node, at, f"{outer}.{key}"
+        elif not key.startswith("x-"):
+            reading.unknown_key(key, holder, known, f"'{outer}'")
+    for role, given in defaults.items():
+        found = one_default(role, given, None, reading)
+        if found is not None:
+            made.items[role] = found
+    _move_settings(made, reading)
+    report.remark_on_keys(made.no_effect)
+    return made
 
 
-class _Config:
-    def __init__(self, reading: Reading) -> None:
-        self._reading = reading
-        self._items: dict[str, Node] = {}
-        self._keys: dict[str, Place] = {}
-        self._passed: dict[str, Place] = {}
-        self._defaults: dict[str, list[Scalar]] = {"target": [], "judge": []}
-        self._run: dict[str, tuple[Node, Place]] = {}
-        self._threshold: tuple[Node, Place] | None = None
-
-    def of(self, root: MapNode) -> MapNode:
-        for key, written in root.items.items():
-            at = root.keys[key]
-            if key in NO_EFFECT and not (key == "results" and _is_server(written)):
-                self._passed[key] = at
-                continue
-            node = written if key in {"providers", "targets"} else referenced(written, self._reading)
-            if node is None:
-                continue
-            if key in {"execution", "defaults"}:
-                self._dissolve(key, node)
-            elif key in self._defaults and isinstance(node, Scalar) and isinstance(node.value, str):
-                self._defaults[key].append(node)
-                self._keys[key] = at
-            else:
-                self._items[key], self._keys[key] = node, at
-        self._fill(root)
-        run = self._items.get("run")
-        if isinstance(run, MapNode):
-            self._items["run"] = translation.run_block(run, self._reading)
-        remark_on_keys(self._passed, self._reading.report)
-        return MapNode(self._items, self._keys, root.at)
-
-    def _dissolve(self, outer: str, node: Node) -> None:
-        """The keys of `execution` or `defaults`, where they mean something here."""
-        if isinstance(node, Scalar) and node.value is None:
-            return
-        if not isinstance(node, MapNode):
-            self._reading.report.error("bad-value", node, f"'{outer}' must be a mapping, found {kind_of(node)}")
-            return
-        for key, value in node.items.items():
-            at = node.keys[key]
-            if key in _DEFAULTS:
-                self._add_default(key, value, at)
-            elif outer == "execution" and key in NO_EFFECT_IN_EXECUTION:
-                self._passed[f"execution.{key}"] = at
-            elif outer == "execution" and key == "threshold":
-                self._threshold = value, at
-            elif outer == "execution" and key in _RUN:
-                self._run[key] = value, at
-            elif not key.startswith("x-"):
-                known = (*_DEFAULTS, *(("threshold", *_RUN) if outer == "execution" else ()))
-                self._reading.unknown_key(key, node, known, f"'{outer}'")
-
-    def _add_default(self, key: str, value: Node, at: Place) -> None:
-        role = _DEFAULTS[key]
-        if isinstance(value, Scalar) and isinstance(value.value, str) and value.value.strip():
-            self._defaults[role].append(value)
-            self._keys.setdefault(role, at)
-        else:
-            message = f"'{key}' must be the name of a target, found {kind_of(value)}"
-            self._reading.report.error("bad-value", value, message)
-
-    def _fill(self, root: MapNode) -> None:
-        for role, given in self._defaults.items():
-            found = one_default(role, given, None, self._reading)
-            if found is not None:
-                self._items[role] = found
-        if self._threshold is not None:
-            self._fill_threshold(*self._threshold)
-        if not self._run:
-            return
-        own = self._items.get("run")
-        items: dict[str, Node] = dict(own.items) if isinstance(own, MapNode) else {}
-        keys: dict[str, Place] = dict(own.keys) if isinstance(own, MapNode) else {}
-        for key, (node, at) in self._run.items():
-            if key in items:
-                message = f"'{key}' is set both here and in 'run'; keep one of them"
-                self._reading.report.error("two-spellings", at, message)
-            items[key], keys[key] = node, at
-        self._items["run"] = MapNode(items, keys, own.at if own is not None else root.at)
-        self._keys.setdefault("run", root.at)
-
-    def _fill_threshold(self, node: Node, at: Place) -> None:
-        if "threshold" in self._items:
+def _move_settings(made: Canonical, reading: Reading) -> None:
+    """Put what `execution` says of the threshold and of runs in its place."""
+    threshold = made.items.pop("execution.threshold", None)
+    if threshold is not None:
+        if "threshold" in made.items:
             message = "'execution.threshold' and 'threshold' mean the same; keep one of them"
-            self._reading.report.error("two-spellings", at, message)
-        self._items["threshold"], self._keys["threshold"] = node, at
+            reading.report.error("two-spellings", made.keys["execution.threshold"], message)
+        made.items["threshold"], made.keys["threshold"] = threshold, made.keys["execution.threshold"]
+    translation.gathered(made, "run", reading)
+    run = made.items.get("run")
+    if isinstance(run, MapNode):
+        made.items["run"] = translation.run_block(run, reading)
+
+
+def _values(root: MapNode, reading: Reading, passed: dict[str, Place]) -> Iterator[tuple[str, MapNode, str, Node]]:
+    """The values of a configuration and of its `execution` and `defaults`, with what holds them."""
+    for key, written in root.items.items():
+        if key in NO_EFFECT and not (key == "results" and _is_server(written)):
+            passed[key] = root.keys[key]
+            continue
+        node = written if key in {"providers", "targets"} else referenced(written, reading)
+        if key in {"execution", "defaults"} and isinstance(node, MapNode):
+            for inner, value in node.items.items():
+                if key == "execution" and inner in NO_EFFECT_IN_EXECUTION:
+                    passed[f"execution.{inner}"] = node.keys[inner]
+                else:
+                    yield key, node, inner, value
+        elif node is not None and key not in {"execution", "defaults"}:
+            yield "", root, key, node
+        elif node is not None and not (isinstance(node, Scalar) and node.value is None):
+            reading.report.error("bad-value", node, f"'{key}' must be a mapping, found {kind_of(node)}")

@@ -170,44 +170,23 @@ def read_run(node: Node, reading: Reading) -> RunSettings:
     if read.gate is not None and (needs := lacking(PORTS, "LabelledRuns")):
         reading.report.error("missing-extra", node.items["gate"], f"'gate' {needs}", hint=HOW_TO_GET)
     early = read.repeat if isinstance(read.repeat, AuthoredRepeat) else None
-    return RunSettings(
-        workers=read.workers,
-        repeat=trials.repeat if trials is not None else read.repeat if early is None else early.max,
-        until=None if early is None else early.until,
-        alpha=None if early is None else early.alpha,
-        cost_limit_usd=None if trials is None else trials.cost_limit_usd,
-        aggregate=read.aggregate if trials is None else trials.aggregate or read.aggregate,
-        timeout_s=read.timeout_s,
-        max_errors=read.max_errors,
-        retry=retry,
-        cache=read.cache,
-        budget_usd=read.budget_usd,
-        budget_tokens=read.budget_tokens,
-        trust_data=read.trust_data,
-        cluster=read.cluster,
-        max_turns=read.max_turns,
-        max_tool_calls=read.max_tool_calls,
-        on_limit=read.on_limit,
-        gate=read.gate,
-        min_pass_rate=read.min_pass_rate,
-    )
+    own = {name: getattr(read, name) for name in RunSettings.__struct_fields__ if hasattr(read, name)}
+    own |= {"retry": retry, "repeat": read.repeat if early is None else early.max}
+    if early is not None:
+        own |= {"until": early.until, "alpha": early.alpha}
+    if trials is not None:
+        own |= {"repeat": trials.repeat, "cost_limit_usd": trials.cost_limit_usd}
+        own["aggregate"] = trials.aggregate or read.aggregate
+    return RunSettings(**own)
 
 
 def _merged(configs: list[Config]) -> Config:
     merged = Config()
     for one in configs:
-        merged = Config(
-            target=one.target if one.target is not None else merged.target,
-            judge=one.judge if one.judge is not None else merged.judge,
-            threshold=one.threshold if one.threshold is not None else merged.threshold,
-            run=over(one.run, merged.run),
-            prompts_dir=one.prompts_dir if one.prompts_dir is not None else merged.prompts_dir,
-            eval_patterns=one.eval_patterns if one.eval_patterns is not None else merged.eval_patterns,
-            providers=one.providers if one.providers is not None else merged.providers,
-            results=(*merged.results, *one.results),
-            path=merged.path or one.path,
-            nodes={**merged.nodes, **one.nodes},
-        )
+        said = {name: value for name, value in asdict(one).items() if value is not None}
+        said |= {"run": over(one.run, merged.run), "path": merged.path or one.path}
+        said |= {"results": (*merged.results, *one.results), "nodes": {**merged.nodes, **one.nodes}}
+        merged = replace(merged, **said)
     return merged
 
 

@@ -15,35 +15,67 @@ from agentv.authoring.assertions.judging import PASTE_BESIDE
 from agentv.authoring.assertions.type_names import AssertionTypes
 from agentv.authoring.cases.case import CaseReader
 from agentv.authoring.cases.case_assertions import read_shared
-from agentv.authoring.cases.context import CaseContext, CaseNotes
+from agentv.authoring.cases.context import CaseContext, CaseNotes, TrialBudgets, place_of_budget
 from agentv.authoring.cases.defaults import CaseDefaults, read_defaults
-from agentv.authoring.cases.trial_budgets import TrialBudgets, place_of_budget
 from agentv.authoring.cases.work import SuiteWork, directory_of_agents, refuse_lacking
 from agentv.authoring.fields.agentv import translation
-from agentv.authoring.fields.agentv.spellings import TARGET
-from agentv.authoring.fields.clusters import ClusterReader
+from agentv.authoring.fields.case_keys import GOVERNANCE, ClusterReader, read_tags
 from agentv.authoring.fields.decode import INVALID, kind_for, shape_of
-from agentv.authoring.fields.metadata import GOVERNANCE
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.request import LoadRequest, Registries
-from agentv.authoring.fields.schema import AuthoredExamOf, AuthoredSuite
-from agentv.authoring.fields.tags import read_tags
+from agentv.authoring.fields.schema import AuthoredExamOf, AuthoredJudgeMinimums, AuthoredSuite
 from agentv.authoring.header.config import Config, over, read_config, read_run
-from agentv.authoring.header.judge_minimums import split_minimums
 from agentv.authoring.source.environment import dotenv_of, merged, read_dotenv
 from agentv.authoring.source.masking import secrets_in
 from agentv.authoring.source.nodes import MapNode, Node, Place, Scalar, is_empty, kind_of, plain, span_of
 from agentv.authoring.targets.catalog import one_default, open_registry
 from agentv.authoring.targets.registry import DEFAULT, TargetRegistry
 from agentv.authoring.targets.suite_targets import SuiteTargets, default_of
-from agentv.model.suite.suite import RunSettings, Suite, TargetSpec
+from agentv.model.suite.suite import JudgeMinimums, RunSettings, Suite, TargetSpec
 from agentv.model.values.span import Span
 from agentv.model.values.values import EMPTY, Json
-from agentv.registry.extensions import SUITE_KEYS, missing
+from agentv.registry.extensions import HOW_TO_GET, PORTS, SUITE_KEYS, lacking, missing
 from agentv.registry.preprocessors import Preprocessor
 from agentv.registry.table import Registry
 from agentv.registry.types import Provider
 from agentv.templating import Language, Scope, has_placeholder
+
+_PREFIX = "min_"
+"""No target has a setting that begins so, and a misspelt key is compared with these."""
+
+
+def split_minimums(node: Node | None, reading: Reading) -> tuple[Node | None, JudgeMinimums | None]:
+    """The judge without the minimums, and these. A mapping of nothing but them and a name is that name.
+
+    Args:
+        node: the suite's `judge:`.
+        reading: of the suite.
+
+    Returns:
+        No judge where the suite sets only minimums: those of whichever judge is in effect.
+    """
+    if not isinstance(node, MapNode) or not any(key.startswith(_PREFIX) for key in node.items):
+        return node, None
+    own = {key: item for key, item in node.items.items() if key.startswith(_PREFIX)}
+    rest = {key: item for key, item in node.items.items() if key not in own}
+    if needs := lacking(PORTS, "LabelledRuns"):
+        key = next(iter(own))
+        reading.report.error("missing-extra", node.keys[key], f"'{key}' {needs}", hint=HOW_TO_GET)
+    read = shape_of(AuthoredJudgeMinimums).decode(own, node, reading, "'judge'")
+    minimums = None if read is INVALID else JudgeMinimums(read.min_tpr, read.min_tnr)
+    if not rest:
+        return None, minimums
+    if len(rest) == 1 and isinstance(name := rest.get("name"), Scalar):
+        return name, minimums
+    return MapNode(rest, {key: node.keys[key] for key in rest}, node.at), minimums
+
+
+def names_judge(node: Node | None) -> bool:
+    """Whether the suite's `judge:` says which judge, if wrongly, and not only how good it must be."""
+    only_minimums = (
+        isinstance(node, MapNode) and bool(node.items) and all(key.startswith(_PREFIX) for key in node.items)
+    )
+    return node is not None and not only_minimums
 
 
 class Header(Struct, frozen=True):
@@ -321,8 +353,8 @@ def open_project(directory: str, providers: Registry[Provider], reading: Reading
 def _called_default(registry: TargetRegistry) -> Scalar | None:
     """The name of the target that is called `default`: the project's default target where nothing names another."""
     entry = registry.entries.get(DEFAULT)
-    names = (entry.get(key) for key in TARGET.spelled("name")) if entry is not None else ()
-    return next((name for name in names if isinstance(name, Scalar)), None)
+    name = entry.get("name") if entry is not None else None
+    return name if isinstance(name, Scalar) else None
 
 
 def _folder(path: str) -> Path:

@@ -1,9 +1,4 @@
-"""The JSON Schema of `assert:` lists: sentences, includes, typed entries and the one-key form (SPEC section 7).
-
-Editors complete what stands in `properties` and `enum`, in that order; what is accepted but not canonical stands in
-patterns. The nesting of `if` decides what is offered: an entry that is still empty is offered the types alone, one with
-a type the keys beside it.
-"""
+"""The JSON Schema of messages, and of `assert:` lists: sentences, includes, typed entries and the one-key form."""
 
 from __future__ import annotations
 
@@ -12,10 +7,87 @@ from collections.abc import Collection, Iterable, Mapping
 
 from agentv.authoring.fields.agentv.names import ASSERTION_TYPES
 from agentv.authoring.fields.decode import shape_of
-from agentv.authoring.fields.json_kinds import FREE_KEYS, NAME, OLDER, Schema, object_of, properties_of
+from agentv.authoring.fields.json_kinds import (
+    FREE_KEYS,
+    NAME,
+    OLDER,
+    PLACEHOLDER,
+    TEXT,
+    Schema,
+    object_of,
+    properties_of,
+)
 from agentv.authoring.fields.schema import AuthoredSettings
+from agentv.model.values.message import ROLES
 from agentv.registry.table import Registry
 from agentv.registry.types import AssertionType
+
+MESSAGES: Schema = {"$ref": "#/$defs/messages"}
+
+_MESSAGE: Schema = {"$ref": "#/$defs/message"}
+_FILLED: Schema = {"pattern": r"\S", "minItems": 1, "minProperties": 1}
+"""Holds something, whatever it is."""
+
+_BLOCKS: dict[str, Schema] = {
+    "text": {"description": "the text", "not": {"type": "null"}},
+    "file": {"description": "the path of a file; the path is included in the message", **NAME},
+    "image": {"description": "the path or URL of a picture", **NAME},
+}
+
+
+def _block(kind: str) -> Schema:
+    return {
+        "properties": {"type": {"const": kind}, "value": _BLOCKS[kind]},
+        "patternProperties": FREE_KEYS,
+        "additionalProperties": False,
+        "required": ["type", "value"],
+    }
+
+
+MESSAGE_DEFS: dict[str, Schema] = {
+    "messages": {
+        "description": "a text, an object, a message, or a list of messages",
+        "if": {"type": "array"},
+        "then": {"minItems": 1, "items": {"if": {"type": "string"}, "then": PLACEHOLDER, "else": _MESSAGE}},
+        "else": {
+            "if": {"type": "object"},
+            "then": {"minProperties": 1, "if": {"required": ["role"]}, "then": _MESSAGE},
+            "else": {**TEXT, "pattern": r"\S"},
+        },
+    },
+    "message": {
+        "type": "object",
+        "properties": {
+            "role": {"anyOf": [{"enum": list(ROLES)}, PLACEHOLDER]},
+            "content": {
+                "description": "a text, an object, or a list of blocks",
+                "if": {"type": "array"},
+                "then": {"items": {"$ref": "#/$defs/block"}},
+            },
+            "name": {"description": "of the speaker", **TEXT},
+            "tool_calls": {
+                "description": "the tool calls of an assistant message",
+                "anyOf": [{"type": "array", "items": {"type": "object"}}, {"type": "null"}, PLACEHOLDER],
+            },
+        },
+        "patternProperties": FREE_KEYS,
+        "additionalProperties": False,
+        "required": ["role"],
+        "allOf": [
+            {
+                "if": {"required": ["tool_calls"]},
+                "else": {"required": ["content"], "properties": {"content": {"not": {"type": "null"}}}},
+            },
+            {"if": {"properties": {"role": {"const": "user"}}}, "then": {"properties": {"content": _FILLED}}},
+        ],
+    },
+    "block": {
+        "if": {"type": "object"},
+        "then": {"anyOf": [*map(_block, _BLOCKS), {"properties": {"type": PLACEHOLDER}, "required": ["type"]}]},
+        "else": {"type": "string"},
+    },
+}
+
 
 _SETTINGS: Schema = {"$ref": "#/$defs/settings"}
 _TYPE_NAMES: Schema = {"$ref": "#/$defs/type-names"}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from agentv.authoring.cases.triggering.queries import AuthoredQueries, AuthoredQuery
-from agentv.authoring.dialects.eva.schema import AuthoredExam, AuthoredExamCase, AuthoredExamDefaults, AuthoredExamJudge
+from agentv.authoring.cases.triggering import AuthoredQueries, AuthoredQuery
+from agentv.authoring.dialects.eva.cases import AuthoredExam, AuthoredExamCase, AuthoredExamDefaults, AuthoredExamJudge
 from agentv.authoring.fields.decode import shape_of
 from agentv.authoring.fields.json_kinds import (
     ASSERTIONS,
@@ -19,7 +19,7 @@ from agentv.authoring.fields.json_kinds import (
     spelled_once,
     spellings_of,
 )
-from agentv.authoring.json_schema.messages import MESSAGES
+from agentv.authoring.json_schema.entries import MESSAGES
 from agentv.authoring.json_schema.targets import TARGET
 
 _RUBRIC = "#/$defs/type.llm-rubric/properties/"

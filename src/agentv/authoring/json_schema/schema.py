@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from agentv.authoring.cases.triggering.queries import AuthoredTriggering
+from agentv.authoring.cases.triggering import AuthoredTriggering
 from agentv.authoring.fields.agentv.spellings import CASE, DEFAULT_TEST, OPTIONS, RUN, SUITE, TEMPLATE, TURN
 from agentv.authoring.fields.agentv.spellings import TARGET as TARGET_KEYS
 from agentv.authoring.fields.decode import shape_of
@@ -38,13 +38,12 @@ from agentv.authoring.fields.schema import (
     AuthoredTemplate,
     AuthoredTurn,
 )
-from agentv.authoring.json_schema.entries import assertion_defs
+from agentv.authoring.json_schema.entries import MESSAGE_DEFS, MESSAGES, assertion_defs
 from agentv.authoring.json_schema.exam import exam_body, exam_defs, triggering_defs
-from agentv.authoring.json_schema.messages import MESSAGE_DEFS, MESSAGES
 from agentv.authoring.json_schema.sharing import shared
 from agentv.authoring.json_schema.spellings import OLDER_RUN, older_spelling, spelled_mapping
 from agentv.authoring.json_schema.targets import BY_ID, TARGET, target_defs
-from agentv.authoring.prompt_library.meta import meta_schema
+from agentv.authoring.prompt_library import meta_schema
 from agentv.registry.extensions import CASE_KEYS, SCHEMA_DEFS, SUITE_KEYS, loaded, missing, registered
 from agentv.registry.table import Registry
 from agentv.registry.types import AssertionType, Provider

@@ -9,10 +9,9 @@ from agentv.authoring.fields.agentv.names import SETTINGS
 from agentv.authoring.fields.agentv.spellings import TARGET as KEYS
 from agentv.authoring.fields.decode import shape_of
 from agentv.authoring.fields.json_kinds import NAME, OLDER, Schema, needed, object_of, properties_of, spellings_of
-from agentv.authoring.fields.pacing import FLAT, AuthoredRetry
-from agentv.authoring.fields.schema import AuthoredTarget
+from agentv.authoring.fields.schema import AuthoredRetry, AuthoredTarget
 from agentv.authoring.json_schema.spellings import older_spelling, spelled_mapping
-from agentv.authoring.targets.aliases import USE_TARGET
+from agentv.authoring.targets.target import USE_TARGET
 from agentv.registry.table import Registry
 from agentv.registry.types import Provider
 
@@ -63,7 +62,7 @@ def _alias(common: Mapping[str, Schema]) -> Schema:
 def _flat() -> dict[str, Schema]:
     """Keys of `retry` that may stand beside the others."""
     marks = {"description": "older place of a key of 'retry'", **OLDER}
-    return {key: {**schema, **marks} for key, schema in properties_of(AuthoredRetry).items() if key in FLAT}
+    return {key: {**schema, **marks} for key, schema in properties_of(AuthoredRetry).items() if key in KEYS.older}
 
 
 def _names(providers: Iterable[Provider], not_yet: Iterable[str]) -> Schema:

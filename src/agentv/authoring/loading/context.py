@@ -1,20 +1,25 @@
-"""Context in which one eval file is read, and its diagnostics."""
+"""Context in which one eval file is read, with the YAML file next to cases of JSON Lines or CSV (SPEC section 2)."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agentv.authoring.fields.agentv.spellings import SUITE
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.request import LoadRequest, Registries
 from agentv.authoring.source.boundary import ALLOW, OUTSIDE, REASON, Boundary, OutsideError, boundary_around
-from agentv.authoring.source.files import DiskReader, Places, repository_root, shown, template_home
+from agentv.authoring.source.files import DiskReader, Places, is_file, repository_root, shown, template_home
+from agentv.authoring.source.nodes import MapNode, kind_of
 from agentv.authoring.source.report import Report
+from agentv.authoring.source.yaml import read_yaml
 from agentv.errors import Diagnostic
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.suite.repository import Checkout, RepositoryFile, Unavailable
+from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.span import Span
 from agentv.model.values.values import EMPTY
 from agentv.templating import Scope
@@ -114,3 +119,52 @@ class SuiteContext(Struct, frozen=True):
 def _home(path: str) -> str:
     """Where the paths of a file begin: its directory; for a template the directory that holds its `.agentv`."""
     return template_home(path) or str(Path(path).parent)
+
+
+TESTS = frozenset(SUITE.spelled("tests"))
+"""Keys of an eval file that say where its cases are."""
+
+_TESTS_KEY = lazy_pattern(
+    rb"""(?:^|[{,]\s*)["']?(?:""" + b"|".join(key.encode() for key in sorted(TESTS)) + rb""")["']?\s*:""", re.MULTILINE
+)
+
+
+class Sidecar(Struct, frozen=True):
+    """Content of a sidecar.
+
+    Attributes:
+        root: its mapping; empty if there is no sidecar, or if it cannot be read.
+        valid: whether it is valid; mistakes have been reported.
+        renders: it may contain placeholders; None if it is empty.
+    """
+
+    root: MapNode
+    valid: bool = True
+    renders: bool | None = None
+
+
+def read_sidecar(context: SuiteContext) -> Sidecar:
+    """The suite's keys, from the YAML file of the same name next to the cases."""
+    nothing, report = MapNode({}, {}, context.top), context.report
+    cases = Path(context.path)
+    path = next((str(p) for s in (".yaml", ".yml") if (p := cases.with_suffix(s)).is_file()), None)
+    data = context.bytes_of(path) if path is not None else None
+    if path is None or data is None:
+        return Sidecar(nothing)
+    root, valid = read_yaml(path, data, report)
+    if not isinstance(root, MapNode):
+        if root is not None:
+            report.error("bad-eval-file", root, f"a sidecar is a mapping, found {kind_of(root)}")
+        return Sidecar(nothing, valid)
+    for key in root.items.keys() & TESTS:
+        message = f"the cases are in {cases.name}; its sidecar takes no '{key}'"
+        report.error("bad-eval-file", root.keys[key], message)
+    return Sidecar(root, valid, b"{{" in data or b"{%" in data)
+
+
+def cases_beside(path: str) -> str | None:
+    """The JSON Lines file whose sidecar a YAML file is; None where it says itself where its cases are."""
+    cases = Path(path).with_suffix(".jsonl")
+    if not cases.is_file() or not is_file(path) or _TESTS_KEY.search(Path(path).read_bytes()):
+        return None
+    return str(cases)

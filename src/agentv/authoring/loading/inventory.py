@@ -12,11 +12,10 @@ from msgspec.structs import replace
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.request import LoadRequest, Registries
 from agentv.authoring.loading.suite import SuiteReader
-from agentv.authoring.source.files import Places
-from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, span_of
+from agentv.authoring.source.nodes import Canonical, ListNode, MapNode, Node, Scalar, span_of
 from agentv.authoring.source.report import Report
-from agentv.authoring.targets.aliases import USE_TARGET
 from agentv.authoring.targets.registry import TargetRegistry
+from agentv.authoring.targets.target import USE_TARGET
 from agentv.errors import Diagnostic
 from agentv.model.suite.configured import KeyFact
 from agentv.model.suite.suite import TargetSpec
@@ -97,12 +96,12 @@ def inventory(directory: str, names: Sequence[str], request: LoadRequest, regist
 def _entry(name: str, registry: TargetRegistry, reading: Reading) -> InventoryEntry:
     own = Report()
     node = registry.entries.get(name)
-    spec = registry.read_alone(name, own) if node is not None else _typed(name, registry, replace(reading, report=own))
+    spec = registry.read_alone(name, own) if node is not None else registry.typed(name, replace(reading, report=own))
     broken = () if node is None else tuple(one for one in own.diagnostics if one.severity == "error")
     problems = tuple(one for one in broken if one.code not in _LACKS)
     if node is None:
-        node = MapNode({}, {}, Span("", 1, 1, 1, 1))
-    provider, _, rest = _text(node.get("provider") or node.get("id")).partition(":")
+        node = Canonical({}, {}, Span("", 1, 1, 1, 1))
+    provider, _, rest = _text(node.get("provider")).partition(":")
     return InventoryEntry(
         name=name,
         provider=spec.provider if spec else provider,
@@ -115,13 +114,6 @@ def _entry(name: str, registry: TargetRegistry, reading: Reading) -> InventoryEn
         lacks=tuple(one for one in own.diagnostics if one not in problems),
         problems=problems,
     )
-
-
-def _typed(name: str, registry: TargetRegistry, reading: Reading) -> TargetSpec | None:
-    """A target that is named on the command line and stands in no file."""
-    boundary = reading.places.boundary
-    places = Places(str(Path.cwd()), reading.places.root, alone=True, typed=True, boundary=boundary)
-    return registry.resolve(name, None, replace(reading, places=places, renders=False))
 
 
 def _text(node: Node | None) -> str:

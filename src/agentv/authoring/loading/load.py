@@ -10,13 +10,12 @@ from pathlib import Path
 
 from msgspec import Struct, structs
 
-from agentv.authoring.assertions.unused import unused_templates
-from agentv.authoring.cases.data_files.files import split_sheet
-from agentv.authoring.dialects.recognition import by_name
+from agentv.authoring.assertions.consistency import unused_templates
+from agentv.authoring.cases.data_files.rows import split_sheet
+from agentv.authoring.dialects.recognition import by_name, refuse_unreadable
 from agentv.authoring.fields.request import LoadRequest, Registries
-from agentv.authoring.loading.samples import refuse_unreadable
 from agentv.authoring.loading.suite import SuiteReader
-from agentv.authoring.prompt_library.files import is_exam
+from agentv.authoring.prompt_library import is_exam
 from agentv.authoring.source.files import TABLES, is_directory, is_file, shown
 from agentv.authoring.source.nearest import nearest
 from agentv.authoring.source.nodes import node_of

@@ -10,18 +10,25 @@ from msgspec.structs import replace
 
 from agentv.authoring.assertions.includes import load_template
 from agentv.authoring.cases.datasets import STREAMED
-from agentv.authoring.convert.source_formats import AGENT_SKILLS
-from agentv.authoring.dialects.dialect import DocumentDialect, Surroundings
-from agentv.authoring.dialects.recognition import OWN, Claim, by_content, dialect, may_be_document, may_be_own
+from agentv.authoring.dialects.recognition import (
+    AGENT_SKILLS,
+    OWN,
+    Claim,
+    DocumentDialect,
+    Surroundings,
+    by_content,
+    dialect,
+    may_be_document,
+    may_be_own,
+    of_json,
+    of_stream,
+)
 from agentv.authoring.fields.agentv.spellings import TEMPLATE
 from agentv.authoring.fields.reading import Chain, Reading
 from agentv.authoring.fields.request import LoadRequest, Registries
-from agentv.authoring.header.header import HeaderReader
-from agentv.authoring.header.judge_minimums import names_judge
-from agentv.authoring.loading.context import SuiteContext
+from agentv.authoring.header.header import HeaderReader, names_judge
+from agentv.authoring.loading.context import TESTS, SuiteContext, cases_beside, read_sidecar
 from agentv.authoring.loading.exams import exam_of
-from agentv.authoring.loading.samples import of_json, of_stream
-from agentv.authoring.loading.sidecar import TESTS, cases_beside, read_sidecar
 from agentv.authoring.loading.suite_builder import SuiteBuilder
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, holds_placeholder, kind_of, node_of
 from agentv.authoring.source.report import Report, Result
@@ -105,12 +112,12 @@ class SuiteReader:
     def check_project(self) -> None:
         """The `targets.yaml` and `config.yaml` that hold for eval files of this directory, each target read."""
         self._shared = True
-        self.project()[0].check()
+        self.project()[0].check(self._reading.report)
 
     def check_meta(self) -> None:
         """Check a prompt's `meta.yaml` that has no exam next to it."""
         self._shared = True
-        from agentv.authoring.prompt_library.meta import read_meta  # most eval files are no prompt's
+        from agentv.authoring.prompt_library import read_meta  # most eval files are no prompt's
 
         read_meta(str(Path(self.path).parent), self._reading)
 

@@ -9,10 +9,10 @@ from msgspec import structs
 
 from agentv.authoring.cases.collector import CaseCollector
 from agentv.authoring.cases.datasets import CaseSources
-from agentv.authoring.cases.triggering.cases import trigger_cases
+from agentv.authoring.cases.triggering import trigger_cases
+from agentv.authoring.dialects.recognition import cases_of_samples
 from agentv.authoring.header.header import Header
 from agentv.authoring.loading.context import SuiteContext
-from agentv.authoring.loading.samples import cases_of_samples
 from agentv.authoring.source.nodes import Node
 from agentv.authoring.targets.variables import report_missing
 from agentv.errors import Severity
@@ -127,7 +127,7 @@ class SuiteBuilder:
         """Report mistakes in targets that nothing uses. Their files do not belong to the suite."""
         disk = self.context.disk
         kept, disk.kept = disk.kept, None
-        self.header.targets.registry.check()
+        self.header.targets.registry.check(self.header.reading.report)
         disk.kept = kept
 
     @property

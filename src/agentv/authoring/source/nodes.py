@@ -97,9 +97,10 @@ class Canonical(MapNode):
     Attributes:
         spelled: canonical key → the key as authored, of those that were translated.
         not_missing: keys that unknown ones may mean, which is reported.
+        no_effect: authored keys that mean nothing here.
     """
 
-    __slots__ = ("not_missing", "spelled")
+    __slots__ = ("no_effect", "not_missing", "spelled")
 
     def __init__(
         self,
@@ -111,6 +112,7 @@ class Canonical(MapNode):
         super().__init__(items, keys, at)
         self.spelled = spelled
         self.not_missing: frozenset[str] = frozenset()
+        self.no_effect: dict[str, Place] = {}
 
 
 Node: TypeAlias = "Scalar | ListNode | MapNode"

@@ -7,8 +7,13 @@ import re
 from collections.abc import Iterator, Sequence
 from fnmatch import translate
 from functools import lru_cache
-from glob import has_magic
+from glob import escape, has_magic, iglob
+from itertools import islice
+from os.path import normpath
 from typing import Final
+
+from agentv.authoring.source.files import is_file
+from agentv.registry.fields import FileGlobs
 
 EVERYWHERE: Final = "**"
 
@@ -83,3 +88,19 @@ def _matches(part: str, name: str) -> bool:
 @lru_cache(maxsize=256)
 def _compiled(part: str) -> re.Pattern[str]:
     return re.compile(translate(part))
+
+
+MOST_FILES = 10_000
+"""Files that one list of patterns may name."""
+
+
+def files_of_globs(globs: FileGlobs) -> tuple[str, ...]:
+    """The files that the patterns name, absolute and sorted, a bounded number."""
+    home = escape(globs.cwd.rstrip("/"))
+    found = (
+        normpath(path)
+        for pattern in globs.patterns
+        for path in iglob(f"{home}/{pattern.removeprefix('./')}", recursive=True)  # noqa: PTH207  # Path's follows no links
+        if is_file(path)
+    )
+    return tuple(sorted(set(islice(found, MOST_FILES))))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Generic, NamedTuple, TypeVar
 
@@ -185,6 +185,13 @@ class Report:
         """Something to know, which is no mistake."""
         if self.hints:
             self.add(_diagnostic(code, at, message, "hint", None, ()))
+
+    def remark_on_keys(self, keys: Mapping[str, Place]) -> None:
+        """One hint that lists the keys of a file that have no effect."""
+        if keys:
+            listed = ", ".join(f"'{key}'" for key in sorted(keys))
+            verb = "has" if len(keys) == 1 else "have"
+            self.remark("no-effect", next(iter(keys.values())), f"{listed} {verb} no effect in agentv")
 
     def leave_unrendered(self) -> None:
         """Note a text with a placeholder that could not be filled in, which is reported."""

@@ -24,8 +24,8 @@ from yaml.events import (
     StreamEndEvent,
 )
 
+from agentv.authoring.source.masking import check_keys
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, kind_of, span_of
-from agentv.authoring.source.plaintext_secrets import check_keys
 from agentv.authoring.source.report import Report, Result
 from agentv.authoring.source.scalars import KEYS, LISTS, MAPPINGS, SPECIAL, TAGGED, resolve, shorthand
 from agentv.authoring.source.yaml_errors import hint_at, span_at, unreadable, yaml_error

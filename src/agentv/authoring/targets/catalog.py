@@ -1,37 +1,91 @@
-"""The files of targets that a directory has: `.agentv/targets.yaml` and AgentV's `.agentv/providers.yaml`."""
+"""The files of targets that a directory has, and targets and settings in files of their own: `file://providers.yaml`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from msgspec.structs import replace
 
-from agentv.authoring.fields.agentv.names import SETTINGS
 from agentv.authoring.fields.agentv.spellings import TARGET
+from agentv.authoring.fields.agentv.targets import translated_target
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.files import Places, is_file, shown, upwards
 from agentv.authoring.source.nearest import nearest
 from agentv.authoring.source.nodes import (
+    Canonical,
     ListNode,
     MapNode,
     Node,
     Place,
     Scalar,
+    holds_placeholder,
     is_empty,
     kind_of,
     plain,
     span_of,
 )
 from agentv.authoring.source.yaml import read_shared
-from agentv.authoring.targets.passed_over import remark_on_keys, without_effect_in
-from agentv.authoring.targets.references import entries_of, is_reference
 from agentv.authoring.targets.registry import TargetRegistry
-from agentv.authoring.targets.target import flattened
 from agentv.model.values.span import Span
 from agentv.registry.table import Registry
 from agentv.registry.types import Provider
+
+_FILE = "file://"
+_SUFFIXES = (".yaml", ".yml", ".json")
+
+
+def is_reference(node: Node | None) -> bool:
+    """Whether a node is the path of a file with YAML in it."""
+    if not isinstance(node, Scalar) or not isinstance(node.value, str):
+        return False
+    written = node.value.strip()
+    return written.startswith(_FILE) and written.endswith(_SUFFIXES)
+
+
+def referenced(node: Node, reading: Reading) -> Node | None:
+    """The node itself, or what the file that it names holds; None where it cannot be read, which is reported."""
+    found, _, _ = _followed(node, reading, ())
+    return found
+
+
+def entries_of(node: Node, reading: Reading) -> Iterator[tuple[Node, Reading]]:
+    """The entries of a list, of which each and the list itself may stand in a file, with what they are read with."""
+    yield from _entries(node, reading, ())
+
+
+def _entries(node: Node, reading: Reading, chain: tuple[str, ...]) -> Iterator[tuple[Node, Reading]]:
+    found, reading, chain = _followed(node, reading, chain)
+    if isinstance(found, MapNode) and chain:  # a file of targets, by its key or bare
+        found = next((found.items[key] for key in ("providers", "targets") if key in found.items), found)
+    if isinstance(found, ListNode):
+        for item in found.items:
+            yield from _entries(item, reading, chain) if is_reference(item) else iter([(item, reading)])
+    elif found is not None and is_reference(found):
+        yield from _entries(found, reading, chain)
+    elif found is not None:
+        yield found, reading
+
+
+def _followed(node: Node, reading: Reading, chain: tuple[str, ...]) -> tuple[Node | None, Reading, tuple[str, ...]]:
+    """What a reference leads to, over files that hold nothing but another one, and the files on the way."""
+    while isinstance(node, Scalar) and is_reference(node):
+        beside = replace(reading, places=replace(reading.places, alone=False, _found={}))
+        path = beside.find(Scalar(node.value, node.text.strip(), node.at), "file")
+        if path is None:
+            return None, reading, chain
+        if path in chain:
+            circle = " → ".join(map(shown, (*chain, path)))
+            reading.report.error("target-cycle", node, f"target files refer to each other in a circle: {circle}")
+            return None, reading, chain
+        text = reading.text_of(path, node)
+        root = read_shared(path, text, reading.report) if text is not None else None
+        if root is None:
+            return None, reading, chain
+        chain = (*chain, path)
+        node, reading = root, reading.rendering(reading.renders or holds_placeholder(root))
+    return node, reading, chain
+
 
 _FILES = ("targets.yaml", "targets.yml", "providers.yaml", "providers.yml")
 _LISTS = ("targets", "providers")
@@ -104,7 +158,7 @@ def _fill(registry: TargetRegistry, root: Node, reading: Reading, name: str) -> 
             reading.unknown_key(key, root, known, name)
     for key in _LISTS:
         passed |= _enter_all(registry, key, root.get(key), reading)
-    remark_on_keys(passed, reading.report)
+    reading.report.remark_on_keys(passed)
     _fill_defaults(registry, root.get("defaults"), reading)
 
 
@@ -116,9 +170,7 @@ def _enter_all(registry: TargetRegistry, key: str, listed: Node | None, reading:
         reading.report.error("bad-value", listed, f"'{key}' must be a list, found {kind_of(listed)}", hint=hint)
         return passed
     for entry, own in entries_of(listed, reading) if listed is not None else ():
-        _enter(registry, entry, own)
-        if reading.report.hints and isinstance(entry, MapNode):
-            passed |= without_effect_in(flattened(entry, registry.providers), registry.providers)
+        passed |= _enter(registry, entry, own)
     return passed
 
 
@@ -130,10 +182,7 @@ def _enter_more(registry: TargetRegistry, more: tuple[Node, Reading], outer: Ite
         return
     registry.begin_file(reading)
     for entry, own in entries_of(node, reading):
-        flat = flattened(entry, registry.providers) if isinstance(entry, MapNode) else None
-        name = _name_of(flat) if flat is not None else None
-        if name is None or not isinstance(name, Scalar) or name.text not in closer:
-            _enter(registry, entry, own)
+        _enter(registry, entry, own, closer)
 
 
 def _fill_defaults(registry: TargetRegistry, defaults: Node | None, reading: Reading) -> None:
@@ -171,52 +220,44 @@ def one_default(role: str, given: Iterable[Scalar], other: Scalar | None, readin
     return other
 
 
-def _name_of(flat: MapNode) -> Node | None:
-    return next((node for key in TARGET.spelled("name") if (node := flat.get(key)) is not None), None)
-
-
-def _with_misspelt_name(flat: MapNode, reading: Reading) -> MapNode:
-    """The target with a key that must mean `name` in its place, which is reported; else as it is."""
+def _mend_name(made: Canonical, reading: Reading) -> None:
+    """Take a key that must mean `name` in its place, which is reported."""
     misspelt = next(
-        (key for key in flat.items if key not in TARGET.known and nearest(key, TARGET.known) == "name"), None
+        (key for key in made.items if key not in TARGET.known and nearest(key, TARGET.known) == "name"), None
     )
-    if misspelt is None:
-        return flat
-    reading.unknown_key(misspelt, flat, ("name",), "a target")
-    rename = {misspelt: "name"}
-    items = {rename.get(key, key): node for key, node in flat.items.items()}
-    places = {rename.get(key, key): at for key, at in flat.keys.items()}
-    return MapNode(items, places, flat.at)
+    if misspelt is not None:
+        reading.unknown_key(misspelt, made, ("name",), "a target")
+        made.items["name"], made.keys["name"] = made.items.pop(misspelt), made.keys[misspelt]
 
 
-def _canonical(flat: MapNode) -> dict[str, Any]:
-    """What a target says, by its canonical keys."""
-    return {TARGET.older.get(key, SETTINGS.get(key, key)): plain(node) for key, node in flat.items.items()}
-
-
-def _enter(registry: TargetRegistry, entry: Node, reading: Reading) -> None:
+def _enter(registry: TargetRegistry, entry: Node, reading: Reading, closer: Container[str] = ()) -> Mapping[str, Place]:
+    """Enter a target, unless a closer file has one of its name; its keys that have no effect."""
     if isinstance(entry, Scalar) and isinstance(entry.value, str) and ":" in entry.value:
-        return  # a `provider:rest` string is a target wherever it is named
+        return {}  # a `provider:rest` string is a target wherever it is named
     if not isinstance(entry, MapNode):
         reading.report.error("bad-value", entry, f"a target must be a mapping, found {kind_of(entry)}")
-        return
-    flat = flattened(entry, registry.providers)
-    if _name_of(flat) is None:
-        flat = _with_misspelt_name(flat, reading)
-    name = _name_of(flat)
+        return {}
+    own = reading.reporting_to(reading.report.beside())  # what is wrong counts where the target is used
+    made = translated_target(entry, registry.providers, own)
+    if "name" not in made.items:
+        _mend_name(made, reading)
+    name = made.get("name")
     if not isinstance(name, Scalar) or is_empty(name):
         reading.report.error("missing-key", name or entry, "a target needs 'name'")
-        return
+        return made.no_effect
+    if name.text in closer:
+        return {}
     first = registry.entries.get(name.text)
     if first is None:
-        registry.enter(name.text, flat, reading)
-        return
-    place, own = span_of(first.at), span_of(flat.at)
-    if place == own:
-        return  # one file that is read by two names
-    if place.file == own.file:
+        registry.enter(name.text, made, own)
+        return made.no_effect
+    place, here = span_of(first.at), span_of(made.at)
+    if place == here:
+        pass  # one file that is read by two names
+    elif place.file == here.file:
         message = f"two targets are named '{name.text}'; the first is at line {place.line}"
         reading.report.error("duplicate-target", name, message)
-    elif _canonical(first) != _canonical(flat):
+    elif plain(first) != plain(made):
         message = f"target '{name.text}' has other settings in {shown(place.file)}:{place.line}"
         reading.report.error("duplicate-target", name, message, hint="keep one of them")
+    return made.no_effect

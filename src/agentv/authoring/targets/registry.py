@@ -2,38 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, field, structs
 
+from agentv.authoring.fields.agentv.names import provider_name
 from agentv.authoring.fields.agentv.spellings import TARGET
-from agentv.authoring.fields.reading import Reading
+from agentv.authoring.fields.agentv.targets import canonical_provider, translated_target, without_wrapper
+from agentv.authoring.fields.reading import ExtraKeys, Reading
 from agentv.authoring.fields.trust import refuse_data, refuses_provider, refuses_target
-from agentv.authoring.source.files import shown
+from agentv.authoring.source.files import Places, shown
 from agentv.authoring.source.nearest import did_you_mean, nearest
-from agentv.authoring.source.nodes import (
-    NOWHERE,
-    MapNode,
-    Node,
-    Scalar,
-    kind_of,
-    span_of,
-)
+from agentv.authoring.source.nodes import NOWHERE, Canonical, MapNode, Node, Scalar, is_empty, kind_of, span_of
 from agentv.authoring.source.report import Report
-from agentv.authoring.targets.aliases import USE_TARGET, check_alias, refers, report_cycle, written_target
-from agentv.authoring.targets.provider_names import (
-    provider_name,
-    report_not_yet,
-    report_older_provider,
-    without_wrapper,
-)
-from agentv.authoring.targets.target import PLUGINS_COMMAND, flattened, read_target
+from agentv.authoring.targets.target import PLUGINS_COMMAND, USE_TARGET, read_target, report_not_yet
 from agentv.errors import Diagnostic
 from agentv.model.suite.suite import DEFAULT_RETRY, Retry, TargetSpec
 from agentv.registry.table import Registry
 from agentv.registry.types import Provider
+
+_KEYS = frozenset({"name", USE_TARGET, "hooks"})
+_DECIDING = frozenset({"provider", "judge", "env", "allow_empty", "thoughts"})
+"""Keys of a target without which an answer or its verdict may be another."""
+
+
+def refers(node: MapNode, names: Container[str]) -> bool:
+    """Whether a mapping of a suite refers to a target: by `use_target`, or by the name of one and no settings."""
+    if USE_TARGET in node.items:
+        return True
+    name = node.get("name")
+    return isinstance(name, Scalar) and name.text in names and "provider" not in node.items
+
+
+def check_alias(node: Canonical, reading: Reading) -> bool:
+    """Report keys beside `use_target` that mean nothing there; whether the others can be used."""
+    report = reading.report.section()
+    for key, at in node.keys.items():
+        if key == "hooks":
+            add = report.error if reading.strict_env else report.warning
+            add("not-yet", at, "'hooks' is recognized but not supported yet")
+        elif key in TARGET.canonical and key not in _KEYS:
+            message = f"'{node.spelled.get(key, key)}' has no effect beside '{USE_TARGET}'"
+            if key in _DECIDING:
+                report.warning("no-effect", at, message, hint=f"set it on the target that '{USE_TARGET}' names")
+            else:
+                report.remark("no-effect", at, message)
+        elif key not in _KEYS and not key.startswith("x-"):
+            extra = ExtraKeys(hinted=tuple(TARGET.known), older=TARGET.superseded)
+            reading.reporting_to(report).unknown_key(key, node, sorted(_KEYS), f"a target with '{USE_TARGET}'", extra)
+    return not report.failed
+
+
+def written_target(node: Node, reading: Reading) -> str | None:
+    """The name that `use_target` gives; None after reporting a missing one."""
+    found = reading.rendered(node)
+    if found is None:
+        return None
+    if is_empty(found):
+        message = f"'{USE_TARGET}' is empty; it needs the name of a target"
+        reading.report.error("missing-value", node, message)
+        return None
+    if isinstance(found, Scalar) and isinstance(found.value, str):
+        return found.value.strip()
+    reading.report.error("bad-value", node, f"'{USE_TARGET}' must be the name of a target, found {kind_of(found)}")
+    return None
+
+
+def report_cycle(chain: tuple[str, ...], at: Node, reading: Reading) -> None:
+    """Report names, of targets or of files, that lead back to where they began."""
+    reading.report.error("target-cycle", at, f"targets refer to each other in a circle: {' → '.join(chain)}")
+
 
 PASTE = """write a .agentv/targets.yaml such as
   targets:
@@ -77,7 +118,7 @@ class TargetRegistry(Struct):
     default_user: Scalar | None = None
     retry: Retry = DEFAULT_RETRY
     default_provider: str | None = None
-    _entries: dict[str, MapNode] = field(default_factory=dict)
+    _entries: dict[str, Canonical] = field(default_factory=dict)
     _homes: dict[str, Reading] = field(default_factory=dict)
     _reading: Reading | None = None
     _read: dict[str, _ReadTarget] = field(default_factory=dict)
@@ -121,17 +162,26 @@ class TargetRegistry(Struct):
             self._specs[key] = found
         return self._specs[key]
 
+    def typed(self, name: str, reading: Reading) -> TargetSpec | None:
+        """A target that the command line names: paths in it start in the working directory."""
+        places = reading.places
+        here = Places(str(Path.cwd()), places.root, alone=True, typed=True, boundary=places.boundary)
+        return self.resolve(name, None, structs.replace(reading, places=here, renders=False))
+
     def inline(self, node: Node, reading: Reading, *, later: Report | None = None) -> TargetSpec | None:
         """The target that a node says: a string to resolve, a mapping that refers to a target, or one of settings."""
         found = reading.rendered(node) if isinstance(node, Scalar) else node
         if isinstance(found, Scalar) and isinstance(found.value, str) and found.value.strip():
             return self.resolve(found.value.strip(), found, reading, later=later)
-        if isinstance(found, MapNode) and refers(found, self._entries):
-            return self._referred(found, reading, later)
         if isinstance(found, MapNode):
-            if reading.data and _refuses_settings(found, self.providers, reading):
+            reading = reading.part().rendering(reading.renders or "settings" in found.items)
+            made = translated_target(found, self.providers, reading)
+            if refers(made, self._entries):
+                return self._referred(made, reading, later)
+            if reading.data and _refuses_settings(made, self.providers, reading):
                 return None
-            return read_target(found, self.providers, reading, self.retry)
+            spec = read_target(made, self.providers, reading, self.retry)
+            return None if reading.report.failed else spec
         if found is not None:
             reading.report.error("bad-value", found, f"a target must be a name or a mapping, found {kind_of(found)}")
         return None
@@ -139,22 +189,20 @@ class TargetRegistry(Struct):
     def judge_of(self, name: str) -> Node | None:
         """Where the target of that name names its judge."""
         entry = self._entries.get(name)
-        spelled = TARGET.spelled("judge") if entry is not None else ()
-        return next((entry.items[key] for key in spelled if entry and key in entry.items), None)
+        return entry.get("judge") if entry is not None else None
 
-    def check(self) -> None:
+    def check(self, report: Report) -> None:
         """Read every target of the files that nothing uses, so that `validate` can warn of its mistakes."""
         used = {name for name, _ in self._uses}
         for name in self._entries:
-            report = self._homes[name].report
             for one in self._read_of(name).found if name not in used else ():
                 unused = as_unused(one)
                 if unused is not None and (unused.severity != "hint" or report.hints):
                     report.add(unused)
 
     @property
-    def entries(self) -> Mapping[str, MapNode]:
-        """The targets of the files by their names, as they are written."""
+    def entries(self) -> Mapping[str, Canonical]:
+        """The targets of the files by their names."""
         return self._entries
 
     @property
@@ -167,14 +215,14 @@ class TargetRegistry(Struct):
         """Whether the eval file spells out targets."""
         return bool(self._own)
 
-    def enter(self, name: str, entry: MapNode, home: Reading) -> None:
-        """One more target of a file, and what it is read with."""
+    def enter(self, name: str, entry: Canonical, home: Reading) -> None:
+        """One more target of a file, and what it is read with: a report of its own, which has what is wrong so far."""
         self._entries[name] = entry
         self._homes[name] = home
 
-    def enter_own(self, name: str, node: MapNode, home: Reading) -> None:
+    def enter_own(self, name: str, made: Canonical, node: MapNode, home: Reading) -> None:
         """One more target that the eval file spells out, and what it is read with. It hides one of the files."""
-        if not (name in self._entries and refers(node, self._entries)):
+        if not (name in self._entries and refers(made, self._entries)):
             self._own.setdefault(name, (node, home))
 
     def begin_file(self, home: Reading) -> None:
@@ -236,18 +284,19 @@ class TargetRegistry(Struct):
     def _read_of(self, name: str, chain: tuple[str, ...] = ()) -> _ReadTarget:
         """One target of the files, read once. `chain`: the targets that refer to it."""
         if name not in self._read:
-            entry, home = self._entries[name], self._homes[name]
-            own = home.report.beside()
-            reading = home.reporting_to(own)
-            means = None
+            entry, reading, means = self._entries[name], self._homes[name], None
             if USE_TARGET in entry.items:
                 spec, means = self._meant(entry, reading, (*chain, name))
             else:
                 spec = read_target(entry, self.providers, reading, self.retry)
-            self._read[name] = _ReadTarget(spec, own.diagnostics, own.unrendered, means)
+            report = reading.report
+            usable = None if report.failed else spec
+            self._read[name] = _ReadTarget(usable, report.diagnostics, report.unrendered, means)
         return self._read[name]
 
-    def _meant(self, entry: MapNode, reading: Reading, chain: tuple[str, ...]) -> tuple[TargetSpec | None, str | None]:
+    def _meant(
+        self, entry: Canonical, reading: Reading, chain: tuple[str, ...]
+    ) -> tuple[TargetSpec | None, str | None]:
         """The target that `use_target` names, and its name in the files."""
         check_alias(entry, reading)
         node = entry.items[USE_TARGET]
@@ -266,7 +315,7 @@ class TargetRegistry(Struct):
             reading.report.leave_unrendered()
         return read.spec, written
 
-    def _referred(self, node: MapNode, reading: Reading, later: Report | None) -> TargetSpec | None:
+    def _referred(self, node: Canonical, reading: Reading, later: Report | None) -> TargetSpec | None:
         """The target of a file that a mapping of a suite refers to, by the name that the mapping gives it."""
         if not check_alias(node, reading):
             return None
@@ -282,20 +331,18 @@ class TargetRegistry(Struct):
     def _from_string(self, written: str, at: Node | None, reading: Reading) -> TargetSpec | None:
         written = without_wrapper(written)
         spelled = f"http:{written}" if written.startswith(("http://", "https://")) else written
-        _, colon, rest = spelled.partition(":")
-        name = provider_name(spelled)
+        said = canonical_provider(spelled, at, reading.report)
+        name, colon, _ = said.partition(":")
         if name in self.providers.not_yet:
             report_not_yet(name, at, reading.report)
             return None
         provider = self.providers.find(name)
-        report_older_provider(written, at, reading.report)
         if provider is None or (not colon and not provider.bare):
             _report_unknown(self, written, at, reading, provider)
             return None
         place: Any = at.at if at is not None else NOWHERE
-        said = f"{name}:{rest}" if colon else name
         pairs: dict[str, Node] = {"name": Scalar(written, written, place), "provider": Scalar(said, said, place)}
-        made = MapNode(pairs, dict.fromkeys(pairs, place), place)
+        made = Canonical(pairs, dict.fromkeys(pairs, place), place)
         return read_target(made, self.providers, reading, self.retry)
 
     def is_unreadable(self, reading: Reading) -> bool:
@@ -304,9 +351,9 @@ class TargetRegistry(Struct):
         return any(one.span is not None and one.span.file == self.path for one in found)
 
 
-def _refuses_settings(node: MapNode, providers: Registry[Provider], reading: Reading) -> bool:
+def _refuses_settings(node: Canonical, providers: Registry[Provider], reading: Reading) -> bool:
     """Whether data spells out a target that it may not, which is then reported."""
-    provider = flattened(node, providers).get("provider")
+    provider = node.get("provider")
     name = provider_name(provider.text) if isinstance(provider, Scalar) else ""
     if not refuses_provider(name, providers, alone=False):
         return False

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
-from agentv.authoring.fields.agentv.spellings import TARGET
+from agentv.authoring.fields.agentv.targets import translated_target
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.request import LoadRequest
-from agentv.authoring.source.files import Places
 from agentv.authoring.source.nodes import MapNode, Node, Scalar, is_empty, node_of, span_of
 from agentv.authoring.source.report import Report
-from agentv.authoring.targets.references import entries_of
+from agentv.authoring.targets.catalog import entries_of
 from agentv.authoring.targets.registry import PASTE, TargetRegistry
-from agentv.authoring.targets.target import flattened, read_target
+from agentv.authoring.targets.target import read_target
 from agentv.model.suite.suite import Suite, TargetSpec
 from agentv.model.values.span import Span
 from agentv.model.values.values import Json
@@ -51,7 +48,7 @@ class SuiteTargets(Struct, frozen=True):
         first: dict[str, Node | None] = {}
         for target, at in self._named(node, reading):
             if target.name in first:
-                _report_twice(target.name, at, first[target.name], reading)
+                self._report_twice(target.name, at, first[target.name], reading)
             else:
                 first[target.name] = at
                 yield target
@@ -62,10 +59,12 @@ class SuiteTargets(Struct, frozen=True):
             return
         unread = reading.reporting_to(reading.report.beside())  # what is wrong counts where a target is read
         for item, own in entries_of(node, unread):
-            flat = flattened(item, self.registry.providers) if isinstance(item, MapNode) else None
-            name = own.rendered(_name_of(flat)) if flat is not None else None
-            if isinstance(item, MapNode) and isinstance(name, Scalar) and not is_empty(name):
-                self.registry.enter_own(name.text.strip(), item, own)
+            if not isinstance(item, MapNode):
+                continue
+            made = translated_target(item, self.registry.providers, own)
+            name = own.rendered(made.items["name"]) if "name" in made.items else None
+            if isinstance(name, Scalar) and not is_empty(name):
+                self.registry.enter_own(name.text.strip(), made, item, own)
 
     def _named(self, node: Node | None, reading: Reading) -> Iterator[tuple[TargetSpec, Node | None]]:
         """Each target with what names it in a file."""
@@ -73,7 +72,7 @@ class SuiteTargets(Struct, frozen=True):
             yield from _one(next(self._given(self.request.given_target, reading), None), None)
         elif self.request.targets:
             for name in self.request.targets:
-                yield from _one(self._from_command_line(name, reading), None)
+                yield from _one(self.registry.typed(name, reading), None)
         elif node is None or is_empty(node):
             default = self.registry.default_target
             later = self.of_targets
@@ -96,7 +95,7 @@ class SuiteTargets(Struct, frozen=True):
         """The judge of the command line, or one made in Python."""
         if self.request.given_judge is not None:
             return next(self._given(self.request.given_judge, reading), None)
-        return self._from_command_line(self.request.judge, reading) if self.request.judge is not None else None
+        return self.registry.typed(self.request.judge, reading) if self.request.judge is not None else None
 
     def default_judge(self, reading: Reading) -> TargetSpec | None:
         """The project's judge."""
@@ -140,20 +139,36 @@ class SuiteTargets(Struct, frozen=True):
             paste = PASTE if provider is None else PASTE_MODEL.replace("{provider}", provider)
             reading.report.error("no-target", span, message, notes=paste.splitlines())
 
+    def _report_twice(self, name: str, at: Node | None, first: Node | None, reading: Reading) -> None:
+        if at is None or first is None:
+            reading.report.error("duplicate-target", None, f"--target '{name}' is given twice")
+            return
+        written = self._name_of(at, reading)
+        subject = f"two targets are named '{name}'"
+        if isinstance(written, Scalar) and written.text.strip() != name:
+            subject = f"'{written.text}' means the target '{name}', which is named twice"
+        message = f"{subject}; the first is at line {span_of(self._name_of(first, reading).at).line}"
+        hint = "give each a different 'name'" if isinstance(at, MapNode) or isinstance(first, MapNode) else None
+        reading.report.error("duplicate-target", written, message, hint=hint)
+
+    def _name_of(self, node: Node, reading: Reading) -> Node:
+        """Where an inline target says its name, else all of it."""
+        if not isinstance(node, MapNode):
+            return node
+        made = translated_target(node, self.registry.providers, reading.reporting_to(reading.report.beside()))
+        return made.get("name") or node
+
     def _given(self, given: TargetSpec | Mapping[str, Json], reading: Reading) -> Iterator[TargetSpec]:
         if isinstance(given, TargetSpec):
             yield given
             return
         node = node_of(given, Span(self.path, 1, 1, 1, 2))
         assert isinstance(node, MapNode)  # noqa: S101  # it was made of a mapping
-        found = read_target(node, self.registry.providers, reading.rendering(False), self.registry.retry)
+        reading = reading.rendering(False)
+        made = translated_target(node, self.registry.providers, reading)
+        found = read_target(made, self.registry.providers, reading, self.registry.retry)
         if found is not None:
             yield found
-
-    def _from_command_line(self, name: str, reading: Reading) -> TargetSpec | None:
-        boundary = reading.places.boundary
-        places = Places(str(Path.cwd()), reading.places.root, alone=True, typed=True, boundary=boundary)
-        return self.registry.resolve(name, None, replace(reading, places=places, renders=False))
 
 
 def default_of(name: str | None, nodes: Mapping[str, Node], key: str) -> Scalar | None:
@@ -164,23 +179,3 @@ def default_of(name: str | None, nodes: Mapping[str, Node], key: str) -> Scalar 
 def _one(found: TargetSpec | None, at: Node | None) -> Iterator[tuple[TargetSpec, Node | None]]:
     if found is not None:
         yield found, at
-
-
-def _report_twice(name: str, at: Node | None, first: Node | None, reading: Reading) -> None:
-    if at is None or first is None:
-        reading.report.error("duplicate-target", None, f"--target '{name}' is given twice")
-        return
-    written = _name_of(at)
-    subject = f"two targets are named '{name}'"
-    if isinstance(written, Scalar) and written.text.strip() != name:
-        subject = f"'{written.text}' means the target '{name}', which is named twice"
-    message = f"{subject}; the first is at line {span_of(_name_of(first).at).line}"
-    hint = "give each a different 'name'" if isinstance(at, MapNode) or isinstance(first, MapNode) else None
-    reading.report.error("duplicate-target", written, message, hint=hint)
-
-
-def _name_of(node: Node) -> Node:
-    """Where an inline target says its name, else all of it."""
-    if not isinstance(node, MapNode):
-        return node
-    return next((node.items[key] for key in TARGET.spelled("name") if key in node.items), node)

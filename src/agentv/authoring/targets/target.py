@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,30 +15,17 @@ from msgspec import structs
 
 from agentv.authoring.code.command_files import paths_of_command
 from agentv.authoring.code.fingerprints import commands_of, digest_of, files_behind, is_unfollowed
-from agentv.authoring.fields.agentv.names import SETTINGS
 from agentv.authoring.fields.agentv.spellings import TARGET
-from agentv.authoring.fields.agentv.translation import translated
 from agentv.authoring.fields.decode import INVALID, OptionsSchema, shape_of
 from agentv.authoring.fields.kinds import FILE, FILE_OR_DIRECTORY
-from agentv.authoring.fields.pacing import gathered
 from agentv.authoring.fields.reading import FROM_PROJECT, ExtraKeys, Reading
 from agentv.authoring.fields.schema import AuthoredTarget
 from agentv.authoring.source.files import exists, is_file, shown
-from agentv.authoring.source.globs import files_of_globs
-from agentv.authoring.source.masking import MASK, mask, secrets_in, unsearched, without_keys
+from agentv.authoring.source.masking import MASK, check_settings, mask, secrets_in, unsearched, without_keys
 from agentv.authoring.source.nearest import did_you_mean, nearest
-from agentv.authoring.source.nodes import NOWHERE, MapNode, Node, Scalar, is_empty, plain, span_of
-from agentv.authoring.source.plaintext_secrets import check_settings
+from agentv.authoring.source.nodes import NOWHERE, Canonical, MapNode, Node, Scalar, is_empty, plain, span_of
+from agentv.authoring.source.patterns import files_of_globs
 from agentv.authoring.source.report import Report
-from agentv.authoring.targets.aliases import USE_TARGET
-from agentv.authoring.targets.passed_over import settings_in
-from agentv.authoring.targets.provider_names import (
-    as_provider,
-    named_variables,
-    provider_name,
-    report_not_yet,
-    report_older_provider,
-)
 from agentv.authoring.targets.variables import from_environment, name_of, still_missing, without_blanks
 from agentv.model.suite.gateway import GATEWAY_NAMES, ModelProtocol, ModelUpstream
 from agentv.model.suite.search_paths import SearchPaths, search_paths
@@ -53,14 +40,18 @@ from agentv.user_code.functions.guard import ForeignError, foreign_code
 
 _FROM_ENVIRONMENT = lazy_pattern(r"\$\{\{|\{[{%].*\benv\b", re.DOTALL)
 _PLACEHOLDER = lazy_pattern(r"\$?\{\{.*?\}\}", re.DOTALL)
-_EXTRA_KEYS = ExtraKeys(listed=tuple(sorted(TARGET.canonical)), hinted=tuple(TARGET.known), older=TARGET.superseded)
+_KEYS = shape_of(AuthoredTarget).rules.keys()
+_EXTRA_KEYS = ExtraKeys(listed=tuple(sorted(_KEYS)), hinted=tuple(TARGET.known), older=TARGET.superseded)
+
+USE_TARGET = "use_target"
+"""The key of a target that is another name of one (AgentV)."""
 
 PLUGINS_COMMAND = "'agentv plugins' lists what is installed"
 """Below what is said of a broken plugin."""
 
 
 def read_target(
-    node: MapNode, providers: Registry[Provider], reading: Reading, retry: Retry = DEFAULT_RETRY
+    node: Canonical, providers: Registry[Provider], reading: Reading, retry: Retry = DEFAULT_RETRY
 ) -> TargetSpec | None:
     """A target out of its mapping; None when something is wrong, which is reported.
 
@@ -68,7 +59,7 @@ def read_target(
     are beside the eval file, starts there, as in AgentV.
 
     Args:
-        node: the mapping.
+        node: the mapping, by its canonical keys.
         providers: what its `provider` can mean.
         reading: of the suite.
         retry: the suite's; what the target says of it wins.
@@ -91,42 +82,37 @@ def read_target(
     return spec
 
 
-def _read_spared(node: MapNode, providers: Registry[Provider], reading: Reading, retry: Retry) -> TargetSpec | None:
+def _read_spared(at: Canonical, providers: Registry[Provider], reading: Reading, retry: Retry) -> TargetSpec | None:
     """The target; None if it cannot be used. Where it is not called, what the environment lacks is noted in it."""
     if not reading.spares:
-        return _read(node, providers, reading, retry)
-    first = Report()  # to see what is missing; then the target is read as if that were set
-    _read(node, providers, reading.reporting_to(first), retry)
+        return _read(at, providers, reading, retry)
+    first = reading.report.beside()  # to see what is missing; then the target is read as if that were set
+    _read(at, providers, reading.reporting_to(first), retry)
     if not first.unset:
-        return _read(node, providers, reading, retry)
-    own, scope = Report(hints=reading.report.hints), reading.scope
+        return _read(at, providers, reading, retry)
+    own, scope = reading.report.beside(), reading.scope
     env = {**scope.env, **{name: f"unset-{name}" for name in first.unset}}
-    spec = _read(node, providers, structs.replace(reading, report=own, scope=replace(scope, env=env)), retry)
+    spec = _read(at, providers, structs.replace(reading, report=own, scope=replace(scope, env=env)), retry)
     for one in first.diagnostics if spec is None else own.diagnostics:
         reading.report.add(one)
     unset = (one for one in first.diagnostics if one.code == "unset-environment")
     return None if spec is None else structs.replace(spec, unset=tuple(unset))
 
 
-def _read(node: MapNode, providers: Registry[Provider], reading: Reading, retry: Retry) -> TargetSpec | None:
+def _read(at: Canonical, providers: Registry[Provider], reading: Reading, retry: Retry) -> TargetSpec | None:
     reading = structs.replace(reading.part(), javascript={}, scope=replace(reading.scope, names=GATEWAY_NAMES))
-    reading = reading.rendering(reading.renders or "settings" in node.items)
-    flat = gathered(flattened(node, providers, reading.report), reading.report)
-    at = _with_provider(translated(flat, TARGET, reading, None), reading)
-    if at is None:
+    if "provider" in at.items and reading.rendered(at.items["provider"]) is None:
         return None
-    at = as_provider(at, providers, reading)
     items = at.items
     provider = _provider(at, providers, reading)
     shape = shape_of(provider.settings) if provider is not None else None
     # whatever else is wrong with it, no message may show them
     reading.secrets.update(secrets_in(plain(_hiding(at, shape))))
-    common = {key: one for key, one in items.items() if key in TARGET.canonical}
+    common = {key: one for key, one in items.items() if key in _KEYS}
     authored = shape_of(AuthoredTarget).decode(common, at, reading, "a target")
     if provider is None or shape is None:
         return None
-    items = settings_in(items, at, {*shape.rules, *TARGET.canonical}, reading.report)
-    own = without_blanks(_settings(items, at, provider, reading), shape, reading)
+    own = without_blanks(_settings(at, provider, reading), shape, reading)
     env = {} if authored is INVALID else authored.env
     variables, drawn = from_environment(shape, own, {**reading.scope.env, **env})
     others = structs.replace(_EXTRA_KEYS, given=drawn) if drawn else _EXTRA_KEYS
@@ -160,7 +146,7 @@ def _read(node: MapNode, providers: Registry[Provider], reading: Reading, retry:
     names = {variable.setting: variable.found for variable in variables if variable.found}
     reading.unsearched.update(unsearched({names.get(key, key): one for key, one in values.items()}))
     return TargetSpec(
-        name=authored.name or authored.provider,
+        name=authored.name or _text(at.items["provider"]),
         provider=provider.name,
         settings=settings,
         env=authored.env,
@@ -214,6 +200,10 @@ def _upstream(settings: ProviderSettings, env: Mapping[str, str], reading: Readi
     return ModelUpstream.known_to(protocol, env, getattr(settings, "base_url", None), _NO_KEY)
 
 
+def _text(node: Node) -> str:
+    return node.text if isinstance(node, Scalar) else ""
+
+
 def _recorded_provider(provider: Provider) -> dict[str, Any]:
     """The provider, and the package of a plugin, as a run's record shows them."""
     named = {"provider": provider.name}
@@ -244,43 +234,22 @@ def _hiding(at: MapNode, shape: OptionsSchema | None) -> MapNode:
     return MapNode({key: one for key, one in at.items.items() if name_of(key, shape) not in shape.open}, at.keys, at.at)
 
 
-def _with_provider(at: MapNode, reading: Reading) -> MapNode | None:
-    """The mapping with its provider's name rendered: all else depends on it. None where that is impossible."""
-    said = at.get("provider")
-    rendered = reading.rendered(said) if said is not None else None
-    if said is rendered:
-        return at
-    return None if rendered is None else MapNode({**at.items, "provider": rendered}, at.keys, at.at)
-
-
-def _settings(items: Mapping[str, Node], at: MapNode, provider: Provider, reading: Reading) -> dict[str, Node]:
+def _settings(at: Canonical, provider: Provider, reading: Reading) -> dict[str, Node]:
     """The provider's own settings, with what stands behind the colon of `provider: name:rest`."""
-    own: dict[str, Node] = {}
-    written: dict[str, str] = {}  # option → its key in the file
-    taken = shape_of(provider.settings).rules
-    for key, node in items.items():
-        if key not in TARGET.canonical and not key.startswith("x-"):
-            older = SETTINGS.get(key, key)
-            name = older if older in taken and key not in taken else key  # refused by the name that its author wrote
-            if name != key:
-                reading.report.older(key, name, at.keys.get(key))
-            if name in own:
-                reading.report.error(
-                    "two-spellings", at.keys[key], f"'{key}' and '{name}' mean the same; keep one of them"
-                )
-            own[name] = node
-            written[taken[name].name.rstrip("_") if name in taken else name] = key
-    said = at.items["provider"]
+    own = {key: node for key, node in at.items.items() if key not in _KEYS and not key.startswith("x-")}
+    said, short = at.items["provider"], provider.settings.short
     _, colon, rest = said.value.partition(":") if isinstance(said, Scalar) else ("", "", "")
-    short = provider.settings.short
     if not colon:
         return own
+    shape = shape_of(provider.settings)
+    other = next((key for key in own if name_of(key, shape) == short), None)
     if short is None:
         message = f"'{provider.name}' takes nothing after the colon, found '{rest}'"
         reading.report.error("bad-target", said, message)
-    elif short in written:
-        message = f"'{written[short]}' is set both here and after the colon of 'provider'; keep one of them"
-        reading.report.error("two-spellings", at.keys.get(written[short], at.at), message)
+    elif other is not None:
+        written = at.spelled.get(other, other)
+        message = f"'{written}' is set both here and after the colon of 'provider'; keep one of them"
+        reading.report.error("two-spellings", at.keys[other], message)
     else:
         own[short] = Scalar(rest, rest, said.at)
     return own
@@ -313,52 +282,6 @@ def _filled_alone(placeholder: str, scope: Scope) -> str:
         return placeholder
 
 
-def flattened(node: MapNode, providers: Registry[Provider], report: Report | None = None) -> MapNode:
-    """`config:` (newer AgentV) and `settings:` (the oldest) dissolved into the mapping that holds them.
-
-    A `config` that is a setting of the provider's own stays. `id` is the provider where there is no other (promptfoo),
-    and `label` the name then. `report` gets the keys that say different things inside and
-    outside; without one, a mapping with such keys stays, to be reported where the target is read.
-    """
-    for outer in ("config", "settings"):
-        inner = node.get(outer)
-        if isinstance(inner, MapNode) and not (outer == "config" and _takes_config(node, inner, providers)):
-            items = {key: one for key, one in node.items.items() if key != outer}
-            own = named_variables(inner) if outer == "settings" else inner
-            differing = [key for key, one in own.items.items() if key in items and plain(one) != plain(items[key])]
-            if differing and report is None:
-                continue
-            if report is not None:
-                _refuse_twice(differing, outer, own, report)
-            node = MapNode({**own.items, **items}, {**inner.keys, **node.keys}, node.at)
-    identity = node.get("id")
-    if "provider" in node.items or not isinstance(identity, Scalar) or not isinstance(identity.value, str):
-        return node
-    head = provider_name(identity.value)
-    if head not in providers.names and head not in providers.not_yet:
-        return node
-    pairs = {"provider" if key == "id" else key: one for key, one in node.items.items()}
-    keys = {"provider" if key == "id" else key: at for key, at in node.keys.items()}
-    return MapNode(pairs, keys, node.at)
-
-
-def _refuse_twice(differing: Iterable[str], outer: str, inner: MapNode, report: Report) -> None:
-    for key in differing:
-        message = f"'{key}' is set in '{outer}' and beside it too; keep one of them"
-        report.error("two-spellings", inner.keys[key], message)
-
-
-def _takes_config(node: MapNode, config: MapNode, providers: Registry[Provider]) -> bool:
-    """Whether the provider declares `config` itself, and its main setting does not stand in there (newer AgentV)."""
-    said = node.get("provider") or node.get("id")
-    provider = providers.find(provider_name(said.text)) if isinstance(said, Scalar) else None
-    return (
-        provider is not None
-        and "config" in shape_of(provider.settings).rules
-        and provider.settings.short not in config.items
-    )
-
-
 def _provider(node: MapNode, providers: Registry[Provider], reading: Reading) -> Provider | None:
     said = node.get("provider")
     if not isinstance(said, Scalar) or not isinstance(said.value, str):
@@ -375,8 +298,7 @@ def _provider(node: MapNode, providers: Registry[Provider], reading: Reading) ->
         elif isinstance(said, Scalar):
             reading.report.error("unknown-provider", said, f"no provider '{said.text}'")
         return None
-    name = provider_name(said.value)
-    report_older_provider(said.value, said, reading.report)
+    name = said.value.partition(":")[0]
     if name in providers.not_yet:
         report_not_yet(name, said, reading.report)
         return None
@@ -390,6 +312,13 @@ def _provider(node: MapNode, providers: Registry[Provider], reading: Reading) ->
         reading.report.error("unknown-provider", said, f"no provider '{name}'", hint=hint, notes=notes)
         _report_misspelt(node, providers.find(nearest(name, providers.names) or ""), reading)
     return provider
+
+
+def report_not_yet(name: str, at: Node | None, report: Report) -> None:
+    """Report the use of a provider that is not built yet."""
+    hint = "read its sessions with 'agentv import copilot', and grade them with 'provider: replay'"
+    message = f"the provider '{name}' is recognized but not supported yet"
+    report.error("not-yet", at, message, hint=hint if name == "copilot-log" else None)
 
 
 def _report_misspelt(node: MapNode, likely: Provider | None, reading: Reading) -> None:

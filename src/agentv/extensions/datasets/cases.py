@@ -7,9 +7,8 @@ from array import array
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from agentv.authoring.convert.findings import Findings
-from agentv.authoring.convert.literals import literal
-from agentv.authoring.convert.records import mapping, records, text
+from agentv.authoring.convert.emit import literal
+from agentv.authoring.convert.records import Findings, mapping, records, text
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, node_of, span_of
 from agentv.extensions.datasets.checks import CHOICE, DatasetCheck, with_choices
 from agentv.extensions.datasets.formats import READERS

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from agentv.authoring.convert.findings import Findings
+from agentv.authoring.convert.records import Findings
 from agentv.authoring.source.json_text import parse_json
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, node_of, plain, span_of
 from agentv.authoring.source.report import Report

@@ -11,8 +11,7 @@ from typing import Literal, TextIO
 
 from agentv.app.registries import registries
 from agentv.authoring.convert.emit import jsonl_text, yaml_text
-from agentv.authoring.convert.findings import Findings
-from agentv.authoring.convert.records import first_record
+from agentv.authoring.convert.records import Findings, first_record
 from agentv.authoring.loading.load import LoadRequest, load
 from agentv.authoring.source.files import shown
 from agentv.authoring.source.nodes import NOWHERE, ListNode, MapNode, Node, Scalar, node_of

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agentv.authoring.dialects.dialect import SampleDialect
+from agentv.authoring.dialects.recognition import SampleDialect
 from agentv.authoring.source.nodes import MapNode
 from agentv.authoring.source.report import Report
 from agentv.errors import ExitStatus, UsageError
@@ -45,8 +45,7 @@ class Samples(SampleDialect):
 
     def cases(self, path: str, report: Report) -> Sequence[MapNode] | None:
         """The cases of samples that say themselves what is right."""
-        from agentv.authoring.convert.findings import Findings
-        from agentv.authoring.convert.records import first_record
+        from agentv.authoring.convert.records import Findings, first_record
         from agentv.extensions.datasets.cases import cases
 
         first, findings = first_record(path, Findings()), Findings()

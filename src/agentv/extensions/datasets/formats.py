@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from agentv.authoring.convert.findings import Findings
+from agentv.authoring.convert.records import Findings
 from agentv.authoring.source.json_text import parse_json
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, kind_of, node_of, plain, span_of
 from agentv.authoring.source.report import Report

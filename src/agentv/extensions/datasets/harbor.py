@@ -18,7 +18,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from agentv.authoring.convert.findings import Findings
+from agentv.authoring.convert.records import Findings
 from agentv.authoring.source.nodes import NOWHERE, MapNode, mapping, node_of
 from agentv.errors import UsageError
 from agentv.extensions.datasets.cases import sendable

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from agentv.authoring.convert.findings import Findings
-from agentv.authoring.convert.records import mapping, text
+from agentv.authoring.convert.records import Findings, mapping, text
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, kind_of, node_of, plain
 from agentv.extensions.datasets.sample import text_of
 from agentv.model.values.message import ROLES

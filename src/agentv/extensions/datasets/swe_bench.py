@@ -14,8 +14,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from agentv.authoring.convert.findings import Findings
-from agentv.authoring.convert.records import records
+from agentv.authoring.convert.records import Findings, records
 from agentv.authoring.source.nodes import NOWHERE, MapNode, node_of, plain, span_of
 from agentv.errors import UsageError
 from agentv.extensions.datasets.cases import sendable

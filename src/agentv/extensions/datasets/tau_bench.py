@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from agentv.authoring.convert.findings import Findings
+from agentv.authoring.convert.records import Findings
 from agentv.authoring.fields.python_source import parsed
 from agentv.authoring.source.nodes import NOWHERE, MapNode, Node, is_empty, node_of, plain, span_of
 from agentv.extensions.datasets.messages import messages_of

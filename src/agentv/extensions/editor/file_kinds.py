@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Literal
 
-from agentv.authoring.prompt_library.files import META, is_exam, prompt_file_of
+from agentv.authoring.prompt_library import META, is_exam, prompt_file_of
 from agentv.authoring.source.files import template_home
 
 FileKind = Literal["eval", "targets", "config", "template", "exam", "meta"]

@@ -6,7 +6,7 @@ import re
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from agentv.authoring.dialects.dialect import DocumentDialect, Surroundings, Translation
+from agentv.authoring.dialects.recognition import DocumentDialect, Surroundings, Translation
 from agentv.authoring.fields.agentv.spellings import CASE
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.loading.load import COLLECTED

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentv.authoring.cases.case import combinations, expands, label
-from agentv.authoring.fields.tags import read_tags
+from agentv.authoring.fields.case_keys import read_tags
 from agentv.authoring.source.nodes import NOWHERE, Canonical, node_of, plain
 from agentv.authoring.source.report import Report
 from doubles.loading import case_of, found_in, parsed, reading_of, suite_of

@@ -12,7 +12,7 @@ import pytest
 from agentv.app.registries import registries
 from agentv.authoring.loading.check import check_file
 from agentv.authoring.loading.load import LoadRequest, eval_files
-from agentv.authoring.prompt_library.files import exam_above, exam_of, is_exam
+from agentv.authoring.prompt_library import exam_above, exam_of, is_exam
 from agentv.model.suite.exam import DESCRIPTION, Exam
 from agentv.model.suite.suite import Suite
 from doubles.loading import outcome, repository

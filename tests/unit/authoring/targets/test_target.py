@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from agentv.authoring.fields.agentv.targets import translated_target
 from agentv.authoring.source.masking import MASK
 from agentv.authoring.targets.target import read_target
 from agentv.model.suite.suite import Rate, Retry
@@ -14,10 +15,15 @@ from doubles.loading import parsed, reading_of, repository
 from needs import each
 
 
+def read_node(node, reading):
+    found = read_target(translated_target(node, registry(), reading), registry(), reading)
+    return None if reading.report.failed else found
+
+
 def read(text: str, folder: Path, files: dict[str, str] | None = None, **more):
     """The target that a text is, and its diagnostics: code and column."""
     reading = reading_of(repository(folder, files or {}), **more)
-    found = read_target(parsed(text, str(folder / "suite.eval.yaml")), registry(), reading)
+    found = read_node(parsed(text, str(folder / "suite.eval.yaml")), reading)
     return found, [(one.code, one.span.column) for one in reading.report.diagnostics]
 
 
@@ -170,7 +176,7 @@ def test_a_key_that_no_header_can_hold_is_told_and_never_quoted(tmp_path, provid
     place = ", base_url: 'https://example.com'" if provider == "azure" else ""
     text = f"{{name: a, provider: '{provider}:m', api_key: '{{{{ env.K }}}}'{place}}}"
     reading = reading_of(repository(tmp_path, {}), env={"K": f"sk-1234{end}"}, renders=True)
-    assert read_target(parsed(text, str(tmp_path / "suite.eval.yaml")), registry(), reading) is None
+    assert read_node(parsed(text, str(tmp_path / "suite.eval.yaml")), reading) is None
     (found,) = reading.report.diagnostics
     assert found.code == "bad-value"
     assert "not allowed in an HTTP header" in found.message
@@ -195,7 +201,7 @@ def test_a_key_of_the_environment_is_looked_at_too(tmp_path):
 )
 def test_config_belongs_to_the_code_of_a_file(tmp_path, text, config):
     reading = reading_of(repository(tmp_path, {"p.mjs": "export default () => 'a';"}))
-    found = read_target(parsed(text, str(tmp_path / "suite.eval.yaml")), registry(), reading)
+    found = read_node(parsed(text, str(tmp_path / "suite.eval.yaml")), reading)
     assert found is not None, reading.report.diagnostics
     assert found.name == "a"
     assert (found.settings.config, found.timeout_s) == (config, None)
@@ -204,7 +210,7 @@ def test_config_belongs_to_the_code_of_a_file(tmp_path, text, config):
 def test_a_key_in_the_config_of_code_is_a_secret(tmp_path):
     text = "{name: a, provider: 'javascript:p.mjs', config: {api_key: sk-very-secret-one, deep: {auth_token: t-0123456789}}}"
     reading = reading_of(repository(tmp_path, {"p.mjs": ""}))
-    found = read_target(parsed(text, str(tmp_path / "suite.eval.yaml")), registry(), reading)
+    found = read_node(parsed(text, str(tmp_path / "suite.eval.yaml")), reading)
     assert found is not None, reading.report.diagnostics
     assert {"sk-very-secret-one", "t-0123456789"} <= found.secrets
     assert "very-secret" not in repr(found.public)

@@ -302,7 +302,7 @@ def test_nothing_is_overwritten_and_a_link_is_not_followed(project: Path) -> Non
 
 
 def test_samples_are_read_one_by_one(project: Path) -> None:
-    from agentv.authoring.convert.findings import Findings
+    from agentv.authoring.convert.records import Findings
     from agentv.extensions.datasets.cases import cases
     from agentv.extensions.datasets.checks import CHECKS
 

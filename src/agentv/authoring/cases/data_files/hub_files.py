@@ -1,4 +1,4 @@
-"""Files of datasets on the Hugging Face Hub, in the cache that its own tools use. No code of a dataset is run."""
+"""Datasets on the Hugging Face Hub, `hf://ORG/NAME[@REVISION]/[CONFIG/]SPLIT`: splits and files. No code is run."""
 
 from __future__ import annotations
 
@@ -6,21 +6,241 @@ import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.parse import parse_qs
 
 from msgspec import Struct
 
 from agentv.authoring.cases.data_files.arrow_file import ArrowTable
-from agentv.authoring.cases.data_files.hub_reference import HubError, HubReference, read_reference
-from agentv.authoring.cases.data_files.hub_splits import files_of_split
 from agentv.authoring.fields.reading import Reading
+from agentv.authoring.source.nearest import did_you_mean
 from agentv.authoring.source.nodes import Scalar, plain
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.registry.extras import missing_extra
 from agentv.registry.fields import Issue
+
+FORM = "hf://ORG/NAME/SPLIT, hf://ORG/NAME/CONFIG/SPLIT or hf://ORG/NAME@REVISION/SPLIT"
+
+_WORD = r"[A-Za-z0-9_][\w.-]*"
+_REFERENCE = lazy_pattern(
+    rf"hf://(?P<repository>{_WORD}/{_WORD})"
+    r"(?:@(?P<revision>refs/(?:pr/\d+|convert/\w+)|[^/@]+))?"
+    r"/(?:(?P<config>[^/@]+)/)?(?P<split>[^/@]+)"
+)
+
+_OF_PROMPTFOO = lazy_pattern(rf"huggingface://datasets/(?P<repository>{_WORD}/{_WORD})(?:\?(?P<query>.*))?")
+
+CONVERTED = "refs/convert/parquet"
+"""The branch with the Parquet files that Hugging Face makes of every public dataset."""
+
+
+class HubError(Exception):
+    """A dataset cannot be had. `hint`: what to do about it."""
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class HubReference(Struct, frozen=True):
+    """A split of a dataset.
+
+    Attributes:
+        repository: `ORG/NAME`.
+        revision: a commit, a tag or a branch; None: the branch `main`.
+        config: a subset of the dataset; None: its default.
+    """
+
+    repository: str
+    split: str
+    revision: str | None = None
+    config: str | None = None
+
+    def __str__(self) -> str:
+        """The reference as it is written."""
+        revision = f"@{self.revision}" if self.revision else ""
+        return f"hf://{self.repository}{revision}/{f'{self.config}/' if self.config else ''}{self.split}"
+
+
+def read_reference(written: str) -> HubReference:
+    """The split that a reference names.
+
+    Raises:
+        HubError: it names none.
+    """
+    of_promptfoo = _OF_PROMPTFOO.fullmatch(written)
+    if of_promptfoo is not None:
+        raise HubError(
+            f"'{written}' is promptfoo's spelling", _reference_of(of_promptfoo["repository"], of_promptfoo["query"])
+        )
+    if written.startswith("hf://datasets/"):
+        raise HubError(f"'{written}' is the address of a file", f"leave out 'datasets/': {FORM}")
+    found = _REFERENCE.fullmatch(written)
+    if found is None:
+        raise HubError(f"'{written}' names no split of a dataset", f"write {FORM}")
+    return HubReference(found["repository"], found["split"], found["revision"], found["config"])
+
+
+def _reference_of(repository: str, query: str | None) -> str:
+    """What to write for a dataset in promptfoo's spelling."""
+    said = {key: values[-1] for key, values in parse_qs(query or "").items()}
+    config = said.get("config") or said.get("subset")
+    config = config if config != "default" else None
+    wanted = HubReference(repository, said.get("split", "test"), said.get("revision"), config)
+    return f"write {wanted}" + (f", and add --limit {said['limit']}" if said.get("limit") else "")
+
+
+READ = (".parquet", ".arrow", ".jsonl", ".json", ".csv")
+"""Suffixes of files that are read."""
+
+_KEYWORDS = {
+    "train": ("train", "training"),
+    "validation": ("validation", "valid", "dev", "val"),
+    "test": ("test", "testing", "eval", "evaluation"),
+}
+_SHARD = lazy_pattern(r"data/(?P<split>\w+(?:\.\w+)*)-\d{5}-of-\d{5}[^/]*")
+_CONVERTED = lazy_pattern(r"(?P<config>[^/]+)/(?:partial-)?(?P<split>[^/]+)/\d+\.parquet")
+
+Splits = Mapping[str, Sequence[str]]
+"""Name of a split → its files, sorted."""
+
+
+def files_of_split(wanted: HubReference, files: Sequence[str], readme: Mapping[str, Any]) -> Sequence[str]:
+    """The files of a split, among all files of a dataset.
+
+    Args:
+        wanted: the split.
+        files: paths in the repository.
+        readme: what the head of its README says.
+
+    Raises:
+        HubError: there is no such split or subset.
+    """
+    data = sorted(one for one in files if not _is_hidden(one))
+    configs = readme.get("configs")
+    if wanted.revision == CONVERTED:
+        found = _converted(data)
+    elif isinstance(configs, list) and configs:
+        found = {str(one.get("config_name", "default")): _configured(one, data) for one in configs if _is_map(one)}
+    else:
+        found = {"default": _by_name([one for one in data if one.endswith(READ)])}
+    if not any(found.values()):
+        raise HubError(f"{wanted.repository} has no files that agentv reads: {', '.join(READ)}", _hint(wanted, files))
+    splits = found[_config(wanted, found, configs)]
+    if wanted.split not in splits:
+        hint = did_you_mean(wanted.split, splits) or f"its splits are {', '.join(sorted(splits))}"
+        raise HubError(f"{wanted.repository} has no split '{wanted.split}'", hint)
+    chosen = splits[wanted.split]
+    if not chosen:
+        raise HubError(f"the files that {wanted.repository} names for '{wanted.split}' are not there")
+    unread = next((one for one in chosen if not one.endswith(READ)), None)
+    if unread is not None:
+        raise HubError(
+            f"{unread} of {wanted.repository} has none of the formats {', '.join(READ)}", _hint(wanted, files)
+        )
+    return chosen
+
+
+def _config(wanted: HubReference, found: Mapping[str, Splits], configs: object) -> str:
+    """The subset that is meant."""
+    if wanted.config is not None:
+        if wanted.config not in found:
+            hint = did_you_mean(wanted.config, found) or f"its subsets are {', '.join(sorted(found))}"
+            raise HubError(f"{wanted.repository} has no subset '{wanted.config}'", hint)
+        return wanted.config
+    marked = (
+        [str(one.get("config_name")) for one in configs if _is_map(one) and one.get("default") is True]
+        if isinstance(configs, list)
+        else []
+    )
+    choices = [*(one for one in marked if one in found), *(["default"] if "default" in found else [])]
+    if choices or len(found) == 1:
+        return (choices or list(found))[0]
+    message = f"{wanted.repository} has several subsets: {', '.join(sorted(found))}"
+    raise HubError(message, f"write hf://{wanted.repository}/SUBSET/{wanted.split}")
+
+
+def _configured(config: Mapping[str, Any], files: Sequence[str]) -> dict[str, list[str]]:
+    """The splits of one entry of `configs` in the README."""
+    said, folder = config.get("data_files"), str(config.get("data_dir") or "").strip("./")
+    within = [one for one in files if not folder or one.startswith(f"{folder}/")]
+    if said is None:
+        return _by_name([one for one in within if one.endswith(READ)])
+    if isinstance(said, Mapping):
+        entries = list(said.items())
+    else:
+        items = said if isinstance(said, list) else [said]
+        plain = [one for one in items if isinstance(one, str)]
+        entries = [(one.get("split", "train"), one.get("path")) for one in items if _is_map(one)]
+        entries += [("train", plain)] if plain else []
+    prefix = f"{folder}/" if folder else ""
+    return {str(split): _matching([prefix + one for one in _paths(paths)], files) for split, paths in entries}
+
+
+def _paths(said: object) -> list[str]:
+    items = said if isinstance(said, list) else [said]
+    return [one.removeprefix("./") for one in items if isinstance(one, str)]
+
+
+def _matching(patterns: Sequence[str], files: Sequence[str]) -> list[str]:
+    found = [re.compile(_expression(one)) for one in patterns]
+    return [one for one in files if any(pattern.fullmatch(one) for pattern in found)]
+
+
+def _expression(pattern: str) -> str:
+    """A pattern as a regular expression: only `**` matches a `/`."""
+    forms = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    pieces = re.split(r"(\*\*/|\*\*|\*|\?|\[[^\]/]*\])", pattern)
+    return "".join(forms.get(one) or (one if one.startswith("[") else re.escape(one)) for one in pieces if one)
+
+
+def _by_name(files: Sequence[str]) -> dict[str, list[str]]:
+    """The splits that the names of files or of their directories say; all of them are `train` where none says one."""
+    found: dict[str, list[str]] = {}
+    for one in files:
+        shard = _SHARD.fullmatch(one)
+        split = shard["split"] if shard is not None else None
+        if split is not None:
+            found.setdefault(split, []).append(one)
+    if found:
+        return found
+    for one in files:
+        split = next((name for name, words in _KEYWORDS.items() if _says(one, words)), None)
+        if split is not None:
+            found.setdefault(split, []).append(one)
+    return found or ({"train": list(files)} if files else {})
+
+
+def _says(path: str, words: Sequence[str]) -> bool:
+    return re.search(rf"(?:^|[-._ 0-9/])(?:{'|'.join(words)})(?:[-._ 0-9/]|$)", path) is not None
+
+
+def _converted(files: Sequence[str]) -> dict[str, dict[str, list[str]]]:
+    found: dict[str, dict[str, list[str]]] = {}
+    for one in files:
+        named = _CONVERTED.fullmatch(one)
+        if named is not None:
+            found.setdefault(named["config"], {}).setdefault(named["split"], []).append(one)
+    return found
+
+
+def _hint(wanted: HubReference, files: Sequence[str]) -> str | None:
+    """Of a dataset that is made by a program, which is never run, others have Parquet files."""
+    if not any(one.endswith(".py") for one in files):
+        return None
+    return f"its program is not run; write hf://{wanted.repository}@{CONVERTED}/CONFIG/{wanted.split}"
+
+
+def _is_hidden(path: str) -> bool:
+    return any(part.startswith((".", "_")) for part in PurePosixPath(path).parts)
+
+
+def _is_map(one: object) -> bool:
+    return isinstance(one, Mapping)
+
 
 _README = "README.md"
 _LARGEST_README = 1_000_000

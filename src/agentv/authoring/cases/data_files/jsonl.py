@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, BinaryIO
 
+from agentv.authoring.cases.data_files.rows import RowKeys
 from agentv.authoring.cases.streamed import at_line, down
-from agentv.authoring.fields.extra_keys import RowKeys
 from agentv.authoring.source.json_text import parse_json, read_json
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, span_of, written
 from agentv.authoring.source.report import Report

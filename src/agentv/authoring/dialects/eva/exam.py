@@ -10,15 +10,28 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from agentv.authoring.cases.triggering.queries import AuthoredQueries
-from agentv.authoring.dialects.dialect import DocumentDialect, Surroundings, Translation
-from agentv.authoring.dialects.eva.cases import ExamCases, Judge, check_model, names_model, read_exam_keys, read_judge
-from agentv.authoring.dialects.eva.schema import AuthoredExam, AuthoredExamDefaults
+from agentv.authoring.cases.triggering import AuthoredQueries
+from agentv.authoring.dialects.eva.cases import (
+    AuthoredExam,
+    AuthoredExamDefaults,
+    ExamCases,
+    Judge,
+    check_model,
+    names_model,
+    read_exam_keys,
+    read_judge,
+)
+from agentv.authoring.dialects.recognition import DocumentDialect, Surroundings, Translation
 from agentv.authoring.fields.decode import shape_of
 from agentv.authoring.fields.reading import ExtraKeys, Reading
-from agentv.authoring.prompt_library.files import EXAM_FILES, is_exam, the_prompt_file
-from agentv.authoring.prompt_library.library import library_of, prompt_directories
-from agentv.authoring.prompt_library.meta import read_meta
+from agentv.authoring.prompt_library import (
+    EXAM_FILES,
+    is_exam,
+    library_of,
+    prompt_directories,
+    read_meta,
+    the_prompt_file,
+)
 from agentv.authoring.source.files import shown
 from agentv.authoring.source.nearest import nearest
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, is_empty, kind_of, mapping, node_of

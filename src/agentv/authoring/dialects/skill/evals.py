@@ -19,9 +19,9 @@ from pathlib import Path, PurePosixPath
 from typing import Annotated
 
 from agentv.authoring.assertions.entries import JUDGED
-from agentv.authoring.cases.triggering.queries import RUNS_OF_FILES, of_agentskills
-from agentv.authoring.dialects.dialect import DocumentDialect, Surroundings, Translation
+from agentv.authoring.cases.triggering import RUNS_OF_FILES, of_agentskills
 from agentv.authoring.dialects.eva.exam import PROVIDER, exam_record
+from agentv.authoring.dialects.recognition import DocumentDialect, Surroundings, Translation
 from agentv.authoring.dialects.skill.skills import (
     SKILL,
     Skill,

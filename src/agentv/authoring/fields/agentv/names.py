@@ -82,6 +82,16 @@ ASSERTION_TYPES = {
 """Older names of assertion types, in kebab-case."""
 
 
+def folded(written: str) -> str:
+    """The part of a `provider:rest` string in front of the colon, as names of providers are written."""
+    return written.partition(":")[0].strip().lower().replace("_", "-")
+
+
+def provider_name(written: str) -> str:
+    """The canonical name of the provider in a `provider:rest` string."""
+    return PROVIDERS.get(folded(written), folded(written))
+
+
 def type_name(written: str) -> tuple[str, bool]:
     """An assertion type as written → its canonical kebab-case name, and whether `not-` in front inverts it."""
     name = written.strip().replace("_", "-")

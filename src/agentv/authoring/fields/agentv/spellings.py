@@ -11,13 +11,14 @@ from agentv.authoring.fields.schema import (
     AuthoredCase,
     AuthoredDefaultTest,
     AuthoredOptions,
+    AuthoredRetry,
     AuthoredRun,
     AuthoredSuite,
     AuthoredTarget,
     AuthoredTemplate,
     AuthoredTurn,
 )
-from agentv.authoring.source.other_programs import MEANT
+from agentv.authoring.source.nearest import MEANT
 
 
 class Spellings(Struct, frozen=True):
@@ -194,5 +195,8 @@ TARGET = Spellings(
         "judge_target": "judge",
         "grader_target": "judge",
         "timeout_seconds": "timeout_s",
+        "max_retries": "retry.max_retries",
+        "maxRetries": "retry.max_retries",
+        **{key: f"retry.{key}" for key in shape_of(AuthoredRetry).names if key.startswith("retry_")},
     },
 )

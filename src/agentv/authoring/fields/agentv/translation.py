@@ -9,31 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from itertools import islice
 
-from agentv.authoring.fields.agentv.spellings import (
-    CASE,
-    DEFAULT_TEST,
-    OPTIONS,
-    RUN,
-    SUITE,
-    TEMPLATE,
-    TURN,
-    Spellings,
-)
+from agentv.authoring.fields.agentv.spellings import CASE, DEFAULT_TEST, OPTIONS, RUN, SUITE, TEMPLATE, TURN, Spellings
 from agentv.authoring.fields.reading import SHOWN_KEYS, ExtraKeys, Reading
 from agentv.authoring.source.files import TABLES
-from agentv.authoring.source.nearest import nearest
-from agentv.authoring.source.nodes import (
-    Canonical,
-    ListNode,
-    MapNode,
-    Node,
-    Place,
-    Scalar,
-    is_empty,
-    kind_of,
-    plain,
-)
-from agentv.authoring.source.other_programs import MEANT
+from agentv.authoring.source.nearest import MEANT, nearest
+from agentv.authoring.source.nodes import Canonical, ListNode, MapNode, Node, Place, Scalar, is_empty, kind_of, plain
 from agentv.model.values.values import Json
 
 _FILES_OF_CASES = (".csv", ".tsv", ".json", ".jsonl", ".yaml", ".yml", *TABLES)
@@ -72,20 +52,27 @@ def suite(node: MapNode, reading: Reading) -> tuple[Canonical, dict[str, Json]]:
     named, others = _with_name(node, reading)
     made = translated(named, SUITE, reading, "an eval file")
     made.items = {key: one for key, one in made.items.items() if key != "$schema"}
-    moved = {key: made.items.pop(key) for key in list(made.items) if key.startswith("run.")}
-    own = made.items.get("run")
-    if moved and (own is None or isinstance(own, MapNode)):
-        run = MapNode({}, {}, made.at) if own is None else own
-        for key in moved:
-            if key[4:] in run.items:
-                message = f"'{key[4:]}' is set both here and in 'execution'; keep one of them"
-                reading.report.error("two-spellings", run.keys[key[4:]], message)
-        items = {key[4:]: one for key, one in moved.items()}
-        places = {key[4:]: made.keys[key] for key in moved}
-        made.items["run"] = MapNode({**items, **run.items}, {**places, **run.keys}, run.at)
-        made.keys.setdefault("run", made.at)
+    gathered(made, "run", reading)
     _within(made, "run", run_block, reading)
     return made, others
+
+
+def gathered(made: Canonical, outer: str, reading: Reading) -> None:
+    """Move the values of `outer.key`, as keys in older places are translated, into the mapping `outer`."""
+    moved = {key: made.items.pop(key) for key in list(made.items) if key.startswith(f"{outer}.")}
+    own = made.items.get(outer)
+    if not moved or not (own is None or isinstance(own, MapNode)):
+        return
+    at = made.keys[next(iter(moved))]
+    inner = MapNode({}, {}, at) if own is None else MapNode(dict(own.items), dict(own.keys), own.at)
+    for written, value in moved.items():
+        key = written.partition(".")[2]
+        if key in inner.items:
+            message = f"'{made.spelled[written]}' is set both here and in '{outer}'; keep one of them"
+            reading.report.error("two-spellings", made.keys[written], message)
+        inner.items[key], inner.keys[key] = value, made.keys[written]
+    made.items[outer] = inner
+    made.keys.setdefault(outer, at)
 
 
 def run_block(node: MapNode, reading: Reading) -> Canonical:
@@ -94,9 +81,13 @@ def run_block(node: MapNode, reading: Reading) -> Canonical:
     return translated(MapNode(values, node.keys, node.at), RUN, reading, f"'{reading.report.spelled(node, 'run')}'")
 
 
-def case(node: MapNode, reading: Reading) -> Canonical:
-    """One entry of `tests:`, with its options and turns."""
+def case(node: MapNode, reading: Reading, *, replaces: bool = False) -> Canonical:
+    """One entry of `tests:`, with its options and turns. `replaces`: its `evaluators` replace the suite's."""
     made = translated(node, CASE, reading, "a case")
+    own = made.spelled.get("assert", "").rpartition(".")[2]
+    if replaces and own == "evaluators" and getattr(made.get("skip_defaults"), "value", False) is False:
+        at = made.keys["assert"]
+        made.items["skip_defaults"], made.keys["skip_defaults"] = Scalar("assert", "assert", at), at
     if "options" in made.items:
         _within(made, "options", lambda one, own: translated(one, OPTIONS, own, "'options' of a case"), reading)
     return made

@@ -89,7 +89,7 @@ def _filter(form: str, project: Path | None, day: datetime | None, directory: Pa
 def _list(program: str, chosen: SessionFilter) -> int:
     from itertools import islice
 
-    from agentv.authoring.source.plaintext_secrets import mask_keys_in
+    from agentv.authoring.source.masking import mask_keys_in
     from agentv.cli.printing import width_and_color
     from agentv.extensions.agents.reports.sessions import SessionLine, render_sessions
     from agentv.extensions.agents.stored_traces.sessions import MOST_LISTED, PROGRAMS, list_sessions

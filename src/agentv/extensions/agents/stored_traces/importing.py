@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import structs
 
-from agentv.authoring.source.plaintext_secrets import mask_keys
+from agentv.authoring.source.masking import mask_keys
 from agentv.errors import UsageError
 from agentv.extensions.agents.stored_traces.sessions import PROGRAMS, read_session
 from agentv.extensions.agents.traces.records import LARGEST

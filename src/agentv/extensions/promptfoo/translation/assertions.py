@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from agentv.authoring.cases.data_files.csv_expected import LIST_TYPES
+from agentv.authoring.cases.data_files.csv_table import LIST_TYPES
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, span_of
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
-from agentv.extensions.promptfoo.translation.code_scores import may_score
 from agentv.extensions.promptfoo.translation.options import judge_prompt_of
 from agentv.extensions.promptfoo.translation.providers.targets import embedder_of, named_judge_of
 from agentv.extensions.promptfoo.translation.source import FILE, Source, mapping, number_node, text_node, whole_number
@@ -33,6 +32,34 @@ from agentv.extensions.promptfoo.translation.tables import (
 from agentv.extensions.promptfoo.translation.tool_calls import checked_calls
 from agentv.extensions.promptfoo.translation.transforms import transform_of
 from agentv.templating import has_placeholder
+
+_NUMBERS = re.compile(
+    r"(?<![\w.])\.?\d|\bscore\b|\b(?:Math|min|max|round|sum|len|length|float|Number|parse\w+)\b|[\w)\]] ?[/*] ?[\w(]"
+)
+_COMPARES = re.compile(
+    r"===?|!==?|<=?|>=?|\.includes\(|\.startsWith\(|\.endsWith\(|\.test\(|\.some\(|\.every\(|\bin\b|\bnot\b|^!"
+)
+_SCORES = re.compile(r"\bscore\b|(?<!\w)0?\.\d")
+
+
+def may_score(value: Node | None, source: Source) -> bool:
+    """Whether the code may return a number between 0 and 0.5."""
+    if not isinstance(value, Scalar) or not isinstance(value.value, str):
+        return False
+    text = value.value.strip()
+    if text.startswith(FILE):
+        path = source.directory / text.removeprefix(FILE).split(":")[0]
+        if not source.boundary.admits(str(path)):
+            return False
+        try:
+            text = source.reading.reader.read(str(path)).decode()
+        except (OSError, UnicodeDecodeError):
+            return False
+        return _SCORES.search(text) is not None
+    if "\n" in text or "return" in text:
+        return _SCORES.search(text) is not None
+    return _NUMBERS.search(text) is not None and _COMPARES.search(text) is None
+
 
 _MEMBER = re.compile(r"output(?:\.[A-Za-z_]\w*)+")
 _ITEM = re.compile(r'\s*(?:"(?P<quoted>(?:\\["\\]|""|[^"])*)"\s*(?=,|$)|(?P<plain>[^,\s][^,]*))')

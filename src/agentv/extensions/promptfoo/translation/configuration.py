@@ -15,26 +15,28 @@ from msgspec.structs import replace
 
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, plain
 from agentv.extensions.promptfoo.translation.assertions import assertions
-from agentv.extensions.promptfoo.translation.cases import CaseConverter
-from agentv.extensions.promptfoo.translation.embedders import with_named_embedder
-from agentv.extensions.promptfoo.translation.generated import names_code, returned_tests
-from agentv.extensions.promptfoo.translation.matrix import fits, matrix_of, written_out
-from agentv.extensions.promptfoo.translation.moved_transforms import with_moved_transforms
-from agentv.extensions.promptfoo.translation.options import AROUND, options_of
-from agentv.extensions.promptfoo.translation.pictures import only_in_blocks, picture_variables
-from agentv.extensions.promptfoo.translation.prompt_settings import (
-    is_program,
-    with_default_settings,
-    with_prompt_settings,
-)
-from agentv.extensions.promptfoo.translation.prompts import Prompts, prompts_of
-from agentv.extensions.promptfoo.translation.provider_prompts import with_common_prompts, with_listed_prompts
-from agentv.extensions.promptfoo.translation.providers.targets import named_targets, targets
-from agentv.extensions.promptfoo.translation.references import resolved
-from agentv.extensions.promptfoo.translation.simulated_users import (
+from agentv.extensions.promptfoo.translation.cases import (
+    CaseConverter,
+    fits,
     is_simulated,
+    matrix_of,
     refuse_servers,
     with_system_prompts,
+    written_out,
+)
+from agentv.extensions.promptfoo.translation.generated import names_code, returned_tests
+from agentv.extensions.promptfoo.translation.options import AROUND, options_of
+from agentv.extensions.promptfoo.translation.prompts import Prompts, only_in_blocks, picture_variables, prompts_of
+from agentv.extensions.promptfoo.translation.providers.targets import named_targets, targets
+from agentv.extensions.promptfoo.translation.rewriting import (
+    is_program,
+    resolved,
+    with_common_prompts,
+    with_default_settings,
+    with_listed_prompts,
+    with_moved_transforms,
+    with_named_embedder,
+    with_prompt_settings,
 )
 from agentv.extensions.promptfoo.translation.source import (
     FILE,

@@ -1,11 +1,12 @@
-"""promptfoo's prompts: what every case is asked."""
+"""promptfoo's prompts: what every case is asked, with content blocks and pictures in messages."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from glob import has_magic
+from pathlib import PurePosixPath
 from typing import Any, Literal
 
 from msgspec import Struct, field
@@ -16,10 +17,122 @@ from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar
 from agentv.authoring.source.patterns import climbs, literal_part
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
-from agentv.extensions.promptfoo.translation.contents import messages_in
 from agentv.extensions.promptfoo.translation.generated import names_code
 from agentv.extensions.promptfoo.translation.source import FILE, Source, chat, mapping, text_node
 from agentv.templating import has_placeholder
+
+_SUFFIXES = frozenset([".jpg", ".jpeg", ".png", ".gif", ".webp"])
+_WHOLE = re.compile(r"(?:data:image/[\w.+-]+;base64,)?\{\{\s*(\w+)\s*\}\}")
+_PLACEHOLDER = re.compile(r"\{[{%](.*?)[%}]\}", re.DOTALL)
+_NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+def picture_variables(root: MapNode) -> frozenset[str]:
+    """The variables that are picture files wherever the configuration's own tests set them."""
+    tests, default = root.get("tests"), root.get("defaultTest")
+    given = [default, *(tests.items if isinstance(tests, ListNode) else [])]
+    if any(isinstance(one, Scalar) for one in given) or "scenarios" in root.items:
+        return frozenset()  # tests of other files may set them to anything
+    variables = [one.get("vars") for one in given if isinstance(one, MapNode)]
+    found = [(name, _is_picture(item)) for one in variables if isinstance(one, MapNode) for name, item in _items(one)]
+    return frozenset({name for name, it in found if it} - {name for name, it in found if not it} - _read(given))
+
+
+def shown_picture(node: Node | None, pictures: frozenset[str]) -> str | None:
+    """The placeholder of the picture that is all of a text; None where it is something else."""
+    found = _WHOLE.fullmatch(node.text.strip()) if isinstance(node, Scalar) else None
+    return f"{{{{ {found[1]} }}}}" if found is not None and found[1] in pictures else None
+
+
+def only_in_blocks(pictures: frozenset[str], prompts: Iterable[Node]) -> frozenset[str]:
+    """Those of the variables that no prompt shows as text."""
+    return pictures - {name for prompt in prompts for name in _shown_as_text(prompt)}
+
+
+def _items(node: MapNode) -> Iterator[tuple[str, Node]]:
+    yield from node.items.items()
+
+
+def _is_picture(node: Node) -> bool:
+    path = node.text.strip() if isinstance(node, Scalar) else ""
+    return path.startswith(FILE) and PurePosixPath(path).suffix.lower() in _SUFFIXES
+
+
+def _read(tests: Iterable[Node | None]) -> set[str]:
+    """The names that assertions and options of tests read."""
+    others = [one.get(key) for one in tests if isinstance(one, MapNode) for key in ("assert", "options")]
+    return {name for one in others if one is not None for name in _shown_as_text(one)}
+
+
+def _shown_as_text(node: Node) -> Iterator[str]:
+    if isinstance(node, ListNode):
+        for item in node.items:
+            yield from _shown_as_text(item)
+    elif isinstance(node, MapNode):
+        kind = node.get("type")
+        if not (isinstance(kind, Scalar) and kind.text == "image"):
+            for item in node.items.values():
+                yield from _shown_as_text(item)
+    elif isinstance(node.value, str):
+        for part in _PLACEHOLDER.findall(node.value):
+            yield from _NAME.findall(part)
+        if "vars" in node.value:  # code reads any of them
+            yield from _NAME.findall(node.value)
+
+
+_TEXTS = frozenset({"text", "input_text"})
+_IMAGES = frozenset({"image_url", "input_image"})
+
+
+def messages_in(node: Node, source: Source) -> Node:
+    """The messages with the blocks of their contents as ours. What has no equivalent stays, and is reported."""
+    if isinstance(node, ListNode):
+        return ListNode([messages_in(item, source) for item in node.items], node.at)
+    content = node.get("content") if isinstance(node, MapNode) else None
+    if not isinstance(node, MapNode) or not isinstance(content, ListNode):
+        return node
+    blocks: list[Node] = [_block(item, source) for item in content.items]
+    return mapping(node, {**node.items, "content": ListNode(blocks, content.at)})
+
+
+def _block(node: Node, source: Source) -> Node:
+    if not isinstance(node, MapNode):
+        return node
+    kind = node.get("type")
+    name = kind.text if isinstance(kind, Scalar) else "text" if node.items.keys() == {"text"} else ""
+    value = node.get("text") if name in _TEXTS else _picture(name, node, source)
+    if value is None:
+        if "value" not in node.items:
+            source.tell(node, f"a '{name}' block of a message has no equivalent", "agentv has text, image and file")
+        return node
+    at = kind.at if kind is not None else node.at
+    return mapping(node, {"type": text_node("text" if name in _TEXTS else "image", at), "value": value})
+
+
+def _picture(kind: str, node: MapNode, source: Source) -> Node | None:
+    """The address of a picture, the picture itself as a data URL, or the placeholder of the variable that names it."""
+    if kind in _IMAGES:
+        said = node.get("image_url")
+        address = said.get("url") if isinstance(said, MapNode) else said
+        shown = shown_picture(address, source.pictures)
+        return address if shown is None or address is None else text_node(shown, address.at)
+    return _of_bytes(node, source) if kind in ("", "image") else None
+
+
+def _of_bytes(node: MapNode, source: Source) -> Node | None:
+    """Anthropic's `{type: image, source: …}`, and Amazon's `{image: {format: …, source: {bytes: …}}}`."""
+    inner = node.get("image")
+    given = inner.get("source") if isinstance(inner, MapNode) else node.get("source")
+    if not isinstance(given, MapNode):
+        return None
+    data, media = given.get("data") or given.get("bytes"), given.get("media_type")
+    shown = shown_picture(data, source.pictures)
+    if shown is not None and data is not None:
+        return text_node(shown, data.at)
+    if isinstance(data, Scalar) and isinstance(media, Scalar):
+        return text_node(f"data:{media.text};base64,{data.text}", data.at)
+    return given.get("url")
+
 
 _SEPARATOR = re.compile(r"^[ \t]*---[ \t]*$", re.MULTILINE)
 _DUMPED = re.compile(r"(?<=[:,\[])\s*\{\{-?\s*([\w.]+)\s*\|\s*dump(?:\(\))?(?:\s*\|\s*safe)?\s*-?\}\}")

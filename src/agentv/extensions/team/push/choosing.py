@@ -13,7 +13,7 @@ from agentv.app.results.finding import find_run
 from agentv.app.results.place import RESULTS, place_holding, runs_in
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.header.config import read_config
-from agentv.authoring.prompt_library.library import library_reading
+from agentv.authoring.prompt_library import library_reading
 from agentv.authoring.source.environment import dotenv_of, merged, read_dotenv
 from agentv.authoring.source.nodes import MapNode, Node
 from agentv.errors import Diagnostic, LoadError, UsageError

@@ -6,8 +6,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from agentv.app.registries import registries
+from agentv.authoring.assertions.type_names import AssertionTypes
+from agentv.authoring.cases.data_files.csv_table import Expectations
+from agentv.authoring.source.nodes import ListNode, plain
+from agentv.authoring.source.report import Report
 from agentv.errors import LoadError
-from doubles.loading import found_in, outcome, repository
+from agentv.model.values.span import Span
+from doubles.loading import found_in, outcome, parsed, reading_of, repository
 
 SIDECAR = 'target: echo\ninput: "{{ q }}"\n'
 
@@ -113,3 +119,113 @@ def test_any_bytes_are_cases_or_are_told_what_is_wrong(tmp_path, data):
     path = repository(tmp_path, {"suite.csv": b"q,__expected\n" + data, "suite.yaml": SIDECAR}) / "suite.csv"
     suites, found = outcome(path)
     assert bool(suites) != any(one.severity == "error" for one in found)
+
+
+AT = Span("cases.csv", 2, 3, 2, 9)
+
+
+def expectations() -> Expectations:
+    words = registries()
+    return Expectations(AssertionTypes(words.assertions, words.custom("/", "/")))
+
+
+@pytest.mark.parametrize(
+    ("text", "entry"),
+    [
+        ("Paris", {"equals": "Paris"}),
+        ("  Paris \n", {"equals": "Paris"}),
+        ("equals: Paris", {"equals": "Paris"}),
+        ("equals:", {"equals": ""}),
+        ("contains:a:b", {"contains": "a:b"}),
+        ("contains: 1.50", {"contains": 1.5}),
+        ("contains: true", {"contains": "true"}),
+        ("not-contains:x", {"not-contains": "x"}),
+        ("not_contains_any:x", {"not_contains_any": ["x"]}),
+        ("icontains-all: a , b,c", {"icontains-all": ["a", "b", "c"]}),
+        ('not-contains-any: "Dear Sir, Madam", foo', {"not-contains-any": ["Dear Sir, Madam", "foo"]}),
+        ('contains-all:say ""hi"", b', {"contains-all": ['say ""hi""', "b"]}),
+        ("is-json", {"is-json": None}),
+        ('is-json:{"type": "object"}', {"is-json": {"type": "object"}}),
+        ("is-json:file://s.json", {"is-json": "file://s.json"}),
+        ("regex:a(1):b", {"regex": "a(1):b"}),
+        ("llm-rubric: Is polite\nand short", {"llm-rubric": "Is polite\nand short"}),
+        ("grade:Is polite", {"llm-rubric": "Is polite"}),
+        ("not-grade:Is polite", {"not-llm-rubric": "Is polite"}),
+        ("grade", {"equals": "grade"}),
+        ("javascript: output.length < 3", {"javascript": "output.length < 3"}),
+        ("fn:x", {"javascript": "x"}),
+        ("eval:x", {"javascript": "x"}),
+        ("python: len(output) < 3", {"python": "len(output) < 3"}),
+        ("file://grade.py", {"python": "grade.py"}),
+        ("file://a/grade.py:polite", {"python": "a/grade.py:polite"}),
+        ("file://grade.ts:polite", {"javascript": "grade.ts:polite"}),
+        ("file://answer.txt", {"equals": "file://answer.txt"}),
+        ("levenshtein(3):abc", {"type": "levenshtein", "value": "abc", "threshold": 3}),
+        ("latency(100)", {"type": "latency", "threshold": 100}),
+        ("llm-rubric(0.5):x", {"type": "llm-rubric", "value": "x", "min_score": 0.5}),
+        ("not-contains(0.5):x", {"type": "not-contains", "value": "x", "min_score": 0.5}),
+        ("trajectory:tool-used:search", {"trajectory:tool-used": "search"}),
+        ("classifier:positive", {"classifier": "positive"}),
+        ("ratio: 3", {"equals": "ratio: 3"}),
+    ],
+)
+def test_what_a_cell_stands_for(text, entry):
+    report = Report()
+    found = expectations().entry(text, AT, None, report)
+    assert plain(found) == entry
+    assert {node.at for node in found.items.values()} == {AT}
+    assert report.diagnostics == ()
+
+
+@pytest.mark.parametrize("prefix", ["javascript", "fn", "eval", "grade"])
+def test_a_file_of_the_project_does_not_change_what_a_prefix_means(tmp_path, prefix):
+    home = tmp_path / ".agentv" / "assertions"
+    home.mkdir(parents=True)
+    (home / f"{prefix}.py").write_text("def assertion(ctx, value=None):\n    return True\n")
+    words = registries()
+    own = Expectations(AssertionTypes(words.assertions, words.custom(str(tmp_path), str(tmp_path))))
+    found = own.entry(f"{prefix}:x", AT, None, Report())
+    assert plain(found) == plain(expectations().entry(f"{prefix}:x", AT, None, Report()))
+
+
+def test_a_threshold_of_its_own_column_wins():
+    mark = parsed("0.3")
+    found = expectations().entry("llm-rubric(0.5):x", AT, mark, Report())
+    assert found.items["min_score"] is mark
+
+
+@pytest.mark.parametrize(
+    ("text", "near"),
+    [
+        ("contians:x", "contains"),
+        ("Contain: x", "contains"),
+        ("levenstein(3):x", "levenshtein"),
+        ("gradee:x", "grade"),
+        ("Answer: 5", None),
+        ("Note: contians", None),
+        ("12:30", None),
+        ("contians", None),
+    ],
+)
+def test_a_text_that_begins_nearly_as_a_type_is_doubted(text, near):
+    report = Report()
+    expectations().entry(text, AT, None, report)
+    assert [one.code for one in report.diagnostics] == (["nearly-an-assertion"] if near else [])
+    assert [one.hint.startswith(f"did you mean '{near}:'") for one in report.diagnostics] == ([True] if near else [])
+
+
+def test_json_that_is_none_is_told_at_the_cell():
+    report = Report()
+    expectations().entry("is-json:{x", AT, None, report)
+    assert [(one.code, one.span) for one in report.diagnostics] == [("bad-json", AT)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["contains:x", "not-regex: a+", "icontains-any:a, b", "levenshtein(1):abc", "python: 'x' in output", "plain"],
+)
+def test_what_a_cell_stands_for_is_an_assertion(tmp_path, text):
+    reading = reading_of(tmp_path)
+    entry = expectations().entry(text, AT, None, reading.report)
+    (found,) = reading.entries(ListNode([entry], AT), reading).value
+    assert found.span == AT

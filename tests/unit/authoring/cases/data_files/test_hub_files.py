@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentv.authoring.cases.data_files.hub_reference import HubError, read_reference
-from agentv.authoring.cases.data_files.hub_splits import files_of_split
+from agentv.authoring.cases.data_files.hub_files import HubError, files_of_split, read_reference
 from doubles.loading import outcome, repository
 from needs import imported, needs
 

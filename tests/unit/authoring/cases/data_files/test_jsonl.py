@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agentv.authoring.cases.data_files.jsonl import JsonLines
+from agentv.authoring.cases.data_files.rows import KEPT_NAMES
 from agentv.authoring.cases.streamed import SHOWN, StreamedCases
-from agentv.authoring.fields.extra_keys import KEPT_NAMES
 from agentv.authoring.source.json_text import nested_too_deep
 from agentv.authoring.source.nodes import plain
 from agentv.authoring.source.report import Report

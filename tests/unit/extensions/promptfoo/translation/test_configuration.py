@@ -16,7 +16,7 @@ from agentv.app.authored.source_format import format_of
 from agentv.app.authored.validate import validate
 from agentv.app.registries import registries
 from agentv.authoring.convert.emit import yaml_text
-from agentv.authoring.dialects.dialect import Surroundings
+from agentv.authoring.dialects.recognition import Surroundings
 from agentv.authoring.fields.request import LoadRequest
 from agentv.authoring.loading.context import SuiteContext
 from agentv.authoring.source.nodes import MapNode

@@ -1,13 +1,118 @@
-"""Settings of promptfoo's providers by our names."""
+"""Settings of promptfoo's providers by our names: of models, of servers with requests of their own, and of tools."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Iterator, Mapping
 
 from agentv.authoring.fields.agentv.names import SETTINGS
-from agentv.authoring.source.nodes import MapNode, Node, Place, Scalar
-from agentv.extensions.promptfoo.translation.providers.provider_tables import RETRIES, UNUSED_SETTINGS
-from agentv.extensions.promptfoo.translation.source import FILE, Source, items_of, mapping, text_node
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, plain
+from agentv.extensions.promptfoo.translation.providers.provider_tables import (
+    RETRIES,
+    SAGEMAKER,
+    SERVICE_HEADERS,
+    SERVICE_PARAMETERS,
+    UNUSED_SETTINGS,
+)
+from agentv.extensions.promptfoo.translation.source import FILE, Source, items_of, mapping, number_node, text_node
+
+_COMPLETION = "{{ env.LLAMA_BASE_URL | default('http://localhost:8080') }}/completion"
+_SAMPLING = frozenset(
+    {
+        "frequency_penalty",
+        "ignore_eos",
+        "logit_bias",
+        "mirostat",
+        "mirostat_eta",
+        "mirostat_tau",
+        "n_keep",
+        "n_predict",
+        "penalize_nl",
+        "presence_penalty",
+        "repeat_last_n",
+        "repeat_penalty",
+        "seed",
+        "stop",
+        "temperature",
+        "top_k",
+        "top_p",
+    }
+)
+"""Settings of llama.cpp that promptfoo sends."""
+
+_TOKENS = 512
+
+_SAGEMAKER = {"maxTokens": "max_tokens", "temperature": "temperature", "topP": "top_p"}
+_SAGEMAKER_DEFAULTS: Mapping[str, float] = {"max_tokens": 1024, "temperature": 0.7, "top_p": 1}
+_TEXT_PATHS = frozenset({"json.generated_text", "json[0].generated_text"})
+_SAGEMAKER_UNUSED = frozenset({"modelType", "responseFormat", "contentType", "acceptType"})
+
+
+def own_form(identity: str, settings: Mapping[str, Node], source: Source, at: Node) -> dict[str, Node] | None:
+    """A server with a form of request of its own; None for other providers.
+
+    Args:
+        identity: the provider's id.
+        settings: its `config`.
+        source: gets what promptfoo does not read.
+        at: the provider.
+    """
+    if identity == "llama" or identity.startswith("llama:"):
+        return _llama_server(settings, source, at)
+    return _sagemaker_endpoint(identity, settings, at)
+
+
+def _llama_server(settings: Mapping[str, Node], source: Source, at: Node) -> dict[str, Node]:
+    """A server of llama.cpp, which completes a text."""
+    body: dict[str, Node] = {"prompt": text_node("{{ prompt }}", at.at), "n_predict": number_node(_TOKENS, at.at)}
+    for key, item in settings.items():
+        if key in _SAMPLING:
+            body[key] = item
+        else:
+            hint = "set the variable LLAMA_BASE_URL" if key.lower() == "baseurl" else None
+            source.note(item, f"'{key}' is omitted: promptfoo does not read it for llama.cpp", hint)
+    made = {"provider": "http", "url": _COMPLETION, "method": "POST", "output": "$.content"}
+    return {**{key: text_node(text, at.at) for key, text in made.items()}, "body": mapping(at, body)}
+
+
+def _sagemaker_endpoint(identity: str, settings: Mapping[str, Node], at: Node) -> dict[str, Node] | None:
+    """An endpoint of Amazon SageMaker that LiteLLM asks in the same form; None for all others."""
+    start = next((one for one in SAGEMAKER if identity.startswith(one)), None)
+    if start is None or not settings.keys() <= {"region", *_SAGEMAKER, *_SAGEMAKER_UNUSED} or not _is_text(settings):
+        return None
+    made: dict[str, Node] = {"provider": text_node(f"litellm:sagemaker/{identity.removeprefix(start)}", at.at)}
+    made |= {key: number_node(value, at.at) for key, value in _SAGEMAKER_DEFAULTS.items()}
+    made |= {ours: settings[key] for key, ours in _SAGEMAKER.items() if key in settings}
+    if "region" in settings:
+        made["extra"] = mapping(at, {"aws_region_name": settings["region"]})
+    return made
+
+
+def _is_text(settings: Mapping[str, Node]) -> bool:
+    """Whether the answer is the generated text, in the forms that LiteLLM reads, and nothing has another type."""
+    form = settings.get("responseFormat")
+    path = form.get("path") if isinstance(form, MapNode) else None
+    types = [settings[key] for key in ("contentType", "acceptType") if key in settings]
+    is_json = all(isinstance(one, Scalar) and one.text == "application/json" for one in types)
+    return is_json and (form is None or (isinstance(path, Scalar) and path.text in _TEXT_PATHS))
+
+
+def with_service_settings(start: str, settings: Mapping[str, Node], made: dict[str, Node], at: Node) -> dict[str, Node]:
+    """What a service with OpenAI's API takes beside that API's settings: as headers, or in the body."""
+    names = SERVICE_HEADERS.get(start)
+    if names is None:
+        return made
+    headers = {
+        names[key]: text_node(json.dumps(plain(item)), item.at) for key, item in settings.items() if key in names
+    }
+    passed = {key: item for key, item in settings.items() if key in SERVICE_PARAMETERS}
+    kept = {key: item for key, item in made.items() if key not in names and key not in passed}
+    for key, more in (("headers", headers), ("extra", passed)):
+        given = kept.get(key)
+        if more:
+            kept[key] = mapping(at, {**(given.items if isinstance(given, MapNode) else {}), **more})
+    return kept
+
 
 _NESTED = frozenset({"generationConfig", "inferenceConfig", "inferenceConfiguration", "textGenerationConfig"})
 """Settings that hold others."""
@@ -171,3 +276,77 @@ _SPECIAL: Mapping[str, Callable[[Node], dict[str, Node] | None]] = {
     "verbosity": lambda item: {"extra": mapping(item, {"verbosity": item})},
 }
 """Settings whose name or value is another here → what they become; None where the value has another form."""
+
+
+_CHOICES: Mapping[str, str] = {"any": "required", "auto": "auto", "none": "none", "required": "required"}
+"""What models may choose, by Amazon's and Google's words → by ours."""
+
+
+def with_tools(settings: Mapping[str, Node]) -> dict[str, Node]:
+    """The settings with `tools` and `tool_choice` by our names; a form that is not known stays as it is."""
+    made = dict(settings)
+    form = made.get("toolConfig")
+    if isinstance(form, MapNode) and form.items.keys() <= {"tools", "toolChoice", "functionCallingConfig"}:
+        del made["toolConfig"]
+        made = {**form.items, **made}
+    for key in ("toolChoice", "functionCallingConfig"):
+        choice = _choice(made[key]) if key in made else None
+        if choice is not None:
+            del made[key]
+            made["tool_choice"] = choice
+    tools = made.get("tools")
+    if isinstance(tools, ListNode):
+        made["tools"] = ListNode([one for item in tools.items for one in _tools(item)], tools.at)
+    return made
+
+
+def _choice(node: Node) -> Node | None:
+    """`auto`, `{auto: {}}`, `{tool: {name: …}}` or `{mode: AUTO}` as ours; None where it says something else."""
+    if isinstance(node, MapNode) and node.items.keys() == {"mode"}:
+        node = node.items["mode"]
+    if isinstance(node, MapNode) and len(node.items) == 1:
+        (key, inner), *_ = node.items.items()
+        name = inner.get("name") if isinstance(inner, MapNode) else None
+        if key == "tool" and isinstance(name, Scalar):
+            return name
+        node = text_node(key, node.at)
+    found = _CHOICES.get(node.text.lower()) if isinstance(node, Scalar) else None
+    return None if found is None else text_node(found, node.at)
+
+
+def _tools(node: Node) -> Iterator[Node]:
+    """The functions that one entry declares; an entry of another form stays."""
+    if not isinstance(node, MapNode):
+        yield node
+        return
+    declared = node.get("functionDeclarations") or node.get("function_declarations")
+    spec = node.get("toolSpec")
+    if isinstance(declared, ListNode) and len(node.items) == 1:
+        for item in declared.items:
+            yield _function(item, node) if isinstance(item, MapNode) else item
+    elif isinstance(spec, MapNode) and len(node.items) == 1:
+        schema = spec.get("inputSchema")
+        given = {key: item for key, item in spec.items.items() if key != "inputSchema"}
+        inner = schema.get("json") if isinstance(schema, MapNode) else None
+        yield _function(mapping(spec, given if inner is None else {**given, "parameters": inner}), node)
+    else:
+        yield node
+
+
+def _function(declared: MapNode, node: Node) -> Node:
+    parameters = declared.get("parameters")
+    written = {**declared.items, **({} if parameters is None else {"parameters": _lower_types(parameters)})}
+    return mapping(node, {"type": text_node("function", node.at), "function": mapping(declared, written)})
+
+
+def _lower_types(node: Node) -> Node:
+    """A JSON Schema with the names of types as JSON Schema spells them; Google writes `OBJECT`."""
+    if isinstance(node, ListNode):
+        return ListNode([_lower_types(item) for item in node.items], node.at)
+    if not isinstance(node, MapNode):
+        return node
+    kind = node.get("type")
+    made = {key: _lower_types(item) for key, item in node.items.items()}
+    if isinstance(kind, Scalar) and kind.text.isupper():
+        made["type"] = text_node(kind.text.lower(), kind.at)
+    return mapping(node, made)

@@ -28,9 +28,12 @@ from agentv.extensions.promptfoo.translation.providers.provider_tables import (
     SENT,
     SERVERS,
 )
-from agentv.extensions.promptfoo.translation.providers.services import own_form, with_service_settings
-from agentv.extensions.promptfoo.translation.providers.settings import of_model
-from agentv.extensions.promptfoo.translation.providers.tool_settings import with_tools
+from agentv.extensions.promptfoo.translation.providers.settings import (
+    of_model,
+    own_form,
+    with_service_settings,
+    with_tools,
+)
 from agentv.extensions.promptfoo.translation.source import FILE, Source, items_of, mapping, number_node, text_node
 from agentv.extensions.promptfoo.translation.tables import LANGUAGE, REFUSED
 from agentv.extensions.promptfoo.translation.tool_calls import with_calls_as_output

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentv.authoring.fields.extra_keys import may_mean_known
+from agentv.authoring.cases.data_files.rows import may_mean_known
 
 NEAR = (
     *("asert", "critera", "expected_ouput", "threshhold", "outcome2", "crit", "thresh", "dependsOn", "metaData"),

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from agentv.authoring.cases.triggering.cases import mark_of, question_of
+from agentv.authoring.cases.triggering import mark_of, question_of
 from agentv.model.run.cases import RequiredGrade, Sample, case_verdict
 from doubles.loading import outcome, repository
 

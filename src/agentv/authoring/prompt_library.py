@@ -1,0 +1,291 @@
+"""The prompt library: its location, the files of a prompt's directory, and what `meta.yaml` says (SPEC section 11)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from agentv.authoring.cases.sections import sections_of
+from agentv.authoring.fields.case_keys import read_tags
+from agentv.authoring.fields.decode import INVALID, shape_of
+from agentv.authoring.fields.json_kinds import TEXT, Schema, properties_of
+from agentv.authoring.fields.reading import Reading
+from agentv.authoring.fields.schema import Unread
+from agentv.authoring.header.config import read_config
+from agentv.authoring.source.files import DiskReader, Places, is_directory, is_file, repository_root, shown, upwards
+from agentv.authoring.source.nearest import nearest
+from agentv.authoring.source.nodes import MapNode, Node, Place, Scalar, kind_of, plain, span_of
+from agentv.authoring.source.report import Report
+from agentv.authoring.source.yaml import read_yaml
+from agentv.errors import UsageError
+from agentv.model.suite.exam import LONGEST_DESCRIPTION, STATUSES, PromptMeta, PromptStatus
+from agentv.model.values.span import Span
+from agentv.model.values.values import EMPTY
+from agentv.registry.fields import Declared, Doc, Nonempty, Text, Verbatim
+from agentv.templating import Scope
+
+PROMPT_FILES = ("prompt.xml", "prompt.md", "prompt.txt")
+"""What a prompt's text may be called; a directory holds one of them."""
+
+META = "meta.yaml"
+"""What says who a prompt is."""
+
+EXAM_FILES = ("eval.yml", "eval.yaml")
+"""What the exam beside a prompt is called."""
+
+_BESIDE = (*PROMPT_FILES, META)
+
+
+def is_exam(path: str) -> bool:
+    """Whether a file is an exam by its name and the files next to it."""
+    directory, name = os.path.split(path)
+    return name in EXAM_FILES and any(Path(directory, other).is_file() for other in _BESIDE)
+
+
+def exam_of(directory: str | Path) -> str | None:
+    """The exam of a prompt's directory; None if it has none."""
+    return next((str(path) for name in EXAM_FILES if (path := Path(directory) / name).is_file()), None)
+
+
+def exam_above(path: str) -> str | None:
+    """The exam of the prompt whose directory contains a file, or None."""
+    directory = Path(path).parent
+    found = (exam_of(parent) for parent in upwards(str(directory), repository_root(str(directory))))
+    return next((exam for exam in found if exam is not None and is_exam(exam)), None)
+
+
+def prompt_file_of(directory: str | Path) -> Path | None:
+    """The prompt file of a directory; the first, if there are several."""
+    return next((path for name in PROMPT_FILES if (path := Path(directory) / name).is_file()), None)
+
+
+def the_prompt_file(directory: str | Path, reading: Reading, at: Place | None = None) -> Path | None:
+    """The only prompt file of a directory; None without one, or with several, which is reported.
+
+    Args:
+        directory: of the prompt, absolute.
+        reading: gets what is wrong.
+        at: where it is reported that there is no prompt.
+    """
+    beside = [file for name in PROMPT_FILES if (file := Path(directory) / name).is_file()]
+    if not beside:
+        tried = [f"tried {shown(str(Path(directory) / name))}" for name in PROMPT_FILES]
+        reading.report.error("missing-file", at, "there is no prompt next to this exam", notes=tried)
+    elif len(beside) > 1:
+        message = f"a prompt has one text, found {' and '.join(one.name for one in beside)}"
+        reading.report.error("bad-prompt-file", Span(str(beside[0]), 1, 1, 1, 2), message, hint="keep one of them")
+    return beside[0] if len(beside) == 1 else None
+
+
+def check_prompt(directory: str | Path, reading: Reading) -> None:
+    """Report what is wrong with the text of a prompt that has no exam."""
+    file = the_prompt_file(directory, reading)
+    if file is not None:
+        path = str(file)
+        text = reading.text_of(path, Scalar(path, shown(path), Span(path, 1, 1, 1, 2)))
+        if text is not None:
+            sections_of(path, text, reading.report)
+
+
+_NOT_IN_IDS = "/\\"
+
+
+@dataclass(frozen=True, slots=True)
+class AuthoredMeta(Declared):
+    """The outermost mapping of `meta.yaml`. Other keys are free."""
+
+    id: Annotated[Text | None, Nonempty(), Doc("id of the prompt in commands; default: the directory name")] = None
+    description: Annotated[
+        Text | None, Nonempty(), Doc("when to use the prompt; a system loads the prompt based on this text alone")
+    ] = None
+    status: Annotated[PromptStatus, Verbatim(), Doc("status of the prompt; `agentv prompt promote` sets it")] = "draft"
+    owner: Annotated[Text | None, Nonempty(), Doc("person or team that is responsible for the prompt")] = None
+    tags: Annotated[Unread, Doc("labels")] = None
+
+
+def read_meta(directory: str, reading: Reading) -> PromptMeta:
+    """The content of a prompt's `meta.yaml`; invalid parts are reported and left out.
+
+    Args:
+        directory: the prompt's, absolute.
+        reading: provides the report and the reader; placeholders in the file are plain text.
+    """
+    default = PromptMeta(os.path.basename(directory.rstrip(os.sep)))  # noqa: PTH119  # a thousand times in a listing
+    path = os.path.join(directory, META)  # noqa: PTH118  # as above
+    try:
+        data = reading.reader.read(path)
+    except OSError as error:
+        if isinstance(error, FileNotFoundError) and not os.path.islink(path):  # noqa: PTH114  # as above
+            return default
+        reason = f"cannot read '{shown(path)}': {error.strerror}"
+        reading.report.error("missing-file", Span(path, 1, 1, 1, 2), reason)
+        return PromptMeta(default.id, path)
+    root = read_yaml(path, data, reading.report).value
+    if isinstance(root, MapNode):
+        return _meta(root, PromptMeta(default.id, path), reading.rendering(False))
+    if root is not None and not (isinstance(root, Scalar) and root.value is None):
+        reading.report.error("bad-value", root, f"{META} must be a mapping, found {kind_of(root)}")
+    return PromptMeta(default.id, path)
+
+
+def _meta(root: MapNode, default: PromptMeta, reading: Reading) -> PromptMeta:
+    rules = shape_of(AuthoredMeta).rules
+    values: dict[str, Any] = {}
+    for key, node in root.items.items():
+        rule = rules.get(key)
+        if rule is not None and not rule.unread and not _is_blank(key, node):
+            value = rule.kind.read(node, reading, key)
+            if value is not INVALID:
+                values[key] = value.strip()
+    _warn_of_misspelt(root, rules, reading)
+    return PromptMeta(
+        id=_id(values.get("id"), root, reading) or default.id,
+        path=default.path,
+        description=_description(values.get("description"), root, reading),
+        status=values.get("status", "draft"),
+        owner=values.get("owner"),
+        tags=read_tags(root.get("tags"), reading),
+        others={key: plain(node) for key, node in root.items.items() if key not in rules} or EMPTY,
+        places={key: _place(key, root) for key in root.items},
+    )
+
+
+def _is_blank(key: str, node: Node) -> bool:
+    """Whether a key is left blank, as in a form to be filled in; a description must say something."""
+    return key != "description" and isinstance(node, Scalar) and node.value is None
+
+
+def _description(text: str | None, root: MapNode, reading: Reading) -> str | None:
+    if text is not None and len(text) > LONGEST_DESCRIPTION:
+        message = f"this description has {len(text):,} characters; the maximum is {LONGEST_DESCRIPTION:,}"
+        hint = "systems that load prompts by description show no more"
+        reading.report.error("bad-value", root.items["description"], message, hint=hint)
+    return text
+
+
+def _id(text: str | None, root: MapNode, reading: Reading) -> str | None:
+    """An id that a command line can name without its being taken for a path or a flag."""
+    if text is None:
+        return None
+    if text.isprintable() and not text.startswith("-") and not any(one in text for one in _NOT_IN_IDS):
+        return text
+    message = "an id is one line without '/' and '\\' that does not start with '-', so that commands can take it"
+    reading.report.error("bad-value", root.items["id"], message)
+    return None
+
+
+def _warn_of_misspelt(root: MapNode, known: Mapping[str, object], reading: Reading) -> None:
+    """Warn of a key that is nearly a known one which is missing. Any other key is free."""
+    for key in root.items:
+        if key in known or key.startswith("x-"):
+            continue
+        near = nearest(key, [one for one in known if one not in root.items])
+        if near is not None:
+            message = f"unknown key '{key}' in {META}"
+            reading.report.warning("unknown-key", root.keys[key], message, hint=f"did you mean '{near}'?")
+
+
+def _place(key: str, root: MapNode) -> Span:
+    """The position of a value, or of its key if the value is an alias, whose text is elsewhere."""
+    value, at = span_of(root.items[key].at), span_of(root.keys[key])
+    return value if (value.line, value.column) >= (at.end_line, at.end_column) else at
+
+
+def meta_schema() -> Schema:
+    """The JSON Schema of the file, without its head."""
+    tags: Schema = {"anyOf": [{"type": ["string", "null"]}, {"type": "array"}, {"type": "object"}]}
+    properties = properties_of(AuthoredMeta, {"tags": tags})
+    properties["description"] |= {**TEXT, "maxLength": LONGEST_DESCRIPTION}
+    properties["status"] |= {"enum": [*STATUSES, None]}
+    return {"type": "object", "properties": properties}
+
+
+LIBRARY = "prompts"
+"""The name of a library that no config file names."""
+
+_MARKS = frozenset({*PROMPT_FILES, META})
+_PASSED_OVER = frozenset({".agentv", ".git", "node_modules", "__pycache__", ".venv"})
+
+
+def library_reading(working: str, env: Mapping[str, str]) -> Reading:
+    """The context for `library_of` and `read_meta`, for a command that runs in a directory.
+
+    Args:
+        working: the directory, absolute.
+        env: the environment of the process.
+    """
+    places = Places(working, repository_root(working), alone=True)
+    return Reading(Report(), DiskReader(), places, Scope(EMPTY, env), strict_env=False)
+
+
+def library_of(working: str, reading: Reading) -> str | None:
+    """The absolute directory of the library, or None.
+
+    That is `prompts_dir` of the closest config, else the closest `prompts/` up to the repository root. A `prompts_dir`
+    that is not a directory is reported; the result is then None, although `read_config` returns it.
+    """
+    config = read_config(working, reading)
+    if config.prompts_dir is None:
+        above = (os.path.join(parent, LIBRARY) for parent in upwards(working, reading.places.root))  # noqa: PTH118  # as in files
+        return next(filter(is_directory, above), None)
+    if is_directory(config.prompts_dir):
+        return config.prompts_dir
+    missing = f"'prompts_dir' is {shown(config.prompts_dir)}, which does not exist"
+    reading.report.error("missing-file", config.nodes["prompts_dir"], missing)
+    return None
+
+
+def prompt_directories(library: str) -> list[str]:
+    """The directories of the prompts in a library, absolute and sorted.
+
+    A directory with a prompt file or a `meta.yaml` is a prompt's, and is not searched further. The library itself is
+    none, and links to directories are skipped, as in every search for eval files.
+
+    Raises:
+        UsageError: a directory cannot be searched.
+    """
+    try:
+        return sorted(_prompts_in(library))
+    except OSError as error:
+        raise UsageError(f"{shown(library)} cannot be searched: {error.strerror}: {error.filename}") from None
+
+
+def is_prompt_directory(directory: str) -> bool:
+    """Whether a directory is that of a prompt.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    return _looked_at(directory) is None
+
+
+def _prompts_in(library: str) -> Iterator[str]:
+    inner = _inner(library)
+    while inner:
+        path = inner.pop()
+        below = _looked_at(path)
+        if below is None:
+            yield path
+        else:
+            inner += below
+
+
+def _looked_at(directory: str) -> list[str] | None:
+    """The directories to search below this one; None: it is that of a prompt."""
+    with os.scandir(directory) as entries:
+        found = list(entries)
+    if any(entry.name in _MARKS and is_file(entry.path) for entry in found):
+        return None
+    return _directories(found)
+
+
+def _inner(directory: str) -> list[str]:
+    with os.scandir(directory) as entries:
+        return _directories(entries)
+
+
+def _directories(entries: Iterable[os.DirEntry[str]]) -> list[str]:
+    return [one.path for one in entries if one.name not in _PASSED_OVER and one.is_dir(follow_symlinks=False)]
