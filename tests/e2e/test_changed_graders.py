@@ -96,7 +96,15 @@ IN_PROCESS = {
     ),
 }
 COMPILER = """
-import importlib.util, marshal
+import importlib.util, marshal, os, struct, sys
+
+def keep(source, text):  # as bytecode of the source as it is, what is none of it
+    state = os.stat(source)
+    kept = importlib.util.cache_from_source(source)
+    os.makedirs(os.path.dirname(kept), exist_ok=True)
+    head = struct.pack("<III", 0, int(state.st_mtime) & 0xFFFFFFFF, state.st_size)
+    with open(kept, "wb") as file:
+        file.write(importlib.util.MAGIC_NUMBER + head + marshal.dumps(compile(text, source, "exec")))
 
 def alone(path, text):
     with open(path, "wb") as file:
@@ -170,6 +178,30 @@ def test_a_file_whose_times_were_set_back_has_changed_too(project):
     )
     assert project.run("eval", "a.eval.yaml").status == 3
     assert code_of(project) == "grader-changed"
+
+
+@pytest.mark.parametrize(
+    ("assertion", "source"),
+    [
+        ("type: lazy", ".agentv/assertions/_rules.py"),
+        ("script: [python3, checks/check.py]", "checks/rules.py"),
+    ],
+    ids=["imported here", "imported by a script"],
+)
+def test_bytecode_that_is_not_that_of_its_source_is_not_used(project, assertion, source):
+    project.write("agent.py", f"{COMPILER}keep({source!r}, 'OK = True')\nprint('wrong')\n")
+    agent = {name: text for name, text in FILES.items() if name != "agent.py"}
+    for name, text in agent.items():
+        project.write(name, text)
+    project.write(
+        "a.eval.yaml",
+        "target: {name: agent, provider: cli, command: [python3, agent.py]}\n"
+        f"tests:\n  - {{id: a, input: x, assert: [{{{assertion}}}]}}\n  - {{id: b, input: y, assert: [{{{assertion}}}]}}\n",
+    )
+    for _ in range(2):  # what the last trial left waits for the next run
+        ended = project.run("eval", "a.eval.yaml", "-j", "1")
+        assert ended.status == 1, ended.stderr
+        assert [row["status"] for row in project.rows()] == ["failed", "failed"]
 
 
 def test_a_compiled_module_in_place_of_another_is_a_change(project):

@@ -32,6 +32,7 @@ from agentv.model.suite.suite import Suite, TargetSpec
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.ports import CodeCall, Embedder, Executor, Role, Target, TargetRequest
 from agentv.registry.fields import Command
+from agentv.user_code.functions.bytecode import Bytecode
 
 CHANGED = "grader-changed"
 _LEFT = "if an earlier run wrote it as an answer, delete it before each run: otherwise it could be graded for this run"
@@ -43,11 +44,17 @@ class ImportedCode:
     def __init__(self) -> None:
         self._digests: dict[tuple[Role, str], set[str | None]] = {}
         self._paths: dict[str, set[str]] = {}
+        self._bytecode = Bytecode()
 
     def watch(self, paths: Iterable[str]) -> None:
-        """Take note when a worker loads one of these files."""
+        """Take note when a worker loads one of these files, which Python then compiles from the file itself."""
         for path in paths:
             self._paths.setdefault(os.path.realpath(path), set()).add(path)
+        self.forget_bytecode(paths)
+
+    def forget_bytecode(self, paths: Iterable[str]) -> None:
+        """Have Python compile these sources again: what lies beside them may be of others."""
+        self._bytecode.remove(paths)
 
     def note(self, role: Role, files: Iterable[str]) -> None:
         """A worker of a role has loaded files."""
@@ -92,6 +99,7 @@ class SuiteFiles:
 
     def __init__(self, files: GraderFiles, imported: ImportedCode, own: tuple[str, ...] = ()) -> None:
         self._files = files
+        self._imported = imported
         self._loaded = partial(imported.loaded, "grading")
         self._own = own
         self._written: dict[Command, frozenset[str]] = {}
@@ -143,7 +151,14 @@ class SuiteFiles:
         bearing = [one for one in (code, entry.settings) if one is not None and bears_files(type(one))]
         found = (path for options in bearing for path in self._changed(options))
         changed = next((path for path in found if not self._is_written(entry, path)), None)
-        return None if changed is None else _failure(changed)
+        if changed is not None:
+            return _failure(changed)
+        self._imported.forget_bytecode(self._opened(bearing))
+        return None
+
+    def _opened(self, bearing: Iterable[object]) -> Iterator[str]:
+        found = (one for options in bearing for one in code_behind(options, self._files.search))
+        return (path for root, closure in found if root in self._files.digests for path in closure)
 
     def _changed(self, options: object) -> Iterator[str]:
         found = changed_files(options, self._files.digests, self._loaded, search=self._files.search)

@@ -1,9 +1,10 @@
-"""Answers to label as a file, and the labels that come back: CSV."""
+"""Answers to label as a file, and the labels that come back: CSV or JSON Lines."""
 
 from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from agentv.errors import StoreError, UsageError
 from agentv.extensions.labels.answers import DrawnAnswer, GradedAnswer, PointScale, draw, graded_answers, grouped
 from agentv.extensions.labels.labelling import Draw, LabelFiles, LabellingSession, Said, label_of, latest, now
 from agentv.model.run.labelled.labels import LABEL_VERDICTS, Label, LabelItem
+from agentv.model.values.json_lines import without_breaks
 from agentv.reports.export.csv_rows import guarded, unguarded
 from agentv.reports.text.escaping import one_line
 from agentv.user_code.os_errors import store_error
@@ -28,16 +30,19 @@ def label_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     """The lines of a file, each with its number from 1.
 
     Raises:
-        UsageError: the file is not CSV, or columns are missing.
+        UsageError: the file is no table, or columns are missing.
         StoreError: it cannot be read.
     """
-    _check_suffix(path)
+    form = checked_form(path)
     try:
         text = path.read_text(encoding="utf-8-sig", errors="strict")
     except UnicodeDecodeError as error:
         raise StoreError(f"cannot read {path}: it is not UTF-8; save it as CSV in UTF-8") from error
     except OSError as error:
         raise store_error("read", path, error) from error
+    if form == ".jsonl":
+        yield from _json_rows(path, text)
+        return
     first = text.split("\n", 1)[0]
     delimiter = max(",;\t", key=first.count)
     csv.field_size_limit(1 << 28)
@@ -50,6 +55,21 @@ def label_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
         raise UsageError(f"{path}:{reader.line_num}: not CSV: {error}") from error
 
 
+def _json_rows(path: Path, text: str) -> Iterator[tuple[int, dict[str, str]]]:
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise UsageError(f"{path}:{number}: not JSON: {error}") from error
+        if not isinstance(row, dict):
+            raise UsageError(f"{path}:{number}: expected an object")
+        if number == 1:
+            _check_columns(path, list(row))
+        yield number, {str(name): "" if cell is None else str(cell) for name, cell in row.items()}
+
+
 def _check_columns(path: Path, names: Sequence[str]) -> None:
     missing = [name for name in _NEEDED if name not in names]
     if missing:
@@ -57,9 +77,16 @@ def _check_columns(path: Path, names: Sequence[str]) -> None:
         raise UsageError(f"{path}: no column {', '.join(missing)}", hint)
 
 
-def _check_suffix(path: Path) -> None:
-    if path.suffix.lower() != ".csv":
-        raise UsageError(f"{path} is not a .csv file", "name it .csv")
+def checked_form(path: Path) -> str:
+    """The format of a file by its name: `.csv` or `.jsonl`.
+
+    Raises:
+        UsageError: it is another one.
+    """
+    form = path.suffix.lower()
+    if form not in (".csv", ".jsonl"):
+        raise UsageError(f"cannot tell the format of {path}", "name it .csv or .jsonl")
+    return form
 
 
 def written_draw(how: Draw) -> str:
@@ -175,13 +202,16 @@ def export_answers(session: LabellingSession, path: Path) -> None:
     """Write the drawn answers, without the judge's verdicts, and with the labels that the person gave before.
 
     Raises:
-        UsageError: the name does not end with .csv, or the file exists: it may hold labels that were not imported.
+        UsageError: the file is neither .csv nor .jsonl, or it exists: it may hold labels that were not imported.
         StoreError: it cannot be written.
     """
-    _check_suffix(path)
+    form = checked_form(path)
     rows = [_row(one, session.given.get(one.answer.item), session.draw) for one in session.distinct]
     text = io.StringIO()
-    csv.writer(text).writerows([list(rows[0]), *(map(guarded, row.values()) for row in rows)])
+    if form == ".jsonl":
+        text.writelines(without_breaks(json.dumps(row, ensure_ascii=False).encode()).decode() + "\n" for row in rows)
+    else:
+        csv.writer(text).writerows([list(rows[0]), *(map(guarded, row.values()) for row in rows)])
     try:
         with path.open("x", encoding="utf-8", errors="replace", newline="") as file:
             file.write(text.getvalue())
