@@ -37,7 +37,12 @@ UPDATE = os.environ.get("AGENTV_UPDATE_CASES") == "1"
 NOT_LOADED = ("expected.txt", "expected.yaml", "request.yaml", "remote")
 
 
-NEEDS = {"bad-dataset--tests": "pyarrow", "network-without-tools": "bwrap", "no-api-key-of-litellm": "litellm"}
+NEEDS = {
+    "bad-dataset--tests": "pyarrow",
+    "bad-value--mounts": "bwrap",
+    "network-without-tools": "bwrap",
+    "no-api-key-of-litellm": "litellm",
+}
 """Folders whose mistakes are found only where something is installed."""
 
 

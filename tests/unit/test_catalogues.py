@@ -82,7 +82,8 @@ def test_targets_lists_every_provider_with_its_key_and_an_example(tmp_path, monk
     monkeypatch.chdir(tmp_path)
     wrong = []
     for name, variable in variables.items():
-        listing = list_targets(TargetsRequest((), check=False, timeout_s=1, process_env={variable: "set"})).listing
+        request = TargetsRequest((), check=False, timeout_s=1, process_env={variable: "set"})
+        listing = list_targets(request, lambda models, agents: None).listing
         shown = render_targets(listing, here=str(tmp_path), width=200)
         (one,) = (one for one in (*listing.models, *listing.others) if one.name == name)
         if "No key is set" in shown or variable not in [key.found for key in one.keys] or not one.example:

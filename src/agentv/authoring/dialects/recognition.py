@@ -296,14 +296,14 @@ def cases_of_samples(path: str, report: Report) -> Sequence[MapNode] | None:
     """The cases of samples that say themselves what is right; None where a file holds others, or none."""
     from agentv.authoring.convert.records import SUFFIXES, Findings, first_record
 
-    if not path.endswith(SUFFIXES):
+    if not (path.endswith(SUFFIXES) and is_file(path)):
         return None
     try:
         record = first_record(path, Findings())
         names = [claim.name for claim in by_record(record.items)] if record is not None else []
         found = dialect(names[0]) if len(names) == 1 and names[0] is not None else None
         return found.cases(path, report) if isinstance(found, SampleDialect) else None
-    except OSError:
+    except (OSError, UsageError):  # the reader of the file says what is missing
         return None
 
 

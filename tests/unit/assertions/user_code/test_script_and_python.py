@@ -132,7 +132,7 @@ def test_deeply_nested_output_is_no_crash():
 KEYS = {
     *("input", "output", "messages", "expected_output", "criteria", "metadata", "vars", "config", "input_files"),
     *("trace", "trace_summary", "token_usage", "cost_usd", "duration_ms", "workspace_path"),
-    *("context", "response_metadata"),
+    *("context", "response_metadata", "time_to_first_token_ms"),
     *("question", "expected_outcome", "candidate_answer", "reference_answer", "sidecar"),
 }
 

@@ -96,7 +96,7 @@ def test_sentences_are_judged_together_at_the_first_ones_place(tmp_path):
         ("- {type: not-meteor}", ["not-yet"]),
         ("- {type: contans, vale: x}", ["unknown-assertion"]),
         ("- {type: contains, vale: x, weight: -1}", ["bad-value", "unknown-key"]),
-        ("- {latency: }", ["missing-key"]),
+        ("- {latency: }", ["missing-value"]),
         ("- {type: min-words, minimun: 1, minimum: x}", ["bad-value", "unknown-key"]),
         ("contains: a", ["bad-value"]),
     ],

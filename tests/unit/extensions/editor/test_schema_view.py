@@ -21,7 +21,20 @@ from doubles.thorough import each_third, examples
 
 ROOT = Path(__file__).parents[4]
 OWN_KEYS = {
-    *("vars", "knows", "metadata", "env", "input", "expected_output", "value", "schema", "headers", "body", "config"),
+    *(
+        "vars",
+        "knows",
+        "tool-state",
+        "metadata",
+        "env",
+        "input",
+        "expected_output",
+        "value",
+        "schema",
+        "headers",
+        "body",
+        "config",
+    ),
     *(
         "responses",
         "args",

@@ -16,7 +16,7 @@ import { Filters } from "../list/filters.js";
 import { problemBox } from "../page/loading.js";
 import { unitWords } from "../run/rates.js";
 import { AnswerGrid } from "./grid.js";
-import { answersName, columnWords, DENSITIES, GridLayout } from "./layout.js";
+import { answersName, asTrial, columnWords, comparedIn, DENSITIES, GridLayout } from "./layout.js";
 import { commentList, ratingBar } from "./ratings.js";
 
 export class AnswersPage {
@@ -375,10 +375,7 @@ export class AnswersPage {
     const body = this.openDialog([inline(row.id), " · ", inline(column ? columnWords(column) : name)]);
     try {
       const told = await this.state.source.whole({ run_id: this.state.source.id, ...asTrial(cell ?? row.cells[0]) });
-      if (!cell) {
-        body.append(longText(this.layout.isVariable(name) ? variablesOf(told)[name] : askedIn(told)));
-        return;
-      }
+      if (!cell) return body.append(longText(this.layout.isVariable(name) ? variablesOf(told)[name] : askedIn(told)));
       body.append(
         element(
           "p",
@@ -497,25 +494,4 @@ export class AnswersPage {
     this.state.doesNext = does;
     location.hash = this.state.address(one);
   }
-}
-
-function asTrial(cell) {
-  return typeof cell.trial === "string" ? { trial: cell.trial } : cell.trial;
-}
-
-// How a column differs from the one that it is compared with, and what a case takes; where only one thing differs.
-function comparedIn(matrix, column) {
-  const several = ["target", "prompt", "variant"].filter((name) => (matrix?.[`${name}s`].length ?? 0) > 1);
-  const [by] = several;
-  const all = several.length === 1 ? (matrix.comparisons ?? []).filter((one) => one.by === by) : [];
-  const own = all.find(({ candidate }) => candidate === column[by]);
-  if (own)
-    return {
-      moved: own.difference,
-      taken: own.usage_rows.map(
-        ([name, , after, difference]) => `${name} ${after}${difference ? `, ${difference}` : ""}`,
-      ),
-    };
-  const base = all.find((one) => one.base === column[by]);
-  return { moved: "", taken: (base?.usage_rows ?? []).map(([name, before]) => `${name} ${before}`) };
 }

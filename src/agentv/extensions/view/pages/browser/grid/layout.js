@@ -120,3 +120,24 @@ export function columnWords({ prompt, target, variant }) {
     .map((name) => shortened(plainly(name), 40))
     .join(" · ");
 }
+
+export function asTrial(cell) {
+  return typeof cell.trial === "string" ? { trial: cell.trial } : cell.trial;
+}
+
+// How a column differs from the one that it is compared with, and what a case takes; where only one thing differs.
+export function comparedIn(matrix, column) {
+  const several = ["target", "prompt", "variant"].filter((name) => (matrix?.[`${name}s`].length ?? 0) > 1);
+  const [by] = several;
+  const all = several.length === 1 ? (matrix.comparisons ?? []).filter((one) => one.by === by) : [];
+  const own = all.find(({ candidate }) => candidate === column[by]);
+  if (own)
+    return {
+      moved: own.difference,
+      taken: own.usage_rows.map(
+        ([name, , after, difference]) => `${name} ${after}${difference ? `, ${difference}` : ""}`,
+      ),
+    };
+  const base = all.find((one) => one.base === column[by]);
+  return { moved: "", taken: (base?.usage_rows ?? []).map(([name, before]) => `${name} ${before}`) };
+}
