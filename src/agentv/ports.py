@@ -94,7 +94,7 @@ class Workspace(Protocol):
     async def run_failing_tests(
         self, command: WorkspaceCommand, reports: Sequence[str]
     ) -> FailingTests | Failure | None:
-        """Run a command once more, with hidden tests that must fail, in the state before it ran; None: there are none.
+        """Run a command once more, with hidden tests that must fail, in the state before it ran; None without any.
 
         Args:
             command: that ran already.
@@ -152,7 +152,7 @@ class FailingTests:
     Attributes:
         names: `module::function` of each that is written in Python.
         loaded: they were loaded.
-        report: content of the report; None: there is none.
+        report: content of the report; None without one.
         cheated: what the code under test did to the tests in Python; empty: nothing.
     """
 

@@ -12,7 +12,7 @@ from agentv.reports.text.escaping import percent
 
 
 def activation_gate(suite: Suite, activations: Iterable[Activation], failed: int) -> GateResult:
-    """Whether all skills of a suite are told apart as well as they must be, by the point estimates.
+    """Whether all skills of a suite are distinguished as well as they must be, by the point estimates.
 
     Args:
         suite: with minimums.

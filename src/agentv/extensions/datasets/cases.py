@@ -34,7 +34,7 @@ def cases(
         form: its format.
         checks: what each case is checked with.
         findings: gets what is wrong.
-        server: of the tools that tasks call; empty: there is none.
+        server: of the tools that tasks call; empty without one.
 
     Raises:
         OSError: the file cannot be read.

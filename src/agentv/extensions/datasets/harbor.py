@@ -67,7 +67,7 @@ class _Environment(Struct):
     Attributes:
         workdir: its last working directory; empty: it names none.
         files: place in the workspace → path of what is copied there.
-        needs_container: the first line that only a container can follow; empty: there is none.
+        needs_container: the first line that only a container can follow; empty without one.
     """
 
     workdir: str = ""

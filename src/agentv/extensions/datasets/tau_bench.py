@@ -33,7 +33,7 @@ _SAID = "output | replace(',', '')"
 
 
 def head_of_tasks(source: Path, tools: Path | None, path: Path) -> dict[str, Node]:
-    """The keys of the suite: the policy beside the tasks as what their agent is told, the tools with `db.json`.
+    """The keys of the suite: the policy beside the tasks as the instructions of their agent, the tools with `db.json`.
 
     Args:
         source: of the tasks.

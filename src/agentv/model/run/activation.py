@@ -18,7 +18,7 @@ class Measure(Struct, frozen=True):
 
 
 class SkillShares(Struct, frozen=True):
-    """How well the queries of one skill are told apart from all others.
+    """How well the queries of one skill are distinguished from all others.
 
     Attributes:
         true_positives, false_positives: queries that loaded it, rightly and wrongly.

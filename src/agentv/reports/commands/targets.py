@@ -33,7 +33,7 @@ def render_targets(listing: TargetsListing, *, here: str, width: int | None = No
     Args:
         listing: what to show.
         here: absolute path of the directory that paths are shown from.
-        width: columns of the terminal; None: it is none.
+        width: columns of the terminal; None if the output is not a terminal.
         color: paint with escape sequences.
     """
     lines: list[Cell | str] = []

@@ -112,7 +112,7 @@ def template(node: MapNode, reading: Reading) -> Canonical:
 
 
 def _within(made: Canonical, key: str, translate: Callable[[MapNode, Reading], Canonical], reading: Reading) -> None:
-    """Translate a mapping inside of another; what is none is reported by its reader."""
+    """Translate a mapping inside of another; the reader reports what is not a mapping."""
     inner = made.items.get(key)
     if isinstance(inner, MapNode):
         own = translate(inner, reading)

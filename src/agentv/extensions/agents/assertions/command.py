@@ -224,7 +224,7 @@ class CommandPasses(DeclaredAssertion):
 
 
 def _rewards(data: bytes) -> dict[str, float] | str:
-    """Name → number of each reward; what is wrong with them, if they are none."""
+    """Name → number of each reward; what is wrong with them, if there is no reward."""
     text = data.decode(errors="replace").strip()
     try:
         found = json.loads(text)

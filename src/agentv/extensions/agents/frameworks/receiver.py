@@ -47,7 +47,7 @@ class TrialSpans:
 
     Attributes:
         url: where its program sends them.
-        socket: of Unix, which leads there too; empty: there is none.
+        socket: of Unix, which leads there too; empty without one.
     """
 
     receiver: SpanReceiver

@@ -212,7 +212,7 @@ class LocalWorkspace:
     async def run_failing_tests(
         self, command: WorkspaceCommand, reports: Sequence[str]
     ) -> FailingTests | Failure | None:
-        """Run a command once more, with hidden tests that must fail, in the state before it ran; None: there are none.
+        """Run a command once more, with hidden tests that must fail, in the state before it ran; None without any.
 
         What it writes is gone afterwards, so that the workspace is as the first run of the command left it.
         """
@@ -225,9 +225,9 @@ class LocalWorkspace:
             try:
                 for path in reports:
                     await asyncio.to_thread(remove_file, self.path, path)
-                names = await asyncio.to_thread(self._place_failing, mark)
+                names = await asyncio.to_thread(_place_failing, self.path, self._hidden, mark)
                 ended = await self.run(command, replaces_hidden=False)
-                noted = await asyncio.to_thread(self._noted, mark, command.cwd)
+                noted = await asyncio.to_thread(_noted, self.path, self._hidden, mark, command.cwd)
                 written = [await asyncio.to_thread(self.read, path, REPORT_LIMIT) for path in reports]
             finally:
                 await asyncio.to_thread(remove_directory, self.path)
@@ -251,23 +251,6 @@ class LocalWorkspace:
             return None
         await asyncio.to_thread(self._before.mkdir)
         return await copy_directory(self.path, str(self._before))
-
-    def _place_failing(self, mark: str) -> frozenset[str]:
-        """Write the failing tests in place of the hidden ones; the names of those in Python."""
-        names: set[str] = set()
-        for path, source in self._hidden.items():
-            changed = failing(path, text := _text(source), mark)
-            if changed is not None:
-                write_file(self.path, path, changed.encode(), "100644")
-                names |= {f"{Path(path).stem}::{name}" for name in failing_names(text)}
-        return frozenset(names)
-
-    def _noted(self, mark: str, cwd: str) -> frozenset[str]:
-        """What failing tests noted, as suffixes of the mark; the empty one if they were loaded."""
-        folders = {cwd, *(str(Path(path).parent) for path in self._hidden)}
-        return frozenset(
-            suffix for one in folders for suffix in ("", *CHEATS) if Path(self.path, one, f"{mark}{suffix}").exists()
-        )
 
     def _links_to_hidden(self, now: Snapshot) -> tuple[str, ...]:
         """Links of the agent that lead to hidden files: whoever reads them takes the hidden files for its work."""
@@ -395,6 +378,25 @@ class LocalWorkspace:
         except OSError as error:
             return Failure("workspace-failed", f"the workspace cannot be kept: {error.strerror}")
         return place
+
+
+def _place_failing(root: str, hidden: Mapping[str, Path], mark: str) -> frozenset[str]:
+    """Write the failing tests in place of the hidden ones; the names of those in Python."""
+    names: set[str] = set()
+    for path, source in hidden.items():
+        changed = failing(path, text := _text(source), mark)
+        if changed is not None:
+            write_file(root, path, changed.encode(), "100644")
+            names |= {f"{Path(path).stem}::{name}" for name in failing_names(text)}
+    return frozenset(names)
+
+
+def _noted(root: str, hidden: Mapping[str, Path], mark: str, cwd: str) -> frozenset[str]:
+    """What failing tests noted, as suffixes of the mark; the empty one if they were loaded."""
+    folders = {cwd, *(str(Path(path).parent) for path in hidden)}
+    return frozenset(
+        suffix for one in folders for suffix in ("", *CHEATS) if Path(root, one, f"{mark}{suffix}").exists()
+    )
 
 
 def _text(file: Path) -> str:

@@ -60,7 +60,7 @@ class GateResult(Struct, frozen=True):
 
     Attributes:
         gate: `corrected`: the corrected pass rate; `judge`: how well the judge agrees with people; `activation`: how
-            well the queries of each skill are told apart.
+            well the queries of each skill are distinguished.
         why: what was found, and what is required.
         warning: what speaks against a gate that passed.
         failed: of `activation`, failed queries, whose verdicts it decides instead.
