@@ -14,7 +14,6 @@ UNUSED = {
         "tempfile",
         "html",
         "agentv.store.cassettes.cassette",
-        "agentv.authoring.prompt_library",
         "agentv.judge",
     },
 }
