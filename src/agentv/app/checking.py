@@ -117,7 +117,7 @@ async def _turn(
             program is not None and program.untested(trace.agent_version),
             work.sandbox,
             spec.upstream.protocol if spec.upstream is not None and trace.is_counted else None,
-            len(trace.turns) or None,
+            trace.turns or None,
             tokens.total if tokens is not None else None,
             result.cost_usd,
         )

@@ -71,7 +71,7 @@ class Artifacts:
         files = write(structs.replace(clean, native=self._bytes(trace.native)), place)
         named = structs.replace(
             stored,
-            agent_turns=None if trace.partial else len(trace.turns) or None,
+            agent_turns=None if trace.partial else trace.turns or None,
             trace_path=self._shown(files.trace_path),
             native_path=self._shown(files.native_path),
         )

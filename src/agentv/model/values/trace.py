@@ -158,16 +158,20 @@ class Trace(Struct, frozen=True):
         return tuple(step for step in self.steps if isinstance(step, ToolCallStep))
 
     @property
-    def turns(self) -> tuple[str, ...]:
-        """The model of each call that gave a reply, without those of sub-agents; else `message` for each of its own.
+    def turns(self) -> int:
+        """How often the agent itself called its model: the most of calls with usage, messages, and what it reports.
 
-        A call that the gateway saw and the agent reports, too, is one.
+        Some agents report usage once for all of their calls, and some no messages between calls of tools.
         """
-        calls = [step for step in self.usages if step.parent is None and step.error is None]
+        calls = sum(step.parent is None and step.error is None for step in self.usages)
         own = (step for step in self.steps if isinstance(step, MessageStep) and step.parent is None)
-        return tuple(step.model or "model" for step in calls) or tuple(
-            "message" for step in own if step.role == "assistant"
-        )
+        return max(calls, sum(step.role == "assistant" for step in own), self.reported_turns)
+
+    @property
+    def reported_turns(self) -> int:
+        """What the adapter counted as the agent worked; 0 if it counts none."""
+        found = self.metadata.get("turns")
+        return found if isinstance(found, int) else 0
 
     @property
     def denials(self) -> tuple[PermissionStep, ...]:

@@ -59,11 +59,9 @@ def _text(value: Json) -> str | None:
 
 
 def model_calls(trace: Trace) -> int:
-    """How many calls of models a trace shows: those with usage, or the turns of the assistant where these are more.
-
-    Some agents report usage once, for all of their calls.
-    """
-    return max(len(trace.usages), sum(message.role == "assistant" for message in messages_of(trace)))
+    """How many calls of models a trace shows: the agent's turns, or what it and its sub-agents used or said."""
+    said = sum(message.role == "assistant" for message in messages_of(trace))
+    return max(trace.turns, len(trace.usages), said)
 
 
 def completed(answer: TargetResponse) -> TargetResponse:

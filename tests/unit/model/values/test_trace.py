@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentv.model.values.trace import Trace, UsageStep
+from agentv.model.values.trace import MessageStep, Trace, UsageStep
 from agentv.model.values.usage import TokenUsage
 
 
@@ -43,3 +43,21 @@ def test_a_cost_of_zero_beside_tokens_is_unknown_unless_our_gateway_counted_it()
 )  # fmt: skip
 def test_why_a_session_gave_no_answer(trace, why):
     assert trace.unanswered == why
+
+
+_SAID = MessageStep("assistant", "done")
+
+
+@pytest.mark.parametrize(
+    ("trace", "turns"),
+    [
+        (Trace(), 0),
+        (Trace((UsageStep("m"), UsageStep("m"), UsageStep("m", error="503"), UsageStep("m", parent="7"), _SAID)), 2),
+        (Trace((_SAID, _SAID, MessageStep("assistant", "found", parent="7"), MessageStep("user", "go"))), 2),
+        (Trace((_SAID, _SAID, _SAID, UsageStep("m"))), 3),
+        (Trace((_SAID, UsageStep("m")), metadata={"turns": 4}), 4),
+        (Trace((_SAID,), metadata={"turns": "many"}), 1),
+    ],
+)
+def test_turns_are_the_most_of_calls_messages_and_what_the_agent_reports(trace, turns):
+    assert trace.turns == turns

@@ -34,20 +34,20 @@ class _Counted(DeclaredAssertion):
         trace = context.agent_trace
         if trace is None:
             return _NO_TRACE
-        what, found = self._counted(trace)
-        if trace.partial and len(found) <= self.max:
+        what, number, found = self._counted(trace)
+        if trace.partial and number <= self.max:
             return Grade.errored("no-data", f"the trace is partial, so there may be more: {trace.partial}")
         names = Counter(found)
         evidence = ", ".join(f"{name} {times}×" if times > 1 else name for name, times in names.most_common(_SHOWN))
-        said = plural(len(found), what)
+        said = plural(number, what)
         return Grade.of(
-            len(found) <= self.max,
+            number <= self.max,
             f"at most {plural(self.max, what)}",
             excerpt(f"{said}: {evidence}" if names else said),
         )
 
-    def _counted(self, trace: Trace) -> tuple[str, list[str]]:
-        """What is counted, in the singular, and a name for each."""
+    def _counted(self, trace: Trace) -> tuple[str, int, list[str]]:
+        """What is counted, in the singular, how many there are, and the name of each that has one."""
         raise NotImplementedError
 
 
@@ -59,9 +59,9 @@ class ToolErrors(_Counted):
 
     short: ClassVar[str | None] = "max"
 
-    def _counted(self, trace: Trace) -> tuple[str, list[str]]:
-        failed = (call.name for call in trace.tool_calls if call.status in _FAILED or call.error is not None)
-        return "tool error", list(failed)
+    def _counted(self, trace: Trace) -> tuple[str, int, list[str]]:
+        failed = [call.name for call in trace.tool_calls if call.status in _FAILED or call.error is not None]
+        return "tool error", len(failed), failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +74,8 @@ class PermissionDenials(_Counted):
 
     short: ClassVar[str | None] = "max"
 
-    def _counted(self, trace: Trace) -> tuple[str, list[str]]:
-        return "permission denial", [step.tool for step in trace.denials]
+    def _counted(self, trace: Trace) -> tuple[str, int, list[str]]:
+        return "permission denial", len(trace.denials), [step.tool for step in trace.denials]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,5 +88,5 @@ class Turns(_Counted):
 
     short: ClassVar[str | None] = "max"
 
-    def _counted(self, trace: Trace) -> tuple[str, list[str]]:
-        return "turn", list(trace.turns)
+    def _counted(self, trace: Trace) -> tuple[str, int, list[str]]:
+        return "turn", trace.turns, []

@@ -326,9 +326,11 @@ def _joined(first: Trace, second: Trace) -> Trace:
         step if step.started_ms is None else structs.replace(step, started_ms=round(step.started_ms + begun, 3))
         for step in second.steps
     )
+    turns = first.reported_turns + second.reported_turns
     return structs.replace(
         second,
         steps=(*first.steps, *later),
+        metadata={**second.metadata, "turns": turns} if turns else second.metadata,
         native=first.native + second.native,
         duration_ms=sum(known) if known else None,
     )

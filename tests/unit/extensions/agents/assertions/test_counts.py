@@ -29,8 +29,8 @@ TRACE = Trace(
         (ToolErrors(2), True, "2 tool errors: shell 2×"),
         (PermissionDenials(), False, "1 permission denial: shell"),
         (PermissionDenials(1), True, "1 permission denial: shell"),
-        (Turns(1), False, "2 turns: m 2×"),
-        (Turns(2), True, "2 turns: m 2×"),
+        (Turns(1), False, "2 turns"),
+        (Turns(2), True, "2 turns"),
     ],
 )
 def test_steps_are_counted(assertion, passed, evidence):

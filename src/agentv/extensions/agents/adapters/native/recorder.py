@@ -69,6 +69,7 @@ class Recording:
         facts: what the agent says of itself.
         turns: calls of its model, as far as the stream shows them: one begins with a new message, or where the agent
             says or calls something after the result of a tool.
+        own_turns: those without its sub-agents'.
         tool_calls: how many tools it has called.
     """
 
@@ -86,7 +87,7 @@ class Recording:
         self._texts: dict[int, _Texts] = {}
         self._usage = _ReportedUsage()
         self.facts = AgentFacts()
-        self.turns = 0
+        self.turns = self.own_turns = 0
         self.tool_calls = 0
 
     @property
@@ -241,6 +242,7 @@ class Recording:
     def _begin_turn(self, parent: str | None, *, new: bool = False) -> None:
         if new or self._after_result.get(parent, True):
             self.turns += 1
+            self.own_turns += not parent
             self._after_result[parent] = False
 
     def _progress(self) -> None:

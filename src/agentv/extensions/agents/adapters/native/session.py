@@ -266,7 +266,7 @@ class NativeSession:
             "agent": facts.name or self._settings.program.name,
             "agent_version": facts.version,
             "model": facts.model,
-            "turns": running.recording.turns,
+            "turns": running.recording.own_turns,
             "noise_lines": lines.noise,
             "unread_events": lines.unread,
             "native_truncated": lines.truncated,
