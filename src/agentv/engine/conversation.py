@@ -33,7 +33,7 @@ from agentv.model.run.trial import Score, Trial, TrialResult
 from agentv.model.run.verdict import combined, combined_parts
 from agentv.model.suite.conversation import Turn, UserDone, answer_messages
 from agentv.model.values.message import SEPARATOR, Message, transcript_text
-from agentv.model.values.response import Attempt, Failure, TargetResponse
+from agentv.model.values.response import STRUCTURED, Attempt, Failure, TargetResponse
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import EMPTY as NO_METADATA
 from agentv.ports import TargetRequest
@@ -257,15 +257,15 @@ class _Conversation:
     def _summed(self) -> TargetResponse:
         """The last answer, with what all of them took."""
         answers, user = self.answers, self.trial.case.user
-        output = answers[-1].output
-        if user is not None and user.output == "transcript":
-            output = transcript_text(self.spoken)
-        elif user is not None and user.output == "answers":
-            output = SEPARATOR.join(one.output or "" for one in answers)
+        last = answers[-1]
+        if user is not None and user.output != "answer":
+            said = SEPARATOR.join(one.output or "" for one in answers)
+            output = transcript_text(self.spoken) if user.output == "transcript" else said
+            text = {key: one for key, one in last.metadata.items() if key != STRUCTURED}
+            last = structs.replace(last, output=output, metadata=text)
         first = [one.time_to_first_token_ms for one in answers if one.time_to_first_token_ms is not None]
         return structs.replace(
-            answers[-1],
-            output=output,
+            last,
             token_usage=_usage(one.token_usage for one in answers),
             cost_usd=_sum(one.cost_usd for one in answers),
             duration_ms=_sum(one.duration_ms for one in answers),

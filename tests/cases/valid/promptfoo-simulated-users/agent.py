@@ -4,6 +4,8 @@ import json
 def call_api(prompt, options, context):
     system, *messages = json.loads(prompt)
     shop = system["content"].removeprefix("Answer for ").rstrip(".")
+    if shop == "Data":
+        return {"output": {"refunded": True}}
     return {"output": f"refunded by {shop}" if messages[-1]["content"] == "A-42" else "Which number? ###STOP###"}
 
 
