@@ -227,21 +227,21 @@ def _rewards(data: bytes) -> dict[str, float] | str:
     """Name → number of each reward; what is wrong with them, if there is no reward."""
     text = data.decode(errors="replace").strip()
     try:
-        found = json.loads(text)
+        found = json.loads(text, parse_int=float)
     except (ValueError, RecursionError):
         return f"is not a number or an object of numbers: {excerpt(text) or 'it is empty'}"
     rewards = found if isinstance(found, dict) else {"reward": found}
-    wrong = {name: one for name, one in rewards.items() if not isinstance(one, int | float) or not math.isfinite(one)}
-    if wrong or not rewards:
+    if not rewards or not all(isinstance(one, float) and math.isfinite(one) for one in rewards.values()):
         return f"is not a number or an object of numbers: {excerpt(json.dumps(found))}"
-    return {name: float(one) for name, one in rewards.items()}
+    return rewards
 
 
 def _grade_of(rewards: Mapping[str, float]) -> Grade:
-    """The reward named `reward`, or the mean of all, from 0 to 1; it passes at 1."""
-    reward = rewards.get("reward", sum(rewards.values()) / len(rewards))
+    """The reward named `reward`, or the mean of all, each limited to 0..1; it passes at 1."""
+    limited = {name: min(max(one, 0.0), 1.0) for name, one in rewards.items()}
+    reward = limited.get("reward", sum(limited.values()) / len(limited))
     checks = tuple(Check(f"{name} is 1", one >= 1, f"{one:g}") for name, one in rewards.items())
-    return Grade(round(min(max(reward, 0.0), 1.0), PLACES), reward >= 1, checks, has_own_threshold=True)
+    return Grade(round(reward, PLACES), reward >= 1, checks, has_own_threshold=True)
 
 
 def _is_one_of(test: ReportedTest, names: frozenset[str]) -> bool:

@@ -211,6 +211,30 @@ def test_options_that_cannot_work_are_refused(options, path):
     assert [issue.path for issue in issues] == [path]
 
 
+@pytest.mark.parametrize(
+    ("written", "score", "passed"),
+    [
+        ("1", 1.0, True),
+        ("0.25", 0.25, False),
+        ('{"reward": 3, "style": 0}', 1.0, True),
+        ('{"a": 2, "b": 0}', 0.5, False),
+        ('{"a": -1, "b": 1}', 0.5, False),
+        ("true", None, False),
+        ('{"a": true}', None, False),
+        ("9" * 400, None, False),
+        ("9" * 5000, None, False),
+        ("NaN", None, False),
+        ("{}", None, False),
+        ("[1]", None, False),
+    ],
+)
+def test_a_reward_is_a_number_or_the_mean_of_several_each_from_0_to_1(tmp_path, written, score, passed):
+    (tmp_path / "given").write_text(written)
+    found = graded(tmp_path, "cp given reward.txt", parse="reward", path=".")
+    assert (None if found.error else found.score, found.passed) == (score, passed)
+    assert found.error is None or found.error.code == "no-reward"
+
+
 class Guarded(Directory):
     """A workspace whose test configuration is restored, and whose hidden tests fail as it is said."""
 
