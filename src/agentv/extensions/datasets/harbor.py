@@ -141,7 +141,10 @@ class _Task:
         if file.is_file() and not found.needs_container:
             for line in re.sub(r"\\\r?\n", " ", file.read_text(encoding="utf-8", errors="replace")).splitlines():
                 if line.strip() and not line.lstrip().startswith("#"):
-                    _follow(line.split(maxsplit=1), found, file.parent)
+                    try:
+                        _follow(line.split(maxsplit=1), found, file.parent)
+                    except ValueError:
+                        self._wrong("bad-value", f"a line of the Dockerfile cannot be read: {line.strip()}")
         elif not found.needs_container:
             self._wrong("missing-file", "the task has no environment/Dockerfile, and names no docker_image")
         found.workdir = str(said.get("workdir") or found.workdir)
@@ -224,7 +227,7 @@ def _follow(line: list[str], found: _Environment, context: Path) -> None:
         if found.files:
             found.needs_container = found.needs_container or " ".join(line)
     elif name in ("COPY", "ADD"):
-        words = json.loads(said) if said.startswith("[") else shlex.split(said)
+        words = [str(one) for one in json.loads(said)] if said.startswith("[") else shlex.split(said)
         *sources, target = [one for one in words if not one.startswith("--chown") and not one.startswith("--chmod")]
         place = PurePosixPath(found.workdir or "/", target)
         inside = bool(found.workdir) and place.is_relative_to(found.workdir)

@@ -128,6 +128,8 @@ def test_a_dockerfile_that_does_more_than_copy_needs_docker(project: Path, docke
         ({"task.toml": "[environment]\nos = 'windows'\n"}, "the task has another system than Linux ('os'), which is not supported", None),
         ({"instruction.md": None}, "the task has no instruction.md", None),
         ({"environment/Dockerfile": "FROM debian:12\n"}, "the task names no working directory", "add WORKDIR to its Dockerfile"),
+        ({"environment/Dockerfile": "FROM debian:12\nWORKDIR /app\nCOPY 'a b\n"}, "a line of the Dockerfile cannot be read: COPY 'a b", None),
+        ({"environment/Dockerfile": "FROM debian:12\nWORKDIR /app\nCOPY\n"}, "a line of the Dockerfile cannot be read: COPY", None),
         ({"environment/Dockerfile": None}, "the task has no environment/Dockerfile, and names no docker_image", None),
         ({"task.toml": "x ="}, "this is no TOML: Invalid value (at end of document)", None),
     ],
