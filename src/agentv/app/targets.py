@@ -130,7 +130,9 @@ def _checked(
     specs = [entry.spec if not entry.spec or not entry.spec.missing else None for entry in found.entries]
     called = [CheckedTarget(spec, _key_of(target)) for spec, target in zip(specs, targets, strict=True) if spec]
     agents = tuple(one.spec.name for one in called if is_agent(one.spec))
-    announce(sum(not is_agent(one.spec) and calls(one.spec) != "nothing" for one in called), agents)
+    models = sum(not is_agent(one.spec) and calls(one.spec) != "nothing" for one in called)
+    if models or agents:
+        announce(models, agents)
     outcomes = iter(check_all(called, found.env, request.timeout_s))
     return tuple(
         replace(target, check=next(outcomes) if spec else _impossible(target, entry))

@@ -137,7 +137,7 @@ def check_plan(models: int, agents: Sequence[str], timeout_s: float) -> str:
     turns = f"one turn of {plural(len(agents), 'agent')}" if agents else ""
     named = ", ".join(one_line(name, LONGEST_AGENT) for name in agents)
     limit = f" ({named}; ended after {MOST_TURNS} model calls or {timeout_s:g} s)" if agents else ""
-    short = f"{plural(models, 'short call')} of models" if models or not agents else ""
+    short = f"{plural(models, 'short call')} of models" if models else ""
     return f"check: {', and '.join(part for part in (short, turns) if part)}{limit}"
 
 
