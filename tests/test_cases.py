@@ -130,7 +130,9 @@ def test_what_a_run_comes_to(name: str, project: Path, tmp_path: Path) -> None:
         "suite": suite_facts(evaluation.results[0]),
         "cases": {named(result.trial.case): facts(result) for result in evaluation.results},
     }
-    assert shown_like(found, expected) == expected
+    errors = [result.error for result in evaluation.results if result.error]
+    errors += [one.grade.error for result in evaluation.results for one in result.scores if one.grade.error]
+    assert shown_like(found, expected) == expected, errors
 
 
 def in_order(results: tuple[TrialResult, ...]) -> list[TrialResult]:

@@ -38,7 +38,7 @@ class Pages:
         page = self._free.pop() if self._free else self._context.new_page()
         page.set_viewport_size(view)
         page.emulate_media(color_scheme="dark" if dark else "light")
-        page.set_default_timeout(30_000)
+        page.set_default_timeout(120_000)  # it runs beside other tests
         for event, listener in listeners.items():
             page.on(event, listener)
         self._lent.append((page, listeners))

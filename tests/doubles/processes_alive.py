@@ -6,10 +6,10 @@ import subprocess
 import time
 from pathlib import Path
 
-START_S = 30.0
+START_S = 120.0
 """How long is waited for programs to start: a machine that runs other tests too takes its time."""
 
-WITHIN_S = 2.0
+WITHIN_S = 20.0
 """How long is waited for the kernel to bury what was killed."""
 
 

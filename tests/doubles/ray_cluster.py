@@ -47,7 +47,7 @@ class TwoNodes:
         return [path for path in self._place.rglob("*") if path.is_file()]
 
     def end(self) -> None:
-        self._process.communicate(timeout=30)
+        self._process.communicate(timeout=120)
 
     def _line(self) -> str:
         assert self._process.stdout is not None

@@ -65,7 +65,7 @@ def team_server_in(directory: Path, proxies: Sequence[str] = (), host: str = "12
 
 def wait_for(condition: Callable[[], object]) -> None:
     """Wait until something has happened in another thread."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 120
     while not condition():
         assert time.monotonic() < deadline, "it did not happen"
         time.sleep(0.01)

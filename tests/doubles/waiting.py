@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 
-def until(holds: Callable[[], object], within_s: float = 20.0) -> None:
+def until(holds: Callable[[], object], within_s: float = 120.0) -> None:
     """Wait until something holds."""
     deadline = time.monotonic() + within_s
     while not holds():

@@ -71,7 +71,7 @@ class Project:
             text=True,
         )
 
-    def run(self, *words: str, timeout: float = 60, env: Mapping[str, str] = EMPTY, fresh: bool = False) -> Ended:
+    def run(self, *words: str, timeout: float = 180, env: Mapping[str, str] = EMPTY, fresh: bool = False) -> Ended:
         """What a command comes to, in a fork of a process that has imported agentv, or `fresh`: in one of its own."""
         environment = {**self.environment, **env}
         if fresh or not can_fork(environment):

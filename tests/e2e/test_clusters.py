@@ -113,7 +113,7 @@ def environment(project, cluster, **more):
 
 def on_cluster(project, cluster, *words, **more):
     env = environment(project, cluster, **more)
-    return project.run("eval", *words, "--executor", "ray", "--no-progress", env=env, timeout=120)
+    return project.run("eval", *words, "--executor", "ray", "--no-progress", env=env, timeout=400)
 
 
 def facts(rows):

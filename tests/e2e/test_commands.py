@@ -96,7 +96,7 @@ def test_the_quickstart_runs_out_of_its_cassette(project):
 def test_the_example_of_models_is_green_without_a_key(project):
     shutil.copytree(EXAMPLES / "models", project.path / "models")
     ended = subprocess.run(
-        [sys.executable, "models/offline.py"], cwd=project.path, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "models/offline.py"], cwd=project.path, capture_output=True, text=True, timeout=180, check=False
     )
     assert (ended.stdout, ended.returncode) == ("3 of 3 cases passed\n", 0), ended.stderr
     assert project.run("validate", "models").status == 0
@@ -156,7 +156,7 @@ def in_a_terminal(project: Project, *words: str, columns: int = 100) -> tuple[in
     os.close(leader)
     screen = pyte.HistoryScreen(columns, 200)
     pyte.ByteStream(screen).feed(written)
-    return process.wait(timeout=30), [line.rstrip() for line in screen.display], written.decode(errors="replace")
+    return process.wait(timeout=120), [line.rstrip() for line in screen.display], written.decode(errors="replace")
 
 
 def test_a_person_sees_the_cases_that_did_not_pass(project):

@@ -82,7 +82,7 @@ def test_an_interrupted_run_is_exported_as_far_as_it_came_and_its_resume_as_a_wh
     process = started(project, "-o", "report.xml", "-o", "rows.jsonl")
     when_rows(project.path / "out" / "index.jsonl", 8)
     process.send_signal(signal.SIGINT)
-    _, stderr = process.communicate(timeout=30)
+    _, stderr = process.communicate(timeout=120)
     assert process.returncode == 130
     kept = len(project.rows("out"))
     assert len((project.path / "rows.jsonl").read_text().splitlines()) == kept

@@ -190,14 +190,14 @@ def test_a_killed_run_leaves_no_listener(project):
     with ModelServer(Answer("fine", delay_s=30)) as server:
         suite(project, server, cases=case("a", 1), agent=agent)
         process = project.start("eval", "a.eval.yaml", "--out", "out")
-        until = time.monotonic() + 30
+        until = time.monotonic() + 120
         base = project.path / "base"
         while not (base.exists() and base.read_text() and server.calls) and time.monotonic() < until:
             time.sleep(0.05)
         port = int(base.read_text().split(":")[2].split("/")[0])
         socket.create_connection(("127.0.0.1", port)).close()
         process.send_signal(signal.SIGKILL)
-        process.communicate(timeout=30)
+        process.communicate(timeout=120)
     time.sleep(0.2)
     with pytest.raises(OSError, match="refused"):
         socket.create_connection(("127.0.0.1", port))

@@ -52,7 +52,7 @@ def imported(project, *words):
         env=project.environment,
         capture_output=True,
         check=False,  # the caller says which status is right
-        timeout=60,
+        timeout=180,
     )
     loaded = json.loads((project.path / "imported.json").read_text())
     return ended.returncode, {name for name in loaded if name in HEAVY}

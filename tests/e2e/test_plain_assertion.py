@@ -18,6 +18,6 @@ def test_a_function_without_the_mark_is_graded_with_by_agentv_assert(project):
         assert ended.status == status, ended.stderr
         assert json.loads(ended.stdout)["pass"] is (status == 0)
         bare = subprocess.run(
-            [sys.executable, str(file)], input=payload, capture_output=True, text=True, timeout=60, check=False
+            [sys.executable, str(file)], input=payload, capture_output=True, text=True, timeout=180, check=False
         )
         assert (bare.returncode, bare.stdout, bare.stderr) == (0, "", "")

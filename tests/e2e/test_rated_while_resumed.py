@@ -43,7 +43,7 @@ def test_ratings_given_while_a_run_is_resumed_stay_and_change_nothing(project, m
     process = project.start(*words)
     when_rows(out / "index.jsonl", 2)
     process.send_signal(signal.SIGINT)
-    assert "interrupted" in process.communicate(timeout=30)[1]
+    assert "interrupted" in process.communicate(timeout=120)[1]
     with viewed(project.path, ViewOptions(label=True, person="ada")) as client:
 
         def rate_last():
@@ -59,7 +59,7 @@ def test_ratings_given_while_a_run_is_resumed_stay_and_change_nothing(project, m
         for count in (4, 6):
             when_rows(out / "index.jsonl", count)
             given.add(rate_last())
-        stderr = process.communicate(timeout=60)[1]
+        stderr = process.communicate(timeout=120)[1]
         assert (process.returncode, "gate passed" in stderr) == (0, True), stderr
         assert {row["id"] for row in client.get(f"/api/runs/{RUN}/grid?show=rated").json()["rows"]} == given
     shown = json.loads(project.run("results", "show", RUN, "--json").stdout)

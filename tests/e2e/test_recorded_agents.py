@@ -239,11 +239,11 @@ def test_a_recording_that_is_killed_goes_on_with_the_trial_that_was_cut(shop):
     with ModelServer(hangs, keys=[KEY]) as server:
         env = {"RUNS": str(shop.path / "runs.txt"), "OPENAI_BASE_URL": server.openai, "OPENAI_API_KEY": KEY}
         process = shop.start("eval", "a.eval.yaml", *words, env=env)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while not hung and time.monotonic() < deadline:
             time.sleep(0.05)
         process.send_signal(signal.SIGKILL)
-        process.communicate(timeout=30)
+        process.communicate(timeout=120)
     trials = [json.loads(line) for line in (shop.path / "run.jsonl").read_text().splitlines()[1:]]
     assert {one["case"] for one in trials} == {"a"}
     assert trials[0]["exchanges"] == len(trials) - 1 == 4

@@ -55,7 +55,7 @@ def test_a_person_is_asked(ran, answer, left):
         env=ran.environment,
         stdin=theirs,
         capture_output=True,
-        timeout=60,
+        timeout=180,
         check=True,
     )
     os.close(ours)

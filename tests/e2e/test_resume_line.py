@@ -41,7 +41,7 @@ def test_a_run_that_trusts_its_data_and_reads_outside_goes_on_as_it_says(project
     running.send_signal(signal.SIGINT)
     time.sleep(0.2)
     running.send_signal(signal.SIGINT)
-    _, said = running.communicate(timeout=60)
+    _, said = running.communicate(timeout=120)
     assert running.returncode == 130, said
     project.write("go", "")
     [line] = [line for line in said.splitlines() if line.lstrip().startswith("agentv eval")]

@@ -24,7 +24,7 @@ def served(project, *words):
     process = project.start("view", "--no-open", "--port", "0", *words)
     try:
         address = process.stdout.readline().split()[-1]
-        with httpx.Client(base_url=address, timeout=20) as client:
+        with httpx.Client(base_url=address, timeout=120) as client:
             yield process, client
     finally:
         process.kill()
@@ -90,7 +90,7 @@ def test_readers_of_a_live_run_miss_nothing_and_it_ends_at_once(project):
         with client.stream("GET", EVENTS) as open_stream:
             assert open_stream.status_code == 200
             process.send_signal(signal.SIGINT)
-            _, err = process.communicate(timeout=10)
+            _, err = process.communicate(timeout=120)
         assert (process.returncode, err) == (0, "")
 
 

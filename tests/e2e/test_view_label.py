@@ -41,7 +41,7 @@ def server(project):
     process, address = start(project, "ada")
     yield address
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=10)
+    process.communicate(timeout=120)
 
 
 @pytest.fixture
@@ -177,7 +177,7 @@ def test_two_people_label_at_once(opened, project):
         opened.asked.clear()
         bob.goto("about:blank")
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=10)
+        process.communicate(timeout=120)
 
 
 def test_a_server_that_cannot_be_reached_loses_nothing(opened, project):

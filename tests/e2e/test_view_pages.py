@@ -92,7 +92,7 @@ def server(project):
     address = re.search(r"http://\S+", process.stdout.readline())[0]
     yield address
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=10)
+    process.communicate(timeout=120)
 
 
 @pytest.fixture
@@ -264,7 +264,7 @@ def test_runs_are_named_and_deleted_where_that_is_allowed_until_the_server_ends(
     assert not (project.path / ".agentv" / "results" / "extra").exists()
     assert not tab.is_visible(".lost")
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=30)
+    process.communicate(timeout=120)
     tab.wait_for_selector(".lost")
     assert tab.inner_text(".lost") == "Not connected: numbers may be old."
     assert tab.locator(".run").count() >= 3  # what was there stays
@@ -307,7 +307,7 @@ def test_a_case_and_all_that_failed_are_run_again_by_key_and_button(project, pag
         assert set(pages.take_back()) == {None}
     finally:
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=30)
+        process.communicate(timeout=120)
         for made in set(results.glob("*/")) - there:  # the other tests count the runs
             shutil.rmtree(made)
 
@@ -338,7 +338,7 @@ def test_only_pages_opened_with_the_printed_address_can_change_anything(project,
         assert set(pages.take_back()) == {None}
     finally:
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=30)
+        process.communicate(timeout=120)
 
 
 def test_a_run_is_followed_while_it_goes_on(project, opened, tmp_path):
@@ -364,7 +364,7 @@ def test_a_run_is_followed_while_it_goes_on(project, opened, tmp_path):
         runs.wait_for_selector(".run.finished[data-run=waiting]")
     finally:
         gate.touch()
-        process.communicate(timeout=20)
+        process.communicate(timeout=120)
 
 
 def test_the_evidence_of_a_check_is_marked_in_the_answer(project, opened):

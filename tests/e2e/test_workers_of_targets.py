@@ -51,7 +51,7 @@ def test_a_debugger_stops_in_a_function_on_the_terminal_and_no_time_limit_ends_i
     )
     process = project.start("eval", "a.eval.yaml", "--debug", stdin=subprocess.PIPE)
     time.sleep(3)
-    _, stderr = process.communicate("p word\nword = 'changed'\nc\nc\n", timeout=60)
+    _, stderr = process.communicate("p word\nword = 'changed'\nc\nc\n", timeout=120)
     assert process.returncode == 0, stderr
     assert "(Pdb) 'found'" in stderr
     ended = project.run("eval", "a.eval.yaml")

@@ -353,7 +353,7 @@ def started(env: dict[str, str]) -> subprocess.Popen[bytes]:
 
 def test_two_processes_at_once_have_the_same_files(hosts, remote):
     both = [started(hosts.env) for _ in range(2)]
-    answers = [json.loads(process.communicate(timeout=60)[0]) for process in both]
+    answers = [json.loads(process.communicate(timeout=120)[0]) for process in both]
     assert answers[0] == answers[1]
     assert text(Checkout(*answers[0], "main")) == "first\n"
     kept = [name for name in hosts.kept() if name.count("/") == 2]
@@ -372,7 +372,7 @@ def test_a_process_that_is_killed_in_the_middle_is_in_nobodys_way(hosts, remote,
     repos = hosts.home / "cache" / "repos" / "github.com" / "acme"
     until(lambda: list(repos.glob("evals@new-*/git/HEAD")))
     os.kill(process.pid, signal.SIGKILL)
-    process.communicate(timeout=10)
+    process.communicate(timeout=120)
     assert list(repos.glob("evals@new-*"))
     assert text(found(hosts, "main/docs/a.md")) == "first\n"
     assert not list(repos.glob("evals@new-*"))
