@@ -96,7 +96,12 @@ def test_the_quickstart_runs_out_of_its_cassette(project):
 def test_the_example_of_models_is_green_without_a_key(project):
     shutil.copytree(EXAMPLES / "models", project.path / "models")
     ended = subprocess.run(
-        [sys.executable, "models/offline.py"], cwd=project.path, capture_output=True, text=True, timeout=180, check=False
+        [sys.executable, "models/offline.py"],
+        cwd=project.path,
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
     )
     assert (ended.stdout, ended.returncode) == ("3 of 3 cases passed\n", 0), ended.stderr
     assert project.run("validate", "models").status == 0
