@@ -89,11 +89,16 @@ class ChatStream(StreamedReply):
         self._finish: Json = None
 
     def add(self, event: JsonObject) -> bool:
-        """Take a `chat.completion.chunk`."""
+        """Take a `chat.completion.chunk`, or the error that some servers send without the key `error`."""
+        if "choices" not in event and "message" in event:
+            self.error = event
+            return False
         self._head |= {key: value for key, value in event.items() if value is not None and key != "choices"}
-        choice = next(iter(objects_in(event.get("choices"))), {})
+        choice = next((one for one in objects_in(event.get("choices")) if not one.get("index")), {})
         if choice.get("finish_reason"):
-            self.complete, self._finish = True, choice["finish_reason"]
+            self.complete = True
+            if self._finish in (None, "stop"):  # some servers end every chunk with it
+                self._finish = choice["finish_reason"]
         delta = choice.get("delta")
         if not isinstance(delta, Mapping):
             return False

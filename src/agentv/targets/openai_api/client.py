@@ -115,7 +115,7 @@ class ModelClient:
         if not is_stream(response.headers):
             return self._read(await response.aread(), response.headers, _ms_since(started))
         await stream.read(events)
-        if stream.reply.complete:
+        if stream.reply.complete and not stream.reply.error:
             return JsonReply(stream.reply.body(), response.headers, _ms_since(started))
         return reported_error({"error": stream.reply.error}) or bad_answer("the stream ended early")
 

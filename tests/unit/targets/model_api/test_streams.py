@@ -166,6 +166,13 @@ SAID = {"type": "response.output_text.delta", "output_index": 0, "content_index"
         (openai, [chunk("half a"), {"error": {"message": "overloaded", "type": "x"}}], "target-error", None, "overl"),
         (openai, [chunk("half a"), "data: {\n\n"], "bad-answer", None, "not JSON"),
         (
+            openai,
+            [chunk("half a"), {"type": "error", "message": "overloaded"}, chunk(None, finish="stop")],
+            "target-error",
+            None,
+            "overloaded",
+        ),
+        (
             lambda url: openai(url, api="responses"),
             [SAID, {"type": "error", "code": "server_error", "message": "The server had an error"}],
             "target-error",
@@ -195,7 +202,7 @@ SAID = {"type": "response.output_text.delta", "output_index": 0, "content_index"
             "overloaded",
         ),
     ],
-    ids=["openai 502", "openai", "no JSON", "responses", "anthropic", "gemini"],
+    ids=["openai 502", "openai", "no JSON", "no key error", "responses", "anthropic", "gemini"],
 )
 def test_an_error_event_ends_the_answer_with_what_came(settings, events, code, status, message):
     with event_server(events) as server:
@@ -203,6 +210,14 @@ def test_an_error_event_ends_the_answer_with_what_came(settings, events, code, s
     assert (found.code, found.status) == (code, status)
     assert message in found.message
     assert found.response.output == "half a"
+
+
+def test_only_the_first_choice_is_read_and_a_cut_answer_stays_cut():
+    second = {**chunk(None), "choices": [{"index": 1, "delta": {"content": "another"}, "finish_reason": "stop"}]}
+    events = [chunk("half a", finish="stop"), second, chunk(None, finish="length"), chunk(None, finish="stop")]
+    with event_server(events) as server:
+        found = answer(openai(server.url))
+    assert (found.output, found.finish_reason) == ("half a", "length")
 
 
 def test_a_server_that_does_not_know_stream_options_is_asked_without_them():
