@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -29,6 +29,8 @@ class OpenIdDouble:
         key: signs; its public part is in the key set if it is in `keys`.
         header: replaces entries of the header of ID tokens.
         down: every request gets 503.
+        refusal: what the token endpoint refuses every code with; None: it does not.
+        answering: requests wait for this.
         requests: paths, in order.
     """
 
@@ -39,6 +41,9 @@ class OpenIdDouble:
         self.keys: list[Any] = [self.key]
         self.header: dict[str, Any] = {}
         self.down = False
+        self.refusal: Any = None
+        self.answering = Event()
+        self.answering.set()
         self.requests: list[str] = []
         self.metadata: dict[str, Any] = {}
         self._codes: dict[str, dict[str, str]] = {}
@@ -64,12 +69,13 @@ class OpenIdDouble:
 
     def answer(self, method: str, path: str, headers: Any, body: str) -> tuple[int, Any]:
         self.requests.append(path)
+        self.answering.wait(20)
         if self.down:
             return 503, "<h1>down</h1>"
         if (method, path) == ("GET", "/realm/.well-known/openid-configuration"):
             return 200, self._configuration()
         if (method, path) == ("GET", "/realm/keys"):
-            return 200, {"keys": [key.as_dict(private=False) for key in self.keys]}
+            return 200, {"keys": [one.as_dict(private=False) if hasattr(one, "kid") else one for one in self.keys]}
         if (method, path) == ("GET", "/realm/me"):
             return (200, self.info) if headers["authorization"] == "Bearer access" else (401, {})
         if (method, path) == ("POST", "/realm/token"):
@@ -92,6 +98,8 @@ class OpenIdDouble:
         expected = "Basic " + _basic(f"{CLIENT}:{urlencode({'': SECRET})[1:]}")
         if headers["authorization"] != expected:
             return 401, {"error": "invalid_client"}
+        if self.refusal is not None:
+            return 400, self.refusal
         begun = self._codes.pop(form["code"], None)
         challenge = urlsafe_b64encode(sha256(form["code_verifier"].encode()).digest()).rstrip(b"=").decode()
         if begun is None or challenge != begun["code_challenge"] or form["redirect_uri"] != begun["redirect_uri"]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from hashlib import sha256
 from secrets import compare_digest, token_urlsafe
 from threading import Thread
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote, quote_plus, unquote, urlsplit
 
 import httpx
@@ -21,8 +23,8 @@ from authlib.oauth2.rfc7636 import create_s256_code_challenge
 from authlib.oidc.core import CodeIDToken
 from joserfc import jwt
 from joserfc.errors import JoseError
-from joserfc.jwk import KeySet
-from joserfc.jws import JWSRegistry
+from joserfc.jwk import ECKey, RSAKey
+from joserfc.jws import JWSRegistry, extract_compact
 from msgspec import Struct
 
 from agentv.errors import UsageError
@@ -38,9 +40,21 @@ _LEEWAY_S = 60
 """Seconds that the clocks of this server and of the provider may differ."""
 
 _TIMEOUT_S = 5.0
+SIGN_IN_S = 10.0
+"""Seconds for all requests of one sign-in together."""
+
+_LONGEST_ANSWER = 1 << 20
+"""Bytes of an answer, decompressed."""
+
+_KEEP_S = 3600.0
+"""Seconds for which metadata and keys are kept."""
+
+_KEY_TYPES: Mapping[str, type[RSAKey | ECKey]] = {"RSA": RSAKey, "EC": ECKey}
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _OWN_PATH = re.compile(r"/(?![/\\])[^\x00-\x20\\\x7f]*")
 _LONGEST_PATH = 800
+
+T = TypeVar("T")
 
 
 class OpenIdError(Exception):
@@ -111,7 +125,7 @@ class _Tokens(Struct, frozen=True):
 
 
 class _KeySet(Struct, frozen=True):
-    keys: list[dict[str, Any]]
+    keys: list[Any]
 
 
 class OpenIdProvider:
@@ -121,12 +135,13 @@ class OpenIdProvider:
         issuer: address of the provider, exactly as it names itself.
         client_id: how the provider knows this server.
         secret: empty: the provider knows the server as a public client.
+        sign_in_s: see `SIGN_IN_S`.
 
     Raises:
         UsageError: the issuer is not the address of a provider.
     """
 
-    def __init__(self, issuer: str, client_id: str, secret: str = "") -> None:
+    def __init__(self, issuer: str, client_id: str, secret: str = "", sign_in_s: float = SIGN_IN_S) -> None:
         if not _is_safe(issuer) or "?" in issuer or "#" in issuer:
             raise UsageError(
                 "the OpenID issuer must be an https:// address without a query",
@@ -135,32 +150,22 @@ class OpenIdProvider:
         self.issuer = issuer
         self._client_id = client_id
         self._secret = secret
-        self._client = httpx.Client(timeout=_TIMEOUT_S, headers={"Accept": "application/json"})
+        self._sign_in_s = sign_in_s
+        self._client = httpx.AsyncClient(
+            timeout=_TIMEOUT_S, headers={"Accept": "application/json", "Accept-Encoding": "identity"}
+        )
+        self._kept: dict[str, tuple[float, Any]] = {}
 
-    def metadata(self) -> Metadata:
-        """What the provider says of itself.
-
-        Raises:
-            ProviderUnavailableError: it cannot be reached, or is another one.
-        """
-        found: Metadata = self._get(f"{self.issuer.rstrip('/')}/.well-known/openid-configuration", Metadata)
-        if found.issuer != self.issuer:
-            raise ProviderUnavailableError(f"the OpenID provider names itself '{found.issuer}', not '{self.issuer}'")
-        used = (found.authorization_endpoint, found.token_endpoint, found.jwks_uri, found.userinfo_endpoint)
-        for address in filter(None, used):
-            if not _is_safe(address):
-                raise ProviderUnavailableError(f"the OpenID provider names an address without https: {address}")
-        return found
-
-    def address(self, attempt: Attempt, redirect: str) -> str:
+    async def address(self, attempt: Attempt, redirect: str) -> str:
         """Where the browser goes to sign in.
 
         Raises:
             ProviderUnavailableError: the provider cannot be reached.
         """
+        metadata = await self._within_deadline(self.metadata())
         return str(
             prepare_grant_uri(
-                self.metadata().authorization_endpoint,
+                metadata.authorization_endpoint,
                 self._client_id,
                 "code",
                 redirect,
@@ -172,7 +177,7 @@ class OpenIdProvider:
             )
         )
 
-    def person(self, attempt: Attempt, answer: Mapping[str, str], redirect: str) -> Person:
+    async def person(self, attempt: Attempt, answer: Mapping[str, str], redirect: str) -> Person:
         """Who has signed in.
 
         Args:
@@ -184,19 +189,56 @@ class OpenIdProvider:
             OpenIdError: nobody has, or the answer is not valid.
             ProviderUnavailableError: the provider cannot be reached.
         """
-        metadata = self.metadata()
+        return await self._within_deadline(self._person(attempt, answer, redirect))
+
+    async def _within_deadline(self, work: Awaitable[T]) -> T:
+        try:
+            return await asyncio.wait_for(work, self._sign_in_s)
+        except TimeoutError as error:
+            message = f"the OpenID provider did not answer within {self._sign_in_s:g} seconds"
+            raise ProviderUnavailableError(message) from error
+
+    async def metadata(self) -> Metadata:
+        """What the provider says of itself, at most an hour old.
+
+        Raises:
+            ProviderUnavailableError: it cannot be reached, or is another one.
+        """
+        found: Metadata = await self._recent("metadata", self._fetched_metadata)
+        return found
+
+    async def _recent(self, name: str, fetch: Callable[[], Awaitable[Any]]) -> Any:
+        """What was fetched within the last hour, else fetch it."""
+        at, found = self._kept.get(name, (0.0, None))
+        if found is None or time.monotonic() - at > _KEEP_S:
+            found = await fetch()
+            self._kept[name] = time.monotonic(), found
+        return found
+
+    async def _fetched_metadata(self) -> Metadata:
+        found: Metadata = await self._get(f"{self.issuer.rstrip('/')}/.well-known/openid-configuration", Metadata)
+        if found.issuer != self.issuer:
+            raise ProviderUnavailableError(f"the OpenID provider names itself '{found.issuer}', not '{self.issuer}'")
+        used = (found.authorization_endpoint, found.token_endpoint, found.jwks_uri, found.userinfo_endpoint)
+        for address in filter(None, used):
+            if not _is_safe(address):
+                raise ProviderUnavailableError(f"the OpenID provider names an address without https: {address}")
+        return found
+
+    async def _person(self, attempt: Attempt, answer: Mapping[str, str], redirect: str) -> Person:
+        metadata = await self.metadata()
         issuer = answer.get("iss")
         if issuer != self.issuer and (issuer is not None or metadata.authorization_response_iss_parameter_supported):
             raise OpenIdError("the answer comes from another OpenID provider")
         if "error" in answer:
-            raise OpenIdError(f"the OpenID provider did not sign you in: {answer['error'][:100]}")
+            raise OpenIdError(f"the OpenID provider did not sign you in: {_shown(answer['error'])}")
         if not answer.get("code"):
             raise OpenIdError("the answer of the OpenID provider has no code")
-        tokens = self._exchanged(metadata, answer["code"], attempt, redirect)
-        claims = self._verified(metadata, tokens, attempt)
+        tokens = await self._exchanged(metadata, answer["code"], attempt, redirect)
+        claims = await self._verified(metadata, tokens, attempt)
         if "email" not in claims and metadata.userinfo_endpoint and tokens.access_token:
             headers = {"Authorization": f"Bearer {tokens.access_token}"}
-            info = self._get(metadata.userinfo_endpoint, dict[str, Any], headers)
+            info = await self._get(metadata.userinfo_endpoint, dict[str, Any], headers)
             if info.get("sub") != claims["sub"]:
                 raise OpenIdError("the OpenID provider gave the data of another person")
             claims = {**claims, **{name: info.get(name) for name in ("email", "email_verified")}}
@@ -204,7 +246,7 @@ class OpenIdProvider:
         known = email_in_lower_case(email) if isinstance(email, str) and verified is True else None
         return Person(self.issuer, claims["sub"], known or "")
 
-    def _exchanged(self, metadata: Metadata, code: str, attempt: Attempt, redirect: str) -> _Tokens:
+    async def _exchanged(self, metadata: Metadata, code: str, attempt: Attempt, redirect: str) -> _Tokens:
         form = url_encode(
             [
                 ("grant_type", "authorization_code"),
@@ -222,15 +264,15 @@ class OpenIdProvider:
         client = ClientAuth(client_id, secret, method)
         address, headers, body = client.prepare("POST", metadata.token_endpoint, {}, form)
         headers = {"Content-Type": "application/x-www-form-urlencoded", **headers}
-        response = self._sent("POST", address, content=body, headers=headers)
-        if response.status_code in (400, 401, 403):
-            raise OpenIdError(f"the OpenID provider refused the sign-in: {response.text[:200]}")
-        tokens: _Tokens = _decoded(response, _Tokens)
+        status, answer = await self._sent("POST", address, content=body, headers=headers)
+        if status in (400, 401, 403):
+            raise OpenIdError(f"the OpenID provider refused the sign-in: {_error_code(answer) or status}")
+        tokens: _Tokens = _decoded(address, status, answer, _Tokens)
         return tokens
 
-    def _verified(self, metadata: Metadata, tokens: _Tokens, attempt: Attempt) -> dict[str, Any]:
+    async def _verified(self, metadata: Metadata, tokens: _Tokens, attempt: Attempt) -> dict[str, Any]:
         """The claims of an ID token that the provider signed for this attempt."""
-        published = self._get(metadata.jwks_uri, _KeySet).keys
+        header, claims = await self._signed(metadata, tokens.id_token)
         options: dict[str, Any] = {
             "iss": {"essential": True, "value": self.issuer},
             "aud": {"essential": True, "value": self._client_id},
@@ -241,25 +283,48 @@ class OpenIdProvider:
             "access_token": tokens.access_token,
         }
         try:
-            keys = KeySet.import_key_set({"keys": [one for one in published if one.get("kty") in ("RSA", "EC")]})
-            found = jwt.decode(
-                tokens.id_token, keys, registry=JWSRegistry(algorithms=ALGORITHMS, strict_check_header=False)
-            )
-            token = CodeIDToken(found.claims, found.header, options, given)
+            token = CodeIDToken(claims, header, options, given)
             token.validate(now=int(time.time()), leeway=_LEEWAY_S)
         except (JoseError, ValueError, TypeError, AttributeError) as error:
-            raise OpenIdError(f"the ID token of the OpenID provider is not valid: {str(error)[:100]}") from error
-        subject = found.claims["sub"]
+            raise OpenIdError(f"the ID token of the OpenID provider is not valid: {_shown(str(error))}") from error
+        subject = claims["sub"]
         if not isinstance(subject, str) or not 0 < len(subject) <= 255 or not subject.isprintable():
             raise OpenIdError("the ID token of the OpenID provider has no usable subject")
-        return found.claims
+        return claims
 
-    def _get(self, address: str, into: Any, headers: Mapping[str, str] | None = None) -> Any:
-        return _decoded(self._sent("GET", address, headers=headers), into)
-
-    def _sent(self, method: str, address: str, **given: Any) -> httpx.Response:
+    async def _signed(self, metadata: Metadata, text: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The header and the claims of a token with a valid signature. An unknown key may be a new one."""
         try:
-            return self._client.request(method, address, **given)
+            key_id = extract_compact(text.encode()).headers().get("kid")
+        except (JoseError, ValueError, TypeError, RecursionError) as error:
+            raise OpenIdError("the ID token of the OpenID provider cannot be read") from error
+        registry = JWSRegistry(algorithms=ALGORITHMS, strict_check_header=False)
+        for _ in range(2):
+            keys = await self._recent("keys", lambda: self._fetched_keys(metadata.jwks_uri))
+            for key in keys:
+                if key_id in (None, key.kid):
+                    with suppress(JoseError, ValueError, TypeError):
+                        found = jwt.decode(text, key, registry=registry)
+                        return found.header, found.claims
+            self._kept.pop("keys", None)
+        raise OpenIdError("the ID token is not signed by the OpenID provider with a key that it publishes")
+
+    async def _fetched_keys(self, address: str) -> list[RSAKey | ECKey]:
+        return list(_imported((await self._get(address, _KeySet)).keys))
+
+    async def _get(self, address: str, into: Any, headers: Mapping[str, str] | None = None) -> Any:
+        return _decoded(address, *await self._sent("GET", address, headers=headers), into)
+
+    async def _sent(self, method: str, address: str, **given: Any) -> tuple[int, bytes]:
+        """The status and the body of an answer."""
+        body = bytearray()
+        try:
+            async with self._client.stream(method, address, **given) as response:
+                async for piece in response.aiter_raw():
+                    body += piece
+                    if len(body) > _LONGEST_ANSWER:
+                        raise ProviderUnavailableError(f"the OpenID provider's answer at {address} is too long")
+                return response.status_code, bytes(body)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             reason = type(error).__name__ if isinstance(error, httpx.TimeoutException) else str(error)
             raise ProviderUnavailableError(f"the OpenID provider cannot be reached at {address}: {reason}") from error
@@ -287,7 +352,7 @@ def opened_provider(
 
     def check() -> None:
         try:
-            found.metadata()
+            asyncio.run(OpenIdProvider(issuer, client_id).metadata())  # its connections are those of another loop
         except OpenIdError as error:
             problem(str(error))
 
@@ -295,15 +360,36 @@ def opened_provider(
     return found
 
 
-def _decoded(response: httpx.Response, into: Any) -> Any:
-    if response.status_code != 200:
-        raise ProviderUnavailableError(f"the OpenID provider answered {response.status_code} at {response.url}")
+def _imported(published: Iterable[Any]) -> Iterator[RSAKey | ECKey]:
+    """The keys of a provider that can verify. Others, of whatever kind, may stand beside them."""
+    for one in published:
+        kind = _KEY_TYPES.get(str(one.get("kty"))) if isinstance(one, dict) else None
+        if kind is not None:
+            with suppress(JoseError, ValueError, TypeError, KeyError):
+                yield kind.import_key(one)
+
+
+def _decoded(address: str, status: int, body: bytes, into: Any) -> Any:
+    if status != 200:
+        raise ProviderUnavailableError(f"the OpenID provider answered {status} at {address}")
     try:
-        return msgspec.json.decode(response.content, type=described(into))
+        return msgspec.json.decode(body, type=described(into))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ProviderUnavailableError(
-            f"the OpenID provider's answer at {response.url} is not valid: {error}"
-        ) from error
+        raise ProviderUnavailableError(f"the OpenID provider's answer at {address} is not valid: {error}") from error
+
+
+def _error_code(body: bytes) -> str:
+    """The code of an OAuth error, such as `invalid_grant`; empty: the body has none."""
+    try:
+        code = msgspec.json.decode(body)["error"]
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError, KeyError):
+        return ""
+    return _shown(code) if isinstance(code, str) else ""
+
+
+def _shown(text: str) -> str:
+    """A text of the provider as a page may show it: short, on one line, in ASCII."""
+    return "".join(letter if letter.isascii() and letter.isprintable() else "?" for letter in text[:100])
 
 
 def _is_safe(address: str) -> bool:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Annotated, Any, TypeVar
 
 import msgspec
-from anyio import CapacityLimiter, to_thread
 from msgspec import Meta, Struct
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
@@ -32,11 +31,12 @@ CALLBACK = "/sign-in/openid/callback"
 """Where a provider sends browsers back to: the redirect URI to register there."""
 
 _BODY = 16 << 10
-_THREADS = 4
-"""Sign-ins that wait for the provider at the same time; a slow one must not take all threads."""
+_AT_ONCE = 16
+"""Sign-ins that may wait for the provider at the same time."""
 
 Path = Annotated[str, Meta(max_length=2000)]
 T = TypeVar("T")
+Handler = Callable[[Request, Any], Awaitable[Response]]
 
 
 class TokenSignIn(Struct, frozen=True, forbid_unknown_fields=True):
@@ -70,14 +70,14 @@ class SignIn:
 
     def __init__(self, state: TeamState) -> None:
         self._state = state
-        self._threads = CapacityLimiter(_THREADS)
+        self._waiting = 0
 
     async def page(self, request: Request) -> Response:
         """The page. Who is signed in already may go on, or sign out."""
         target = own_path(request.query_params.get("to", "/"))
         text = cookie_of(request, "session", self._origin(request))
         try:
-            found = await self._run(session_identity, self._state, text) if text else None
+            found = await run_in_threadpool(session_identity, self._state, text) if text else None
         except DatabaseUnavailableError:
             return self._document(self._page(target, problem="The server cannot reach its database. Try again."), 503)
         page = self._page(target)
@@ -87,7 +87,7 @@ class SignIn:
 
     async def exchange_token(self, request: Request) -> Response:
         """Begin a session of an API token."""
-        return await self._answer(request, TokenSignIn, self._exchange_token)
+        return await self._answer(request, TokenSignIn, _in_thread(self._exchange_token))
 
     async def begin_openid(self, request: Request) -> Response:
         """Begin an attempt at the provider."""
@@ -98,10 +98,10 @@ class SignIn:
         origin = self._origin(request)
         attempt = Attempt.of_cookie(cookie_of(request, "sign-in", origin))
         try:
-            signed_in = await self._run(self._signed_in, request, attempt)
+            signed_in = await self._signed_in(request, attempt)
             target = attempt.target if attempt is not None else "/"
             response: Response = RedirectResponse(target, 303, HEADERS)
-            await self._run(self._begin_session, request, response, signed_in)
+            await run_in_threadpool(self._begin_session, request, response, signed_in)
         except (RefusedError, DatabaseUnavailableError) as error:
             status, message = 503, "The server cannot reach its database. Try again."
             if isinstance(error, RefusedError):
@@ -112,13 +112,13 @@ class SignIn:
 
     async def sign_out(self, request: Request) -> Response:
         """End the session."""
-        return await self._answer(request, None, self._sign_out)
+        return await self._answer(request, None, _in_thread(self._sign_out))
 
-    async def _answer(self, request: Request, kind: Any, handler: Callable[[Request, Any], Response]) -> Response:
+    async def _answer(self, request: Request, kind: Any, handler: Handler) -> Response:
         try:
             self._check_own_page(request)
             wanted = None if kind is None else msgspec.json.decode(await read_body(request, _BODY), type=kind)
-            return await self._run(handler, request, wanted)
+            return await handler(request, wanted)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return failed(self._state, RefusedError(400, "bad-request", "the body is not what this address takes"))
         except Exception as error:  # noqa: BLE001  # whatever it is, a page gets a sentence
@@ -142,18 +142,17 @@ class SignIn:
         self._begin_session(request, response, token)
         return response
 
-    def _begin_openid(self, request: Request, wanted: OpenIdSignIn) -> Response:
+    async def _begin_openid(self, request: Request, wanted: OpenIdSignIn) -> Response:
         if self._state.openid is None:
             raise RefusedError(404, "no-openid", "This server has no OpenID provider. Reload the page.")
         self._check_attempts(request)
         attempt = Attempt.begin(wanted.to)
-        with _refusals():
-            location = self._state.openid.address(attempt, self._origin(request) + CALLBACK)
+        location = await self._asked(self._state.openid.address(attempt, self._origin(request) + CALLBACK))
         response = json_response(self._state, {"location": location})
         set_cookie(response, "sign-in", self._origin(request), attempt.cookie)
         return response
 
-    def _signed_in(self, request: Request, attempt: Attempt | None) -> Person:
+    async def _signed_in(self, request: Request, attempt: Attempt | None) -> Person:
         openid, answer = self._state.openid, dict(request.query_params)
         if openid is None:
             raise RefusedError(404, "no-openid", "This server has no OpenID provider.")
@@ -162,13 +161,12 @@ class SignIn:
             raise RefusedError(400, "wrong-state", message)
         self._check_attempts(request)
         try:
-            with _refusals():
-                found = openid.person(attempt, answer, self._origin(request) + CALLBACK)
+            found = await self._asked(openid.person(attempt, answer, self._origin(request) + CALLBACK))
         except RefusedError as error:
             if error.code == "not-signed-in":
                 self._state.failed_sign_ins.add(_client(request))
             raise
-        if not self._state.members.scopes(found):
+        if not await run_in_threadpool(self._state.members.scopes, found):
             add = f"agentv serve member add {found.email}" if found.email else "agentv serve member add"
             message = f"{found.actor} is not a member. Ask whoever runs this server to run '{add}'."
             if not found.email:
@@ -196,8 +194,25 @@ class SignIn:
         set_cookie(response, "session", origin, "")
         return response
 
-    async def _run(self, function: Callable[..., T], *given: Any) -> T:
-        return await to_thread.run_sync(function, *given, limiter=self._threads)
+    async def _asked(self, answer: Coroutine[Any, Any, T]) -> T:
+        """What the provider answers.
+
+        Raises:
+            RefusedError: it refuses or cannot be reached, or too many others wait for it.
+        """
+        if self._waiting >= _AT_ONCE:
+            answer.close()
+            raise RefusedError(503, "busy", "Many people are signing in. Try again.", 1.0)
+        self._waiting += 1
+        try:
+            return await answer
+        except OpenIdError as error:
+            unavailable = isinstance(error, ProviderUnavailableError)
+            status, code = (502, "provider-unavailable") if unavailable else (403, "not-signed-in")
+            text = str(error)
+            raise RefusedError(status, code, f"{text[:1].upper()}{text[1:]}.") from error
+        finally:
+            self._waiting -= 1
 
     def _check_attempts(self, request: Request) -> None:
         if wait := self._state.failed_sign_ins.wait_s(_client(request)):
@@ -219,16 +234,8 @@ class SignIn:
         return HTMLResponse(page.document(), status, {**HEADERS, "Cache-Control": "no-store"})
 
 
-@contextmanager
-def _refusals() -> Iterator[None]:
-    """Requests to the provider; what fails is shown to the person who signs in."""
-    try:
-        yield
-    except OpenIdError as error:
-        unavailable = isinstance(error, ProviderUnavailableError)
-        status, code = (502, "provider-unavailable") if unavailable else (403, "not-signed-in")
-        text = str(error)
-        raise RefusedError(status, code, f"{text[:1].upper()}{text[1:]}.") from error
+def _in_thread(function: Callable[[Request, Any], Response]) -> Handler:
+    return lambda request, wanted: run_in_threadpool(function, request, wanted)
 
 
 def _client(request: Request) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from urllib.parse import parse_qsl, urlsplit
 
@@ -18,8 +19,9 @@ from agentv.extensions.team.server.state import TeamState
 from agentv.extensions.team.store.audit import audit_lines
 from agentv.extensions.team.store.members import MemberName, member_name
 from agentv.extensions.team.store.sessions import LONGEST, LONGEST_IDLE, Sessions
+from doubles.dripping_server import dripping_server
 from doubles.openid_provider import CLIENT, SECRET, openid_double
-from doubles.team_servers import team_server_in
+from doubles.team_servers import team_server_in, wait_for
 
 ADA = MemberName("ada@example.org")
 
@@ -271,8 +273,20 @@ def test_id_tokens_that_are_not_for_this_sign_in_are_refused(server, openid, bro
 def test_keys_of_other_kinds_and_new_ones_are_no_problem(openid, browser):
     openid.key = ECKey.generate_key("P-256", {"kid": "second"})
     assert browser.get(openid.authorize(browser.begin())).status_code == 403
-    openid.keys = [OctKey.generate_key(256, {"kid": "other"}), *openid.keys, openid.key]
+    unknown = [{"kty": "new"}, {"kty": "RSA"}, {"kty": "EC", "crv": "P-999", "x": "AA", "y": "AA"}, {}, 7]
+    openid.keys = [*unknown, OctKey.generate_key(256, {"kid": "other"}), *openid.keys, openid.key]
     assert browser.get(openid.authorize(browser.begin())).status_code == 303
+    openid.header = {"kid": None}
+    assert browser.get(openid.authorize(browser.begin())).status_code == 303
+
+
+def test_metadata_and_keys_are_kept_for_an_hour(openid, browser, monkeypatch):
+    for _ in range(2):
+        assert browser.get(openid.authorize(browser.begin())).status_code == 303
+    assert [openid.requests.count(f"/realm/{one}") for one in (".well-known/openid-configuration", "keys")] == [1, 1]
+    monkeypatch.setattr("agentv.extensions.team.server.openid._KEEP_S", 0)
+    browser.begin()
+    assert openid.requests.count("/realm/.well-known/openid-configuration") == 2
 
 
 def test_answers_of_other_browsers_and_old_ones_are_refused(server, openid, browser):
@@ -333,6 +347,55 @@ def test_a_provider_that_is_down_or_another_one_gives_a_sentence(server, openid,
         server.state.openid = OpenIdProvider(openid.issuer, CLIENT, SECRET)
         answer = browser.post("/sign-in/openid", json={})
         assert (answer.status_code, message in answer.text) == (502, True), answer.text
+
+
+@pytest.mark.parametrize(
+    ("refusal", "shown"),
+    [
+        ({"error": "invalid<b>\u202e", "error_description": "private"}, "invalid&lt;b&gt;?."),
+        ({"error": ["private"]}, "400."),
+        ("<h1>private</h1>", "400."),
+    ],
+)
+def test_of_a_refusal_only_the_code_is_shown(openid, browser, refusal, shown):
+    openid.refusal = refusal
+    answer = browser.get(openid.authorize(browser.begin()))
+    assert (answer.status_code, f"refused the sign-in: {shown}" in answer.text) == (403, True), answer.text
+    assert "private" not in answer.text
+
+
+def test_sign_ins_that_wait_for_the_provider_hold_nobody_else_up(server, openid, browser):
+    openid.answering.clear()
+    with ThreadPoolExecutor(16) as threads:
+        waiting = [threads.submit(browser.post, "/sign-in/openid", json={}) for _ in range(16)]
+        try:
+            wait_for(lambda: len(openid.requests) == 16)
+            busy = browser.post("/sign-in/openid", json={})
+            assert code(busy) == (503, "busy")
+            assert browser.get("/sign-in").status_code == 200
+        finally:
+            openid.answering.set()
+        assert {one.result().status_code for one in waiting} == {200}
+    assert browser.post("/sign-in/openid", json={}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("head", "message"),
+    [
+        (b"HTTP/1.1 200 OK\r\nX: ", "did not answer within 0.3 seconds"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n", "did not answer within 0.3 seconds"),
+        (b"HTTP/1.1 200 OK\r\n\r\n" + b" " * (1 << 20), "too long"),
+    ],
+    ids=["header", "body", "size"],
+)
+def test_a_provider_that_never_ends_its_answer_holds_nobody_up(server, browser, head, message):
+    with dripping_server(head) as address:
+        server.state.openid = OpenIdProvider(address, CLIENT, SECRET, sign_in_s=5 if message == "too long" else 0.3)
+        try:
+            answer = browser.post("/sign-in/openid", json={})
+        finally:
+            server.state.openid = None
+    assert (code(answer), message in answer.text) == ((502, "provider-unavailable"), True), answer.text
 
 
 def test_sessions_expire(server):
