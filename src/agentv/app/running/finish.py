@@ -18,7 +18,6 @@ from agentv.app.running.exam_attempt import ExamAttempt, record_attempts, restor
 from agentv.app.running.outcome import Outcome, changed_exports, cut_by, journal_damage, superseded_rows
 from agentv.app.running.run_record import partial_of, with_agent_versions
 from agentv.app.running.start import StartedRun
-from agentv.model.run.activation import TAG as ACTIVATION
 from agentv.model.run.budget import BudgetUse
 from agentv.model.run.summary import Summary
 from agentv.model.values.formatting import money, plural
@@ -157,10 +156,11 @@ def _with_gates(started: StartedRun, summary: Summary) -> Summary:
     changed = run.previous.processes > 0 and run.previous.labels_sha256 != run.labels.sha256
     if gated:
         summary = labelled_runs().with_gates(summary, _stored(started), run.prepared.suites, changed=changed)
+    queried = {one.suite for one in summary.activation}
     skills = (
-        activation_gate(one, summary.activation, run.totals.counts.failed(one.name, ACTIVATION))
+        activation_gate(one, summary.activation, run.totals.counts.failed_queries(one.name))
         for one in run.prepared.suites
-        if one.skill_minimums is not None
+        if one.skill_minimums is not None and one.name in queried
     )
     return structs.replace(summary, gates=(*summary.gates, *dict.fromkeys(skills)))
 

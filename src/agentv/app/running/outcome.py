@@ -80,7 +80,8 @@ class Outcome:
         if self.summary.is_empty_shard:
             return ExitStatus.PASSED
         good = cases.passed + (cases.shown if self.allow_unchecked else 0)
-        lacking = cases.total != good + self._failed_within_gates or not good
+        decided = good + self._failed_within_gates
+        lacking = cases.total != decided or not decided
         return ExitStatus.FAILED if worse or lacking else ExitStatus.PASSED
 
     @property

@@ -10,24 +10,31 @@ from msgspec.structs import replace
 from agentv.model.run.activation import TAG, Activation
 from agentv.model.run.row import Row
 from agentv.stats.intervals.classification import Query, activation_of
+from agentv.store.totals.tally import case_of
 
 HALF = 0.5
 """Share of its judged samples in which a query loads a skill, so that it counts as loading it."""
 
 
 class ActivationTally:
-    """Takes in rows of queries; of several rows of one trial the last counts."""
+    """Takes in rows of queries; of several rows of one trial the last counts.
+
+    Attributes:
+        cases: the queries, as `TalliedCase.case` has them.
+    """
 
     def __init__(self) -> None:
+        self.cases: set[int] = set()
         self._queries: dict[tuple[str, str, str], dict[str, dict[int, Sequence[str] | None]]] = defaultdict(dict)
         self._expected: dict[tuple[str, str], str | None] = {}
         self._skills: dict[str, Sequence[str]] = {}
 
     def add(self, row: Row) -> None:
         """Take in one row; that of another case of the tag is skipped."""
-        if "skill" not in row.metadata or row.status == "skipped":
+        if not {"query", "skill"} <= row.metadata.keys() or row.status == "skipped":
             return
         score = next((one for one in row.scores if one.type == TAG and "loaded" in one.details), None)
+        self.cases.add(case_of(row))
         self._expected[row.suite, row.test_id] = row.metadata["skill"]
         if score is not None:
             self._skills[row.suite] = score.details["skills"]

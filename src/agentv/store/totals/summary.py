@@ -100,10 +100,11 @@ class RunCounts:
                 self._activation = ActivationTally()
             self._activation.add(row)
 
-    def failed(self, suite: str, tag: str) -> int:
-        """How many distinct cases of a suite with a tag failed."""
-        named = (one for one in self._tally.cases() if one.profile.suite == suite and tag in one.profile.tags)
-        return len({one.case for one in named if one.status == "failed"})
+    def failed_queries(self, suite: str) -> int:
+        """How many distinct queries of a suite's `activation` failed."""
+        queries = self._activation.cases if self._activation is not None else ()
+        failed = (one for one in self._tally.cases() if one.profile.suite == suite and one.status == "failed")
+        return len({one.case for one in failed if one.case in queries})
 
     def add_replaced(self, row: Row) -> None:
         """A row that does not count any more, but for what it cost."""

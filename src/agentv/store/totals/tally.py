@@ -119,7 +119,7 @@ class Tally:
             self._prices.append(price)
             self._profile_of.append(profile)
             self._clusters.append(hash(cluster_of(row)))
-            self._cases.append(hash((row.eval_path, row.suite, row.test_id)))
+            self._cases.append(case_of(row))
         else:
             self._codes[number] = _CODES[row.status]
             self._scores[number] = score
@@ -220,6 +220,11 @@ class Tally:
         last = numbers[-1]
         found = TalliedCase(verdict, profile, self._clusters[last], trials, worst, best, counted, early)
         return replace(found, case=self._cases[last])
+
+
+def case_of(row: Row) -> int:
+    """The hash of the case of a row, whatever it ran with."""
+    return hash((row.eval_path, row.suite, row.test_id))
 
 
 def _met(verdict: Status, samples: list[Sample], rule: Rule) -> tuple[bool, bool]:

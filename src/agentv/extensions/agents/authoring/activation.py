@@ -33,12 +33,12 @@ class AuthoredActivation(Declared):
     skills: Annotated[Unread, Doc("directory of the skills: each is a directory in it with a `SKILL.md`")]
     queries: Annotated[Unread, Doc("a JSONL file of `query` and `skill`, or a list of such mappings")]
     max_turns: Annotated[AtLeastOne, Verbatim(), Doc("model calls in which the agent may load a skill")] = 1
-    min_recall: Annotated[Fraction | None, Verbatim(), Doc("every skill needs this recall; queries may then fail")] = (
-        None
-    )
-    min_precision: Annotated[Fraction | None, Verbatim(), Doc("every loaded skill needs this precision; likewise")] = (
-        None
-    )
+    min_recall: Annotated[
+        Fraction | None, Verbatim(), Doc("every skill must have this recall; single queries may then fail")
+    ] = None
+    min_precision: Annotated[
+        Fraction | None, Verbatim(), Doc("likewise this precision; a skill that no query loads does not have it")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
