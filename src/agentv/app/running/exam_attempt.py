@@ -313,7 +313,6 @@ def _targets(suite: Suite) -> Iterator[TargetSpec]:
 
 def asked(entries: Iterable[AssertionEntry]) -> Iterator[str | None]:
     """The name that each entry gives its judge, for those that ask one."""
-    for entry in entries:
+    for entry in (inner for one in entries for inner in one.nested()):
         if getattr(entry.assertion, "needs_judge", False):
             yield getattr(entry.assertion, "judge", None)
-        yield from asked(entry.inner)

@@ -182,9 +182,11 @@ def turn_facts(turns: tuple[Turn, ...]) -> list[Any]:
 
 def reads_criteria(entry: AssertionEntry) -> bool:
     """Whether an entry, or one inside it, uses the case's criteria. Custom types do."""
-    if not isinstance(entry.assertion, DeclaredAssertion) or entry.assertion.reads_criteria or judges(entry):
+    if judges(entry):
         return True
-    return any(reads_criteria(child) for child in entry.inner)
+    return any(
+        not isinstance(one.assertion, DeclaredAssertion) or one.assertion.reads_criteria for one in entry.nested()
+    )
 
 
 def counts_any(entries: tuple[AssertionEntry, ...]) -> bool:

@@ -39,10 +39,8 @@ _FEWEST = 2
 
 def judges(entry: AssertionEntry) -> bool:
     """Whether this entry, or one inside it, needs the name of a judge."""
-    assertion = entry.assertion
-    if isinstance(assertion, DeclaredAssertion) and assertion.needs_judge:
-        return True
-    return any(judges(child) for child in entry.inner)
+    inner = (one.assertion for one in entry.nested())
+    return any(isinstance(one, DeclaredAssertion) and one.needs_judge for one in inner)
 
 
 class _Unnamed(Struct, frozen=True):

@@ -153,10 +153,9 @@ def _is_set_aside(path: str, directory: str) -> bool:
 def _behind(entry: AssertionEntry, suite: Suite) -> Iterator[str]:
     """The files that an assertion names: code, schemas, judge prompts."""
     search = None if suite.graders is None else suite.graders.search
-    yield from files_behind(entry.assertion, search)
-    yield from files_behind(entry.settings, search)
-    for child in entry.inner:
-        yield from _behind(child, suite)
+    for one in entry.nested():
+        yield from files_behind(one.assertion, search)
+        yield from files_behind(one.settings, search)
 
 
 def _of_targets(suite: Suite) -> Iterator[str]:

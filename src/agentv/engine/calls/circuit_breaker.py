@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterator
 from typing import Final
 
 from msgspec import Struct
 
 from agentv.model.run.trial import Trial
-from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.response import CallFailure, Failure
 
@@ -86,18 +85,10 @@ def _is(failure: Failure | None, code: str) -> bool:
 
 def judges_of(trial: Trial) -> Iterator[TargetSpec]:
     """The judges that a trial's assertions ask, and the model that plays its user."""
-    case = trial.case
     if trial.user_model is not None:
         yield trial.user_model
-    for entry in _all((*case.assertions, *(one for turn in case.turns for one in turn.assertions))):
+    for entry in trial.case.all_assertions():
         if getattr(entry.assertion, "needs_judge", False):
             spec = trial.judge_called(getattr(entry.assertion, "judge", None))
             if spec is not None:
                 yield spec
-
-
-def _all(entries: Iterable[AssertionEntry]) -> Iterator[AssertionEntry]:
-    """The entries and those inside them: those of an assert-set."""
-    for entry in entries:
-        yield entry
-        yield from _all(entry.inner)

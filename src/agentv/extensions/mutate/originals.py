@@ -92,4 +92,4 @@ def calls_model(entry: AssertionEntry) -> bool:
 
 
 def _any(entry: AssertionEntry, trait: str) -> bool:
-    return bool(getattr(entry.assertion, trait, False)) or any(_any(one, trait) for one in entry.inner)
+    return any(getattr(one.assertion, trait, False) for one in entry.nested())

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from agentv.authoring.code.fingerprints import files_behind
 from agentv.engine.plan import Plan
-from agentv.extensions.ray.serialization import entries_of
 from agentv.model.run.trial import Trial
 from agentv.model.suite.suite import Suite, TargetSpec
 
@@ -59,7 +58,7 @@ def _files_of(trial: Trial) -> Iterator[str]:
             yield from files_behind(spec.settings, spec.search)
     graders = trial.suite.graders
     search = None if graders is None else graders.search
-    for entry in entries_of(trial):
+    for entry in trial.case.all_assertions():
         yield from files_behind(entry.assertion, search)
         if entry.settings.transform is not None:
             yield from files_behind(entry.settings, search)

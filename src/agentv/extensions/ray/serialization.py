@@ -16,7 +16,6 @@ from typing import Any
 from msgspec.structs import replace
 
 from agentv.model.run.trial import Trial, TrialResult
-from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.suite import Rate, Suite, TargetSpec
 
 Shared = Suite | TargetSpec
@@ -121,19 +120,7 @@ def _parts(trials: Iterable[Trial]) -> Iterator[object]:
     """What a result refers to, in an order that is the same at both ends."""
     for trial in trials:
         yield trial
-        yield from entries_of(trial)
-
-
-def entries_of(trial: Trial) -> Iterator[AssertionEntry]:
-    """Every assertion of a trial, those of its turns and those inside others included."""
-    case = trial.case
-    yield from _nested((*case.assertions, *(entry for turn in case.turns for entry in turn.assertions)))
-
-
-def _nested(entries: Iterable[AssertionEntry]) -> Iterator[AssertionEntry]:
-    for entry in entries:
-        yield entry
-        yield from _nested(entry.inner)
+        yield from trial.case.all_assertions()
 
 
 def _pickled(whole: object, name: Callable[[object], int | None]) -> bytes:

@@ -53,7 +53,7 @@ class AssertionContext:
         changes: what the agent changed in it.
         agent_trace: all that the agent did; `trace` is its wire object.
         tool_state: scripted MCP server → the state that its functions kept.
-        solution_state: the same after the calls of the case's solution; empty: it has none.
+        solution_state: the same after the calls of the case's solution; empty: no assertion compares with it.
         has_transcript: the target reported `messages` itself; else they are only its answer, and its earlier actions
             are unknown.
         services: judge, threads and similar services, for types that make calls or run something.

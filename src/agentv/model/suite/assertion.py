@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal, Protocol
 
 from msgspec import Struct
@@ -68,6 +69,12 @@ class AssertionEntry(Struct, frozen=True):
         """The entries inside it: those of an assert-set, and its aggregator if that runs code or asks a judge."""
         found = getattr(self.assertion, "inner", None) or getattr(self.assertion, "assert_", ())
         return found if isinstance(found, tuple) else ()
+
+    def nested(self) -> Iterator[AssertionEntry]:
+        """The entry, and all inside it."""
+        yield self
+        for one in self.inner:
+            yield from one.nested()
 
     @property
     def shown_type(self) -> str:

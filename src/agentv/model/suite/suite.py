@@ -290,6 +290,11 @@ class Case(Struct, frozen=True):
     user: SimulatedUser | None = None
     position: int = 0
 
+    def all_assertions(self) -> Iterator[AssertionEntry]:
+        """Its assertions, those of its turns and those inside others too."""
+        for entry in (*self.assertions, *(one for turn in self.turns for one in turn.assertions)):
+            yield from entry.nested()
+
     @property
     def has_turns(self) -> bool:
         """Whether its target is asked several questions, after what `input` says."""

@@ -28,18 +28,18 @@ BOTH = ["refund", "returns"]
 
 
 @pytest.mark.parametrize(
-    ("lamp", "money", "more", "chosen", "status", "gates"),
+    ("loaded", "more", "chosen", "status", "gates"),
     [
-        (BOTH, BOTH, "", {}, "PASSED", [True]),
-        (["returns"], ["returns"], "", {}, "FAILED", [False]),
-        (["returns"], ["refund"], OWN.replace("WANTED", "other"), {}, "FAILED", [True]),
-        (["refund"], [], OWN.replace("WANTED", "done"), {"filter": ["mine"]}, "PASSED", []),
+        ((BOTH, BOTH), "", {}, "PASSED", [True]),
+        ((["returns"], ["returns"]), "", {}, "FAILED", [False]),
+        ((["returns"], ["refund"]), OWN.replace("WANTED", "other"), {}, "FAILED", [True]),
+        ((["refund"], []), OWN.replace("WANTED", "done"), {"filter": ["mine"]}, "PASSED", []),
     ],
 )
-def test_they_decide_queries_alone(tmp_path, lamp, money, more, chosen, status, gates):
+def test_they_decide_queries_alone(tmp_path, loaded, more, chosen, status, gates):
     skill = "---\nname: {0}\ndescription: For {0}.\n---\nBe kind.\n"
     skills = {f"skills/{name}/SKILL.md": skill.format(name) for name in BOTH}
-    agent = AGENT.replace("LAMP", str(lamp)).replace("MONEY", str(money))
+    agent = AGENT.replace("LAMP", str(loaded[0])).replace("MONEY", str(loaded[1]))
     repository(tmp_path, {"a.eval.yaml": SUITE + more, "agent.py": agent, **skills})
     found = evaluate(tmp_path / "a.eval.yaml", out=tmp_path / "out", **chosen)
     assert (found.status.name, [gate.passed for gate in found.summary.gates]) == (status, gates)

@@ -16,6 +16,7 @@ from msgspec import Struct, field, structs
 
 from agentv.engine.calls.circuit_breaker import is_interrupted
 from agentv.engine.calls.recorded_call import Given
+from agentv.extensions.agents.assertions.tool_state import ToolState
 from agentv.extensions.agents.trial.denials import denied
 from agentv.extensions.agents.trial.limits import exceeded, limited
 from agentv.extensions.agents.trial.settings import agent_env, limits_of
@@ -60,7 +61,7 @@ class AgentTrial(Struct):
         gateway: where its agent calls its model; None: not through us.
         spans: those that its target sends; None: it is not asked to.
         logs: what its program printed.
-        solution_state: of its tools, after the calls of the case's solution.
+        solution_state: of its tools after the calls of the case's solution, if an assertion compares with it.
     """
 
     trial: Trial
@@ -168,7 +169,7 @@ class AgentTrial(Struct):
                 return changes
             self.changes = changes
         case = self.trial.case
-        if case.solution is not None and case.tools:
+        if case.solution is not None and case.tools and any(map(_compares_solution, case.all_assertions())):
             left = await self.run_context.scripted_tools.state_after(case.solution.calls, case.tools)
             if isinstance(left, Failure):
                 return left
@@ -334,6 +335,10 @@ def _joined(first: Trace, second: Trace) -> Trace:
         native=first.native + second.native,
         duration_ms=sum(known) if known else None,
     )
+
+
+def _compares_solution(entry: AssertionEntry) -> bool:
+    return isinstance(entry.assertion, ToolState) and entry.assertion.after == "solution"
 
 
 class _ProtectedFiles(Struct, frozen=True):

@@ -74,7 +74,7 @@ def named_by(case: Case, entries: Iterable[AssertionEntry]) -> NamedWords:
     words = set(words_of(case.criteria or ""))
     values |= {word for word in words if word[0].isdigit()}
     types: set[str] = set()
-    for entry in all_entries(entries):
+    for entry in (inner for one in entries for inner in one.nested()):
         types.add(entry.shown_type)
         if entry.settings.negate:
             continue
@@ -94,16 +94,10 @@ def named_by(case: Case, entries: Iterable[AssertionEntry]) -> NamedWords:
 
 def phrases_of(case: Case, entries: Iterable[AssertionEntry]) -> tuple[str, ...]:
     """The texts that a case names as a whole: its expected output, and the texts of its assertions."""
-    texts = [text for entry in all_entries(entries) if not entry.settings.negate for text in texts_in(entry.assertion)]
+    kept = (entry for one in entries for entry in one.nested() if not entry.settings.negate)
+    texts = [text for entry in kept for text in texts_in(entry.assertion)]
     reference = reference_text(case.expected_output) if case.expected_output else ""
     return tuple(dict.fromkeys(one.strip() for one in (*texts, reference) if one.strip()))
-
-
-def all_entries(entries: Iterable[AssertionEntry]) -> Iterator[AssertionEntry]:
-    """Assertions, with those inside them."""
-    for entry in entries:
-        yield entry
-        yield from all_entries(entry.inner)
 
 
 def texts_in(value: object) -> Iterator[str]:
