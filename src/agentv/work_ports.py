@@ -88,8 +88,8 @@ class ToolServers(Protocol):
         """The agent's trace with these calls: one that both report counts once, as evidence of the tools."""
         ...
 
-    def unlisted(self) -> tuple[str, ...]:
-        """The servers that the agent never asked for their tools, so that its model knows none (`no-tools`)."""
+    def failure(self) -> Failure | None:
+        """Why an answer says nothing of them: the agent never asked for them (`no-tools`), or one of them broke."""
         ...
 
     def state(self) -> JsonObject:

@@ -96,6 +96,7 @@ def test_anything_else_is_a_failure_that_names_it(python, returned, says):
     ("does", "says"),
     [
         ("raise ValueError('no')", "f raised ValueError: no (target"),
+        ("raise ExceptionGroup('tasks', [ExceptionGroup('task', [ValueError('no')])])", "f raised ValueError: no"),
         ("import sys; sys.exit(2)", "f called sys.exit: SystemExit: 2"),
         ("raise StopIteration", "raised"),
         ("import asyncio; raise asyncio.CancelledError", "CancelledError"),

@@ -100,6 +100,8 @@ def translated(translate: Callable[[Exception], Exception | None]) -> Iterator[N
 
 def describe(error: BaseException) -> str:
     """What was raised, its notes, and the line of the user's file: `raised ValueError: no (grade.py:12, in score)`."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]  # what the one task of a task group raised
     message = str(error)
     shown = f"{type(error).__name__}: {message}" if message else type(error).__name__
     shown = "; ".join((shown, *(str(note) for note in getattr(error, "__notes__", ()))))

@@ -92,10 +92,9 @@ class ToolState(DeclaredAssertion):
 
 def _compared(state: Json, path: str | None, expected: Json, mode: str, what: str) -> Grade:
     found = state if path is None else read(parse(path), state)
-    text = f"{path or 'the state'} {'contains all of' if mode == 'subset' else 'equals'} {what}"
+    verb = "is" if not isinstance(expected, Mapping | list) else "contains all of" if mode == "subset" else "equals"
+    text = f"{path or 'the state'} {verb} {what}"
     if isinstance(found, Missing):
         return Grade.of(False, text, excerpt(found.message))
-    if path is not None and not isinstance(expected, Mapping | list):
-        text = f"{path} is {what}"
     wrong = tuple(islice(differences(expected, found, subset=mode == "subset"), MOST_DIFFERENCES))
     return Grade.of(not wrong, text, excerpt("; ".join(wrong)) if wrong else f"found {shown(found)}")

@@ -18,6 +18,7 @@ from agentv.user_code.functions.functions import arguments_for, plan_call
 STATE = "state"
 ARGUMENTS = "arguments"
 """What a function may ask for beside its parameters: what earlier calls of the trial kept, and all arguments."""
+RAISED = "target-raised"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,11 @@ def check(function: Callable[..., Any], payload: Mapping[str, Any]) -> None:
 async def called(
     tool: ScriptedTool, given: Mapping[str, Any], state: JsonObject, executor: Executor
 ) -> Returned | Failure:
-    """Call a function with the state: what it changes counts only if it returns."""
+    """Call a function with the state: what it changes counts only if it returns.
+
+    Returns:
+        A Failure `RAISED` for an exception, which is an answer to the agent; another code if the tool is broken.
+    """
     try:
         async with asyncio.timeout(CODE_TIMEOUT_S):
             found = await executor.python(_call(tool, "call", {"given": given, "state": state}))
@@ -55,7 +60,7 @@ async def called(
     if not isinstance(found, Raised):
         value, left = found.value
         return Returned(value, left)
-    if found.code == "bad-result" and found.message.startswith(f"{tool.name} returned a value"):
+    if found.code == "bad-result":
         return Failure("bad-result", f"{tool.name} must return JSON and keep JSON in its state: {found.cause}")
     return Failure(found.code, found.cause or found.message)
 
@@ -77,7 +82,7 @@ def _call(tool: ScriptedTool, adapter: str, payload: Mapping[str, Any]) -> CodeC
         "world",
         f"agentv.extensions.agents.scripted_tools.functions:{adapter}",
         payload,
-        code="bad-result",
+        code=RAISED,
         what=tool.name,
         function=name,
         file=file,

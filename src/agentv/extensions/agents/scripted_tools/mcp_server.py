@@ -159,7 +159,9 @@ class HttpServer:
             listening = socket.create_server(("127.0.0.1", 0))
             port = listening.getsockname()[1]
         app = self._server.streamable_http_app(streamable_http_path=path)
-        config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=1)
+        config = uvicorn.Config(
+            app, log_config=None, log_level="critical", access_log=False, lifespan="on", timeout_graceful_shutdown=1
+        )
         self._running = Quiet(config)
         self._task = asyncio.ensure_future(self._running.serve(sockets=[listening]))
         while not self._running.started and not self._task.done():  # noqa: ASYNC110  # it tells nobody

@@ -148,9 +148,13 @@ class RunningTools:
         """The agent's trace with these calls."""
         return joined(trace, self.calls(), tuple(self._calls))
 
-    def unlisted(self) -> tuple[str, ...]:
-        """The servers that the agent never asked for their tools."""
-        return tuple(name for name, calls in self._calls.items() if not (calls.listed or calls.record))
+    def failure(self) -> Failure | None:
+        """Why an answer says nothing of the tools."""
+        unlisted = [name for name, calls in self._calls.items() if not (calls.listed or calls.record)]
+        if unlisted:
+            return Failure("no-tools", f"the agent never asked for the tools of {', '.join(unlisted)}")
+        broken = next((calls.broken for calls in self._calls.values() if calls.broken), None)
+        return broken and Failure(broken.code, f"a scripted tool is broken: {broken.message}")
 
     def state(self) -> JsonObject:
         """Server name → the state that its functions kept."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agentv.extensions.agents.scripted_tools.functions import Returned, called
+from agentv.extensions.agents.scripted_tools.functions import RAISED, Returned, called
 from agentv.model.suite.tools import ScriptedServer, ScriptedTool
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import ToolCallStep
@@ -43,6 +43,7 @@ class ToolCalls:
         record: the calls so far, in their order.
         state: what the functions kept.
         listed: the agent has asked for the tools.
+        broken: why a function could not answer, such as its process died; None: each answered or raised.
     """
 
     def __init__(self, server: ScriptedServer, executor: Executor, began: float) -> None:
@@ -56,6 +57,7 @@ class ToolCalls:
         self.record: list[ToolCallStep] = []
         self.state: JsonObject = server.state
         self.listed = False
+        self.broken: Failure | None = None
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> Result:
         """Answer a call. Calls of one server are answered one after the other, so that they cannot tear the state."""
@@ -85,6 +87,7 @@ class ToolCalls:
             return Result(tool.returns)
         found = await called(tool, arguments, self.state, self._executor)
         if isinstance(found, Failure):
+            self.broken = self.broken or (found if found.code != RAISED else None)
             return Result(error=found.message)
         return self._returned(found)
 

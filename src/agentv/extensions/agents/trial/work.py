@@ -174,14 +174,8 @@ class AgentTrial(Struct):
             if isinstance(left, Failure):
                 return left
             self.solution_state = left
-        return self._without_tools() or denied(self.trial, self.trace, self.changes)
-
-    def _without_tools(self) -> Failure | None:
-        """Why an answer says nothing of the tools of the case: the agent never asked for them."""
-        unlisted = self.servers.unlisted() if self.servers is not None and self._was_called else ()
-        if not unlisted:
-            return None
-        return Failure("no-tools", f"the agent never asked for the tools of {', '.join(unlisted)}")
+        unusable = self.servers.failure() if self.servers is not None and self._was_called else None
+        return unusable or denied(self.trial, self.trace, self.changes)
 
     async def _end_session(self) -> None:
         asked = self._asked

@@ -29,6 +29,10 @@ def test_it_compares_what_the_functions_kept(value, options, passed):
     assert grade(STATE, value, **options).passed is passed
 
 
+def test_a_missing_path_is_told_as_any_other():
+    assert [grade(STATE, 1, path=path).checks[0].text for path in ("a.b", "log.0")] == ["a.b is 1", "log.0 is 1"]
+
+
 def test_without_scripted_tools_it_is_an_error():
     for state, options in (({}, {}), ({"a": {}, "b": {}}, {}), ({"a": {}}, {"server": "b"})):
         found = grade(state, "x", **options)

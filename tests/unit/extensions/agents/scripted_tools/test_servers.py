@@ -102,7 +102,7 @@ def test_tools_are_listed_called_and_recorded(tools, transport):
         ("shop.refund", {"order_id": "17", "amount": 5}, {"ok": True}, "completed", "tools"),
     ]
     assert running.state() == {"shop": {"refunds": [["17", 5]]}}
-    assert running.unlisted() == ()
+    assert running.failure() is None
 
 
 def test_wrong_calls_are_errors_that_the_agent_sees_and_that_are_recorded():
@@ -159,6 +159,15 @@ def test_a_function_that_raises_is_an_error_of_the_tool_and_leaves_the_state_alo
     assert "JSON" in said[3]
     assert said[4:] == ["1", "2"]
     assert running.state() == {"shop": {"count": 2}}
+    assert running.failure() == Failure(
+        "user-code-died", "a scripted tool is broken: leaves: exit 3 before it answered"
+    )
+
+
+def test_a_tool_that_cannot_answer_breaks_the_trial(tools):
+    said, running = served(ScriptedServer("shop", (tools("torn"),)), lambda client: text(client, "torn"))
+    assert said.endswith("torn must return JSON and keep JSON in its state: object")
+    assert running.failure().code == "bad-result"
 
 
 def test_a_function_takes_what_it_names(tools):
