@@ -6,7 +6,7 @@ import itertools
 import json
 import shutil
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
@@ -42,6 +42,7 @@ from agentv.store.files.directory import is_being_written
 from agentv.store.journal.verification import check_rows, stored_summary
 from agentv.store.labels.label_files import labels_directory
 from doubles.postgresql import postgres_server
+from doubles.team_servers import known, pushed_summary
 
 RUN_ID = "20261121T140322Z-7f3a"
 NAME = RunName("support", RUN_ID, "tester")
@@ -86,10 +87,6 @@ def row(trial, text="x"):
 
 def batch(start, lines, generation=1, replace=False):
     return RowBatch(start, generation, lines, replace)
-
-
-def pushed_summary(run, pushed):
-    return pushed
 
 
 def copied(database, directory, project="support"):
@@ -250,8 +247,8 @@ def test_a_rewritten_file_replaces_rows_and_copies_follow(uploads, database, tmp
 def test_runs_of_an_older_database_belong_to_who_began_them_and_keep_their_rows(address, tmp_path):
     database, lines = open_database(address), row("a")
     migrate(database, migrations()[:5])
-    Tokens(database).create_project("support", "tester")
     with database.transaction() as transaction:
+        transaction.run("INSERT INTO projects (name, created) VALUES ('support', '2026')")
         transaction.run(
             "INSERT INTO runs (id, project, name, revision, generation, size, writing, pushed, record) "
             "VALUES (1, 'support', :run, 1, 1, :size, 0, '2026', :record)",
@@ -271,6 +268,7 @@ def test_runs_of_an_older_database_belong_to_who_began_them_and_keep_their_rows(
     with pytest.raises(OtherTokenError, match="was begun by tester"):
         uploads.put_summary(replace(NAME, actor="other"), None, writing=True)
     assert uploads.put_summary(NAME, None, writing=True)
+    assert uploads.add_rows(NAME, batch(0, row("b"), replace=True)).generation == 2
     database.close()
 
 
@@ -313,7 +311,7 @@ def test_a_copy_without_its_totals_counts_as_running(uploads, database, tmp_path
 
     def totals_of(run, _):
         seen.append((is_being_written(run), (run / "summary.json").exists()))
-        return json.dumps({"number": len(seen)}).encode()
+        return known(json.dumps({"number": len(seen)}).encode())
 
     replica = Replica(database, tmp_path / "copies", totals_of)
     copy = replica.root("support") / ".agentv/results" / RUN_ID
@@ -325,6 +323,57 @@ def test_a_copy_without_its_totals_counts_as_running(uploads, database, tmp_path
         uploads.add_rows(NAME, batch(len(row("a")) * number, row("b")))
     assert seen == [(True, False)] * 2, "no totals of fewer rows are shown"
     replica.close()
+
+
+def test_totals_that_are_computed_for_long_hold_no_other_run_up(uploads, database, tmp_path):
+    other = replace(NAME, run="20261122T140322Z-7f3a")
+    totals = {RUN_ID: Future(), other.run: known(b'{"pass_rate": 0.5}')}
+    for name in (NAME, other):
+        uploads.put_record(name, RECORD.replace(RUN_ID.encode(), name.run.encode()), writing=False)
+        uploads.add_rows(name, batch(0, row("a")))
+        uploads.put_summary(name, json.dumps({"run_id": name.run}).encode(), writing=False)
+    replica = Replica(database, tmp_path / "copies", lambda run, _: totals[run.name])
+    copy, second = (replica.root("support") / ".agentv/results" / name for name in (RUN_ID, other.run))
+    assert (replica.update(), replica.update()) == (2, 0)
+    assert (is_being_written(copy), (copy / "summary.json").exists()) == (True, False)
+    assert stored_summary(second).content == b'{"pass_rate": 0.5}'
+    assert not is_being_written(second)
+    late, totals[RUN_ID] = totals[RUN_ID], Future()
+    uploads.add_rows(NAME, batch(len(row("a")), row("b")))
+    assert replica.update() == 1
+    assert late.cancelled(), "these would be the totals of fewer rows"
+    assert (copy / "index.jsonl").read_bytes() == row("a") + row("b")
+    totals[RUN_ID].set_result(b'{"pass_rate": 1.0}')
+    replica.complete()
+    found = stored_summary(copy)
+    assert (found.content, found.verified, is_being_written(copy)) == (b'{"pass_rate": 1.0}', True, False)
+    check_rows(copy)
+    assert replica.update() == 0
+    totals[RUN_ID] = Future()
+    uploads.add_rows(NAME, batch(len(row("a") + row("b")), row("c")))
+    replica.update()
+    uploads.delete(NAME)
+    assert (replica.update(), totals[RUN_ID].cancelled(), copy.exists()) == (1, True, False)
+    replica.close()
+
+
+def test_every_change_is_seen_by_servers(uploads, database):
+    labels = TeamLabels(database, "support", "tester")
+    changes = [
+        lambda: uploads.put_record(NAME, RECORD, writing=True),
+        lambda: uploads.add_rows(NAME, batch(0, row("a"))),
+        lambda: uploads.put_summary(NAME, None, writing=False),
+        lambda: uploads.give_name(NAME, "name"),
+        lambda: uploads.delete(NAME),
+        lambda: labels.add([labelled("ana")]),
+        lambda: Tokens(database).create_project("other", "tester"),
+    ]
+    seen = [uploads.changes()]
+    for change in changes:
+        change()
+        seen.append(uploads.changes())
+        assert uploads.changes() == seen[-1]
+    assert len(set(seen)) == len(changes) + 1
 
 
 def test_pushers_at_once_store_each_row_once(uploads, database):

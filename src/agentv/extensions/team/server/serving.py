@@ -17,7 +17,7 @@ import uvicorn
 from agentv.errors import AgentvError, UsageError
 from agentv.extensions.team.server.app import team_application
 from agentv.extensions.team.server.state import TeamState
-from agentv.extensions.team.server.upload_totals import totals_of_copy
+from agentv.extensions.team.server.upload_totals import UploadTotals
 from agentv.extensions.team.store.replica import Replica
 from agentv.user_code.processes.memory import map_large_blocks
 from agentv.web.connections import LimitedConnection
@@ -141,7 +141,8 @@ def public_addresses(given: Sequence[str], host: str, port: int) -> list[str]:
 def copying(state: TeamState, data: Path, problem: Callable[[str], None]) -> Iterator[Replica]:
     """Keep the copies of runs up to date, for as long as the block."""
     ended = Event()
-    replica = Replica(state.database, data, totals_of_copy)
+    totals = UploadTotals()
+    replica = Replica(state.database, data, totals.of)
     thread = Thread(target=_copy, args=(state, replica, ended, problem), name="agentv-copies", daemon=True)
     thread.start()
     try:
@@ -149,18 +150,20 @@ def copying(state: TeamState, data: Path, problem: Callable[[str], None]) -> Ite
     finally:
         ended.set()
         thread.join(timeout=5)
+        totals.close()
         state.database.close()
         replica.close()
 
 
 def _copy(state: TeamState, replica: Replica, ended: Event, problem: Callable[[str], None]) -> None:
-    said, seen, at = "", None, 0.0
+    said, seen, at = "", -1, 0.0
     while not ended.wait(_LOOK_S):
         try:
             found = state.uploads.changes()
             if found != seen or time.monotonic() - at > _COMPARE_S:
                 replica.update()
                 seen, at = found, time.monotonic()
+            replica.complete()
             state.copied, said = time.time(), ""
         except AgentvError as error:
             if str(error) != said and not ended.is_set():

@@ -1,4 +1,4 @@
-"""Totals of pushed runs. Those of many rows are computed by a process of their own: pages do not wait for them.
+"""Totals of pushed runs. Those of many rows are computed by a process of their own, for which nothing waits.
 
 `python -m agentv.extensions.team.server.upload_totals DIRECTORY` is that process. It reads the pushed `summary.json`
 from stdin.
@@ -10,6 +10,7 @@ import gc
 import os
 import subprocess
 import sys
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from agentv.app.results.totals import totals_of_upload
@@ -24,25 +25,53 @@ _NICENESS = 5
 """Pages come first."""
 
 
-def totals_of_copy(run: Path, pushed: bytes, large: int = _LARGE) -> bytes:
-    """The `summary.json` to store for a copy.
+class UploadTotals:
+    """Computes the totals of copies. Those of large runs wait for each other.
 
     Args:
-        run: directory of the copy.
-        pushed: the `summary.json` that was pushed.
         large: bytes of rows from which a process of its own computes.
-
-    Raises:
-        StoreError: its files cannot be read, or its rows are malformed.
     """
-    if (run / INDEX).stat().st_size < large:
-        return totals_of_upload(run, pushed)
-    # -P: nothing is imported from the working directory
-    command = [sys.executable, "-P", "-m", __name__, str(run)]
-    done = subprocess.run(command, input=pushed, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
-    if done.returncode:
-        raise StoreError(f"no totals: their process ended with {done.returncode}")
-    return done.stdout
+
+    def __init__(self, large: int = _LARGE) -> None:
+        self._large = large
+        self._worker = ThreadPoolExecutor(1, "agentv-totals")
+        self._process: subprocess.Popen[bytes] | None = None
+        self._closed = False
+
+    def of(self, run: Path, pushed: bytes) -> Future[bytes]:
+        """The `summary.json` to store for a copy; a `StoreError` if its rows are malformed.
+
+        Args:
+            run: directory of the copy.
+            pushed: the `summary.json` that was pushed.
+        """
+        if (run / INDEX).stat().st_size >= self._large:
+            return self._worker.submit(self._of_process, run, pushed)
+        found: Future[bytes] = Future()
+        try:
+            found.set_result(totals_of_upload(run, pushed))
+        except Exception as error:  # noqa: BLE001  # rows may hold anything
+            found.set_exception(error)
+        return found
+
+    def close(self) -> None:
+        """End what is being computed."""
+        self._closed = True
+        if self._process is not None:
+            self._process.kill()
+        self._worker.shutdown(cancel_futures=True)
+
+    def _of_process(self, run: Path, pushed: bytes) -> bytes:
+        # -P: nothing is imported from the working directory
+        command = [sys.executable, "-P", "-m", __name__, str(run)]
+        pipe = subprocess.PIPE
+        with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL) as self._process:
+            if self._closed:  # while the process began
+                self._process.kill()
+            found, _ = self._process.communicate(pushed)
+        if self._process.returncode:
+            raise StoreError(f"no totals: their process ended with {self._process.returncode}")
+        return found
 
 
 def _main() -> None:

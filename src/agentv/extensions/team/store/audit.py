@@ -27,7 +27,8 @@ class AuditLine(Struct, frozen=True):
 
 
 def record(transaction: Transaction, actor: str, action: str, project: str | None, detail: str) -> None:
-    """Write a line."""
+    """Write a line, and let every server know that something has changed."""
+    transaction.run("UPDATE changes SET number = number + 1")
     transaction.run(
         "INSERT INTO audit (id, time, actor, action, project, detail) "
         "VALUES (:id, :time, :actor, :action, :project, :detail)",

@@ -6,10 +6,10 @@ import fcntl
 import os
 import shutil
 from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import Future
 from contextlib import suppress
 from hashlib import file_digest
 from pathlib import Path, PurePosixPath
-from threading import Lock
 from typing import BinaryIO
 
 import msgspec
@@ -47,12 +47,12 @@ class _Unsummed(Struct, frozen=True):
 
     Attributes:
         copied: how far it is.
-        summary: as it was pushed; None: it has none.
-        goes_on: the run does.
+        totals: content of `summary.json`, once it is computed; None: the run has none yet.
+        goes_on: whether the run does.
     """
 
     copied: _Copied
-    summary: bytes | None
+    totals: Future[bytes] | None
     goes_on: bool
 
 
@@ -101,23 +101,23 @@ class Replica:
     Args:
         database: where the runs are.
         directory: of the copies: `PROJECT/.agentv/results/RUN`.
-        totals_of: returns the content of `summary.json` for a copy, given its directory and the pushed one. The pushed
-            totals are not used: they may disagree with the rows. Until it returns, the copy is locked as that of a run
-            that goes on.
+        totals_of: computes the content of `summary.json` for a copy, given its directory and the pushed one. The pushed
+            totals are not used: they may disagree with the rows. Until they are computed, the copy is locked as that of
+            a run that goes on, and others are copied.
 
     Raises:
         StoreError: the directory cannot be made, or another server uses it.
     """
 
-    def __init__(self, database: Database, directory: Path, totals_of: Callable[[Path, bytes], bytes]) -> None:
+    def __init__(self, database: Database, directory: Path, totals_of: Callable[[Path, bytes], Future[bytes]]) -> None:
         self._database = database
         self._totals_of = totals_of
         self._directory = directory.absolute()
         self._copied: dict[Path, _Copied] = {}
+        self._unsummed: dict[Path, _Unsummed] = {}
         self._locks = _RunLocks()
         self._labels: dict[str, int] = {}
         self._files: dict[Path, str] = {}
-        self._updating = Lock()
         try:
             make_private(self._directory)
             self._lock = open_private(self._directory / ".lock", os.O_RDWR | os.O_CREAT)
@@ -134,16 +134,10 @@ class Replica:
     def update(self) -> int:
         """Copy what changed, newest runs first; return how many runs did. Runs that cannot be written are passed over.
 
-        One thread does that at a time.
-
         Raises:
             StoreError: a file cannot be written.
             DatabaseUnavailableError: the database cannot be reached; the next update goes on.
         """
-        with self._updating:
-            return self._update()
-
-    def _update(self) -> int:
         with self._database.reading() as transaction:
             projects = [name for (name,) in transaction.rows("SELECT name FROM projects")]
             rows = transaction.rows(
@@ -154,21 +148,33 @@ class Replica:
             for project in projects:
                 results_directory(self.root(project)).mkdir(parents=True, exist_ok=True)
                 self._copy_labels(project)
-            unsummed, problems = dict[Path, _Unsummed](), []
+            changed, problems = 0, []
             for path, source in sources.items():
                 try:
-                    if (found := self._copy(path, source)) is not None:
-                        unsummed[path] = found
+                    changed += self._copy(path, source)
                 except OSError as error:
                     problems.append(store_error("write", path, error))
-            removed = self._remove_others(projects, sources.keys())
-            for path, found in unsummed.items():  # last: it takes long where rows are many
-                self._complete(path, found)
+            changed += self._remove_others(projects, sources.keys())
         except OSError as error:
             raise store_error("write", self._directory, error) from error
+        self.complete()
         if problems:
             raise problems[0]
-        return len(unsummed) + removed
+        return changed
+
+    def complete(self) -> None:
+        """Complete the copies whose totals have been computed.
+
+        Raises:
+            StoreError: a file cannot be written.
+        """
+        for path, found in list(self._unsummed.items()):
+            if found.totals is None or found.totals.done():
+                del self._unsummed[path]
+                try:
+                    self._complete(path, found)
+                except OSError as error:
+                    raise store_error("write", path, error) from error
 
     def _copy_labels(self, project: str) -> None:
         """Write the label files of a project again where labels were added."""
@@ -194,25 +200,26 @@ class Replica:
     def _path(self, source: _Source) -> Path:
         return results_directory(self.root(source.project)) / source.name
 
-    def _copy(self, path: Path, source: _Source) -> _Unsummed | None:
-        """Bring all but the totals of one copy up to date; None: it was, or the run was deleted at this moment."""
+    def _copy(self, path: Path, source: _Source) -> bool:
+        """Bring all but the totals of one copy up to date; return whether it was not."""
         goes_on = bool(source.writing) and source.pushed > silent_since()
-        before = self._copied.get(path) or _read_copied(path)
+        unsummed = self._unsummed.get(path)
+        before = unsummed.copied if unsummed else self._copied.get(path) or _read_copied(path)
         if before.revision == source.revision:
-            self._copied[path] = before
-            if goes_on:
-                self._locks.lock(path)
-            else:
-                self._locks.unlock(path)
-            return None
+            if unsummed is None:
+                self._copied[path] = before
+                change_lock = self._locks.lock if goes_on else self._locks.unlock
+                change_lock(path)
+            return False
         with self._database.reading() as transaction:
             documents = transaction.rows("SELECT record, given, summary FROM runs WHERE id = :id", id=source.id)
             files = transaction.rows("SELECT path, sha256 FROM files WHERE run = :id", id=source.id)
             query = "SELECT rows, time, actor FROM replacements WHERE run = :id ORDER BY generation"
             ended = transaction.rows(query, id=source.id)
-        if not documents:
-            return None
+        if not documents:  # the run was deleted just now
+            return False
         ((record, given, summary),) = documents
+        self._forget_totals(path)
         self._locks.lock(path)
         (path / SUMMARY).unlink(missing_ok=True)  # it is of other rows
         size, journal = self._copy_rows(path, source, before)
@@ -223,22 +230,30 @@ class Replica:
             replaced = Replaced(sum(rows for rows, _, _ in ended), time, actor, len(ended))
         write_private(path / RUN, copied_record(record, given, replaced))
         copied = _Copied(source.revision, source.generation, size, journal)
-        return _Unsummed(copied, None if source.writing else summary, goes_on)
+        totals = None if source.writing or summary is None else self._totals_of(path, summary)
+        self._unsummed[path] = _Unsummed(copied, totals, goes_on)
+        return True
+
+    def _forget_totals(self, path: Path) -> None:
+        """Forget what is being computed from rows that are no longer all."""
+        unsummed = self._unsummed.pop(path, None)
+        if unsummed is not None and unsummed.totals is not None:
+            unsummed.totals.cancel()
 
     def _complete(self, path: Path, found: _Unsummed) -> None:
-        """Write the totals of a copy."""
+        """Write the totals of a copy, and that it is complete."""
         copied = found.copied
-        if found.summary is not None:
-            copied.journal += self._write_summary(path, found.summary)
+        if found.totals is not None:
+            copied.journal += self._write_summary(path, found.totals)
         write_private(path / _COPIED, msgspec.json.encode(copied))
         self._copied[path] = copied
         if not found.goes_on:
             self._locks.unlock(path)
 
-    def _write_summary(self, path: Path, pushed: bytes) -> int:
-        """Write the totals of the rows, after their checksum; how many bytes that added to the journal."""
+    def _write_summary(self, path: Path, totals: Future[bytes]) -> int:
+        """Write the totals of the rows, after their checksum; return how many bytes that added to the journal."""
         try:
-            content = self._totals_of(path, pushed)
+            content = totals.result()
         except Exception:  # noqa: BLE001  # rows may hold anything: opening the run shows the error, and other runs are copied
             return 0
         line = summary_checksum_line(SummaryChecksum.of(content, (path / INDEX).stat().st_size))
@@ -308,6 +323,7 @@ class Replica:
                 if path not in known and path.is_dir():
                     self._locks.unlock(path)
                     self._copied.pop(path, None)
+                    self._forget_totals(path)
                     shutil.rmtree(path)
                     removed += 1
         return removed

@@ -47,14 +47,11 @@ class Uploads:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def changes(self) -> tuple[Any, ...]:
-        """Numbers that are others whenever copies of runs or labels are not up to date."""
+    def changes(self) -> int:
+        """How many changes the database has had, of whatever kind."""
         with self._database.reading() as transaction:
-            (found,) = transaction.rows(
-                "SELECT COUNT(*), COALESCE(SUM(revision), 0), (SELECT COUNT(*) FROM projects), "
-                "(SELECT COUNT(*) FROM labels) FROM runs"
-            )
-        return found
+            ((found,),) = transaction.rows("SELECT number FROM changes")
+        return int(found)
 
     def state(self, name: RunName) -> UploadState:
         """What the server has of a run; all empty: nothing."""
@@ -284,8 +281,8 @@ def _touch(transaction: Transaction, name: RunName, run: _StoredRun, **columns: 
 def _drop(transaction: Transaction, name: RunName, run: _StoredRun) -> None:
     """Delete the rows of a run, and note how many this generation had."""
     transaction.run(
-        "INSERT INTO replacements (run, generation, start, rows, time, actor) "
-        "VALUES (:run, :generation, 0, :rows, :time, :actor)",
+        "INSERT INTO replacements (run, generation, rows, time, actor) "
+        "VALUES (:run, :generation, :rows, :time, :actor)",
         run=run.id,
         generation=run.generation,
         rows=transaction.run("DELETE FROM rows WHERE run = :run", run=run.id),

@@ -19,7 +19,7 @@ from agentv.extensions.team.push.remote import Remote
 from agentv.extensions.team.store.replica import Replica
 from agentv.extensions.team.store.uploaded import RunName
 from agentv.store.journal.verification import check_rows
-from doubles.team_servers import RUN_ID, row, team_server_in, write_rows, write_run
+from doubles.team_servers import RUN_ID, pushed_summary, row, team_server_in, write_rows, write_run
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def pushed(run, remote, env=None, **options):
 
 
 def copy_of(server, tmp_path):
-    replica = Replica(server.state.database, tmp_path / "copies", lambda _, pushed: pushed)
+    replica = Replica(server.state.database, tmp_path / "copies", pushed_summary)
     replica.update()
     replica.close()
     return tmp_path / "copies/support/.agentv/results" / RUN_ID
