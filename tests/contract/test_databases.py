@@ -42,7 +42,7 @@ from agentv.store.files.directory import is_being_written
 from agentv.store.journal.verification import check_rows, stored_summary
 from agentv.store.labels.label_files import labels_directory
 from doubles.postgresql import postgres_server
-from doubles.team_servers import known, pushed_summary
+from doubles.team_servers import known, pushed_summary, with_project
 
 RUN_ID = "20261121T140322Z-7f3a"
 NAME = RunName("support", RUN_ID, "tester")
@@ -72,7 +72,7 @@ def database(address):
 
 @pytest.fixture
 def uploads(database):
-    Tokens(database).create_project("support", "tester")
+    with_project(database, "support")
     return Uploads(database)
 
 
@@ -366,7 +366,7 @@ def test_every_change_is_seen_by_servers(uploads, database):
         lambda: uploads.give_name(NAME, "name"),
         lambda: uploads.delete(NAME),
         lambda: labels.add([labelled("ana")]),
-        lambda: Tokens(database).create_project("other", "tester"),
+        lambda: with_project(database, "other"),
     ]
     seen = [uploads.changes()]
     for change in changes:
@@ -396,8 +396,8 @@ def labelled(person, case="refund", verdict="pass", time="2026-11-21T14:03:22Z",
 
 
 def test_labels_are_kept_once_in_the_order_of_arrival_and_reach_the_copies(database, tmp_path):
-    Tokens(database).create_project("support", "tester")
-    Tokens(database).create_project("other", "tester")
+    with_project(database, "support")
+    with_project(database, "other")
     labels = TeamLabels(database, "support", "tester")
     two_people, again = [labelled("ana"), labelled("ben", verdict="fail")], labelled("ana", time="2026-11-21T15:00:00Z")
     with ThreadPoolExecutor(4) as pool:
@@ -491,9 +491,10 @@ def test_a_server_that_is_down_or_goes_away_is_said_plainly(server, tmp_path):
 
 def _works(database):
     try:
-        return Tokens(database).create_project("late", "tester")
+        with_project(database, "late")
     except DatabaseUnavailableError:
         return False
+    return True
 
 
 @pytest.mark.parametrize("password", ["hunter2%zz", "hunt@hunter2", "hunter2/x", "hunter2#"])

@@ -13,9 +13,10 @@ from typing import Any
 
 from agentv.extensions.team.server.serving import listening_socket, public_addresses, team_server
 from agentv.extensions.team.server.state import TeamState
+from agentv.extensions.team.store.database import Database
 from agentv.extensions.team.store.migrating import migrate
 from agentv.extensions.team.store.opening import open_database
-from agentv.extensions.team.store.tokens import Tokens
+from agentv.extensions.team.store.tokens import Tokens, create_project
 from agentv.store.files.directory import is_being_written
 from agentv.store.journal.answers import HEADER, row_checksum_line
 from agentv.store.rows.reading import key_of_row
@@ -75,6 +76,12 @@ def wait_for(condition: Callable[[], object]) -> None:
 def is_complete(copy: Path) -> bool:
     """Whether a copy of a run has been made, and does not count as running any more."""
     return (copy / "copied.json").exists() and not is_being_written(copy)
+
+
+def with_project(database: Database, name: str) -> None:
+    """Create a project if it is missing."""
+    with database.transaction() as transaction:
+        create_project(transaction, name, "tester")
 
 
 def known(totals: bytes) -> Future[bytes]:

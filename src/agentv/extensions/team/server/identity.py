@@ -130,10 +130,10 @@ def check_scope(identity: Identity, scope: Scope, project: str | None) -> None:
 
 
 def check_own_page(identity: Identity, request: Request) -> None:
-    """Refuse a change with a session that does not come from our own page. Origins of others were refused before.
+    """Check that a change made with a session was sent by one of the server's own pages.
 
     Raises:
-        RefusedError: it does not.
+        RefusedError: another page sent it, or a page of an earlier session.
     """
     if not identity.csrf or request.method in SAFE:
         return

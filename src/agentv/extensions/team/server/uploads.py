@@ -44,7 +44,11 @@ class MissingContents(Struct, frozen=True):
 
 
 def existing_project(state: TeamState, call: TeamCall) -> str:
-    """The project, which exists: a token of all projects may name any."""
+    """Return the project of a request; with a token for all projects, a request may name one that does not exist.
+
+    Raises:
+        RefusedError: the project does not exist.
+    """
     if call.of_project not in state.tokens.projects():
         raise RefusedError(404, "no-such-project", f"the server has no project '{call.of_project}'")
     return call.of_project

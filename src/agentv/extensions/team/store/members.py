@@ -11,7 +11,7 @@ from msgspec import Struct
 from agentv.errors import UsageError
 from agentv.extensions.team.store.audit import record
 from agentv.extensions.team.store.database import Database, Transaction, now, sortable_id
-from agentv.extensions.team.store.tokens import SCOPES, Scope, check_project_name, create_missing_project, known_scopes
+from agentv.extensions.team.store.tokens import SCOPES, Scope, create_project, known_scopes
 
 _EMAIL = re.compile(r"[a-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[a-z0-9-]+(\.[a-z0-9-]+)*")
 """ASCII alone: letters of other alphabets look like these, and have more than one lower case."""
@@ -107,12 +107,10 @@ class Members:
             UsageError: no project can have this name.
         """
         ordered = " ".join(scope for scope in SCOPES if scope in scopes)
-        if project is not None:
-            check_project_name(project)
         with self._database.transaction() as transaction:
             transaction.lock("agentv-members")
             if project is not None:
-                create_missing_project(transaction, project, actor)
+                create_project(transaction, project, actor)
             before = _rows(transaction, name, project)
             if before == [ordered]:
                 return "unchanged"

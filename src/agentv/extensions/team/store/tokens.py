@@ -61,22 +61,6 @@ class Token(Struct, frozen=True):
         return f"{self.id} ({self.name})"
 
 
-def check_project_name(name: str) -> str:
-    """The name, which becomes part of addresses and paths.
-
-    Raises:
-        UsageError: it cannot.
-    """
-    if _PROJECT.fullmatch(name) is None or ".." in name:
-        raise UsageError(
-            "the name of a project must be 1 to 64 lower-case letters, digits, '-', '_' or '.'",
-            "and begin and end with a letter or a digit",
-        )
-    if name.startswith("team.sqlite"):
-        raise UsageError("a project cannot be called like the server's database file", "choose another name")
-    return name
-
-
 class Tokens:
     """Projects, and the tokens for them."""
 
@@ -87,16 +71,6 @@ class Tokens:
         """The names of all projects, sorted."""
         with self._database.reading() as transaction:
             return [name for (name,) in transaction.rows("SELECT name FROM projects ORDER BY name")]
-
-    def create_project(self, name: str, actor: str) -> bool:
-        """Create a project; whether it is new.
-
-        Raises:
-            UsageError: no project can have this name.
-        """
-        check_project_name(name)
-        with self._database.transaction() as transaction:
-            return create_missing_project(transaction, name, actor)
 
     def create(
         self, name: str, project: str | None, scopes: Collection[Scope], days: int | None, actor: str
@@ -114,11 +88,9 @@ class Tokens:
         expires = None if days is None else time_text(created + timedelta(days=days))
         ordered = tuple(scope for scope in SCOPES if scope in scopes)
         made = Token(token_hex(4), name, project, ordered, time_text(created), expires, None)
-        if project is not None:
-            check_project_name(project)
         with self._database.transaction() as transaction:
             if project is not None:
-                create_missing_project(transaction, project, actor)
+                create_project(transaction, project, actor)
             transaction.run(
                 "INSERT INTO tokens (id, sha256, name, project, scopes, created, expires) "
                 "VALUES (:id, :sha256, :name, :project, :scopes, :created, :expires)",
@@ -165,13 +137,22 @@ class Tokens:
 _COLUMNS = "id, name, project, scopes, created, expires, revoked"
 
 
-def create_missing_project(transaction: Transaction, name: str, actor: str) -> bool:
-    """Create a project, whose name was checked; whether it is new."""
+def create_project(transaction: Transaction, name: str, actor: str) -> None:
+    """Create a project if it is missing. Its name becomes part of addresses and paths.
+
+    Raises:
+        UsageError: a project cannot have this name.
+    """
+    if _PROJECT.fullmatch(name) is None or ".." in name:
+        raise UsageError(
+            "the name of a project must be 1 to 64 lower-case letters, digits, '-', '_' or '.'",
+            "and begin and end with a letter or a digit",
+        )
+    if name.startswith("team.sqlite"):
+        raise UsageError("a project cannot be called like the server's database file", "choose another name")
     statement = "INSERT INTO projects (name, created) VALUES (:name, :created) ON CONFLICT (name) DO NOTHING"
-    new = transaction.run(statement, name=name, created=now()) > 0
-    if new:
+    if transaction.run(statement, name=name, created=now()):
         record(transaction, actor, "project created", name, name)
-    return new
 
 
 def known_scopes(stored: str) -> tuple[Scope, ...]:

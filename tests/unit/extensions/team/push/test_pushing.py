@@ -12,13 +12,14 @@ import pytest
 
 from agentv.errors import StoreError, UsageError
 from agentv.extensions.team.push import pushing
-from agentv.extensions.team.push.connection import Connection, PushError
+from agentv.extensions.team.push.connection import Connection, PushError, RemoteError
 from agentv.extensions.team.push.labels import pull_labels
 from agentv.extensions.team.push.pushing import RunPush, redactor_of
 from agentv.extensions.team.push.remote import Remote
 from agentv.extensions.team.store.replica import Replica
 from agentv.extensions.team.store.uploaded import RunName
 from agentv.store.journal.verification import check_rows
+from doubles.dripping_server import dripping_server
 from doubles.team_servers import RUN_ID, pushed_summary, row, team_server_in, write_rows, write_run
 
 
@@ -219,6 +220,32 @@ def test_a_server_that_always_has_other_rows_ends_the_push(remote, tmp_path):
 
     with pytest.raises(PushError, match="other pushes of this run always come first"):
         pushed(write_run(tmp_path, row(1)), remote, transport=httpx.MockTransport(claiming))
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"HTTP/1.1 200 OK\r\nX: ",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n",
+    ],
+    ids=["header", "body", "body without a length"],
+)
+def test_a_request_ends_at_its_deadline_however_slowly_its_answer_comes(tmp_path, head):
+    run, waited = write_run(tmp_path, row(1)), []
+    with (
+        dripping_server(head) as address,
+        pytest.raises(RemoteError, match=r"did not answer within 0\.8 sec") as raised,
+    ):
+        pushed(run, Remote(f"{address}/projects/support", "agentv_x"), timeout_s=0.4, sleep=waited.append)
+    assert (raised.value.passing, waited) == (True, [])
+
+
+def test_no_more_is_read_than_a_server_sends(remote, tmp_path, monkeypatch):
+    monkeypatch.setattr("agentv.extensions.team.push.connection._LONGEST_ANSWER", 1_000)
+    endless = httpx.MockTransport(lambda _: httpx.Response(200, content=b"{}" + b" " * 1_000))
+    with pytest.raises(PushError, match="not an agentv server"):
+        pushed(write_run(tmp_path, row(1)), remote, transport=endless)
 
 
 class Redirecting(BaseHTTPRequestHandler):

@@ -10,13 +10,13 @@ from threading import Event
 import httpx
 import pytest
 
-from doubles.team_servers import team_server_in, wait_for
+from doubles.team_servers import team_server_in, wait_for, with_project
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     with team_server_in(tmp_path_factory.mktemp("server")) as found:
-        found.state.tokens.create_project("support", "test")
+        with_project(found.state.database, "support")
         yield found
 
 

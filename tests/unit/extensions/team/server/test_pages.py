@@ -13,7 +13,7 @@ from agentv.extensions.team.store.migrating import migrate
 from agentv.extensions.team.store.opening import open_database
 from agentv.extensions.team.store.uploaded import RunName
 from agentv.web.security import HEADERS
-from doubles.team_servers import RUN_ID
+from doubles.team_servers import RUN_ID, with_project
 
 ADDRESS = "https://evals.example.org"
 RECORD = b'{"schema_version": 1, "run_id": "%s", "started": "2026-11-21T14:03:22Z"}' % RUN_ID.encode()
@@ -25,7 +25,7 @@ def state(tmp_path):
     migrate(database)
     made = TeamState(database, [ADDRESS])
     for name in ("support", "api", "lock"):
-        made.tokens.create_project(name, "test")
+        with_project(made.database, name)
     made.uploads.put_record(RunName("support", RUN_ID, "test"), RECORD, writing=False)
     return made
 

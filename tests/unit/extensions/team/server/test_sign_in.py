@@ -21,7 +21,7 @@ from agentv.extensions.team.store.members import MemberName, member_name
 from agentv.extensions.team.store.sessions import LONGEST, LONGEST_IDLE, Sessions
 from doubles.dripping_server import dripping_server
 from doubles.openid_provider import CLIENT, SECRET, openid_double
-from doubles.team_servers import team_server_in, wait_for
+from doubles.team_servers import team_server_in, wait_for, with_project
 
 ADA = MemberName("ada@example.org")
 
@@ -29,7 +29,7 @@ ADA = MemberName("ada@example.org")
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     with team_server_in(tmp_path_factory.mktemp("server")) as found:
-        found.state.tokens.create_project("support", "test")
+        with_project(found.state.database, "support")
         yield found
 
 
