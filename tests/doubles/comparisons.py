@@ -28,6 +28,7 @@ MOVES = Moves(wins=3, losses=9, ties=26, fixed=1, broken=6)
 LOWER = MeasureResult("mean score", -0.12, (-0.19, -0.05), 0.0021, 0.0021, "worse", 0.95)
 WORSE = Judgement(
     pairs=38,
+    cases=38,
     clusters=38,
     before=Level(0.87, 35, 35 / 38),
     after=Level(0.75, 30, 30 / 38),

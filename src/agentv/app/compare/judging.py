@@ -79,6 +79,7 @@ class _Tally:
     """What the judgement of some pairs is based on; they pass by once.
 
     Attributes:
+        cases: number of distinct cases in them.
         clusters: for each of them the number of its cluster.
         by_verdict: all are compared by their verdicts.
         unsettled: some are, though the two runs decided them by different rules.
@@ -93,11 +94,14 @@ class _Tally:
         self.outcomes = {"win": 0, "loss": 0, "tie": 0}
         self.fixed = self.broken = self.errored = 0
         known: dict[Hashable, int] = {}
+        cases: set[Hashable] = set()
         settings = Settings()
         for pair in pairs:
             self._add(pair)
+            cases.add(_case(pair))
             self.clusters.append(known.setdefault(cluster_of_pair(pair), len(known)))
             settings.add(pair)
+        self.cases = len(cases)
         self.by_verdict = all(pair.by_verdict for pair in settings)
         self.unsettled = any(pair.by_verdict and not same_rule(pair) for pair in settings)
         self.same_rate = all(same_rate(pair) for pair in settings)
@@ -224,6 +228,7 @@ def _judgement(
     detectable, needed = _planned(tally, verdict, question)
     return Judgement(
         pairs=len(tally),
+        cases=tally.cases,
         clusters=found.independent,
         before=tally.before.level,
         after=tally.after.level,
@@ -261,7 +266,11 @@ def _with_bounds(one: _Decision, bounds: Sequence[_Decision]) -> list[MeasureRes
 
 def cluster_of_pair(pair: CasePair) -> Hashable:
     """What a pair depends on: its conversation or what the user named, else its own case on all targets."""
-    return pair.before.cluster or (pair.before_key.suite, pair.before_key.case_id)
+    return pair.before.cluster or _case(pair)
+
+
+def _case(pair: CasePair) -> Hashable:
+    return pair.before_key.suite, pair.before_key.case_id
 
 
 def _planned(tally: _Tally, verdict: Verdict, question: ComparisonSettings) -> tuple[float | None, int | None]:

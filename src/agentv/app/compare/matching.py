@@ -238,11 +238,6 @@ class Pairs(Sequence[CasePair]):
             found._after.append(self._after[place])
         return found
 
-    def distinct(self) -> int:
-        """Number of distinct cases: one with two prompts is one."""
-        base = self._base
-        return len({(base.places[base.place_number(one)].suite, base.case_id(one)) for one in self._before})
-
     def __len__(self) -> int:
         return len(self._before)
 

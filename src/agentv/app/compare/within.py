@@ -145,7 +145,7 @@ def _comparison(paired: _Paired, judgement: Judgement | None) -> MatrixCompariso
     if judgement is None:
         found = MatrixComparison(*names, None, errored=len(left.errored))
     else:
-        found = judgement.between(*names, paired.matched.pairs.distinct())
+        found = judgement.between(*names)
     return replace(
         found,
         only_base=len(left.only_base),

@@ -267,8 +267,9 @@ class Judgement(Struct, frozen=True):
     """Result of one comparison.
 
     Attributes:
-        pairs: number of compared cases.
-        clusters: number of independent clusters; equal to `pairs` if all cases are independent.
+        pairs: number of compared pairs: a case with two targets gives two.
+        cases: number of distinct cases in them.
+        clusters: number of independent clusters; equal to `pairs` if all of them are independent.
         score: the mean score; the pass rate if every pair is compared by its verdicts.
         rate: the pass rate; None if every score moved exactly as its verdict did, so both are one measure, or if the
             rates of the two runs cannot be compared.
@@ -286,6 +287,7 @@ class Judgement(Struct, frozen=True):
     """
 
     pairs: int
+    cases: int
     clusters: int
     before: Level
     after: Level
@@ -314,7 +316,7 @@ class Judgement(Struct, frozen=True):
             return self.rate
         return self.score
 
-    def between(self, by: Dimension, base: str, candidate: str, cases: int) -> MatrixComparison:
+    def between(self, by: Dimension, base: str, candidate: str) -> MatrixComparison:
         """The result with the names of its sides.
 
         The pass rate comes first, if it can be compared; where scores are verdicts, the two measures were tested as
@@ -331,7 +333,7 @@ class Judgement(Struct, frozen=True):
             candidate,
             self.verdict,
             self.withheld,
-            cases,
+            self.cases,
             self.pairs,
             self.clusters,
             self.errored,

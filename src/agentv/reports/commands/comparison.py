@@ -83,7 +83,7 @@ def headline(found: Comparison) -> str:
     if found.same or one is None:
         return ""
     base, candidate = _sides(found)
-    shown = sentence(one.between("target", base, candidate, one.pairs), found.question.margin)
+    shown = sentence(one.between("target", base, candidate), found.question.margin)
     needed = f" About {one.needed:,} {_unit(one, found)}s would tell." if one.needed is not None else ""
     return f"{shown[0].upper() if candidate == _CANDIDATE else shown[0]}{shown[1:]}.{needed}"
 
@@ -101,9 +101,7 @@ def usage_lines(usage: Sequence[UsageDifference], base: str, candidate: str) -> 
     """What a case takes on both sides, and the paired differences; nothing where none is known."""
     rows = usage_rows(usage)
     if rows:
-        yield from aligned(
-            [["a case takes", column_label((base,)), column_label((candidate,)), "difference", ""], *rows]
-        )
+        yield from aligned([["per case", column_label((base,)), column_label((candidate,)), "difference", ""], *rows])
 
 
 def verdict_line(found: Comparison, *, needed: bool = True) -> str:

@@ -78,7 +78,7 @@ def _compared(matrix: RunMatrix, by: Dimension, names: Sequence[str | None]) -> 
             row = found.setdefault(name, {})
             row.setdefault(one.base, before)
             row[one.candidate] = f"{after} [{difference}]" if difference else after
-    return [GridRow(f"{what} a case", tuple(row.get(name, NONE) for name in names)) for what, row in found.items()]
+    return [GridRow(f"{what} per case", tuple(row.get(name, NONE) for name in names)) for what, row in found.items()]
 
 
 def _column(matrix: RunMatrix, target: str, variant: str | None) -> tuple[str | None, ...]:
@@ -102,10 +102,10 @@ def _numbers(wholes: Sequence[_Side], rate: str, compared: Sequence[GridRow]) ->
     yield GridRow(rate or "pass rate", tuple(map(_rate, wholes)))
     if any(one is not None and _has_own_mean(one.totals) for one in wholes):
         yield GridRow("mean score", tuple(_of(one, _mean) for one in wholes))
-    has_cost = any(row.name == "cost a case" for row in compared)
-    for name, shown in (*([] if has_cost else [("cost per 1,000", _cost)]), ("median latency", _latency)):
+    known = {row.name for row in compared}
+    for name, shown, same in (("cost per 1,000", _cost, "cost"), ("median latency", _latency, "time")):
         cells = tuple(_of_usage(one, shown) for one in wholes)
-        if set(cells) != {NONE}:
+        if f"{same} per case" not in known and set(cells) != {NONE}:
             yield GridRow(name, cells)
     yield from compared
 

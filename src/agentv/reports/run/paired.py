@@ -32,7 +32,7 @@ UNKNOWN = "unknown"
 
 
 def sentence(one: MatrixComparison, margin: float = 0.0) -> str:
-    """`b passes 3 of 20 cases more than a (+15.0 points, 95% CI +2.0 to +28.0), and costs $0.0400 more a case (+31%)`.
+    """`b passes 3 more of 20 cases than a (+15.0 points, 95% CI +2.0 to +28.0), and costs $0.0400 more per case (+31%)`.
 
     A difference without a verdict is called chance, or too few cases; it is never called equality. `margin` is that of
     the comparison.
@@ -114,7 +114,7 @@ def p_value(p: float) -> str:
 
 
 def _moved(one: MatrixComparison) -> str:
-    """`passes 3 of 20 cases more than`; of cases with several samples `passes more often than`."""
+    """`passes 3 more of 20 cases than`; of cases with several samples `passes more often than`."""
     shown = deciding(one)
     if shown.measure == "mean score":
         return f"scores {'higher' if shown.delta > 0 else 'lower'} than" if shown.delta else "scores as high as"
@@ -124,7 +124,7 @@ def _moved(one: MatrixComparison) -> str:
     if abs(moved - shown.delta * one.pairs) > _LEAST:  # samples differ in more than the verdicts of their cases
         return f"passes {'more' if shown.delta > 0 else 'less'} often than"
     of = plural(one.pairs, "case" if one.pairs == one.cases else "result", ",")
-    return f"passes {abs(moved):,} of {of} {'more' if moved > 0 else 'fewer'} than"
+    return f"passes {abs(moved):,} {'more' if moved > 0 else 'fewer'} of {of} than"
 
 
 def _sure(each: ComparedMeasure) -> str:
@@ -156,7 +156,7 @@ def _doubt(one: MatrixComparison) -> str:
         return f", but {few} too few to tell (at least {fewest})"
     if not shown.delta:
         return ""
-    return ", probably by chance" if (shown.p_value or 0.0) >= _LIKELY_CHANCE else ", maybe by chance"
+    return ", which is probably chance" if (shown.p_value or 0.0) >= _LIKELY_CHANCE else ", which may be chance"
 
 
 def _left_out(one: MatrixComparison) -> Iterator[str]:
@@ -170,24 +170,26 @@ def _left_out(one: MatrixComparison) -> Iterator[str]:
 
 
 def _spent(usage: Sequence[UsageDifference]) -> str:
-    """`, and costs $0.0400 more a case (+31%)`; where no price is known, the tokens instead."""
+    """`, and costs $0.0400 more per case (+31%)`; where no price is known, the tokens instead."""
     known = {one.resource: one for one in usage if one.delta is not None}
     found = known.get("cost_usd") or known.get("tokens")
     if found is None or found.delta is None:
         return ""
     costs = found.resource == "cost_usd"
-    amount = _amount("cost_usd", abs(found.delta)) if costs else f"{abs(found.delta):,.0f} tokens"
+    amount = _amount(found.resource, abs(found.delta))
     more = "more" if found.delta > 0 else "less" if costs else "fewer"
     of = found.cases + found.unknown
     notes = [_share(found)] if found.before else []
     if found.interval is not None and found.interval[0] <= 0 <= found.interval[1]:
-        notes.append("maybe by chance")
+        notes.append("may be chance")
     if found.unknown:
-        notes.append(f"known of {found.cases:,} of {plural(of, 'case', ',')}")
-    same = "costs the same a case" if costs else "uses as many tokens a case"
-    said = f"{'costs' if costs else 'uses'} {amount} {more} a case" if found.delta else same
+        notes.append(f"known for {found.cases:,} of {plural(of, 'case', ',')}")
+    if not found.delta:
+        said = "costs the same" if costs else "uses as many tokens"
+    else:
+        said = f"costs {amount} {more}" if costs else f"uses {amount} {more} tokens"
     shown = f" ({', '.join(notes)})" if notes and found.delta else ""
-    return f", and {said}{shown}{'' if costs else '; the cost is unknown'}"
+    return f", and {said} per case{shown}{'' if costs else '; the cost is unknown'}"
 
 
 def _usage_row(one: UsageDifference) -> list[str]:
@@ -200,7 +202,7 @@ def _usage_row(one: UsageDifference) -> list[str]:
         low, high = (_signed(one.resource, end) for end in one.interval)
         notes.append(f"{percentage(one.confidence)} CI {low} to {high}")
     if one.unknown:
-        notes.append(f"known of {one.cases:,} of {plural(one.cases + one.unknown, 'case', ',')}")
+        notes.append(f"known for {one.cases:,} of {plural(one.cases + one.unknown, 'case', ',')}")
     sides = [_amount(one.resource, one.before), _amount(one.resource, one.after)]
     return [name, *sides, _signed(one.resource, one.delta) + share, ", ".join(notes)]
 

@@ -34,7 +34,7 @@ def test_gold():
             0.0,
             (
                 "The candidate scores lower than the base (mean score -0.030, 95% CI -0.100 to +0.040), "
-                "probably by chance. About 49 cases would tell."
+                "which is probably chance. About 49 cases would tell."
             ),
         ),
     ],
@@ -52,10 +52,10 @@ def test_parts_of_one_run_have_their_names_and_what_a_case_takes_stands_below():
     found = replace(found, **dict(zip(("base", "candidate"), parts, strict=True)))
     assert headline(found) == (
         "with-skill passes less often than bare (-12.0 points, 95% CI -19.0 to -5.0), "
-        "and costs $0.0400 more a case (+31%)."
+        "and costs $0.0400 more per case (+31%)."
     )
     shown = render_comparison(found, verbose=True)
-    assert "a case takes  bare     with-skill  difference\ncost          $0.1300  $0.1700     +$0.0400 (+31%)" in shown
+    assert "per case  bare     with-skill  difference\ncost      $0.1300  $0.1700     +$0.0400 (+31%)" in shown
     assert "95% CI +$0.0100 to +$0.0700" in shown
     assert "paired t interval" in shown
 

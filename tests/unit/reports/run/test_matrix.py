@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from agentv.model.run.compared.usage import UsageDifference
 from agentv.model.run.matrix import ComparedMeasure, MatrixComparison
 from agentv.reports.run.matrix import matrix_data, matrix_lines
 from agentv.reports.run.paired import sentence
@@ -63,3 +64,13 @@ def test_pages_get_the_sentence_of_each_comparison():
     assert [one["sentence"] for one in data["comparisons"]] == [*map(sentence, MATRIX.comparisons)]
     assert data["targets"] == ("gpt", "claude", HOSTILE)
     assert matrix_data(replace(MATRIX, comparisons=None), summary.as_json())["comparisons"] is None
+
+
+def test_cost_and_time_that_are_compared_are_not_shown_twice():
+    usage = (
+        UsageDifference("cost_usd", 9, 0, 0.1, 0.2, 0.1),
+        UsageDifference("duration_ms", 9, 0, 800.0, 900.0, 100.0),
+    )
+    shown = "\n".join(lines(comparisons=(replace(BETTER, base="gpt", candidate="claude", usage=usage),)))
+    for name, times in {"cost per case": 1, "time per case": 1, "cost per 1,000": 0, "median latency": 0}.items():
+        assert shown.count(name) == times, name

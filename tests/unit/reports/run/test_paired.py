@@ -22,7 +22,7 @@ TOKENS = UsageDifference("tokens", 80, 20, 12_000.0, 15_000.0, 3000.0, (-1.0, 60
 @pytest.mark.parametrize(
     ("changed", "said", "more"),
     [
-        ({}, "b passes 8 of 100 cases more than a (+8.0 points, 95% CI +2.0 to +14.0)", "p 0.010; 100 cases"),
+        ({}, "b passes 8 more of 100 cases than a (+8.0 points, 95% CI +2.0 to +14.0)", "p 0.010; 100 cases"),
         (
             {"verdict": "worse", "measures": (replace(RATE, delta=-0.0004, interval=(-0.1, 0.0)),)},
             "b passes less often than a (-0.04 points, 95% CI -10.0 to 0.0)",
@@ -35,13 +35,13 @@ TOKENS = UsageDifference("tokens", 80, 20, 12_000.0, 15_000.0, 3000.0, (-1.0, 60
         ),
         (
             {"verdict": "inconclusive", "shown_by": (), "only_base": 4, "errored": 2, "unfinished": 1},
-            "b passes 8 of 100 cases more than a (+8.0 points, 95% CI +2.0 to +14.0), maybe by chance",
+            "b passes 8 more of 100 cases than a (+8.0 points, 95% CI +2.0 to +14.0), which may be chance",
             "p 0.010; 100 cases; 4 only with a, not compared; 2 errored; 1 not finished or not checked",
         ),
         (
             {"verdict": "inconclusive", "withheld": "errors", "errored": 12},
             (
-                "b passes 8 of 100 cases more than a (+8.0 points, 95% CI +2.0 to +14.0), "
+                "b passes 8 more of 100 cases than a (+8.0 points, 95% CI +2.0 to +14.0), "
                 "but 12 errored cases could turn that round"
             ),
             "p 0.010; 100 cases",
@@ -72,24 +72,24 @@ def test_a_comparison_is_one_sentence_then_its_numbers(changed, said, more):
 @pytest.mark.parametrize(
     ("usage", "said"),
     [
-        ((COST, TOKENS), ", and costs $0.0400 more a case (+31%)"),
+        ((COST, TOKENS), ", and costs $0.0400 more per case (+31%)"),
         (
             (replace(COST, delta=-0.04, interval=(-0.09, 0.01)),),
-            ", and costs $0.0400 less a case (-31%, maybe by chance)",
+            ", and costs $0.0400 less per case (-31%, may be chance)",
         ),
-        ((replace(COST, delta=0.0, interval=None),), ", and costs the same a case"),
-        ((replace(COST, cases=1, unknown=2),), ", and costs $0.0400 more a case (+31%, known of 1 of 3 cases)"),
-        ((replace(COST, before=0.0, delta=0.000012),), ", and costs $0.000012 more a case"),
+        ((replace(COST, delta=0.0, interval=None),), ", and costs the same per case"),
+        ((replace(COST, cases=1, unknown=2),), ", and costs $0.0400 more per case (+31%, known for 1 of 3 cases)"),
+        ((replace(COST, before=0.0, delta=0.000012),), ", and costs $0.000012 more per case"),
         (
             (UsageDifference("cost_usd", 0, 100), TOKENS),
             (
-                ", and uses 3,000 tokens more a case (+25%, maybe by chance, known of 80 of 100 cases)"
+                ", and uses 3,000 more tokens per case (+25%, may be chance, known for 80 of 100 cases)"
                 "; the cost is unknown"
             ),
         ),
         (
             (UsageDifference("cost_usd", 0, 100), replace(TOKENS, delta=0.0)),
-            ", and uses as many tokens a case; the cost is unknown",
+            ", and uses as many tokens per case; the cost is unknown",
         ),
         ((), ""),
     ],
@@ -103,7 +103,7 @@ def test_what_a_case_takes_is_a_row_for_each_resource_and_what_is_unknown_is_cal
     usage = (UsageDifference("cost_usd", 0, 100), TOKENS, UsageDifference("turns", 1, 0, 6.0, 7.5, 1.5), short)
     assert usage_rows(usage) == [
         ["cost", "unknown", "unknown", "", ""],
-        ["tokens", "12,000", "15,000", "+3,000 (+25%)", "95% CI -1 to +6,001, known of 80 of 100 cases"],
+        ["tokens", "12,000", "15,000", "+3,000 (+25%)", "95% CI -1 to +6,001, known for 80 of 100 cases"],
         ["turns", "6.0", "7.5", "+1.5 (+25%)", ""],
     ]
     assert usage_rows([replace(short, after=61_000.0, delta=60_997.0, interval=None)]) == [
