@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from agentv.model.run.trace_summary import usage_json
 from agentv.model.values import trace_document
 from agentv.model.values.message import messages_from_json
-from agentv.model.values.response import CallFailure, Failure, TargetResponse
+from agentv.model.values.response import MEASURED, CallFailure, Failure, TargetResponse
 from agentv.model.values.retrieved import context_json, read_context
 from agentv.model.values.trace import MessageStep, Trace
 from agentv.model.values.usage import TokenUsage
@@ -136,10 +136,7 @@ def _response_wire(found: TargetResponse | Failure) -> dict[str, Any]:
         "output": answer.output,
         "messages": [message.as_json() for message in answer.messages],
         "token_usage": usage_json(answer.token_usage),
-        "cost_usd": answer.cost_usd,
-        "duration_ms": answer.duration_ms,
-        "finish_reason": answer.finish_reason,
-        "time_to_first_token_ms": answer.time_to_first_token_ms,
+        **{name: getattr(answer, name) for name in MEASURED},
         "metadata": answer.metadata,
         "context": context_json(answer.context),
         "trace": None if answer.trace is None else trace_document.document(answer.trace),

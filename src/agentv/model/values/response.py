@@ -83,16 +83,10 @@ class Embeddings(Struct, frozen=True):
     cost_usd: float | None = None
 
 
-ANSWER_KEYS = (
-    "output",
-    "context",
-    "metadata",
-    "token_usage",
-    "cost_usd",
-    "duration_ms",
-    "finish_reason",
-    "time_to_first_token_ms",
-)
+MEASURED = ("cost_usd", "duration_ms", "finish_reason", "time_to_first_token_ms")
+"""Facts of an answer that are written as they are."""
+
+ANSWER_KEYS = ("output", "context", "metadata", "token_usage", *MEASURED)
 """Keys of the mapping that a target returns."""
 
 STRUCTURED = "structured_output"

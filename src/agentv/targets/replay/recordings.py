@@ -18,7 +18,7 @@ import msgspec
 from msgspec.structs import replace
 
 from agentv.model.values.message import messages_from_json
-from agentv.model.values.response import Failure, TargetResponse
+from agentv.model.values.response import ANSWER_KEYS, Failure, TargetResponse
 from agentv.model.values.trace import Trace
 from agentv.targets.http.answers import LIMIT, from_object
 
@@ -28,16 +28,7 @@ ROW_LIMIT = 8 * LIMIT
 COMPARED = 1000
 """Cases up to which the nearest recorded id is named when one is missing."""
 
-_KEPT = {
-    "output": "output",
-    "token_usage": "token_usage",
-    "cost_usd": "cost_usd",
-    "duration_ms": "duration_ms",
-    "context": "context",
-    "response_metadata": "metadata",
-    "finish_reason": "finish_reason",
-    "time_to_first_token_ms": "time_to_first_token_ms",
-}
+_KEPT = {"response_metadata" if key == "metadata" else key: key for key in ANSWER_KEYS}
 """Keys of a row that are of the answer → those of an answer object."""
 _ANY_SAMPLE = 0
 

@@ -75,7 +75,7 @@ def _spending(result: TrialResult) -> dict[str, Any]:
         "reused": result.reused,
         "notes": [*result.notes, *([cut] if (cut := cut_words(result)) else [])],
         "finish_reason": result.finish_reason,
-        "first_token_ms": result.time_to_first_token_ms,
+        "time_to_first_token_ms": result.time_to_first_token_ms,
     }
 
 
@@ -155,7 +155,7 @@ def _turn(answer: TargetResponse) -> dict[str, Any]:
             "tokens": _usage(answer.token_usage),
             "cost_usd": answer.cost_usd,
             "duration_ms": answer.duration_ms,
-            "first_token_ms": answer.time_to_first_token_ms,
+            "time_to_first_token_ms": answer.time_to_first_token_ms,
         }
     )
 

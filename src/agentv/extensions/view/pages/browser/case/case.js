@@ -270,7 +270,7 @@ function facts(trial, told) {
     ["Finished", told.timestamp ? moment(told.timestamp) : null],
     ["Sample", trial.repeat > 1 ? `${trial.sample} of ${trial.repeat}, combined by ${told.aggregate}` : null],
     ["Calls", told.attempts],
-    ["First token after", told.first_token_ms === undefined ? null : duration(told.first_token_ms)],
+    ["First token after", told.time_to_first_token_ms === undefined ? null : duration(told.time_to_first_token_ms)],
     ["Tokens of judges", tokens(told.judge_tokens)],
     ["Cost of the target", told.cost_usd === undefined ? null : money(told.cost_usd)],
     ["Cost of judges", told.judge_cost_usd === undefined ? null : money(told.judge_cost_usd)],

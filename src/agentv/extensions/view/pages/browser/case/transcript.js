@@ -99,7 +99,7 @@ export function turnsOf(told) {
     turns.map((turn, number) => {
       const facts = [
         turn.duration_ms === undefined ? null : duration(turn.duration_ms),
-        turn.first_token_ms === undefined ? null : `first token after ${duration(turn.first_token_ms)}`,
+        turn.time_to_first_token_ms === undefined ? null : `first token after ${duration(turn.time_to_first_token_ms)}`,
         tokens(turn.tokens),
         turn.cost_usd === undefined ? null : money(turn.cost_usd),
       ];
