@@ -32,7 +32,7 @@ UNKNOWN = "unknown"
 
 
 def sentence(one: MatrixComparison, margin: float = 0.0) -> str:
-    """`b passes 3 more of 20 cases than a (+15.0 points, 95% CI +2.0 to +28.0), and costs $0.0400 more per case (+31%)`.
+    """`b passes 3 more of 20 cases than a (+15.0 points, 95% CI +2.0 to +28.0), and costs $0.04 more per case (+31%)`.
 
     A difference without a verdict is called chance, or too few cases; it is never called equality. `margin` is that of
     the comparison.

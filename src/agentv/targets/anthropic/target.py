@@ -30,7 +30,7 @@ from agentv.targets.http.model_calls import (
     other_server,
     unreadable_reply,
 )
-from agentv.targets.http.once import Once, timed
+from agentv.targets.http.once import Imports, timed
 from agentv.targets.http.statuses import failure_of, limits_of
 from agentv.targets.model_api.answer_format import schema_in
 from agentv.targets.model_api.ceilings import RequestSettings
@@ -157,7 +157,7 @@ class Anthropic(ModelSettings):
 
 
 def _import() -> None:
-    """Import the SDK and read the price list, on a thread: that takes a second and more."""
+    """Import the SDK and read the price list."""
     import anthropic  # noqa: F401
 
     import agentv.targets.anthropic.transport  # noqa: F401
@@ -170,8 +170,7 @@ class _Anthropic:
 
     def __init__(self, settings: Anthropic, retryable: frozenset[int], executor: Executor) -> None:
         self._settings = settings
-        self._executor = executor
-        self._imports: Once[None] = Once()
+        self._imports = Imports(executor, _import)
         self._retryable = retryable
         self._client: AsyncAnthropic | None = None
         self._fixed_body = _fixed_body(settings)
@@ -186,7 +185,7 @@ class _Anthropic:
         """
         if not self._settings.api_key:
             return missing_key((KEY,))
-        await self._imports.result(lambda: self._executor.call(_import))
+        await self._imports.ready()
         self._opened()  # before the clock runs: it takes its time to be made
         stream = ReplyStream(MessageStream) if self._settings.stream else None
         found = await timed(self._ask(request, stream))
@@ -258,9 +257,8 @@ class _Anthropic:
         headers = events.response.headers
         if not is_stream(headers):
             return self._read(await events.response.aread(), headers)
-        await stream.read(events)
-        if not stream.reply.complete:
-            return unreadable_reply("the stream ended early")
+        if failure := await stream.read(events):
+            return failure
         return self._response(stream.reply.body(), limits_of(headers))
 
     def _read(self, content: bytes, headers: Mapping[str, str]) -> TargetResponse | Failure:

@@ -30,7 +30,7 @@ from agentv.targets.http.model_calls import (
     other_server,
     unreadable_reply,
 )
-from agentv.targets.http.once import Once, timed
+from agentv.targets.http.once import Imports, timed
 from agentv.targets.http.statuses import limits_of
 from agentv.targets.model_api.answer_format import schema_in
 from agentv.targets.model_api.ceilings import RequestSettings
@@ -124,7 +124,7 @@ class Gemini(ModelSettings):
 
 
 def _import() -> None:
-    """Import the SDK and read the price list, on a thread: that takes a second and more."""
+    """Import the SDK and read the price list."""
     from google import genai  # noqa: F401
 
     load_prices()
@@ -135,8 +135,7 @@ class _Gemini:
 
     def __init__(self, settings: Gemini, retryable: frozenset[int], executor: Executor) -> None:
         self._settings = settings
-        self._executor = executor
-        self._imports: Once[None] = Once()
+        self._imports = Imports(executor, _import)
         self._retryable = retryable
         self._client: Client | None = None
         self._session: ClientSession | None = None
@@ -153,7 +152,7 @@ class _Gemini:
     async def _ready(self) -> None:
         """Return once there is a client; what it takes to make one is not the time of an answer."""
         if self._settings.api_key:
-            await self._imports.result(lambda: self._executor.call(_import))
+            await self._imports.ready()
             self._opened()
 
     async def _ask(self, request: TargetRequest, stream: ReplyStream | None) -> TargetResponse | Failure:
@@ -193,9 +192,8 @@ class _Gemini:
                 raw[:] = filter(None, [event.sdk_http_response])
                 yield event.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"sdk_http_response"})
 
-        await stream.read(bodies())
-        if not stream.reply.complete:
-            return unreadable_reply("the stream ended early")
+        if failure := await stream.read(bodies()):
+            return failure
         return self._response(stream.reply.body(), limits_of((raw[0].headers if raw else None) or {}))
 
     async def _generated(self, contents: Any, config: Any) -> TargetResponse | Failure:

@@ -10,6 +10,7 @@ from typing import Generic, TypeVar
 from msgspec.structs import replace
 
 from agentv.model.values.response import Failure, TargetResponse
+from agentv.ports import Executor
 
 T = TypeVar("T")
 
@@ -31,6 +32,23 @@ class Once(Generic[T]):
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait((self._task,))
+
+
+class Imports(Generic[T]):
+    """What a target loads before its first call, such as an SDK and the price list: that takes a second and more.
+
+    Args:
+        executor: has the thread on which `load` runs.
+        load: imports, and returns what the target needs of it.
+    """
+
+    def __init__(self, executor: Executor, load: Callable[[], T]) -> None:
+        self._executor, self._load = executor, load
+        self._once: Once[T] = Once()
+
+    async def ready(self) -> T:
+        """Return once all is loaded."""
+        return await self._once.result(lambda: self._executor.call(self._load))
 
 
 async def timed(answering: Awaitable[TargetResponse | Failure]) -> TargetResponse | Failure:

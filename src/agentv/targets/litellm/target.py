@@ -26,7 +26,7 @@ from agentv.targets.http.model_calls import (
     other_server,
     unreadable_reply,
 )
-from agentv.targets.http.once import Once, timed
+from agentv.targets.http.once import Imports, timed
 from agentv.targets.http.statuses import limits_of
 from agentv.targets.litellm.failures import failure_in
 from agentv.targets.litellm.library import address_for, asking, library, parameters_from, wanted_by
@@ -35,7 +35,7 @@ from agentv.targets.model_api.ceilings import RequestSettings
 from agentv.targets.model_api.optional_parameters import OptionalParameters
 from agentv.targets.model_api.prices import cost_of, load_prices
 from agentv.targets.model_api.settings import ModelSettings
-from agentv.targets.model_api.streams import ChatStream, ReplyStream
+from agentv.targets.model_api.streams import ENDED_EARLY, ChatStream, ReplyStream
 from agentv.targets.openai_api.messages import chat_messages, with_system
 from agentv.targets.openai_api.replies import chat_answer
 
@@ -143,8 +143,7 @@ class _LiteLLM:
 
     def __init__(self, settings: LiteLLM, retryable: frozenset[int], executor: Executor) -> None:
         self._settings = settings
-        self._executor = executor
-        self._imports: Once[tuple[str, ...]] = Once()
+        self._imports = Imports(executor, self._import)
         self._variables: tuple[str, ...] = ()
         self._retryable = retryable
         self._fixed_parameters = _fixed_parameters(settings)
@@ -153,13 +152,13 @@ class _LiteLLM:
 
     async def answer(self, request: TargetRequest) -> TargetResponse | Failure:
         """Ask the model. A temperature or a schema that a judge asks for is left out once the model has refused it."""
-        self._variables = await self._imports.result(lambda: self._executor.call(self._import))
+        self._variables = await self._imports.ready()
         stream = ReplyStream(ChatStream) if self._settings.stream else None
         found = await timed(self._ask(request, stream))
         return found if stream is None else stream.timed(found, chat_answer)
 
     def _import(self) -> tuple[str, ...]:
-        """Import the library and read the price list, on a thread; returns the variables that the provider wants."""
+        """Import the library and read the price list; returns the variables that the provider wants."""
         load_prices()
         library()
         model = self._settings.full_model
@@ -210,7 +209,7 @@ class _LiteLLM:
                 )
                 await stream.read(_chunks(reply))
                 if getattr(reply, "received_finish_reason", None) is None:  # it makes up one
-                    return unreadable_reply("the stream ended early")
+                    return ENDED_EARLY
                 return self._read(stream.reply.body(), reply)
         except OpenAIError as error:
             return failure_in(error, self._retryable, secrets)

@@ -12,6 +12,8 @@ from msgspec.structs import replace
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.values import Json, JsonObject, objects_in
 
+ENDED_EARLY = CallFailure("bad-answer", "the stream ended early", retryable=True)
+
 
 class StreamedReply:
     """The reply so far.
@@ -46,12 +48,13 @@ class ReplyStream:
         self.first_token_ms: float | None = None
         self._began = perf_counter()
 
-    async def read(self, events: AsyncIterable[Any]) -> None:
-        """Take events until the stream ends."""
+    async def read(self, events: AsyncIterable[Any]) -> Failure | None:
+        """Take events until the stream ends; a Failure if the reply was not complete by then."""
         async for event in events:
             is_piece = isinstance(event, Mapping) and self.reply.add(event)
             if is_piece and self.first_token_ms is None:
                 self.first_token_ms = round((perf_counter() - self._began) * 1000, 3)
+        return None if self.reply.complete else ENDED_EARLY
 
     def timed(
         self, found: TargetResponse | Failure, read: Callable[[JsonObject], TargetResponse | Failure]

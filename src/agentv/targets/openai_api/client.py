@@ -114,10 +114,9 @@ class ModelClient:
         response = events.response
         if not is_stream(response.headers):
             return self._read(await response.aread(), response.headers, _ms_since(started))
-        await stream.read(events)
-        if stream.reply.complete and not stream.reply.error:
-            return JsonReply(stream.reply.body(), response.headers, _ms_since(started))
-        return reported_error({"error": stream.reply.error}) or bad_answer("the stream ended early")
+        failure = await stream.read(events)
+        failure = reported_error({"error": stream.reply.error}) or failure
+        return failure or JsonReply(stream.reply.body(), response.headers, _ms_since(started))
 
     def _failure(self, error: Exception) -> Failure:
         """The failure that an exception of the SDK, or of what is below it, means."""

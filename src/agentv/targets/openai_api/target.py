@@ -16,7 +16,7 @@ from agentv.model.values.values import JsonObject
 from agentv.ports import Executor, TargetRequest
 from agentv.targets.http.answers import parsed
 from agentv.targets.http.model_calls import missing_key, no_reply_in_time
-from agentv.targets.http.once import Once
+from agentv.targets.http.once import Imports
 from agentv.targets.http.statuses import limits_of
 from agentv.targets.model_api.answer_format import schema_in
 from agentv.targets.model_api.prices import cost_of, load_prices
@@ -37,8 +37,7 @@ class OpenAITarget:
 
     def __init__(self, settings: OpenAISettings, spec: TargetSpec, executor: Executor) -> None:
         self._settings = settings
-        self._executor = executor
-        self._imports: Once[None] = Once()
+        self._imports = Imports(executor, self._import)
         self._dialect = settings.dialect()
         self._spec = spec
         self._client = ModelClient(
@@ -66,11 +65,11 @@ class OpenAITarget:
 
     async def _ready(self) -> None:
         """Return once there is a client; what it takes to make one is not the time of an answer."""
-        await self._imports.result(lambda: self._executor.call(self._import))
+        await self._imports.ready()
         self._client.opened()
 
     def _import(self) -> None:
-        """Import the SDK and read the price list, on a thread: that takes a second and more."""
+        """Import the SDK and read the price list."""
         import openai  # noqa: F401
 
         import agentv.targets.http.transport  # noqa: F401
