@@ -14,6 +14,8 @@ from agentv.reports.text.escaping import percent
 def activation_gate(suite: Suite, activations: Iterable[Activation], failed: int) -> GateResult:
     """Whether all skills of a suite are distinguished as well as they must be, by the point estimates.
 
+    A minimum decides its own kind of mistake alone: with `min_recall`, no query may load a skill beside the right one.
+
     Args:
         suite: with minimums.
         activations: of the run.
@@ -21,7 +23,7 @@ def activation_gate(suite: Suite, activations: Iterable[Activation], failed: int
     """
     minimums = suite.skill_minimums or SkillMinimums()
     found = [one for one in activations if one.suite == suite.name]
-    checked = [shown for one in found for shown in _checked(one, minimums)]
+    checked = [shown for one in found for shown in (*_checked(one, minimums), *_undecided(one, minimums))]
     below = [shown for shown, reached, _ in checked if not reached]
     if not checked or below:
         why = "; ".join(below) or "no query was judged"
@@ -47,3 +49,17 @@ def _checked(found: Activation, minimums: SkillMinimums) -> Iterator[tuple[str, 
                 continue
             shown = f"{name} of {skill.skill} with {who} is {percent(measure.value)}, required {percent(least)}"
             yield shown, measure.value >= least, measure.interval[0] >= least
+
+
+def _undecided(found: Activation, minimums: SkillMinimums) -> Iterator[tuple[str, bool, bool]]:
+    """The wrong queries whose mistake no minimum is about, in words."""
+    wrong = found.judged - found.right
+    missed = sum(skill.false_negatives for skill in found.skills)
+    silent = sum(cell.queries for cell in found.confusion if cell.expected is not None and cell.loaded is None)
+    who = " ".join(one for one in (found.target, found.variant) if one)
+    if minimums.precision is None and wrong > missed:
+        count = f"{wrong - missed} of {found.judged} queries with {who}"
+        yield f"{count} loaded a skill that they should not; only 'min_precision' allows that", False, False
+    if minimums.recall is None and silent:
+        count = f"{silent} of {found.judged} queries with {who}"
+        yield f"{count} loaded no skill; only 'min_recall' allows that", False, False

@@ -7,6 +7,7 @@ it, nor is a call that failed, was denied or has no result.
 
 from __future__ import annotations
 
+import fnmatch
 import json
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -31,7 +32,9 @@ _SKILLS = "skills"
 _NAMED_BY = ("skill", "name", "skill_name", "command")
 _PATHS = ("file_path", "path", "filePath", "filename", "absolute_path", "target_file", "paths", "files")
 _COMMANDS = ("command", "cmd", "script", "input", "action")
-_GLOB = frozenset("*?[{$`")
+_PATTERN = frozenset("*?[")
+_UNKNOWN = frozenset("{$`")
+"""Characters of names that a shell puts others in the place of."""
 _UNSUCCESSFUL = frozenset({"failed", "denied", "cancelled"})
 
 _UNNAMED = frozenset({"other", "think", "tool"})
@@ -96,7 +99,7 @@ class Activation(DeclaredAssertion):
         calls, turns = context.tool_calls, context.trace_summary.llm_call_count
         if context.partial and self.max_turns is not None and turns > self.max_turns:
             calls = tuple(call for message in context.messages for call in message.tool_calls)
-        used = used_skills(context, calls)
+        used = used_skills(context, calls, self.skills)
         if used is None:
             why = context.partial or "the target reports neither skills nor a transcript"
             return Grade.errored("no-data", f"the skills that the agent loaded are unknown: {why}")
@@ -119,12 +122,15 @@ def _unnamed(context: AssertionContext) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one.name for one in trace.tool_calls if " " in one.name or one.name in _UNNAMED))
 
 
-def used_skills(context: AssertionContext, calls: Sequence[ToolCall] | None) -> list[str] | None:
+def used_skills(
+    context: AssertionContext, calls: Sequence[ToolCall] | None, known: Sequence[str] = ()
+) -> list[str] | None:
     """The used skills in order; None if they are unknown.
 
     Args:
         context: of the trial.
         calls: the tool calls that show it; None: they are not all known.
+        known: the skills that there are, of which `cat skills/*/SKILL.md` printed those that match.
     """
     reported = context.response_metadata.get("skill_calls", context.response_metadata.get("skillCalls"))
     is_list = isinstance(reported, Sequence) and not isinstance(reported, str)
@@ -132,7 +138,13 @@ def used_skills(context: AssertionContext, calls: Sequence[ToolCall] | None) -> 
         return None
     used = list(_reported(reported)) if is_list else []  # type: ignore[arg-type]  # a list, as was just seen
     failed = _failed_calls(context)
-    return used or [name for call in calls or () if _key(call) not in failed for name in skills_of(call)]
+    return used or [
+        one
+        for call in calls or ()
+        if _key(call) not in failed
+        for name in skills_of(call)
+        for one in ([name] if _PATTERN.isdisjoint(name) else fnmatch.filter(known, name))
+    ]
 
 
 def skills_of(call: ToolCall) -> Iterable[str]:
@@ -192,14 +204,17 @@ def _read(arguments: JsonObject) -> Iterator[str]:
 
 
 def skill_at(path: str) -> str | None:
-    """The skill that a file belongs to: `SKILL.md` to its directory, any other file to the one below `skills/`."""
+    """The skill that a file belongs to: `SKILL.md` to its directory, any other file to the one below `skills/`.
+
+    In the path of a shell, the name may be a pattern.
+    """
     parts = path.replace("\\", "/").split("/")
     name = None
     if parts[-1] == SKILL_FILE and len(parts) > 1:
         name = parts[-2]
     elif _SKILLS in parts[:-2]:
         name = parts[len(parts) - 1 - parts[::-1].index(_SKILLS, 2) + 1]
-    return name if name and name not in {".", ".."} and _GLOB.isdisjoint(name) else None
+    return name if name and name not in {".", ".."} and _UNKNOWN.isdisjoint(name) else None
 
 
 def _printed(arguments: JsonObject) -> Iterator[str]:

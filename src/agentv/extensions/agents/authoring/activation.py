@@ -34,10 +34,12 @@ class AuthoredActivation(Declared):
     queries: Annotated[Unread, Doc("a JSONL file of `query` and `skill`, or a list of such mappings")]
     max_turns: Annotated[AtLeastOne, Verbatim(), Doc("model calls in which the agent may load a skill")] = 1
     min_recall: Annotated[
-        Fraction | None, Verbatim(), Doc("every skill must have this recall; single queries may then fail")
+        Fraction | None, Verbatim(), Doc("every skill must have this recall; single queries may then miss it")
     ] = None
     min_precision: Annotated[
-        Fraction | None, Verbatim(), Doc("likewise this precision; a skill that no query loads does not have it")
+        Fraction | None,
+        Verbatim(),
+        Doc("every skill must have this precision; single queries may then load it wrongly"),
     ] = None
 
 

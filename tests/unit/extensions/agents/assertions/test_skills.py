@@ -133,7 +133,8 @@ def test_a_tool_of_the_users_own_that_is_called_like_a_shell_is_none():
         ("/home/skills/work/.claude/skills/refund/rules.md", "refund"),
         ("skills\\refund\\SKILL.md", "refund"),
         ("skills/SKILL.md", "skills"),
-        ("skills/*/SKILL.md", None),
+        ("skills/*/SKILL.md", "*"),
+        ("skills/$one/SKILL.md", None),
         ("./SKILL.md", None),
         ("SKILL.md", None),
         ("skills/refund", None),
@@ -192,6 +193,11 @@ class TestActivation:
     def test_only_the_expected_one_of_the_listed_skills_is_right(self, value, loads, passed, loaded):
         found = self.grade(value, *(self.load(name, at) for at, name in enumerate(loads)))
         assert (found.passed, found.error, found.details["loaded"]) == (passed, None, loaded)
+
+    def test_a_command_that_prints_all_of_them_loads_all(self):
+        printed = {"command": "cat .claude/skills/re*/SKILL.md"}
+        call = ToolCallStep("shell", printed, "Bash", "1", "text", status="completed")
+        assert self.grade(None, call).details["loaded"] == ["refund", "returns"]
 
     def test_a_trace_that_cannot_tell_is_an_error_and_never_no_skill(self):
         titled = ToolCallStep("Load the refund skill", {}, "Load the refund skill", "1", "text", status="completed")
