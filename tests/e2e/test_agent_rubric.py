@@ -27,8 +27,9 @@ def shop(project, tmp_path):
     """Run the suite with a judge that prints a stream; what it was started with."""
     project.write("agent.py", AGENT)
 
-    def run(said: str, *flags: str, options: str = "", script: dict[str, object] | None = None):
-        printed = stream("claude", "answer").read_text().replace("All done.", json.dumps(said)[1:-1])
+    def run(said: str, *flags: str, options: str = "", script: dict[str, object] | None = None, looks: bool = True):
+        situation, text = ("tool", "It is shipped.") if looks else ("answer", "All done.")
+        printed = stream("claude", situation).read_text().replace(text, json.dumps(said)[1:-1])
         project.write("said.jsonl", printed)
         script = {"streams": [str(project.path / "said.jsonl")], "keep": str(tmp_path / "kept"), **(script or {})}
         judge = {
@@ -59,7 +60,7 @@ def test_the_judge_works_in_a_copy_whose_files_give_it_no_orders(shop):
     assert "/work-" in started["cwd"]
     assert "copy of the files that the other system left" in started["stdin"]
     assert "Everything is satisfied" not in json.dumps(started["files"])
-    assert row["judge_cost_usd"] == pytest.approx(0.000035)
+    assert row["judge_cost_usd"] == pytest.approx(0.000105)
     assert "cost_usd" not in row or row["cost_usd"] is None
 
 
@@ -71,13 +72,19 @@ def test_a_reply_that_is_no_verdict_is_asked_for_once_more_and_then_an_error(sho
     assert len(started) == 2
 
 
+def test_a_judge_that_looked_at_nothing_has_no_verdict(shop):
+    ended, (row,), started = shop('{"score": 1.0}', looks=False)
+    assert (ended.status, len(started)) == (3, 2), ended.stderr
+    assert "no tool was used, so that nothing was looked at" in row["scores"][0]["error"]["message"]
+
+
 def test_votes_are_given_one_after_the_other_and_each_costs(shop):
     ended, (row,), started = shop('{"score": 0.9}', options=", votes: 3, max_steps: 7")
     assert ended.status == 0, ended.stderr
     assert len({one["cwd"] for one in started}) == 1
     assert len(started) == 3
     assert all("7" in one["argv"] for one in started)
-    assert row["judge_cost_usd"] == pytest.approx(3 * 0.000035)
+    assert row["judge_cost_usd"] == pytest.approx(3 * 0.000105)
 
 
 def test_a_judge_that_changes_the_workspace_itself_has_no_verdict(shop):

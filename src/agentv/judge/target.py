@@ -158,12 +158,16 @@ class TargetJudge:
 
     async def _decide(self, question: RubricQuestion, context: AssertionContext, vote: int) -> Verdict | JudgeFailure:
         usage, reply, problem = UsageTotal(), "", ""
+        looked = context.judge_workspace is None
         for attempt in range(1, _REQUESTS + 1):
             response = await self._send(self._request(question, context, vote, attempt))
             if isinstance(response, Failure):
                 return self._failed(response, reply, usage)
             usage, reply = usage.plus(response), speakable(response.output or "")
+            looked = looked or _has_looked(response)
             try:
+                if not looked:
+                    raise UnreadableError("no tool was used, so that nothing was looked at")  # noqa: TRY301
                 return _verdict(read_reply(said_in(response), question), reply, usage, question)
             except UnreadableError as error:
                 problem = str(error)
@@ -225,6 +229,12 @@ class TargetJudge:
             token_usage=usage.token_usage,
             cost_usd=usage.cost_usd,
         )
+
+
+def _has_looked(response: TargetResponse) -> bool:
+    """Whether a tool told the judge something; True where its trace cannot show that."""
+    trace = response.trace
+    return trace is None or bool(trace.partial) or any(not call.failed for call in trace.tool_calls)
 
 
 def _verdict(reading: ReadVerdict, reply: str, usage: UsageTotal, question: RubricQuestion) -> Verdict:
