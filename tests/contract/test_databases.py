@@ -19,15 +19,12 @@ from agentv.errors import StoreError, UsageError
 from agentv.extensions.labels.labelling import LabelFiles
 from agentv.extensions.team.server.serving import copying
 from agentv.extensions.team.server.state import TeamState
-from agentv.extensions.team.store.audit import audit_lines
-from agentv.extensions.team.store.database import DatabaseUnavailableError
+from agentv.extensions.team.store.database import DatabaseUnavailableError, audit_lines
 from agentv.extensions.team.store.labels import TeamLabels
-from agentv.extensions.team.store.members import Members, Person, member_name
-from agentv.extensions.team.store.migrating import Migration, migrate, migrations
-from agentv.extensions.team.store.opening import open_database
+from agentv.extensions.team.store.members import Members, Person, Sessions, member_name
+from agentv.extensions.team.store.opening import Migration, migrate, migrations, open_database
 from agentv.extensions.team.store.postgresql import PostgresDatabase
 from agentv.extensions.team.store.replica import Replica
-from agentv.extensions.team.store.sessions import Sessions
 from agentv.extensions.team.store.tokens import Tokens
 from agentv.extensions.team.store.uploaded import (
     OtherTokenError,

@@ -14,8 +14,7 @@ from typing import Any
 from agentv.extensions.team.server.serving import listening_socket, public_addresses, team_server
 from agentv.extensions.team.server.state import TeamState
 from agentv.extensions.team.store.database import Database
-from agentv.extensions.team.store.migrating import migrate
-from agentv.extensions.team.store.opening import open_database
+from agentv.extensions.team.store.opening import migrate, open_database
 from agentv.extensions.team.store.tokens import Tokens, create_project
 from agentv.store.files.directory import is_being_written
 from agentv.store.journal.answers import HEADER, row_checksum_line

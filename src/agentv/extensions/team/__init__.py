@@ -3,7 +3,7 @@
 COMMANDS = {
     "serve": "agentv.extensions.team.commands.serve:group",
     "push": "agentv.extensions.team.commands.push:command",
-    "pull": "agentv.extensions.team.commands.pull:group",
+    "pull": "agentv.extensions.team.commands.push:group",
 }
 
 COMMAND_SECTIONS = {"serve": "Share", "push": "Share", "pull": "Share"}

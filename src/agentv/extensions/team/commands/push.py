@@ -1,4 +1,4 @@
-"""`agentv push`."""
+"""`agentv push` and `agentv pull`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import click
 
 from agentv.cli.completion.values import runs
-from agentv.cli.printing import for_people
+from agentv.cli.lazy import Commands
+from agentv.cli.printing import for_people, print_error
 from agentv.errors import AgentvError, ExitStatus, UsageError
 from agentv.extensions.team.commands.pushing import EXPOSED
 from agentv.model.values.formatting import plural
@@ -21,15 +22,17 @@ if TYPE_CHECKING:
     from agentv.extensions.team.push.connection import Connection
     from agentv.model.secrets.redaction import Redactor
 
-
-@click.command("push", epilog="Example: agentv push last --remote https://evals.example.org/projects/support")
-@click.argument("run", metavar="[RUN]...", nargs=-1, shell_complete=runs)
-@click.option(
+_REMOTE = click.option(
     "--remote",
     metavar="URL",
     help="Project on the server, such as https://HOST/projects/NAME (default: $AGENTV_REMOTE, else `results.remote` of "
     ".agentv/config.yaml).",
 )
+
+
+@click.command("push", epilog="Example: agentv push last --remote https://evals.example.org/projects/support")
+@click.argument("run", metavar="[RUN]...", nargs=-1, shell_complete=runs)
+@_REMOTE
 @click.option("--all", "every", is_flag=True, help="Push every run of this project.")
 def command(run: tuple[str, ...], remote: str | None, *, every: bool) -> int:
     """Push runs (default: the last) to a team's server. Sends only what the server lacks.
@@ -68,7 +71,6 @@ def command(run: tuple[str, ...], remote: str | None, *, every: bool) -> int:
 
 def _pushed(paths: Sequence[Path], connection: Connection, redactor: Redactor) -> int:
     """Push runs and say what was done; a run that cannot be pushed does not keep others from it."""
-    from agentv.cli.printing import print_error
     from agentv.extensions.team.push.connection import RemoteError
     from agentv.extensions.team.push.pushing import RunPush
     from agentv.extensions.team.push.report import render_pushed
@@ -133,3 +135,33 @@ def wait_for_server(seconds: float) -> None:
     """Wait until the server is tried again, and say so."""
     click.echo(f"the server does not answer; trying again in {seconds:g} s (Ctrl-C to stop)", err=True)
     time.sleep(seconds)
+
+
+@click.group("pull", cls=Commands, epilog="Example: agentv pull labels")
+def group() -> None:
+    """Download labels from a team's server."""
+
+
+@group.command("labels", epilog="Example: agentv pull labels --remote https://evals.example.org/projects/support")
+@_REMOTE
+def labels(remote: str | None) -> int:
+    """Add the server's labels to yours.
+
+    They are appended to .agentv/labels; labels that are there stay. `agentv push` sends labels.
+
+    The token comes from $AGENTV_TOKEN, else from `results.token` of .agentv/config.yaml. It needs the scope `read`.
+    """
+    from agentv.extensions.team.push.choosing import chosen_remote, project_root
+    from agentv.extensions.team.push.connection import Connection
+    from agentv.extensions.team.push.labels import pull_labels
+    from agentv.reports.text.paths import shown_from
+
+    found = chosen_remote(remote, os.environ)
+    if found.is_exposed:
+        click.echo(EXPOSED, err=True)
+    with Connection(found, sleep=wait_for_server) as connection:
+        added, files = pull_labels(project_root(), connection)
+    here = str(Path.cwd())
+    named = ", ".join(shown_from(str(path.absolute()), here) for path in files)
+    click.echo(f"{plural(added, 'new label')}: {named}" if added else "no new labels", err=True)
+    return ExitStatus.PASSED

@@ -8,20 +8,66 @@ import re
 import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from threading import Event, Thread
+from typing import Any
 
 import uvicorn
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
 from agentv.errors import AgentvError, UsageError
-from agentv.extensions.team.server.app import team_application
+from agentv.extensions.team.server.api import ENDPOINTS
+from agentv.extensions.team.server.endpoints import failed, routes_of
+from agentv.extensions.team.server.health import health_routes
+from agentv.extensions.team.server.pages import ProjectPages, page_routes
+from agentv.extensions.team.server.sign_in import sign_in_routes
 from agentv.extensions.team.server.state import TeamState
 from agentv.extensions.team.server.upload_totals import UploadTotals
 from agentv.extensions.team.store.replica import Replica
 from agentv.user_code.processes.memory import map_large_blocks
+from agentv.web.answers import RefusedError
 from agentv.web.connections import LimitedConnection
-from agentv.web.security import loopback_addresses
+from agentv.web.security import Guard, loopback_addresses
+
+
+def team_routes(state: TeamState) -> list[Route]:
+    """The routes for uploads, labels and administration, sign-in, health and metrics."""
+    return [*routes_of(state, ENDPOINTS), *sign_in_routes(state), *health_routes(state)]
+
+
+def team_application(state: TeamState, data: Path) -> Guard:
+    """The application of a server: these routes, and the pages of every project.
+
+    Args:
+        state: of the server.
+        data: directory of the copies of runs.
+    """
+    pages = ProjectPages(state, data)
+
+    async def not_found(request: Request, error: Exception) -> Response:  # noqa: ARG001  # Starlette's signature
+        status = error.status_code if isinstance(error, HTTPException) else 500
+        if status == 405:
+            return failed(state, RefusedError(405, "wrong-method", "this address does not support the method"))
+        return failed(state, RefusedError(status, "no-such-address", "there is nothing at this address"))
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> Any:
+        yield
+        pages.close()
+
+    starlette = Starlette(
+        routes=[*team_routes(state), *page_routes(state, pages)],
+        exception_handlers={HTTPException: not_found},
+        lifespan=lifespan,
+    )
+    starlette.router.redirect_slashes = False  # it would redirect to the scheme of this side of a proxy
+    return Guard(starlette, state.addresses, None)
+
 
 _LOOK_S = 0.1
 """Seconds between two looks whether the database has changed."""

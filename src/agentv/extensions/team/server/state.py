@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from anyio import CapacityLimiter
 
 from agentv.extensions.team.store.database import Database
-from agentv.extensions.team.store.members import Members
-from agentv.extensions.team.store.sessions import Sessions
+from agentv.extensions.team.store.members import Members, Sessions
 from agentv.extensions.team.store.tokens import Tokens
 from agentv.extensions.team.store.uploads import Uploads
 

@@ -9,8 +9,8 @@ from hashlib import sha256
 from pathlib import Path
 
 from agentv.errors import StoreError
-from agentv.extensions.team.store.audit import record as audit
 from agentv.extensions.team.store.database import Database
+from agentv.extensions.team.store.database import record as audit
 from agentv.model.run.labelled.labels import Label, time_problem
 from agentv.store.labels.label_files import label_in, label_line, labels_file
 

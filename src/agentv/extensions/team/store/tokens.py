@@ -12,8 +12,7 @@ from typing import Literal, get_args
 from msgspec import Struct
 
 from agentv.errors import UsageError
-from agentv.extensions.team.store.audit import record
-from agentv.extensions.team.store.database import Database, Transaction, now, time_text
+from agentv.extensions.team.store.database import Database, Transaction, now, record, time_text
 
 Scope = Literal["read", "push", "label", "admin"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)

@@ -11,8 +11,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from agentv.extensions.team.store.audit import record as audit
 from agentv.extensions.team.store.database import Database, Transaction, now, time_text
+from agentv.extensions.team.store.database import record as audit
 from agentv.extensions.team.store.uploaded import (
     OtherTokenError,
     Received,

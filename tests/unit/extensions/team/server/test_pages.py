@@ -6,11 +6,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from agentv.errors import UsageError
-from agentv.extensions.team.server.app import ENDPOINTS, team_application
-from agentv.extensions.team.server.serving import copying, public_addresses
+from agentv.extensions.team.server.serving import ENDPOINTS, copying, public_addresses, team_application
 from agentv.extensions.team.server.state import TeamState
-from agentv.extensions.team.store.migrating import migrate
-from agentv.extensions.team.store.opening import open_database
+from agentv.extensions.team.store.opening import migrate, open_database
 from agentv.extensions.team.store.uploaded import RunName
 from agentv.web.security import HEADERS
 from doubles.team_servers import RUN_ID, with_project

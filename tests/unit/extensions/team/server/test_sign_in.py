@@ -12,13 +12,11 @@ from joserfc.jwk import ECKey, OctKey, RSAKey
 from starlette.testclient import TestClient
 
 from agentv.errors import UsageError
-from agentv.extensions.team.server.app import team_application
 from agentv.extensions.team.server.openid import OpenIdProvider, own_path
-from agentv.extensions.team.server.serving import trusted_proxies
+from agentv.extensions.team.server.serving import team_application, trusted_proxies
 from agentv.extensions.team.server.state import TeamState
-from agentv.extensions.team.store.audit import audit_lines
-from agentv.extensions.team.store.members import MemberName, member_name
-from agentv.extensions.team.store.sessions import LONGEST, LONGEST_IDLE, Sessions
+from agentv.extensions.team.store.database import audit_lines
+from agentv.extensions.team.store.members import LONGEST, LONGEST_IDLE, MemberName, Sessions, member_name
 from doubles.dripping_server import dripping_server
 from doubles.openid_provider import CLIENT, SECRET, openid_double
 from doubles.team_servers import team_server_in, wait_for, with_project

@@ -13,8 +13,8 @@ import pytest
 from starlette.requests import Request
 
 from agentv.extensions.team.server import endpoints
-from agentv.extensions.team.server.app import team_routes
-from agentv.extensions.team.server.requests import read_body
+from agentv.extensions.team.server.endpoints import read_body
+from agentv.extensions.team.server.serving import team_routes
 from agentv.extensions.team.server.state import TeamState
 from agentv.extensions.team.store.database import DatabaseUnavailableError
 from agentv.web.answers import RefusedError

@@ -16,7 +16,7 @@ from agentv.extensions.team.push.labels import pull_labels
 from agentv.extensions.team.push.pushing import RunPush, redactor_of
 from agentv.extensions.team.push.remote import Remote
 from agentv.extensions.team.server.serving import copying
-from agentv.extensions.team.store.audit import audit_lines
+from agentv.extensions.team.store.database import audit_lines
 from doubles.judged_runs import judged_run
 from doubles.stored_runs import write_run
 from doubles.team_servers import is_complete, team_server_in, wait_for
