@@ -189,14 +189,20 @@ class CommandPasses(DeclaredAssertion):
         """The paths of the files that the command may write, of which the first counts."""
         if self.path is None:
             return ()
-        return tuple(f"{self.path}/{name}" for name in _REWARDS) if self.parse == "reward" else (self.path,)
+        return (
+            tuple(os.path.normpath(f"{self.path}/{name}") for name in _REWARDS)
+            if self.parse == "reward"
+            else (self.path,)
+        )
 
     def _reward(self, ended: ProgramResult, root: str) -> Grade:
         """The grade by the reward, whatever the exit status."""
-        written = (content(root, path) for path in self._reports)
-        data = next((one for one in written if isinstance(one, bytes)), None)
-        if data is None:
+        written = [path for path in self._reports if os.path.lexists(f"{root}/{path}")]
+        if not written:
             return Grade.errored(NO_REWARD, f"the command writes no {' or '.join(self._reports)}; {_status(ended)}")
+        data = content(root, written[0])
+        if isinstance(data, Unreadable):
+            return Grade.errored(NO_REWARD, f"{written[0]} {data.reason}; {_status(ended)}")
         rewards = _rewards(data)
         return Grade.errored(NO_REWARD, f"the reward {rewards}") if isinstance(rewards, str) else _grade_of(rewards)
 
@@ -224,7 +230,7 @@ class CommandPasses(DeclaredAssertion):
 
 
 def _rewards(data: bytes) -> dict[str, float] | str:
-    """Name → number of each reward; what is wrong with them, if there is no reward."""
+    """Name → number of each reward that counts: the one named `reward`, or else all; what is wrong with them."""
     text = data.decode(errors="replace").strip()
     try:
         found = json.loads(text, parse_int=float)
@@ -233,15 +239,16 @@ def _rewards(data: bytes) -> dict[str, float] | str:
     rewards = found if isinstance(found, dict) else {"reward": found}
     if not rewards or not all(isinstance(one, float) and math.isfinite(one) for one in rewards.values()):
         return f"is not a number or an object of numbers: {excerpt(json.dumps(found))}"
-    return rewards
+    counted = {"reward": rewards["reward"]} if "reward" in rewards else rewards
+    outside = next((f"{name}: {one:g}" for name, one in counted.items() if not 0 <= one <= 1), None)
+    return counted if outside is None else f"is not from 0 to 1 ({outside})"
 
 
 def _grade_of(rewards: Mapping[str, float]) -> Grade:
-    """The reward named `reward`, or the mean of all, each limited to 0..1; it passes at 1."""
-    limited = {name: min(max(one, 0.0), 1.0) for name, one in rewards.items()}
-    reward = limited.get("reward", sum(limited.values()) / len(limited))
+    """The mean of all rewards; it passes if each is 1."""
     checks = tuple(Check(f"{name} is 1", one >= 1, f"{one:g}") for name, one in rewards.items())
-    return Grade(round(reward, PLACES), reward >= 1, checks, has_own_threshold=True)
+    mean = sum(rewards.values()) / len(rewards)
+    return Grade(round(mean, PLACES), all(one.passed for one in checks), checks, has_own_threshold=True)
 
 
 def _is_one_of(test: ReportedTest, names: frozenset[str]) -> bool:

@@ -13,7 +13,11 @@ from xml.parsers.expat import ExpatError, ParserCreate
 Outcome = Literal["passed", "failed", "errored", "skipped"]
 _OUTCOMES: Mapping[str, Outcome] = {"failure": "failed", "error": "errored", "skipped": "skipped"}
 _WORST: tuple[Outcome, ...] = ("passed", "skipped", "failed", "errored")
-_STATUSES: Mapping[str, Outcome] = {"failed": "failed", "failure": "failed", "error": "errored", "errored": "errored"}
+_STATUSES: Mapping[str, Outcome] = {
+    **dict.fromkeys(("fail", "failed", "failure"), "failed"),
+    **dict.fromkeys(("error", "errored"), "errored"),
+    **dict.fromkeys(("skipped", "notrun", "disabled", "ignored", "pending"), "skipped"),  # GoogleTest, CTest
+}
 MOST_TESTS = 100_000
 
 

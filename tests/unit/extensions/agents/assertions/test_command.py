@@ -146,7 +146,14 @@ def test_what_is_no_report_does_not_pass(tmp_path, text):
 
 
 @pytest.mark.parametrize("options", [{}, {"fail_to_pass": ("t",)}])
-@pytest.mark.parametrize("text", ["<testsuite/>", "<testsuite><testcase name='t'><skipped/></testcase></testsuite>"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<testsuite/>",
+        "<testsuite><testcase name='t'><skipped/></testcase></testsuite>",
+        "<testsuite><testcase name='t' status='notrun'/></testsuite>",
+    ],
+)
 def test_a_report_without_a_test_that_ran_is_errored(tmp_path, text, options):
     assert with_report(tmp_path, text, **options).error.code == "no-test-ran"
 
@@ -216,9 +223,11 @@ def test_options_that_cannot_work_are_refused(options, path):
     [
         ("1", 1.0, True),
         ("0.25", 0.25, False),
-        ('{"reward": 3, "style": 0}', 1.0, True),
-        ('{"a": 2, "b": 0}', 0.5, False),
-        ('{"a": -1, "b": 1}', 0.5, False),
+        ('{"reward": 1, "seconds": 30}', 1.0, True),
+        ('{"a": 1, "b": 0}', 0.5, False),
+        ('{"passed": 7, "failed": 3}', None, False),
+        ("5", None, False),
+        ("-1", None, False),
         ("true", None, False),
         ('{"a": true}', None, False),
         ("9" * 400, None, False),
