@@ -112,7 +112,7 @@ class TrialRunner:
         why = self._run_context.throttle.stops.why_not(trial)
         if is_stopped(error):
             return not_run(trial, why or error, self._run_context)
-        stopping = why is not None and error.code.startswith(("judge-", "user-"))
+        stopping = why is not None and error.code.startswith("judge-")
         return replace(result, error=CallFailure(error.code, error.message, stops=True)) if stopping else result
 
 

@@ -19,7 +19,7 @@ from agentv.model.run.trial import Trial
 from agentv.model.suite.suite import CODE_TIMEOUT_S, JUDGE_TIMEOUT_S, SimulatedUser, TargetSpec
 from agentv.model.values.formatting import shorten
 from agentv.model.values.message import Message
-from agentv.model.values.response import Failure, TargetResponse
+from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.thoughts import spoken
 from agentv.model.values.usage import TokenUsage, total_cost
 from agentv.model.values.values import JsonObject
@@ -132,7 +132,8 @@ class TrialUser:
             answer = found if isinstance(found, TargetResponse | Failure) else await found
             if isinstance(answer, Failure):
                 code = answer.code if answer.code == "interrupted" else f"user-{answer.code}"
-                return Failure(code, f"{self._name} failed: {answer.message}", answer.retryable)
+                stops = isinstance(answer, CallFailure) and answer.stops
+                return CallFailure(code, f"{self._name} failed: {answer.message}", answer.retryable, stops=stops)
             self._used.append(answer)
             said = answer.output or ""
             try:
