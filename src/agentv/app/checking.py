@@ -62,9 +62,9 @@ async def _check(
     connections: Connections, called: CheckedTarget, env: Mapping[str, str], timeout_s: float
 ) -> CheckOutcome:
     spec = called.spec
-    if calls(spec) == "nothing":
+    if spec.calls == "nothing":
         return CheckOutcome("untried", message="it answers without a server")
-    if is_agent(spec):
+    if spec.is_agent:
         return await _turn(connections, called, env, timeout_s)
     target = connections.target(with_fewest_tokens(spec))
     began = time.monotonic()
@@ -73,16 +73,6 @@ async def _check(
     if isinstance(answer, TargetResponse) or answer.code == "empty-output" or _CUT_SHORT in answer.message:
         return CheckOutcome("ok", took)
     return _failed(answer, took, called, env)
-
-
-def calls(spec: TargetSpec) -> str | None:
-    """What the target calls to answer, such as `server` or `nothing`."""
-    return getattr(spec.settings, "calls", None)
-
-
-def is_agent(spec: TargetSpec) -> bool:
-    """Whether an agent works on the cases."""
-    return getattr(spec.settings, "is_agent", False)
 
 
 def _failed(

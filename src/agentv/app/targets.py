@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from agentv.app.checking import CheckedTarget, calls, check_all, is_agent
+from agentv.app.checking import CheckedTarget, check_all
 from agentv.app.registries import registries
 from agentv.authoring.fields.decode import shape_of
 from agentv.authoring.fields.request import LoadRequest
@@ -129,8 +129,8 @@ def _checked(
 ) -> tuple[ListedTarget, ...]:
     specs = [entry.spec if not entry.spec or not entry.spec.missing else None for entry in found.entries]
     called = [CheckedTarget(spec, _key_of(target)) for spec, target in zip(specs, targets, strict=True) if spec]
-    agents = tuple(one.spec.name for one in called if is_agent(one.spec))
-    models = sum(not is_agent(one.spec) and calls(one.spec) != "nothing" for one in called)
+    agents = tuple(one.spec.name for one in called if one.spec.is_agent)
+    models = sum(not one.spec.is_agent and one.spec.calls != "nothing" for one in called)
     if models or agents:
         announce(models, agents)
     outcomes = iter(check_all(called, found.env, request.timeout_s))

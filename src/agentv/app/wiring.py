@@ -215,7 +215,7 @@ class Connections:
 
         checked = unchanged(self.target(spec), spec, self.imported, code_only=False)
         env = {**suite.env, **spec.env}
-        looks = bool(getattr(spec.settings, "is_agent", False))
+        looks = spec.is_agent
         timeout_s = spec.timeout_s or (AGENT_JUDGE_TIMEOUT_S if looks else JUDGE_TIMEOUT_S)
         target = through(checked)
         return TargetJudge(target, spec.name, model=spec.model, timeout_s=timeout_s, env=env, own_env=spec.env)

@@ -21,7 +21,7 @@ from agentv.model.run.grade import spent_on
 from agentv.model.run.trial import Score, Status, Trial, TrialResult
 from agentv.model.run.verdict import combined
 from agentv.model.suite.assertion import AssertionEntry, Transform
-from agentv.model.suite.suite import CODE_TIMEOUT_S, embeds
+from agentv.model.suite.suite import CODE_TIMEOUT_S
 from agentv.model.values.formatting import timestamp
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.message import Message, prompt_text
@@ -225,7 +225,7 @@ async def ask(
         call.begin()
     if answer is None:
         target, agents = run_context.target(trial.target), run_context.throttle.agents
-        is_agent = work is not None or getattr(trial.target.settings, "is_agent", False)
+        is_agent = work is not None or trial.target.is_agent
         if is_agent:
             request = agents.begin(trial, request, None if work is None else work.seen)
         try:
@@ -408,7 +408,7 @@ class TrialServices(Struct, frozen=True):
         trial = self.trial
         candidates = (trial.suite.judges.get(name),) if name else (trial.target, trial.judge)
         for spec in candidates:
-            if spec is not None and embeds(spec):
+            if spec is not None and spec.embeds:
                 return self.run_context.embedder(spec)
         raise LookupError("no target that computes embeddings is set")
 

@@ -494,7 +494,7 @@ def workers_within(workers: int, targets: Iterable[TargetSpec]) -> tuple[int, st
         workers: requested number.
         targets: that they call.
     """
-    programs = any(getattr(spec.settings, "calls", "program") == "program" for spec in targets)
+    programs = any(spec.calls == "program" for spec in targets)
     each = PER_PROGRAM if programs else PER_CALL
     allowed = _raised(workers * each + RESERVE)
     fitting = max(1, (allowed - RESERVE) // each)

@@ -15,7 +15,7 @@ from agentv.authoring.source.report import Report
 from agentv.authoring.targets.registry import TargetRegistry
 from agentv.errors import Diagnostic, Severity
 from agentv.model.suite.assertion import AssertionEntry
-from agentv.model.suite.suite import Suite, TargetSpec, embeds
+from agentv.model.suite.suite import Suite, TargetSpec
 from agentv.model.values.span import Span
 from agentv.registry.fields import DeclaredAssertion
 from agentv.registry.table import Registry
@@ -172,7 +172,7 @@ class Judging(Struct):
                 of_target = specs.get(target.judge) if target is not None and target.judge else None
                 named = suite.forced_judge or (specs.get(name) if name else None) or one.judge
                 judge = named or of_target or suite.judge or suite.default_judge
-                if judge is not None and not getattr(judge.settings, "is_agent", False):
+                if judge is not None and not judge.is_agent:
                     message = f"this needs an agent as its judge, and '{judge.name}' ({judge.provider}) is not one"
                     hint = "name one with 'judge' beside the type, such as a target of the provider claude or codex"
                     reading.report.error("no-judge", one.span, message, hint=hint)
@@ -220,7 +220,7 @@ class Judging(Struct):
             for target in (one.target,) if one.target is not None else suite.targets:
                 of_target = specs.get(target.judge) if target.judge else None
                 judge = suite.forced_judge or one.judge or suite.judge or of_target or suite.default_judge
-                if not embeds(target) and (judge is None or not embeds(judge)):
+                if not target.embeds and (judge is None or not judge.embeds):
                     beside = (
                         f"and neither does its judge '{judge.name}'" if judge is not None else "and there is no judge"
                     )
@@ -253,7 +253,7 @@ class Judging(Struct):
     def used(self, suite: Suite, judges: Mapping[str, TargetSpec]) -> Iterator[TargetSpec]:
         """Judges and embedders that the suite's assertions will call, out of those by their names and its own."""
         yield from (judges[name] for name in self.embedders if name in judges)
-        embedded = bool(self._embedding) and not all(embeds(target) for target in suite.targets)
+        embedded = bool(self._embedding) and not all(target.embeds for target in suite.targets)
         if not self.needed and not embedded:
             return
         if suite.forced_judge is not None:
@@ -278,7 +278,7 @@ class Judging(Struct):
     ) -> None:
         """Report targets that are named to embed and do not, and those that are named to answer and only embed."""
         for name in self.embedders.keys() & specs.keys():
-            if not embeds(specs[name]):
+            if not specs[name].embeds:
                 message = f"'{name}' does not compute embeddings"
                 reading.report.error("no-embedder", wanted[name], message, notes=PASTE_EMBEDDER.splitlines())
         chosen = suite.forced_judge or suite.judge or suite.default_judge

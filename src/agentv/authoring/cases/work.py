@@ -109,7 +109,7 @@ def refuse_lacking(kind: str, node: MapNode, report: Report) -> bool:
 
 def directory_of_agents(targets: Iterable[TargetSpec], reading: Reading) -> Node | None:
     """Return the `cwd` of the agents, which is the workspace of a suite that names none; None if they have none."""
-    agents = [one for one in targets if getattr(one.settings, "is_agent", False)]
+    agents = [one for one in targets if one.is_agent]
     named = {getattr(one.settings, "cwd", None): one.span or NOWHERE for one in agents}
     if len(named) > 1:
         message = "the agents have different directories in 'cwd', or only some of them have one"

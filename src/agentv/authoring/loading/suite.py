@@ -292,7 +292,7 @@ class SuiteReader:
         quiet = self._reading.reporting_to(Report())
         read = HeaderReader(self.path, context.request, context.registries).read(self._nothing, quiet)
         targets = read.suite.targets
-        return bool(targets) and all(getattr(one.settings, "is_agent", False) for one in targets)
+        return bool(targets) and all(one.is_agent for one in targets)
 
     def _streamed_suite(self) -> Suite | None:
         if self._is_of_other_tool(of_stream(self.path)):

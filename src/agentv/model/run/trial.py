@@ -63,7 +63,7 @@ class Trial(Struct, frozen=True):
     def has_work(self) -> bool:
         """Whether an agent works on it, whose limits hold, or anything else that has a workspace, tools or a budget."""
         case, target = self.case, self.target
-        has_agent = target.upstream is not None or getattr(target.settings, "is_agent", False)
+        has_agent = target.upstream is not None or target.is_agent
         return (
             has_agent
             or bool(getattr(target.settings, "otel", False))

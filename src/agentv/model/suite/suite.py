@@ -137,10 +137,20 @@ class TargetSpec(Struct, frozen=True):
         named = self.public.get("model")
         return f"{self.provider}:{named if isinstance(named, str) else self.fingerprint[:12]}"
 
+    @property
+    def embeds(self) -> bool:
+        """Whether its API computes embeddings."""
+        return bool(getattr(self.settings, "embeds", False))
 
-def embeds(spec: TargetSpec) -> bool:
-    """Whether a target's API computes embeddings."""
-    return bool(getattr(spec.settings, "embeds", False))
+    @property
+    def is_agent(self) -> bool:
+        """Whether an agent works on the cases."""
+        return bool(getattr(self.settings, "is_agent", False))
+
+    @property
+    def calls(self) -> str:
+        """What an answer comes from, such as `server` or `nothing`."""
+        return str(getattr(self.settings, "calls", "program"))
 
 
 class RunSettings(Struct, frozen=True):
