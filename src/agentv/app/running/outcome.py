@@ -86,11 +86,11 @@ class Outcome:
 
     @property
     def _failed_within_gates(self) -> int:
-        """Failed cases of suites that their corrected pass rate decides, and failed queries of gated skills."""
-        suites, gates = self.summary.by_suite, self.summary.gates
-        gated = {gate.suite for gate in gates if gate.gate == "corrected"}
-        queries = sum(gate.failed for gate in gates if gate.gate == "activation" and gate.suite not in gated)
-        return sum(suites[name].cases.failed for name in gated if name in suites) + queries
+        """Failed cases that gates decide: all of a suite, or its queries."""
+        failed: dict[str, int] = {}
+        for gate in self.summary.gates:
+            failed[gate.suite] = max(failed.get(gate.suite, 0), gate.failed)
+        return sum(failed.values())
 
     @property
     def unchecked(self) -> str | None:

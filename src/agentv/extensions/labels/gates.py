@@ -6,8 +6,8 @@ where the point estimate of its TPR or TNR is below the minimum; where only the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from agentv.extensions.labels.answers import CheckedAnswer, grouped
 from agentv.extensions.labels.checking import FEW, calibration_of, labelled_answers_of
@@ -23,7 +23,7 @@ from agentv.extensions.labels.run_rates import (
 )
 from agentv.extensions.labels.stats.agreement import judge_accuracy
 from agentv.extensions.labels.stats.posterior import Estimated, JudgeCounts
-from agentv.model.run.labelled.corrected import GateResult
+from agentv.model.run.gates import GateResult
 from agentv.model.suite.suite import MIN_PASS_RATE, JudgeMinimums, Suite
 from agentv.reports.run.corrected import rate_words
 from agentv.reports.text.escaping import percent
@@ -37,6 +37,7 @@ class GradedRun:
         trials: those that passed or failed.
         labels: from before it began.
         problem: why labels decide nothing; None: they do.
+        failed: suite → its failed cases.
         label: the command that labels its answers.
     """
 
@@ -44,6 +45,7 @@ class GradedRun:
     labels: RunLabels
     label: str
     problem: str | None = None
+    failed: Mapping[str, int] = field(default_factory=dict)
 
 
 def gate_results(suites: Iterable[Suite], run: GradedRun) -> tuple[GateResult, ...]:
@@ -75,7 +77,7 @@ def _corrected(suite: str, mark: float, trials: Sequence[RatedTrial], run: Grade
         return GateResult("corrected", suite, passed=False, why="no trial passed or failed")
     part, worst = min(known, key=lambda one: one[1].interval[0])
     why = f"{_named(part, parts)}{rate_words(worst)}; {needs}"
-    return GateResult("corrected", suite, passed=worst.interval[0] >= mark, why=why)
+    return GateResult("corrected", suite, worst.interval[0] >= mark, why, failed=run.failed.get(suite, 0))
 
 
 def _named(part: Part, parts: Iterable[Part]) -> str:

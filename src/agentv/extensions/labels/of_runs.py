@@ -116,5 +116,7 @@ class OfRuns(LabelledRuns):
         problem = LABELS_CHANGED if changed else None
         if summary.cut is not None or summary.early_stops is not None:
             problem = f"there is no corrected pass rate: {ENDED_EARLY}"
-        graded = GradedRun(trials, RunLabels.of(trials, labels, run.run_id), f"agentv label {run.run_id}", problem)
+        read, command = RunLabels.of(trials, labels, run.run_id), f"agentv label {run.run_id}"
+        failed = {name: totals.cases.failed for name, totals in summary.by_suite.items()}
+        graded = GradedRun(trials, read, command, problem, failed)
         return structs.replace(summary, gates=gate_results(suites, graded))

@@ -10,8 +10,9 @@ from msgspec.structs import replace
 
 from agentv.model.run.activation import Activation
 from agentv.model.run.budget import BudgetUse
+from agentv.model.run.gates import GateResult
 from agentv.model.run.group_totals import Counts, GroupTotals, Interval
-from agentv.model.run.labelled.corrected import CorrectedRates, GateResult
+from agentv.model.run.labelled.corrected import CorrectedRates
 from agentv.model.run.matrix import DIMENSIONS, RunMatrix
 from agentv.model.run.samples import Samples
 from agentv.model.run.sampling import EarlyStops

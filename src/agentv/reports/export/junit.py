@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import get_args
 from xml.sax.saxutils import escape, quoteattr
 
-from agentv.model.run.labelled.corrected import GateResult
+from agentv.model.run.gates import GateResult
 from agentv.model.run.summary import Summary
 from agentv.model.run.trial import Status, TrialResult
 from agentv.model.values.formatting import money, plural
@@ -75,8 +75,7 @@ class _TestSuite:
 
     def decide(self, gate: GateResult) -> None:
         """One test for a gate of the suite."""
-        name = "gate: corrected pass rate" if gate.gate == "corrected" else "gate: judge"
-        attributes = _attributes({"name": name, "classname": one_line(self.name, LONGEST)})
+        attributes = _attributes({"name": f"gate: {gate.title}", "classname": one_line(self.name, LONGEST)})
         self.counts["passed" if gate.passed else "failed"] += 1
         failure = _attributes({"type": "gate", "message": one_line(gate.why, LONGEST)})
         found = f"<system-out>{_text(gate.why)}</system-out>" if gate.passed else f"<failure{failure}/>"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from shlex import quote
 
-from agentv.model.run.labelled.corrected import CorrectedRate, CorrectedRates, GateResult
+from agentv.model.run.gates import GateResult
+from agentv.model.run.labelled.corrected import CorrectedRate, CorrectedRates
 from agentv.model.values.formatting import plural
 from agentv.reports.text.escaping import one_line, percent
 
@@ -66,9 +67,8 @@ def unchecked_line(found: CorrectedRates | None, run: str) -> str:
 def gate_line(found: GateResult) -> str:
     """What a gate came to."""
     state = "passed" if found.passed else "failed"
-    what = "corrected pass rate" if found.gate == "corrected" else found.gate
     warning = f"; warning: {one_line(found.warning, _LONGEST)}" if found.warning else ""
-    return f"gate {state}: {what} of {one_line(found.suite, _NAME)}: {one_line(found.why, _LONGEST)}{warning}"
+    return f"gate {state}: {found.title} of {one_line(found.suite, _NAME)}: {one_line(found.why, _LONGEST)}{warning}"
 
 
 def _judges(names: list[str]) -> str:

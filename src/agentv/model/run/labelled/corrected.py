@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from msgspec import Struct
 
 from agentv.model.run.group_totals import Interval
@@ -53,22 +51,3 @@ class CorrectedRates(Struct, frozen=True):
     assertions: tuple[AssertionRate, ...] = ()
     unchecked: tuple[str, ...] = ()
     outdated: tuple[str, ...] = ()
-
-
-class GateResult(Struct, frozen=True):
-    """What a requirement of a suite came to that decides a run beside the verdicts of its cases.
-
-    Attributes:
-        gate: `corrected`: the corrected pass rate; `judge`: how well the judge agrees with people; `activation`: how
-            well the queries of each skill are distinguished.
-        why: what was found, and what is required.
-        warning: what speaks against a gate that passed.
-        failed: of `activation`, failed queries, whose verdicts it decides instead.
-    """
-
-    gate: Literal["corrected", "judge", "activation"]
-    suite: str
-    passed: bool
-    why: str
-    warning: str | None = None
-    failed: int = 0
