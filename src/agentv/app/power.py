@@ -11,8 +11,8 @@ from typing import Literal
 
 from agentv.errors import UsageError
 from agentv.model.run.clusters import TrialCluster, cluster_of
+from agentv.model.run.group_totals import MeasuredShare
 from agentv.model.run.trial import TrialResult
-from agentv.stats.intervals.classification import MeasuredShare
 from agentv.stats.intervals.clustered import MeanInterval
 from agentv.stats.intervals.variance import Noise, split
 from agentv.stats.power.planning import LEAST_CASES, USUAL_CASES, Assumptions, ComparisonPlan

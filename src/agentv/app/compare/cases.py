@@ -9,7 +9,7 @@ from array import array
 from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Generic, NamedTuple, TypeVar, get_args
 
-from agentv.model.run.compared.usage import RESOURCES, Usage
+from agentv.model.run.compared.usage import RESOURCES, CaseUsage
 from agentv.model.run.comparison import CaseKey, CaseOutcome
 from agentv.model.run.matrix import Dimension
 from agentv.model.run.trial import Status
@@ -126,7 +126,7 @@ class RunCases:
             rule.aggregate,
             rule.alpha,
             known(self._rates[number]),
-            Usage(*(known(column[number]) for column in self._usage)),
+            CaseUsage(*(known(column[number]) for column in self._usage)),
         )
 
     def status(self, number: int) -> Status:

@@ -11,7 +11,7 @@ import msgspec
 
 from agentv.app.compare.cases import NONE, STATUS_NUMBERS, STATUSES, CaseScope, Common, NumberedValues, RunCases, known
 from agentv.model.run.cases import RequiredGrade, Sample
-from agentv.model.run.compared.usage import RESOURCES, Usage
+from agentv.model.run.compared.usage import RESOURCES, CaseUsage
 from agentv.model.run.comparison import CaseOutcome
 from agentv.model.run.matrix import Dimension
 from agentv.model.run.row import Row
@@ -135,9 +135,9 @@ class _Gathered:
             aggregate=rule.aggregate,
             alpha=rule.alpha,
             rate=fmean(one.status == "passed" for one in counted) if counted else None,
-            usage=Usage(*(known(fmean(used[trial] for trial, _ in graded)) for used in self._used))
+            usage=CaseUsage(*(known(fmean(used[trial] for trial, _ in graded)) for used in self._used))
             if graded
-            else Usage(),
+            else CaseUsage(),
         )
 
 

@@ -4,17 +4,10 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from agentv.model.run.group_totals import Interval
+from agentv.model.run.group_totals import MeasuredShare
 
 TAG = "activation"
 """Of every case that `activation` makes, and the type of its assertion."""
-
-
-class Measure(Struct, frozen=True):
-    """A share in 0..1, with its 95 % interval."""
-
-    value: float
-    interval: Interval
 
 
 class SkillShares(Struct, frozen=True):
@@ -31,9 +24,9 @@ class SkillShares(Struct, frozen=True):
     false_positives: int
     false_negatives: int
     true_negatives: int
-    precision: Measure | None
-    recall: Measure | None
-    f1: Measure | None
+    precision: MeasuredShare | None
+    recall: MeasuredShare | None
+    f1: MeasuredShare | None
 
 
 class ConfusionCell(Struct, frozen=True):

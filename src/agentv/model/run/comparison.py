@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from agentv.model.run.compared.usage import Usage, UsageDifference
+from agentv.model.run.compared.usage import CaseUsage, UsageDifference
 from agentv.model.run.compared.verdicts import Measure, Verdict, Withheld
 from agentv.model.run.grade import TOLERANCE
 from agentv.model.run.matrix import ComparedMeasure, Dimension, MatrixComparison
@@ -81,7 +81,7 @@ class CaseOutcome(Struct, frozen=True):
     aggregate: Aggregate = "mean"
     alpha: float | None = None
     rate: float | None = None
-    usage: Usage = Usage()
+    usage: CaseUsage = CaseUsage()
 
     @property
     def missing(self) -> int:

@@ -20,6 +20,13 @@ class Counts(Struct, frozen=True):
 Interval = tuple[float, float]
 
 
+class MeasuredShare(Struct, frozen=True):
+    """A share and its confidence interval, in 0..1."""
+
+    value: float
+    interval: Interval
+
+
 class GroupTotals(Struct, frozen=True):
     """The totals of one suite, target, prompt, variant or tag; its attributes are as those of `Summary`."""
 

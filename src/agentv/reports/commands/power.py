@@ -9,12 +9,10 @@ from itertools import groupby
 from math import isfinite
 from typing import Literal
 
-from msgspec import to_builtins
-
+from agentv.model.run.group_totals import MeasuredShare
 from agentv.model.values.formatting import plural
 from agentv.model.values.values import Json
 from agentv.reports.text.escaping import one_line, percent
-from agentv.stats.intervals.classification import MeasuredShare
 from agentv.stats.intervals.clustered import MeanInterval
 from agentv.stats.intervals.variance import NOTHING, Advice, Noise
 from agentv.stats.power.planning import ComparisonPlan, Way
@@ -113,7 +111,10 @@ def power_json(shown: PlanShown) -> str:
         document["from"] = {"run_id": pilot.run_id, "cases": pilot.cases, "repeat": pilot.repeat, "trials": counted}
         document["mean_score"] = pilot.mean.mean
         document["mean_score_interval"] = [pilot.mean.low, pilot.mean.high] if isfinite(pilot.mean.low) else None
-        document["disagreement"] = None if pilot.disagreement is None else to_builtins(pilot.disagreement)
+        document["disagreement"] = None
+        if (found := pilot.disagreement) is not None:
+            low, high = found.interval
+            document["disagreement"] = {"value": found.value, "low": low, "high": high}
         document["noise"] = _noise_json(pilot.scores)
     return json.dumps(document, indent=2)
 
@@ -255,7 +256,7 @@ def _noise(pilot: PilotShown) -> Iterator[str]:
     yield ""
     yield f"{one_line(pilot.run_id)} had a mean score of {_mean(pilot)}"
     if (found := pilot.disagreement) is not None:
-        interval = f"95% CI {percent(found.low)} to {percent(found.high)}"
+        interval = "95% CI {} to {}".format(*map(percent, found.interval))
         yield f"two samples of one case disagreed {percent(found.value)} of the time ({interval})"
     noise = pilot.scores
     if all((part or 0.0) <= NOTHING for part in (noise.cases, noise.target, noise.judge)):

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from msgspec import to_builtins
 
-from agentv.model.run.activation import Activation, Measure, SkillShares
+from agentv.model.run.activation import Activation, SkillShares
+from agentv.model.run.group_totals import MeasuredShare
 from agentv.model.values.values import Json
 from agentv.reports.text.escaping import one_line, percent
 
@@ -110,7 +111,7 @@ def _judged(found: Activation) -> str:
     return ", ".join(parts)
 
 
-def _share(measured: Measure | None, counts: str, why: str) -> str:
+def _share(measured: MeasuredShare | None, counts: str, why: str) -> str:
     if measured is None:
         return f"undefined: {why}"
     low, high = measured.interval

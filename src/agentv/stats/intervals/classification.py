@@ -16,17 +16,9 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from agentv.model.run.activation import Activation, ConfusionCell, Measure, SkillShares
+from agentv.model.run.activation import Activation, ConfusionCell, SkillShares
+from agentv.model.run.group_totals import MeasuredShare
 from agentv.stats.intervals.proportion import USUAL, wilson_interval
-
-
-@dataclass(frozen=True, slots=True)
-class MeasuredShare:
-    """A share, and the interval that holds it with the confidence asked for: all in 0..1."""
-
-    value: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +54,13 @@ class Classified:
         jaccard = _share(self.true_positives, union, confidence)
         if jaccard is None:
             return None
-        return MeasuredShare(_f1_of(jaccard.value), _f1_of(jaccard.low), _f1_of(jaccard.high))
+        low, high = map(_f1_of, jaccard.interval)
+        return MeasuredShare(_f1_of(jaccard.value), (low, high))
 
     def of_skill(self, skill: str) -> SkillShares:
         """The counts and the measures, for queries that load this skill, or should."""
         counts = (self.true_positives, self.false_positives, self.false_negatives, self.true_negatives)
-        measures = (self.precision(), self.recall(), self.f1())
-        return SkillShares(
-            skill, *counts, *(None if one is None else Measure(one.value, (one.low, one.high)) for one in measures)
-        )
+        return SkillShares(skill, *counts, self.precision(), self.recall(), self.f1())
 
 
 Query = tuple[str | None, Collection[str]]
@@ -103,7 +93,7 @@ def activation_of(suite: str, queries: Iterable[Query], skills: Iterable[str]) -
 
 
 def _share(part: int, whole: int, confidence: float) -> MeasuredShare | None:
-    return MeasuredShare(part / whole, *wilson_interval(part, whole, confidence)) if whole else None
+    return MeasuredShare(part / whole, wilson_interval(part, whole, confidence)) if whole else None
 
 
 def _f1_of(jaccard: float) -> float:

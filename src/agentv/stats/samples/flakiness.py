@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from agentv.stats.intervals.classification import MeasuredShare
+from agentv.model.run.group_totals import MeasuredShare
 from agentv.stats.intervals.design_effect import estimated_mean
 from agentv.stats.intervals.proportion import USUAL
 
@@ -45,4 +45,4 @@ def mean_disagreement(cases: Sequence[tuple[int, int]], confidence: float = USUA
     if not shares:
         return None
     found = estimated_mean(shares, confidence)
-    return MeasuredShare(found.mean, *(found.interval or (0.0, 1.0)))
+    return MeasuredShare(found.mean, found.interval or (0.0, 1.0))

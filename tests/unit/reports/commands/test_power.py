@@ -6,8 +6,8 @@ from math import inf
 
 import pytest
 
+from agentv.model.run.group_totals import MeasuredShare
 from agentv.reports.commands.power import PilotShown, PlanShown, power_json, render_power
-from agentv.stats.intervals.classification import MeasuredShare
 from agentv.stats.intervals.clustered import MeanInterval
 from agentv.stats.intervals.variance import Noise
 from agentv.stats.power.planning import Assumptions, ComparisonPlan
@@ -20,7 +20,7 @@ def planned(cases, repeat, assumed=None):
 PLAN = planned(200, 3)
 MEAN = MeanInterval(0.7, 0.61, 0.98, 40)
 NOISE = Noise(0.08, 0.015, 0.005, (40, 200, 600))
-PILOT = PilotShown("20261121T140322Z-7f3a", 40, 5, (140, 200), MEAN, MeasuredShare(0.1, 0.04, 0.2), NOISE)
+PILOT = PilotShown("20261121T140322Z-7f3a", 40, 5, (140, 200), MEAN, MeasuredShare(0.1, (0.04, 0.2)), NOISE)
 FOUND = PlanShown(PLAN, None, PILOT, "run", "run")
 
 

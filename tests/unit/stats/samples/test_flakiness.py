@@ -21,11 +21,11 @@ def test_counts_every_pair_of_samples(counted):
 def test_the_mean_disagreement_has_the_interval_of_a_mean_over_cases():
     found = mean_disagreement([(5, 5), (5, 3), (5, 0), (4, 1)])
     low, high = bounded_mean_interval({(1, 0.0): 2, (1, 0.6): 1, (1, 0.5): 1}, 0.95)
-    assert (found.value, found.low, found.high) == (pytest.approx(0.275), pytest.approx(low), pytest.approx(high))
+    assert (found.value, found.interval) == (pytest.approx(0.275), pytest.approx((low, high)))
     assert mean_disagreement([(1, 0)]) is None
     assert mean_disagreement([(2, 1), (2, 2), (1, 1)]).value == 0.5
     sure = mean_disagreement([(5, 5), (5, 3), (5, 0), (4, 1)], 0.99)
-    assert sure.low < found.low < found.high < sure.high < 1
+    assert sure.interval[0] < found.interval[0] < found.interval[1] < sure.interval[1] < 1
 
 
 @pytest.mark.parametrize("counted", [(1, 1), (3, 4), (3, -1)])

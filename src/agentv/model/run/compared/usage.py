@@ -10,7 +10,7 @@ Resource = Literal["cost_usd", "tokens", "turns", "duration_ms"]
 RESOURCES: tuple[Resource, ...] = get_args(Resource)
 
 
-class Usage(NamedTuple):
+class CaseUsage(NamedTuple):
     """Mean of a case's graded samples. None: unknown for one of them; a cost that is not known is never 0."""
 
     cost_usd: float | None = None
