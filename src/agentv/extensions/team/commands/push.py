@@ -17,10 +17,15 @@ from agentv.cli.printing import for_people, print_error
 from agentv.errors import AgentvError, ExitStatus, UsageError
 from agentv.extensions.team.commands.pushing import EXPOSED
 from agentv.model.values.formatting import plural
+from agentv.reports.text.escaping import one_line
 
 if TYPE_CHECKING:
     from agentv.extensions.team.push.connection import Connection
+    from agentv.extensions.team.push.pushing import Pushed
     from agentv.model.secrets.redaction import Redactor
+
+_SHOWN = 3
+"""Paths that are named."""
 
 _REMOTE = click.option(
     "--remote",
@@ -73,7 +78,6 @@ def _pushed(paths: Sequence[Path], connection: Connection, redactor: Redactor) -
     """Push runs and say what was done; a run that cannot be pushed does not keep others from it."""
     from agentv.extensions.team.push.connection import RemoteError
     from agentv.extensions.team.push.pushing import RunPush
-    from agentv.extensions.team.push.report import render_pushed
 
     failed = unchanged = 0
     for path in paths:
@@ -89,13 +93,27 @@ def _pushed(paths: Sequence[Path], connection: Connection, redactor: Redactor) -
             continue
         shown.clear()
         if pushed.changed or pushed.skipped or len(paths) == 1:
-            click.echo(render_pushed(pushed), err=True)
+            click.echo(_report(pushed), err=True)
         unchanged += not pushed.changed
     if len(paths) > 1 and unchanged:
         click.echo(f"the server already has {plural(unchanged, 'run')}", err=True)
     if failed:
         click.echo(f"{failed} of {len(paths)} runs were not pushed", err=True)
     return ExitStatus.ERRORED if failed else ExitStatus.PASSED
+
+
+def _report(pushed: Pushed) -> str:
+    """One line, and one more where artifacts were too large."""
+    sent = [plural(pushed.rows, "row")] if pushed.rows else []
+    if pushed.artifacts:
+        sent.append(plural(pushed.artifacts, "artifact"))
+    what = ", ".join(sent) or "no new rows"
+    lines = [f"{pushed.run_id}: {what} pushed" if pushed.changed else f"{pushed.run_id}: the server has all of it"]
+    if pushed.skipped:
+        named = ", ".join(map(one_line, pushed.skipped[:_SHOWN]))
+        more = f" and {len(pushed.skipped) - _SHOWN} more" if len(pushed.skipped) > _SHOWN else ""
+        lines.append(f"warning: too large to push: {named}{more}")
+    return "\n".join(lines)
 
 
 class PushProgress:

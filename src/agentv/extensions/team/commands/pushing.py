@@ -15,15 +15,15 @@ import click
 
 from agentv.cli.lazy import Option
 from agentv.cli.printing import for_people
+from agentv.model.values.formatting import plural
 from agentv.reports.text.escaping import one_line
 from agentv.reports.text.paths import shown_from
 
 if TYPE_CHECKING:
     from agentv.app.planning.preparation import Prepared
     from agentv.app.running.evaluate import Opened
-    from agentv.extensions.team.push.live import LivePush
+    from agentv.extensions.team.push.live import LivePush, LivePushed
     from agentv.extensions.team.push.remote import Remote
-    from agentv.extensions.team.push.report import LivePushed
 
     Beside = Callable[[Opened], AbstractContextManager[Opened]]
 
@@ -78,9 +78,17 @@ def _finish(push: LivePush, here: str, *, quiet: bool) -> None:
     done = push.finish(_print_waiting)
     if done is None or (quiet and done.problem is None):
         return
-    from agentv.extensions.team.push.report import render_live_pushed
+    click.echo(live_report(done, _command(done, here)), err=True)
 
-    click.echo(render_live_pushed(done, _command(done, here)), err=True)
+
+def live_report(pushed: LivePushed, command: str) -> str:
+    """What became of a run that was pushed while it went on. `command` pushes the rest."""
+    if pushed.problem is None:
+        return f"pushed {plural(pushed.rows, 'row')}: {pushed.page}"
+    missing, rows = pushed.missing
+    of, were = "row" if rows == 1 else "rows", "was" if missing == 1 else "were"
+    what = f"{missing:,} of {rows:,} {of} {were} not pushed" if missing else "the end of the run was not pushed"
+    return f"warning: {what}: {one_line(pushed.problem)}. Push the rest with:\n  {command}"
 
 
 def _command(done: LivePushed, here: str) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -13,7 +13,22 @@ from agentv.cli.lazy import Commands
 from agentv.cli.options.expected import Choice
 from agentv.errors import ExitStatus, UsageError
 
+F = TypeVar("F", bound=Callable[..., Any])
 _ISSUER = "Treat PERSON as the subject that this OpenID provider gives, not as an email address."
+
+
+def _projects_and_scopes(what: str, default: str, scopes: str) -> Callable[[F], F]:
+    """The options that say what a new member or token may do."""
+
+    def decorated(function: F) -> F:
+        choice = Choice(("read", "push", "label", "admin"))
+        shown: dict[str, Any] = {"show_default": True, "help": scopes}
+        function = click.option("--scope", "scopes", type=choice, multiple=True, default=(default,), **shown)(function)
+        function = click.option("--all-projects", is_flag=True, help="All projects instead of one.")(function)
+        project = f"Project of the {what}; created if it is missing."
+        return click.option("--project", metavar="PROJECT", help=project)(function)
+
+    return decorated
 
 
 @click.group("member", cls=Commands, epilog="Example: agentv serve member add ada@example.org --project support")
@@ -23,17 +38,7 @@ def member() -> None:
 
 @member.command("add", epilog="Example: agentv serve member add ada@example.org --project support --scope label")
 @click.argument("person")
-@click.option("--project", metavar="PROJECT", help="Project of the member; created if it is missing.")
-@click.option("--all-projects", is_flag=True, help="Member of every project.")
-@click.option(
-    "--scope",
-    "scopes",
-    type=Choice(("read", "label", "push", "admin")),
-    multiple=True,
-    default=("read",),
-    show_default=True,
-    help="What the member may do; repeatable. `admin` includes all else.",
-)
+@_projects_and_scopes("member", "read", "What the member may do; repeatable. `admin` includes all else.")
 @click.option("--issuer", metavar="URL", help=_ISSUER)
 @click.pass_obj
 def add(address: str, person: str, *, project: str | None, all_projects: bool, scopes: Any, issuer: str | None) -> int:
@@ -98,20 +103,6 @@ def remove(address: str, person: str, *, project: str | None, issuer: str | None
 PORT = 4290
 
 
-@dataclass(frozen=True, slots=True)
-class ServeOptions:
-    """The options of `agentv serve`, as they were given."""
-
-    database: str | None
-    data: Path | None
-    host: str
-    port: int
-    addresses: tuple[str, ...]
-    proxies: tuple[str, ...]
-    oidc_issuer: str | None
-    oidc_client_id: str | None
-
-
 @click.group(
     "serve",
     cls=Commands,
@@ -168,15 +159,12 @@ def group(context: click.Context, /, **given: Any) -> int:
     """
     from agentv.extensions.team.store.opening import DATA, database_address
 
-    options = ServeOptions(**given)
-    where = options.data or DATA
-    context.obj = database_address(options.database, where, os.environ)
-    if context.invoked_subcommand is not None:
-        return ExitStatus.PASSED
-    return _serve(context.obj, where, options)
+    where = given["data"] or DATA
+    context.obj = database_address(given["database"], where, os.environ)
+    return ExitStatus.PASSED if context.invoked_subcommand else _serve(context.obj, where, given)
 
 
-def _serve(address: str, data: Path, options: ServeOptions) -> int:
+def _serve(address: str, data: Path, options: Mapping[str, Any]) -> int:
     from agentv.registry.extensions import HOW_TO_GET, PAGES, lacking
     from agentv.registry.extras import missing_extra
 
@@ -195,11 +183,11 @@ def _serve(address: str, data: Path, options: ServeOptions) -> int:
     def problem(text: str) -> None:
         click.echo(f"warning: {one_line(text)}; trying again", err=True)
 
-    host, given = options.host, options.addresses
-    public_addresses(given, host, options.port)
-    proxies = trusted_proxies(options.proxies)
-    openid = opened_provider(options.oidc_issuer, options.oidc_client_id, os.environ, problem)
-    listening = listening_socket(host, options.port)
+    host, port, given = options["host"], options["port"], options["addresses"]
+    public_addresses(given, host, port)
+    proxies = trusted_proxies(options["proxies"])
+    openid = opened_provider(options["oidc_issuer"], options["oidc_client_id"], os.environ, problem)
+    listening = listening_socket(host, port)
     database, applied = open_team_database(address)
     addresses = public_addresses(given, host, listening.getsockname()[1])
 
@@ -229,17 +217,7 @@ def token() -> None:
 
 @token.command("create", epilog="Example: agentv serve token create ci --project support --days 90")
 @click.argument("name")
-@click.option("--project", metavar="PROJECT", help="Project of the token; created if it is missing.")
-@click.option("--all-projects", is_flag=True, help="Token for every project.")
-@click.option(
-    "--scope",
-    "scopes",
-    type=Choice(("read", "push", "label", "admin")),
-    multiple=True,
-    default=("push",),
-    show_default=True,
-    help="What the token allows; repeatable.",
-)
+@_projects_and_scopes("token", "push", "What the token allows; repeatable.")
 @click.option("--days", type=click.IntRange(1, 36_500), metavar="N", help="Days until it expires (default: never).")
 @click.pass_obj
 def create(address: str, name: str, *, project: str | None, all_projects: bool, scopes: Any, days: int | None) -> int:

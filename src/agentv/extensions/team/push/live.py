@@ -10,9 +10,10 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from agentv.errors import AgentvError, StoreError
 from agentv.extensions.team.push.remote import Remote
-from agentv.extensions.team.push.report import LivePushed
 from agentv.model.values.response import Failure
 from agentv.store.files.directory import INDEX, RUN, read_document
 from agentv.user_code.functions.guard import attempt
@@ -55,6 +56,24 @@ class Waits:
 
 
 WAITS = Waits()
+
+
+class LivePushed(Struct, frozen=True):
+    """What was pushed of a run while it went on.
+
+    Attributes:
+        path: its directory.
+        page: address of the page that shows it.
+        rows: lines that were sent.
+        problem: why the server does not have all of it; None: it has.
+        missing: how many rows the server lacks, and how many there are.
+    """
+
+    path: Path
+    page: str
+    rows: int
+    problem: str | None = None
+    missing: tuple[int, int] = (0, 0)
 
 
 class LivePush:

@@ -16,7 +16,6 @@ from msgspec import Struct
 from agentv.authoring.source.masking import environment_secrets
 from agentv.errors import StoreError
 from agentv.extensions.team.push.connection import ConflictError, Connection, PushError
-from agentv.extensions.team.push.report import Pushed
 from agentv.extensions.team.store.uploaded import LARGEST_BATCH, Received, UploadState
 from agentv.model.secrets.redaction import Redactor
 from agentv.store.files.directory import ARTIFACTS, INDEX, RUN, SUMMARY, is_being_written, read_document
@@ -109,6 +108,25 @@ class _Missing(Struct):
 def redactor_of(env: Mapping[str, str], token: str) -> Redactor:
     """Finds the secrets of an environment, and the token of the server."""
     return Redactor((*environment_secrets(env), token))
+
+
+class Pushed(Struct, frozen=True):
+    """What a push did.
+
+    Attributes:
+        rows: lines that were sent.
+        size: bytes of rows that the server has now.
+        artifacts: contents that were sent.
+        changed: whether the server lacked anything.
+        skipped: paths of artifacts that are too large.
+    """
+
+    run_id: str
+    rows: int
+    size: int
+    artifacts: int
+    changed: bool
+    skipped: tuple[str, ...] = ()
 
 
 class RunPush:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine
 from html import escape
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from agentv.extensions.team.server.endpoints import failed, json_response, read_body
-from agentv.extensions.team.server.identity import cookie_of, csrf_of, origin_of, session_identity, set_cookie
+from agentv.extensions.team.server.identity import Identity, cookie_of, csrf_of, origin_of, session_identity, set_cookie
 from agentv.extensions.team.server.openid import Attempt, OpenIdError, ProviderUnavailableError, own_path
 from agentv.extensions.team.server.state import TeamState
 from agentv.extensions.team.store.database import DatabaseUnavailableError
@@ -36,51 +36,6 @@ _LOGO = (
 )
 
 
-class SignInPage(Struct, frozen=True):
-    """What the page shows.
-
-    Attributes:
-        way: how people sign in here.
-        target: path that is opened afterwards.
-        problem: why the last attempt failed; empty: there was none.
-        actor: who is signed in already; empty: nobody.
-        csrf: of their session.
-    """
-
-    way: Literal["openid", "token"]
-    target: str
-    problem: str = ""
-    actor: str = ""
-    csrf: str = ""
-
-    def document(self) -> str:
-        """The page."""
-        static = f"/static/{loaded(PAGES, 'version')()}"
-        title = "Signed in" if self.actor else "Sign in"
-        body = f"""\
-<body class="signin" data-target="{escape(self.target)}">
-<main>
-<div class="panel">
-<p class="brand">{_LOGO} agentv</p>
-<h1>{title}</h1>
-<p class="problem" role="alert" id="problem">{escape(safe(self.problem))}</p>
-{self._signed_in() if self.actor else self._form()}
-</div>
-</main>
-</body>
-"""
-        return page(static, f"{title} · agentv", body, module(static, _MODULE), self.csrf)
-
-    def _signed_in(self) -> str:
-        return f"""<p>You are signed in as <b><bdi>{escape(safe(self.actor))}</bdi></b>.</p>
-<p class="actions"><a class="primary" href="{escape(self.target)}">Continue</a>
-<button class="quiet" type="button" id="sign-out">Sign out</button></p>
-{_NO_SCRIPT}"""
-
-    def _form(self) -> str:
-        return (_OPENID_FORM if self.way == "openid" else _API_FORM) + _NO_SCRIPT
-
-
 _OPENID_FORM = """<p>This server signs you in with your organization's account.</p>
 <form id="openid">
 <button class="primary" type="submit">Sign in</button>
@@ -96,7 +51,23 @@ _API_FORM = """<form id="token-form">
 </form>
 """
 
-_NO_SCRIPT = """<noscript><p class="warning">This page needs JavaScript.</p></noscript>"""
+_SIGNED_IN = """<p>You are signed in as <b><bdi>{actor}</bdi></b>.</p>
+<p class="actions"><a class="primary" href="{target}">Continue</a>
+<button class="quiet" type="button" id="sign-out">Sign out</button></p>
+"""
+
+_BODY_OF_PAGE = """\
+<body class="signin" data-target="{target}">
+<main>
+<div class="panel">
+<p class="brand">{logo} agentv</p>
+<h1>{title}</h1>
+<p class="problem" role="alert" id="problem">{problem}</p>
+{content}<noscript><p class="warning">This page needs JavaScript.</p></noscript>
+</div>
+</main>
+</body>
+"""
 
 
 SIGN_IN = "/sign-in"
@@ -152,11 +123,8 @@ class SignIn:
         try:
             found = await run_in_threadpool(session_identity, self._state, text) if text else None
         except DatabaseUnavailableError:
-            return self._document(self._page(target, problem="The server cannot reach its database. Try again."), 503)
-        page = self._page(target)
-        if found is not None:
-            page = msgspec.structs.replace(page, actor=found.actor, csrf=found.csrf)
-        return self._document(page, 200)
+            return self._page(target, 503, "The server cannot reach its database. Try again.")
+        return self._page(target, who=found)
 
     async def exchange_token(self, request: Request) -> Response:
         """Begin a session of an API token."""
@@ -179,7 +147,7 @@ class SignIn:
             status, message = 503, "The server cannot reach its database. Try again."
             if isinstance(error, RefusedError):
                 status, message = error.status, str(error)
-            response = self._document(self._page(attempt.target if attempt else "/", problem=message), status)
+            response = self._page(attempt.target if attempt else "/", status, message)
         set_cookie(response, "sign-in", origin, "")
         return response
 
@@ -299,12 +267,18 @@ class SignIn:
     def _origin(self, request: Request) -> str:
         return origin_of(self._state.addresses, request)
 
-    def _page(self, target: str, problem: str = "") -> SignInPage:
-        return SignInPage("token" if self._state.openid is None else "openid", target, problem)
-
-    def _document(self, page: SignInPage, status: int) -> Response:
+    def _page(self, target: str, status: int = 200, problem: str = "", who: Identity | None = None) -> Response:
+        """The page, with why the last attempt failed; `who` is signed in already."""
         self._state.answered[status] += 1
-        return HTMLResponse(page.document(), status, {**HEADERS, "Cache-Control": "no-store"})
+        static = f"/static/{loaded(PAGES, 'version')()}"
+        title, content, csrf = "Sign in", _API_FORM if self._state.openid is None else _OPENID_FORM, ""
+        if who is not None:
+            title, csrf = "Signed in", who.csrf
+            content = _SIGNED_IN.format(actor=escape(safe(who.actor)), target=escape(target))
+        problem = escape(safe(problem))
+        body = _BODY_OF_PAGE.format(target=escape(target), logo=_LOGO, title=title, problem=problem, content=content)
+        text = page(static, f"{title} · agentv", body, module(static, _MODULE), csrf)
+        return HTMLResponse(text, status, {**HEADERS, "Cache-Control": "no-store"})
 
 
 def _in_thread(function: Callable[[Request, Any], Response]) -> Handler:

@@ -106,20 +106,21 @@ class Tokens:
 
     def find(self, text: str) -> Token | None:
         """The token with a text; whoever asks sees whether it is still valid."""
-        with self._database.reading() as transaction:
-            found = transaction.rows(f"SELECT {_COLUMNS} FROM tokens WHERE sha256 = :sha256", sha256=secret_hash(text))  # noqa: S608  # a constant
-        return _token(found[0]) if found else None
+        return next(iter(self._read("WHERE sha256 = :sha256", sha256=secret_hash(text))), None)
 
     def by_id(self, token_id: str) -> Token | None:
         """The token with an id; whoever asks sees whether it is still valid."""
-        with self._database.reading() as transaction:
-            found = transaction.rows(f"SELECT {_COLUMNS} FROM tokens WHERE id = :id", id=token_id)  # noqa: S608  # as above
-        return _token(found[0]) if found else None
+        return next(iter(self._read("WHERE id = :id", id=token_id)), None)
 
     def all(self) -> list[Token]:
         """All tokens, also those that are not valid any more, in the order of their creation."""
+        return self._read("ORDER BY created, id")
+
+    def _read(self, which: str, **values: str) -> list[Token]:
+        query = f"SELECT id, name, project, scopes, created, expires, revoked FROM tokens {which}"  # noqa: S608  # constants
         with self._database.reading() as transaction:
-            return [_token(row) for row in transaction.rows(f"SELECT {_COLUMNS} FROM tokens ORDER BY created, id")]  # noqa: S608  # as above
+            found = transaction.rows(query, **values)
+        return [Token(one, name, project, known_scopes(held), *times) for one, name, project, held, *times in found]
 
     def revoke(self, token_id: str, actor: str) -> bool:
         """Make a token invalid; whether it was valid."""
@@ -131,9 +132,6 @@ class Tokens:
                 [(project,)] = transaction.rows("SELECT project FROM tokens WHERE id = :id", id=token_id)
                 record(transaction, actor, "token revoked", project, token_id)
         return changed > 0
-
-
-_COLUMNS = "id, name, project, scopes, created, expires, revoked"
 
 
 def create_project(transaction: Transaction, name: str, actor: str) -> None:
@@ -162,8 +160,3 @@ def known_scopes(stored: str) -> tuple[Scope, ...]:
 def secret_hash(text: str) -> str:
     """The hash of 256 random bits, as the database has it. SHA-256 is enough: nobody can guess them."""
     return sha256(text.encode(errors="surrogatepass")).hexdigest()
-
-
-def _token(row: tuple[str, str, str | None, str, str, str | None, str | None]) -> Token:
-    token_id, name, project, scopes, created, expires, revoked = row
-    return Token(token_id, name, project, known_scopes(scopes), created, expires, revoked)

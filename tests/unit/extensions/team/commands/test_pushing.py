@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from agentv.extensions.team.push.report import LivePushed, render_live_pushed
+from agentv.extensions.team.commands.pushing import live_report
+from agentv.extensions.team.push.live import LivePushed
 
 
 @pytest.mark.parametrize(
@@ -17,5 +18,5 @@ from agentv.extensions.team.push.report import LivePushed, render_live_pushed
     ],
 )
 def test_what_was_not_pushed_is_counted(missing, words):
-    told = render_live_pushed(LivePushed(Path("r"), "https://x", 3, "it is away", missing), "agentv push r")
+    told = live_report(LivePushed(Path("r"), "https://x", 3, "it is away", missing), "agentv push r")
     assert told == f"warning: {words}: it is away. Push the rest with:\n  agentv push r"
