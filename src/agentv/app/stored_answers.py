@@ -107,20 +107,13 @@ def _paths(run: StoredRun) -> tuple[str, ...]:
     return tuple(map(str, found))
 
 
-def left_out(trial: Trial, *, workspaces: bool = True) -> str | None:
-    """Why the answer of a trial cannot be changed and graded again; None if it can.
-
-    Args:
-        trial: of the run.
-        workspaces: they are made again.
-    """
+def left_out(trial: Trial) -> str | None:
+    """Why the answer of a trial cannot be graded again; None if it can."""
     case = trial.case
     if is_conversation(trial):
         return "conversations"
     if case.workspace is not None and case.workspace.existing:
         return "cases whose workspace is a directory of your own"
-    if case.workspace is not None and not workspaces:
-        return "cases with a workspace"
     if case.tools:
         return "cases with scripted tools"
     return "questions about descriptions" if case.asks_judge else None

@@ -22,8 +22,9 @@ def asked_judge(name: str, model: str, rubric: Rubric, criteria: str | None) -> 
     asked = (rubric.mode, text, rubric.items, rubric.scale, rubric.pass_threshold, rubric.category_scores)
     # code that writes a prompt is known by its name: a judge that it is given to has no file of it
     template = rubric.prompt or rubric.prompt_path or built_in_task(rubric.mode) + built_in("rules")
-    prompt = (template, rubric.temperature, rubric.votes, rubric.max_chars, *((built_in("looking"),) * rubric.looks))
-    return AskedJudge(name, model, _written(rubric, text), _digest(asked), _digest(prompt))
+    prompt = (template, rubric.temperature, rubric.votes, rubric.max_chars)
+    looking = (built_in("looking"),) if rubric.looks else ()
+    return AskedJudge(name, model, _written(rubric, text), _digest(asked), _digest((*prompt, *looking)))
 
 
 def _written(rubric: Rubric, text: str) -> str:

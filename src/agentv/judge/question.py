@@ -204,7 +204,9 @@ def _rules(rubric: Rubric, delimiter: Delimiter, mark: str) -> str:
     if rubric.scale is not None:
         low, high = rubric.scale
         values |= {"low": str(low), "high": str(high), "threshold": str(rubric.pass_threshold)}
-    rules = "\n\n".join((_rules_of(rubric.mode), *((built_in("looking"),) * rubric.looks)))
+    rules = _rules_of(rubric.mode)
+    if rubric.looks:
+        rules += f"\n\n{built_in('looking')}"
     for name, value in values.items():
         rules = rules.replace(f"{{{{ {name} }}}}", value)
     return rules

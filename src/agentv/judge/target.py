@@ -44,8 +44,6 @@ _REQUESTS = 2
 
 _NO_USAGE = UsageTotal()
 
-EMPTY_ENV: Mapping[str, str] = {}
-
 
 class TargetJudge:
     """The judge port over a connected target. Calls may overlap.
@@ -69,14 +67,14 @@ class TargetJudge:
         model: str = "",
         timeout_s: float = JUDGE_TIMEOUT_S,
         env: Mapping[str, str] | None = None,
-        own_env: Mapping[str, str] = EMPTY_ENV,
+        own_env: Mapping[str, str] | None = None,
     ) -> None:
         self.name = name
         self._model = model
         self._target = target
         self.timeout_s = timeout_s
         self._env = env or {}
-        self._own_env = own_env
+        self._own_env = own_env or {}
         self._calls: SharedCalls[Verdict | JudgeFailure] = SharedCalls(_is_verdict, REMEMBERED)
 
     async def ask(self, prompt: str) -> TargetResponse | Failure:

@@ -60,13 +60,13 @@ class _Side:
 
     def __init__(self) -> None:
         self.scores, self.rates = array("d"), array("d")
-        self.usage = [array("d") for _ in RESOURCES]
+        self.usage = {resource: array("d") for resource in RESOURCES}
         self.passed = 0
 
     def add(self, case: CaseOutcome, rate: float) -> None:
         self.scores.append(case.score or 0.0)
         self.rates.append(rate)
-        for column, used in zip(self.usage, case.usage, strict=True):
+        for column, used in zip(self.usage.values(), case.usage, strict=True):
             column.append(nan if used is None else used)
         self.passed += case.status == "passed"
 
@@ -131,9 +131,10 @@ class _Tally:
 
     def usage(self, level: float) -> Iterator[UsageDifference]:
         """What a case took on both sides; its cost also if only tokens are known."""
-        counts_tokens = not all(map(isnan, chain(self.before.usage[1], self.after.usage[1])))
-        for resource, *sides in zip(RESOURCES, self.before.usage, self.after.usage, strict=True):
-            known = [one for one in zip(*sides, self.clusters, strict=True) if not isnan(one[1] - one[0])]
+        counts_tokens = not all(map(isnan, chain(self.before.usage["tokens"], self.after.usage["tokens"])))
+        for resource in RESOURCES:
+            columns = self.before.usage[resource], self.after.usage[resource], self.clusters
+            known = [one for one in zip(*columns, strict=True) if not isnan(one[1] - one[0])]
             cases, unknown = len(known), len(self) - len(known)
             if known:
                 before, after, clusters = zip(*known, strict=True)

@@ -85,6 +85,7 @@ class LlmRubric(DeclaredAssertion):
     short: ClassVar[str | None] = "value"
     needs_judge: ClassVar[bool] = True
     timeout_s: ClassVar[float | None] = JUDGE_TIMEOUT_S
+    title: ClassVar[str] = "llm-rubric"
 
     def label(self) -> str:
         """The rubric's first words."""
@@ -110,7 +111,7 @@ class LlmRubric(DeclaredAssertion):
             yield Issue(("votes",), f"an even number of votes, {self.votes}, has no median", hint=near)
         if self._scaled:
             yield from self._scale_issues()
-        if self.max_steps is not None:
+        if self.max_steps is not None and not self.needs_agent:
             message = "'max_steps' has no effect: a model grades in one step"
             yield Issue(("max_steps",), message, "no-effect", warning=True)
         if isinstance(self.prompt, Document):
@@ -120,7 +121,7 @@ class LlmRubric(DeclaredAssertion):
         """Something to judge by."""
         del variables, reference
         if self.value is None and self.prompt is None and not criteria:
-            message = "'llm-rubric' needs 'value' or 'prompt', or 'criteria' of the case"
+            message = f"'{self.title}' needs 'value' or 'prompt', or 'criteria' of the case"
             yield Issue((), message, "missing-key")
 
     def rubric(self, criteria: str | None) -> Rubric | None:
@@ -149,6 +150,7 @@ class LlmRubric(DeclaredAssertion):
             pass_threshold=threshold_of(scale, self.pass_threshold) if scale else None,
             votes=self.votes,
             max_chars=self.max_chars,
+            looks=self.needs_agent,
         )
 
     async def grade(self, context: AssertionContext) -> Grade:

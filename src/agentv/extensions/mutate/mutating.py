@@ -201,7 +201,7 @@ class _Originals:
     async def of(self, trial: Trial) -> Original | str:
         """The stored answer to a trial with its grades; what to call it if it cannot be mutated."""
         graders = graders_of(trial, judge=self.settings.judge)
-        why = left_out(trial, workspaces=False) or graders.lacking
+        why = left_out(trial) or (trial.case.workspace and "cases with a workspace") or graders.lacking
         if why is not None:
             return why
         answer = await answer_of(trial, self.connections)
