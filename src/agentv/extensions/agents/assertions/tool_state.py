@@ -71,7 +71,9 @@ class ToolState(DeclaredAssertion):
                 return Grade.errored("no-tool-state", f"the solution leaves nothing there: {wanted.message}")
             return _compared(found, self.path, wanted, "equal", "what the solution leaves")
         if self.value is not None:
-            return _compared(found, self.path, self.value.value, self.mode, "the expected value")
+            wanted = self.value.value
+            what = "the expected value" if isinstance(wanted, Mapping | list) else shown(wanted)
+            return _compared(found, self.path, wanted, self.mode, what)
         grades = [_compared(found, path, one, self.mode, shown(one)) for path, one in self.paths.items()]
         passed = sum(one.passed for one in grades)
         checks = tuple(check for one in grades for check in one.checks)
