@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+import tomllib
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -227,11 +228,11 @@ def test_no_script_contains_an_expression() -> None:
 
 
 def test_inputs_are_passed_and_documented() -> None:
-    page = (ROOT / "docs" / "how-to" / "github-actions.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "how-to" / "ci.md").read_text(encoding="utf-8")
     text = (ROOT / "action.yml").read_text(encoding="utf-8")
     found = action()
     assert [name for name in found["inputs"] if f"inputs.{name}" not in text] == []
-    assert [name for name in {**found["inputs"], **found["outputs"]} if f"| `{name}` |" not in page] == []
+    assert [name for name in {**found["inputs"], **found["outputs"]} if f"`{name}`" not in page] == []
     used = set(re.findall(r"\binputs\.([\w-]+)", text))
     assert used == set(found["inputs"])
     assert [name for name in re.findall(r"\$GITHUB_ACTION_PATH/(\S+?)\"", text) if not (ROOT / name).is_file()] == []
@@ -257,28 +258,28 @@ def test_what_is_installed_has_a_version() -> None:
 
 def test_hooks_run_at_every_commit() -> None:
     """pre-commit skips a hook without `always_run` where no file is left to check, such as when one is deleted."""
-    page = (ROOT / "docs" / "how-to" / "validate-before-each-commit.md").read_text(encoding="utf-8")
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
-    configs = [
-        yaml.safe_load(text) for text in re.findall(r"```yaml title=.pre-commit-config.yaml\n(.*?)```", page, re.DOTALL)
-    ]
-    local = [one for config in configs for repo in config["repos"] if repo["repo"] == "local" for one in repo["hooks"]]
-    assert len(local) == 1
-    for one in (hook, *local):
-        assert (one["always_run"], one["pass_filenames"]) == (True, False)
-        assert not {"files", "types", "types_or", "exclude"} & set(one)
+    assert (hook["always_run"], hook["pass_filenames"]) == (True, False)
+    assert not {"files", "types", "types_or", "exclude"} & set(hook)
 
 
 def test_only_the_last_job_can_publish_and_only_a_tag_of_the_version() -> None:
     jobs = workflow()["jobs"]
     rights = {name: job["permissions"] for name, job in jobs.items()}
-    assert rights == {"build": {"contents": "read"}, "test": {"contents": "read"}, "publish": {"id-token": "write"}}
-    assert jobs["publish"]["needs"] == ["build", "test"]
+    reading = {name: {"contents": "read"} for name in ("build", "wheel", "test")}
+    assert rights == {**reading, "publish": {"id-token": "write"}}
+    assert (jobs["wheel"]["needs"], jobs["publish"]["needs"]) == ("build", ["wheel", "test"])
     (script,) = [step["run"] for step in jobs["build"]["steps"] if step.get("name") == "The tag is the version"]
     for tag, status in ((f"v{__version__}", 0), ("v99.0.0", 1), (__version__, 1)):
         env = {"PATH": os.environ["PATH"], "GITHUB_REF_NAME": tag}
         ended = subprocess.run(["bash", "-e", "-c", script], cwd=ROOT, env=env, capture_output=True, check=False)
         assert (tag, ended.returncode) == (tag, status)
+
+
+def test_the_wheel_is_checked_with_each_python_that_the_package_names() -> None:
+    classifiers = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["classifiers"]
+    named = [one.rpartition(" ")[2] for one in classifiers if "Python :: 3." in one]
+    assert workflow()["jobs"]["wheel"]["strategy"]["matrix"]["python"] == named
 
 
 def test_the_image_is_built_from_files_that_its_context_has() -> None:

@@ -15,7 +15,7 @@ from agentv.reports.text.paths import shown_from
 
 
 def comparison_json(found: Comparison | Matrix | RunComparison, *, here: str) -> Iterator[str]:
-    """One object, piece by piece; `docs/how-to/compare-runs.md` says what its keys mean.
+    """One object, piece by piece; `docs/reference/results.md` says what its keys mean.
 
     Args:
         found: what is shown.
