@@ -102,7 +102,10 @@ def _case(sample: DatasetSample, identity: str, checks: Sequence[DatasetCheck], 
     if not entries and not checks:
         message = "this sample says nothing of a right answer, so it would check nothing"
         findings.error(
-            "checks-nothing", sample.at, message, "add --assert TYPE; for a task that changes nothing, --tools FILE"
+            "checks-nothing",
+            sample.at,
+            message,
+            "add --assert TYPE; for a task of tau-bench that changes nothing, --tools FILE",
         )
         return None
     at = span_of(sample.at)

@@ -100,6 +100,8 @@ def from_dataset(request: DatasetRequest, process_env: Mapping[str, str]) -> Con
     names = " and ".join(check.name for check in checks)
     shared = [check.shared for check in checks if check.shared is not None]
     head: dict[str, Node] = {"assert": node_of(shared, NOWHERE)} if shared else {}
+    if request.form == TAU_BENCH or len(checks) > 1:
+        head["threshold"] = node_of(1, NOWHERE)  # each check must pass
     if request.form == TAU_BENCH:
         head |= head_of_tasks(request.source, request.tools, _places(request)[0])
     server = request.tools.stem if request.tools is not None else ""

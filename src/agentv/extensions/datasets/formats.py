@@ -58,6 +58,9 @@ def _conversational(record: MapNode, items: dict[str, Node], findings: Findings)
     goal, wanted = text_of(items.pop("scenario")), text_of(items.pop("expected_outcome", None))
     persona, described = _decoded(items.pop("persona", None), "{"), text_of(items.pop("user_description", None))
     turns, conditions = _decoded(items.pop("turns", None), "["), _decoded(items.pop("expectations", None), "{")
+    if conditions is not None and not is_empty(conditions) and not _are_conditions(conditions):
+        findings.error("bad-value", conditions, "'expectations' of a golden must be a mapping of 'must' and 'must_not'")
+        return None
     name, comments = text_of(items.pop("name", None)), text_of(items.pop("comments", None))
     said = _persona(persona) if isinstance(persona, MapNode) else described
     checked = [wanted, *_conditions(conditions)]
@@ -90,6 +93,13 @@ def _persona(node: MapNode) -> str:
     said = [text_of(node.get("name")), text_of(node.get("characteristics"))]
     said += [f"{key}: {value}" for key, value in plain(details).items()] if isinstance(details, MapNode) else []
     return "\n".join(one for one in said if one)
+
+
+def _are_conditions(node: Node) -> bool:
+    given = plain(node)
+    return isinstance(given, Mapping) and all(
+        key in ("must", "must_not") and isinstance(one, list) for key, one in given.items()
+    )
 
 
 def _conditions(node: Node | None) -> list[str]:

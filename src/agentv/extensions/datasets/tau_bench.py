@@ -21,8 +21,11 @@ from agentv.extensions.datasets.sample import DatasetSample, Entry, text_of
 from agentv.model.values.span import Span
 from agentv.model.values.values import Json
 
-_READ_ONLY = ("get_", "find_", "list_", "search_", "calculate", "think", "transfer_")
+_READ_ONLY = ("get_", "find_", "list_", "search_", "calculate", "think", "transfer_to_human")
 """Beginnings of the names of tools that leave the database as it is."""
+
+_BASES = ("DB", "COMMUNICATE", "ACTION", "NL_ASSERTION", "ENV_ASSERTION")
+"""What a task may be graded by (`reward_basis`)."""
 
 _POLICIES = ("policy.md", "wiki.md")
 """Files beside the tasks of tau2-bench, and of tau-bench, that tell an agent what it may do."""
@@ -115,13 +118,18 @@ def read_task(record: MapNode, server: str, findings: Findings) -> DatasetSample
     outputs = wanted.get("communicate_info") or plain(items.pop("outputs", node_of([], record.at))) or []
     basis = wanted.get("reward_basis") or ("DB", "COMMUNICATE")
     state = items.pop("initial_state", None)
+    malformed = list(_malformed(actions, outputs, wanted, basis, user))
+    for problem in malformed:
+        findings.error("bad-value", record, problem)
+    if malformed:
+        return None
     problems = list(_without_equivalent(actions, basis, plain(state) if isinstance(state, MapNode) else {}))
     for problem in problems:
         findings.error("no-equivalent", record, problem)
-    history = state.get("message_history") if isinstance(state, MapNode) else None
-    opening = None if problems or history is None or is_empty(history) else messages_of(history, findings)
-    if problems or not user["goal"]:
+    if problems:
         return None
+    history = state.get("message_history") if isinstance(state, MapNode) else None
+    opening = None if history is None or is_empty(history) else messages_of(history, findings)
     calls = [
         {"tool": f"{server}.{one['name']}", "args": _arguments(one)} for one in actions if one["name"] != "respond"
     ]
@@ -149,10 +157,31 @@ def _user(scenario: MapNode) -> dict[str, Any]:
     if isinstance(given, Mapping):
         unknown = given.get("unknown_info")
         parts = (given.get("reason_for_call"), given.get("task_instructions"), unknown and f"Unknown to you: {unknown}")
-        user = {"goal": "\n".join(one for one in parts if one)}
+        user = {"goal": "\n".join(str(one) for one in parts if one)}
         if given.get("known_info"):
             user["knows"] = {"about yourself": given["known_info"]}
     return {**user, "persona": persona} if persona else user
+
+
+def _malformed(
+    actions: Any, outputs: Any, wanted: Mapping[str, Any], basis: Any, user: Mapping[str, Any]
+) -> Iterator[str]:
+    """What of a task is not as the benchmarks write it."""
+    if not user.get("goal"):
+        yield "this task does not say what its user wants"
+    lists = {"actions": actions, "reward_basis": basis, "nl_assertions": wanted.get("nl_assertions") or []}
+    lists["communicate_info" if "communicate_info" in wanted else "outputs"] = outputs
+    for name, given in lists.items():
+        if not isinstance(given, list | tuple):
+            yield f"'{name}' of a task must be a list"
+    for one in actions if isinstance(actions, list) else ():
+        if not isinstance(one, Mapping) or not isinstance(one.get("name"), str):
+            yield "an action of a task must be a mapping with 'name'"
+        elif not isinstance(_arguments(one), Mapping):
+            yield f"the arguments of the action '{one['name']}' must be a mapping"
+    for one in basis if isinstance(basis, list) else ():
+        if one not in _BASES:
+            yield f"'reward_basis' of a task must be of {', '.join(_BASES)}, found {one!r}"
 
 
 def _without_equivalent(actions: Sequence[Any], basis: Sequence[str], state: Mapping[str, Any]) -> Iterator[str]:
@@ -163,7 +192,7 @@ def _without_equivalent(actions: Sequence[Any], basis: Sequence[str], state: Map
         yield "the user of this task calls tools, which a simulated user does not have"
     if state.get("initialization_data") or state.get("initialization_actions"):
         yield "this task begins with a database of its own, which is not converted"
-    if any(one.get("tool_calls") for one in state.get("message_history") or ()):
+    if any(isinstance(one, Mapping) and one.get("tool_calls") for one in state.get("message_history") or ()):
         yield "tools were called before this task begins, which is not converted"
 
 
@@ -182,7 +211,12 @@ def _checks(
         if compares and one["name"] != "respond":
             compared = one.get("compare_args") or _arguments(one)
             kept = {key: item for key, item in _arguments(one).items() if key in compared}
-            yield {"type": "trajectory:tool-args-match", "value": {"name": one["name"], "args": kept}}
+            match: Json = {"name": one["name"], "args": kept}
+            yield (
+                {"type": "trajectory:tool-args-match", "value": match}
+                if kept
+                else {"type": "trajectory:tool-used", "value": one["name"]}
+            )
     if said:
         yield {"type": "icontains-all", "name": "says", "value": list(said), "transform": _SAID}
     if "NL_ASSERTION" in basis and wanted.get("nl_assertions"):

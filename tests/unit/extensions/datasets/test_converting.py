@@ -70,6 +70,7 @@ AS_CASES = """\
 name: goldens
 assert:
 - type: factuality
+threshold: 1
 tests:
 - id: cups
   description: from the shop
@@ -386,6 +387,7 @@ def test_tasks_of_tau_bench_are_graded_by_the_database_and_by_what_was_said(proj
     request = DatasetRequest(project / "tasks_test.py", "tau-bench", (), "yaml", None, project / "shop.py")
     suite = loaded(from_dataset(request, {}).paths[0])
     first, second = suite.cases
+    assert suite.threshold == 1
     assert (first.id, first.user.goal, first.user.output) == ("task-1", "You are Ann. Refund {it}.", "answers")
     assert [one.role for one in first.input] == ["system"]
     assert [(one.tool, one.args) for one in first.solution.calls] == [
@@ -451,6 +453,15 @@ def test_tasks_of_tau2_bench_say_what_they_are_graded_by(project: Path) -> None:
             {"initial_state": {"message_history": [{"role": "assistant", "tool_calls": [{}]}]}},
             "tools were called before",
         ),
+        ({"user_scenario": {}}, "this task does not say what its user wants"),
+        ({"evaluation_criteria": {"actions": "refund"}}, "'actions' of a task must be a list"),
+        ({"evaluation_criteria": {"communicate_info": "42"}}, "'communicate_info' of a task must be a list"),
+        (
+            {"evaluation_criteria": {"actions": [{"arguments": {}}]}},
+            "an action of a task must be a mapping with 'name'",
+        ),
+        ({"evaluation_criteria": {"actions": [{"name": "x", "arguments": "y"}]}}, "the arguments of the action 'x'"),
+        ({"evaluation_criteria": {"reward_basis": ["VIBES"]}}, "'reward_basis' of a task must be of DB"),
     ],
 )
 def test_what_a_task_has_that_a_case_has_not_is_refused(changed: Any, message: str, project: Path) -> None:
@@ -458,4 +469,4 @@ def test_what_a_task_has_that_a_case_has_not_is_refused(changed: Any, message: s
     source = project / "tasks.json"
     source.write_text(json.dumps([task]))
     ((_, code, said),) = problems(source)
-    assert (code, said.startswith(message)) == ("no-equivalent", True)
+    assert (code in ("no-equivalent", "bad-value"), said.startswith(message)) == (True, True)
