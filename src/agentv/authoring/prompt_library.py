@@ -15,7 +15,16 @@ from agentv.authoring.fields.json_kinds import TEXT, Schema, properties_of
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.schema import Unread
 from agentv.authoring.header.config import read_config
-from agentv.authoring.source.files import DiskReader, Places, is_directory, is_file, repository_root, shown, upwards
+from agentv.authoring.source.files import (
+    PASSED_OVER,
+    DiskReader,
+    Places,
+    is_directory,
+    is_file,
+    repository_root,
+    shown,
+    upwards,
+)
 from agentv.authoring.source.nearest import nearest
 from agentv.authoring.source.nodes import MapNode, Node, Place, Scalar, kind_of, plain, span_of
 from agentv.authoring.source.report import Report
@@ -36,13 +45,19 @@ META = "meta.yaml"
 EXAM_FILES = ("eval.yml", "eval.yaml")
 """What the exam beside a prompt is called."""
 
-_BESIDE = (*PROMPT_FILES, META)
+LIBRARY = "prompts"
+"""The name of a library that no config file names."""
+
+_MARKS = frozenset({*PROMPT_FILES, META})
+"""Files that make a directory that of a prompt."""
+
+_NOT_IN_IDS = "/\\"
 
 
 def is_exam(path: str) -> bool:
     """Whether a file is an exam by its name and the files next to it."""
     directory, name = os.path.split(path)
-    return name in EXAM_FILES and any(Path(directory, other).is_file() for other in _BESIDE)
+    return name in EXAM_FILES and any(Path(directory, other).is_file() for other in _MARKS)
 
 
 def exam_of(directory: str | Path) -> str | None:
@@ -88,9 +103,6 @@ def check_prompt(directory: str | Path, reading: Reading) -> None:
         text = reading.text_of(path, Scalar(path, shown(path), Span(path, 1, 1, 1, 2)))
         if text is not None:
             sections_of(path, text, reading.report)
-
-
-_NOT_IN_IDS = "/\\"
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,13 +215,6 @@ def meta_schema() -> Schema:
     return {"type": "object", "properties": properties}
 
 
-LIBRARY = "prompts"
-"""The name of a library that no config file names."""
-
-_MARKS = frozenset({*PROMPT_FILES, META})
-_PASSED_OVER = frozenset({".agentv", ".git", "node_modules", "__pycache__", ".venv"})
-
-
 def library_reading(working: str, env: Mapping[str, str]) -> Reading:
     """The context for `library_of` and `read_meta`, for a command that runs in a directory.
 
@@ -288,4 +293,4 @@ def _inner(directory: str) -> list[str]:
 
 
 def _directories(entries: Iterable[os.DirEntry[str]]) -> list[str]:
-    return [one.path for one in entries if one.name not in _PASSED_OVER and one.is_dir(follow_symlinks=False)]
+    return [one.path for one in entries if one.name not in PASSED_OVER and one.is_dir(follow_symlinks=False)]

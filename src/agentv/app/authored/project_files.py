@@ -10,11 +10,11 @@ from pathlib import Path
 
 from agentv.app.planning.default_paths import default_paths
 from agentv.authoring.loading.context import cases_beside
-from agentv.authoring.loading.load import PASSED_OVER, collected, eval_files
-from agentv.authoring.source.files import is_of_project, template_home
+from agentv.authoring.loading.load import collected, eval_files
+from agentv.authoring.source.files import PASSED_OVER, is_of_project, template_home
 from agentv.errors import LoadError, UsageError
 
-NOT_COPIED = frozenset({".git", "node_modules", "__pycache__", ".venv"})
+NOT_COPIED = PASSED_OVER - {".agentv"}
 """Directories that belong to no project's source."""
 
 _OF_AGENTV = frozenset({"results", "cache", "logs"})

@@ -13,10 +13,10 @@ from agentv.authoring.dialects.recognition import by_name
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.header.config import Config, read_config
 from agentv.authoring.loading.context import cases_beside
-from agentv.authoring.loading.load import PASSED_OVER, collected, is_named_eval_file
+from agentv.authoring.loading.load import collected, is_named_eval_file
 from agentv.authoring.prompt_library import library_reading
 from agentv.authoring.source.boundary import ALLOW, OUTSIDE, Boundary, boundary_around
-from agentv.authoring.source.files import is_directory, is_file, shown, upwards
+from agentv.authoring.source.files import PASSED_OVER, is_directory, is_file, shown, upwards
 from agentv.authoring.source.nodes import ListNode, Node, span_of
 from agentv.authoring.source.patterns import climbs, literal_part, matched
 from agentv.errors import LoadError, UsageError

@@ -5,7 +5,7 @@ All but JSON lists are read record by record, so that memory does not grow with 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -17,7 +17,7 @@ from agentv.authoring.cases.data_files.jsonl import JsonLines
 from agentv.authoring.cases.data_files.rows import WrongValue
 from agentv.authoring.source.files import ARROW, PARQUET
 from agentv.authoring.source.json_text import parse_json, read_json
-from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, kind_of, node_of, span_of
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, kind_of, mapping, node_of, span_of
 from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic, UsageError
 from agentv.model.values.span import Span
@@ -208,11 +208,6 @@ _READERS: dict[str, Callable[[str, Findings], Iterator[Node]]] = {
     ".csv": _rows,
     **dict.fromkeys((*PARQUET, *ARROW), _table),
 }
-
-
-def mapping(items: Mapping[str, Node], at: Place) -> MapNode:
-    """A mapping all of whose keys are at one place."""
-    return MapNode(dict(items), dict.fromkeys(items, at), at)
 
 
 def text(value: str, at: Node | Place) -> Scalar:

@@ -16,7 +16,7 @@ from agentv.authoring.dialects.recognition import by_name, refuse_unreadable
 from agentv.authoring.fields.request import LoadRequest, Registries
 from agentv.authoring.loading.suite import SuiteReader
 from agentv.authoring.prompt_library import is_exam
-from agentv.authoring.source.files import TABLES, is_directory, is_file, shown
+from agentv.authoring.source.files import PASSED_OVER, TABLES, is_directory, is_file, shown
 from agentv.authoring.source.nearest import nearest
 from agentv.authoring.source.nodes import node_of
 from agentv.authoring.source.report import Report
@@ -33,9 +33,6 @@ COLLECTED = ("*.eval.yaml", "*.eval.yml", "*.eval.py", "EVAL.yaml", "EVAL.yml")
 
 SUFFIXES = (".yaml", ".yml", ".jsonl", ".csv", ".json", *TABLES)
 """Of files that may be given by name, beside those that a directory is searched for."""
-
-PASSED_OVER = frozenset({".agentv", ".git", "node_modules", "__pycache__", ".venv"})
-"""Directories that are not searched: no project keeps its eval files there."""
 
 
 class Loaded(Struct, frozen=True):

@@ -29,6 +29,9 @@ TABLES = (*PARQUET, *ARROW, *EXCEL)
 KEPT_PATHS = 4096
 """Paths that are looked for once; more are looked for again, so that a million cases need no memory."""
 
+PASSED_OVER = frozenset({".agentv", ".git", "node_modules", "__pycache__", ".venv"})
+"""Directories that are not searched: no project keeps its eval files there."""
+
 
 class DiskReader:
     """The Reader that reads disks. Remembers a digest of all that it has read.

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from agentv.authoring.convert.emit import literal
-from agentv.authoring.convert.records import Findings, mapping, records, text
-from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, node_of, span_of
+from agentv.authoring.convert.records import Findings, records, text
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, mapping, node_of, span_of
 from agentv.extensions.datasets.checks import CHOICE, DatasetCheck, with_choices
 from agentv.extensions.datasets.formats import READERS
 from agentv.extensions.datasets.sample import DEEPEVAL, TAU_BENCH, DatasetSample, Entry
@@ -120,8 +120,7 @@ def _case(sample: DatasetSample, identity: str, checks: Sequence[DatasetCheck], 
         "assert": node_of(entries, at) if entries else None,
         "metadata": mapping(sample.metadata, at) if sample.metadata else None,
     }
-    made = mapping({key: node for key, node in pairs.items() if node is not None}, at)
-    return sendable(made, findings)
+    return sendable(mapping(pairs, at), findings)
 
 
 def _expected(sample: DatasetSample) -> Node | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from agentv.authoring.convert.records import Findings, mapping, text
-from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, kind_of, node_of, plain
+from agentv.authoring.convert.records import Findings, text
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, kind_of, mapping, node_of, plain
 from agentv.extensions.datasets.sample import text_of
 from agentv.model.values.message import ROLES
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from agentv.app.authored.schema import schema_text
 from agentv.app.registries import registries
 from agentv.authoring.assertions.includes import NAME
-from agentv.authoring.loading.load import PASSED_OVER, collected
+from agentv.authoring.loading.load import collected
 from agentv.authoring.source.boundary import Boundary, boundary_around
-from agentv.authoring.source.files import Places, is_file, repository_root, shown, templates_in, upwards
+from agentv.authoring.source.files import PASSED_OVER, Places, is_file, repository_root, shown, templates_in, upwards
 from agentv.errors import UsageError
 from agentv.extensions.editor.disk import MOST_BYTES, bytes_of, leave_deleted_directory
 from agentv.extensions.editor.file_kinds import FileKind, kind_of

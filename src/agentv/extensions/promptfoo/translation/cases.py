@@ -16,7 +16,17 @@ from agentv.extensions.promptfoo.translation.options import AROUND, options_of
 from agentv.extensions.promptfoo.translation.prompts import Prompt, Prompts
 from agentv.extensions.promptfoo.translation.providers.targets import targets
 from agentv.extensions.promptfoo.translation.rewriting import matched_prompts, prompts_of_provider, without_prompts
-from agentv.extensions.promptfoo.translation.source import FILE, Source, chat, items_of, mapping, ordered, text_node
+from agentv.extensions.promptfoo.translation.source import (
+    FILE,
+    Source,
+    chat,
+    items_of,
+    mapping,
+    ordered,
+    providers_key,
+    text_node,
+    without,
+)
 from agentv.extensions.promptfoo.translation.tables import REFUSED
 from agentv.extensions.promptfoo.translation.variables import variables
 
@@ -177,10 +187,7 @@ class CaseConverter:
         said = node.get("id") or node.get("description")
         slug = "-".join(_WORD.findall(said.text.lower()))[:_LONGEST].strip("-") if isinstance(said, Scalar) else ""
         slug = slug or f"test-{self._number}"
-        numbered = (f"{slug}-{number}" for number in count(2))
-        name = next(one for one in chain([slug], numbered) if one not in self._ids)
-        self._ids.add(name)
-        return name
+        return _new_id(slug, self._ids)
 
     def _key(self, key: str, item: Node, node: MapNode) -> dict[str, Node]:
         is_seen_to = (key == "prompts" and self._asks_all(item)) or (key == "provider" and is_simulated(item))
@@ -270,7 +277,7 @@ def matrix_of(root: MapNode) -> Matrix | None:
 
     Its tests must stand in the configuration, and none may compare the answers of several prompts or providers.
     """
-    place = "providers" if "providers" in root.items else "targets"
+    place = providers_key(root)
     providers, prompts, tests = items_of(root.get(place)), items_of(root.get(_KEY)), items_of(root.get("tests"))
     said = [prompts_of_provider(one) for one in providers]
     own = [one.get(_KEY) if isinstance(one, MapNode) else None for one in tests]
@@ -282,14 +289,9 @@ def matrix_of(root: MapNode) -> Matrix | None:
         return None
     kept: dict[str, Node] = {
         place: ListNode([without_prompts(one) for one in providers], root.at),
-        "tests": ListNode([_without_prompts(one) for one in tests], root.at),
+        "tests": ListNode([without(one, _KEY) for one in tests], root.at),
     }
     return Matrix(mapping(root, {**root.items, **kept}), each, chosen)
-
-
-def _without_prompts(test: Node) -> Node:
-    items = test.items if isinstance(test, MapNode) else {}
-    return mapping(test, {key: item for key, item in items.items() if key != _KEY})
 
 
 def _can_be_written(root: MapNode, providers: list[Node], tests: list[Node]) -> bool:
@@ -344,16 +346,13 @@ def _case(case: Node, prompt: Prompt, number: int, target: Node | None, taken: s
     said = items.get("id")
     label = prompt.label.text if prompt.label is not None else f"prompt-{number + 1}"
     parts = [said.text if isinstance(said, Scalar) else "test", label, "" if target is None else plain_name(target)]
-    identity = next(one for one in _numbered("-".join(_slugs(parts))) if one not in taken)
-    taken.add(identity)
+    identity = _new_id("-".join(_slugs(parts)), taken)
     first: dict[str, Node] = {"id": text_node(identity, case.at)}
     if "description" in items:
         first["description"] = items["description"]
     if target is not None:
         first["target"] = target
-    return mapping(
-        case, {**first, "input": prompt.content, **{key: item for key, item in items.items() if key != "id"}}
-    )
+    return mapping(case, {**first, "input": prompt.content, **without(case, "id").items})
 
 
 def _slugs(parts: list[str]) -> Iterator[str]:
@@ -363,6 +362,9 @@ def _slugs(parts: list[str]) -> Iterator[str]:
             yield "-".join(words)
 
 
-def _numbered(name: str) -> Iterator[str]:
-    yield name
-    yield from (f"{name}-{number}" for number in count(2))
+def _new_id(wanted: str, taken: set[str]) -> str:
+    """The id, with a number where it is taken; it is, from now on."""
+    numbered = (f"{wanted}-{number}" for number in count(2))
+    found = next(one for one in chain([wanted], numbered) if one not in taken)
+    taken.add(found)
+    return found

@@ -45,7 +45,9 @@ from agentv.extensions.promptfoo.translation.source import (
     mapping,
     number_node,
     ordered,
+    providers_key,
     text_node,
+    without,
 )
 from agentv.extensions.promptfoo.translation.tables import LANGUAGE, REFUSED, RUN_WITHOUT_EFFECT, WITHOUT_EFFECT
 from agentv.extensions.promptfoo.translation.thresholds import marked
@@ -69,7 +71,7 @@ def eval_file(path: Path, root: MapNode, source: Source) -> Mapping[str, Node]:
         source: of the configuration; gets warnings with its places.
     """
     root = resolved(root, source)
-    providers = items_of(root.get("providers") or root.get("targets"))
+    providers = items_of(root.get(providers_key(root)))
     source = replace(
         source,
         only_shown=not _has_assertions(root),
@@ -130,7 +132,7 @@ class _Converter:
         matrix = matrix_of(root)
         matrix = matrix if matrix is not None and fits(matrix, prompts) else None
         root = root if matrix is None else matrix.root
-        items = {key: item for key, item in root.items.items() if key != "prompts"}
+        items = dict(without(root, "prompts").items)
         tests = items.pop("tests", None)
         scenarios = items.pop("scenarios", None)
         if items.pop("defaultTest", None) is not None:
@@ -138,7 +140,7 @@ class _Converter:
         for key, item in items.items():
             self._key(key, item, root)
         self._made |= prompts.head if matrix is None else {}
-        named = named_targets(root.get("providers") or root.get("targets"), self._source)
+        named = named_targets(root.get(providers_key(root)), self._source)
         found = self._tests(
             tests, scenarios, CaseConverter(self._source, prompts, named, self._defaults, self._user), root
         )
@@ -156,7 +158,7 @@ class _Converter:
         if is_simulated(self._user):
             prompts = with_system_prompts(prompts, self._source)
         if is_simulated(self._user) or _has_users(root):
-            refuse_servers(items_of(root.get("providers") or root.get("targets")), self._source)
+            refuse_servers(items_of(root.get(providers_key(root))), self._source)
         pictures = only_in_blocks(self._source.pictures, [one.content for one in prompts.found])
         contents = (one.content for one in prompts.found)
         asked = tuple(one.text if isinstance(one, Scalar) else json.dumps(plain(one)) for one in contents)

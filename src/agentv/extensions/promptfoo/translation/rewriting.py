@@ -7,7 +7,15 @@ from collections.abc import Mapping
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar
 from agentv.extensions.promptfoo.translation.options import is_option
 from agentv.extensions.promptfoo.translation.providers.provider_tables import DOCUMENTS
-from agentv.extensions.promptfoo.translation.source import FILE, Source, items_of, mapping, text_node
+from agentv.extensions.promptfoo.translation.source import (
+    FILE,
+    Source,
+    items_of,
+    mapping,
+    providers_key,
+    text_node,
+    without,
+)
 
 _REF = "$ref"
 _DEEPEST = 30
@@ -91,7 +99,7 @@ def with_common_prompts(root: MapNode) -> MapNode:
 
     Otherwise the providers keep their `prompts`, which are reported later.
     """
-    place = "providers" if "providers" in root.items else "targets"
+    place = providers_key(root)
     given = root.get(place)
     providers = items_of(given)
     said = [prompts_of_provider(one) for one in providers]
@@ -127,7 +135,7 @@ def without_prompts(provider: Node) -> Node:
     options = _options(provider)
     if options is None or not isinstance(provider, MapNode) or _PROMPTS not in options.items:
         return provider
-    kept = mapping(options, {key: item for key, item in options.items.items() if key != _PROMPTS})
+    kept = without(options, _PROMPTS)
     return kept if options is provider else mapping(provider, dict.fromkeys(provider.items, kept))
 
 
@@ -182,7 +190,7 @@ def with_prompt_settings(root: MapNode) -> MapNode:
 
     Where some provider takes no settings from prompts, or is defined in another file, the prompts keep them.
     """
-    place = "providers" if "providers" in root.items else "targets"
+    place = providers_key(root)
     given, said = root.get(place), root.get("prompts")
     providers = items_of(given)
     prompts = said.items if isinstance(said, ListNode) else []
@@ -192,7 +200,7 @@ def with_prompt_settings(root: MapNode) -> MapNode:
     if len(prompts) > 1 and not all(labels_of(one) for one in prompts):
         return root
     made = [one for provider in providers for one in _each(provider, prompts, settings)]
-    bare: list[Node] = [_without(one) for one in prompts]
+    bare: list[Node] = [without(one, _CONFIG) if isinstance(one, MapNode) else one for one in prompts]
     kept: dict[str, Node] = {place: ListNode(made, root.at), "prompts": ListNode(bare, root.at)}
     return mapping(root, {**root.items, **kept})
 
@@ -202,7 +210,7 @@ def with_default_settings(root: MapNode) -> MapNode:
 
     promptfoo merges them into the settings of every call. They stay where some provider may not take them so.
     """
-    place = "providers" if "providers" in root.items else "targets"
+    place = providers_key(root)
     given, default = root.get(place), root.get("defaultTest")
     providers = items_of(given)
     options = default.get("options") if isinstance(default, MapNode) else None
@@ -211,7 +219,7 @@ def with_default_settings(root: MapNode) -> MapNode:
     settings = {key: item for key, item in options.items.items() if not is_option(key)}
     if not settings or not all(_merges(one) or is_program(one) for one in providers):
         return root
-    left = mapping(options, {key: item for key, item in options.items.items() if key not in settings})
+    left = without(options, *settings)
     shared = MapNode(settings, options.keys, options.at)
     made = [_merged(one, shared, {}) if _merges(one) else one for one in providers]
     kept: dict[str, Node] = {
@@ -231,12 +239,6 @@ def is_program(provider: Node) -> bool:
 def _merges(provider: Node) -> bool:
     identity = provider.get("id") if isinstance(provider, MapNode) else provider
     return isinstance(identity, Scalar) and identity.text.startswith(_MERGING)
-
-
-def _without(prompt: Node) -> Node:
-    if not isinstance(prompt, MapNode):
-        return prompt
-    return mapping(prompt, {key: item for key, item in prompt.items.items() if key != _CONFIG})
 
 
 def _each(provider: Node, prompts: list[Node], settings: list[Node | None]) -> list[Node]:
@@ -278,7 +280,7 @@ def with_moved_transforms(root: MapNode) -> MapNode:
 
     One that a test replaces stays: promptfoo applies both.
     """
-    key = "providers" if "providers" in root.items else "targets"
+    key = providers_key(root)
     given = root.get(key)
     provider = given.items[0] if isinstance(given, ListNode) and len(given.items) == 1 else given
     default = root.get("defaultTest")
@@ -308,7 +310,7 @@ def _moved(provider: MapNode) -> tuple[MapNode, Node] | None:
     own = provider.get("transform")
     if own is None:
         return None
-    return mapping(provider, {key: item for key, item in provider.items.items() if key != "transform"}), own
+    return without(provider, "transform"), own
 
 
 _KIND = "embedding"
@@ -329,18 +331,14 @@ def with_named_embedder(root: MapNode) -> MapNode:
     seen = (tests is None or isinstance(tests, ListNode)) and all(isinstance(one, MapNode) for one in listed)
     if "scenarios" in root.items or not seen:
         return root
-    left = _less(provider, _KIND)
-    kept = _less(options, "provider")
+    left = without(provider, _KIND)
+    kept = without(options, "provider")
     options = mapping(options, {**kept.items, "provider": left}) if left.items else kept
     made = _with_embedder(
         mapping(default, {**default.items, "options": options}) if isinstance(default, MapNode) else root, embedder
     )
     found: list[Node] = [_with_embedder(one, embedder) for one in listed]
     return mapping(root, {**root.items, "defaultTest": made, **({"tests": ListNode(found, root.at)} if listed else {})})
-
-
-def _less(node: MapNode, key: str) -> MapNode:
-    return mapping(node, {name: item for name, item in node.items.items() if name != key})
 
 
 def _with_embedder(node: Node, embedder: Node) -> Node:

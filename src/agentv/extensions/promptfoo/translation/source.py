@@ -165,6 +165,17 @@ def mapping(node: Node, items: Mapping[str, Node]) -> MapNode:
     return MapNode(dict(items), {key: keys.get(key, node.at) for key in items}, node.at)
 
 
+def without(node: Node, *names: str) -> MapNode:
+    """A mapping without some of its keys; an empty one of what is none."""
+    items = node.items if isinstance(node, MapNode) else {}
+    return mapping(node, {key: item for key, item in items.items() if key not in names})
+
+
+def providers_key(root: MapNode) -> str:
+    """The key of the providers, which has two names."""
+    return "providers" if "providers" in root.items else "targets"
+
+
 def items_of(node: Node | None) -> list[Node]:
     """The items of a list, or a value alone."""
     return node.items if isinstance(node, ListNode) else [] if node is None else [node]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, plain
 from agentv.extensions.promptfoo.translation.providers.provider_tables import CHAT_COMPLETIONS
 from agentv.extensions.promptfoo.translation.providers.settings import from_file
-from agentv.extensions.promptfoo.translation.source import Source, items_of, mapping, text_node
+from agentv.extensions.promptfoo.translation.source import Source, items_of, mapping, providers_key, text_node
 
 _CALLS = """(() => {
   try {
@@ -44,7 +44,7 @@ def with_calls_as_output(made: dict[str, Node]) -> dict[str, Node]:
 
 def declared_calls(root: MapNode, source: Source) -> Mapping[str, Node]:
     """What all providers that declare something declare as `tools` and as `functions`, where they agree."""
-    given = root.get("providers") or root.get("targets")
+    given = root.get(providers_key(root))
     listed = items_of(given)
     configs = [one.get("config") for one in listed if isinstance(one, MapNode)]
     made: dict[str, Node] = {}
