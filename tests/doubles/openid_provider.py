@@ -29,6 +29,7 @@ class OpenIdDouble:
         key: signs; its public part is in the key set if it is in `keys`.
         header: replaces entries of the header of ID tokens.
         down: every request gets 503.
+        method: how clients say who they are.
         refusal: what the token endpoint refuses every code with; None: it does not.
         answering: requests wait for this.
         requests: paths, in order.
@@ -41,6 +42,7 @@ class OpenIdDouble:
         self.keys: list[Any] = [self.key]
         self.header: dict[str, Any] = {}
         self.down = False
+        self.method = "client_secret_basic"
         self.refusal: Any = None
         self.answering = Event()
         self.answering.set()
@@ -89,14 +91,19 @@ class OpenIdDouble:
             "authorization_endpoint": f"{at}/authorize",
             "token_endpoint": f"{at}/token",
             "jwks_uri": f"{at}/keys",
+            "token_endpoint_auth_methods_supported": [self.method],
             "id_token_signing_alg_values_supported": ["RS256", "none", "HS256"],
             **({} if self.info is None else {"userinfo_endpoint": f"{at}/me"}),
             **self.metadata,
         }
 
     def _token(self, headers: Any, form: dict[str, str]) -> tuple[int, Any]:
-        expected = "Basic " + _basic(f"{CLIENT}:{urlencode({'': SECRET})[1:]}")
-        if headers["authorization"] != expected:
+        expected = {
+            "client_secret_basic": ("Basic " + _basic(f"{CLIENT}:{urlencode({'': SECRET})[1:]}"), None, None),
+            "client_secret_post": (None, CLIENT, SECRET),
+            "none": (None, CLIENT, None),
+        }
+        if (headers["authorization"], form.get("client_id"), form.get("client_secret")) != expected[self.method]:
             return 401, {"error": "invalid_client"}
         if self.refusal is not None:
             return 400, self.refusal

@@ -16,9 +16,6 @@ from urllib.parse import quote, quote_plus, unquote, urlsplit
 
 import httpx
 import msgspec
-from authlib.common.urls import url_encode
-from authlib.oauth2.auth import ClientAuth
-from authlib.oauth2.rfc6749.parameters import prepare_grant_uri
 from authlib.oauth2.rfc7636 import create_s256_code_challenge
 from authlib.oidc.core import CodeIDToken
 from joserfc import jwt
@@ -163,19 +160,17 @@ class OpenIdProvider:
             ProviderUnavailableError: the provider cannot be reached.
         """
         metadata = await self._within_deadline(self.metadata())
-        return str(
-            prepare_grant_uri(
-                metadata.authorization_endpoint,
-                self._client_id,
-                "code",
-                redirect,
-                "openid email",
-                attempt.derived("state"),
-                nonce=attempt.derived("nonce"),
-                code_challenge=create_s256_code_challenge(attempt.derived("verifier")),
-                code_challenge_method="S256",
-            )
-        )
+        query = {
+            "response_type": "code",
+            "client_id": self._client_id,
+            "redirect_uri": redirect,
+            "scope": "openid email",
+            "state": attempt.derived("state"),
+            "nonce": attempt.derived("nonce"),
+            "code_challenge": create_s256_code_challenge(attempt.derived("verifier")),
+            "code_challenge_method": "S256",
+        }
+        return str(httpx.URL(metadata.authorization_endpoint).copy_merge_params(query))
 
     async def person(self, attempt: Attempt, answer: Mapping[str, str], redirect: str) -> Person:
         """Who has signed in.
@@ -247,24 +242,21 @@ class OpenIdProvider:
         return Person(self.issuer, claims["sub"], known or "")
 
     async def _exchanged(self, metadata: Metadata, code: str, attempt: Attempt, redirect: str) -> _Tokens:
-        form = url_encode(
-            [
-                ("grant_type", "authorization_code"),
-                ("code", code),
-                ("redirect_uri", redirect),
-                ("code_verifier", attempt.derived("verifier")),
-            ]
-        )
-        client_id, secret, supported = self._client_id, self._secret, metadata.token_endpoint_auth_methods_supported
-        method = "client_secret_basic" if secret else "none"
-        if secret and method not in supported and "client_secret_post" in supported:
-            method = "client_secret_post"
-        if method == "client_secret_basic":  # which takes both in the encoding of forms
-            client_id, secret = quote_plus(client_id), quote_plus(secret)
-        client = ClientAuth(client_id, secret, method)
-        address, headers, body = client.prepare("POST", metadata.token_endpoint, {}, form)
-        headers = {"Content-Type": "application/x-www-form-urlencoded", **headers}
-        status, answer = await self._sent("POST", address, content=body, headers=headers)
+        form = {
+            "grant_type": "authorization_code",
+            "code": code,
+            "redirect_uri": redirect,
+            "code_verifier": attempt.derived("verifier"),
+        }
+        auth, supported = None, metadata.token_endpoint_auth_methods_supported
+        if not self._secret:
+            form["client_id"] = self._client_id
+        elif "client_secret_post" in supported and "client_secret_basic" not in supported:
+            form |= {"client_id": self._client_id, "client_secret": self._secret}
+        else:  # which takes both in the encoding of forms
+            auth = (quote_plus(self._client_id), quote_plus(self._secret))
+        address = metadata.token_endpoint
+        status, answer = await self._sent("POST", address, data=form, auth=auth)
         if status in (400, 401, 403):
             raise OpenIdError(f"the OpenID provider refused the sign-in: {_error_code(answer) or status}")
         tokens: _Tokens = _decoded(address, status, answer, _Tokens)

@@ -65,6 +65,13 @@ class Database(Protocol):
         ...
 
 
+def insert(transaction: Transaction, table: str, *, or_nothing: bool = False, **values: Any) -> int:
+    """Insert a row and return 1, or 0 if `or_nothing` and the table has a row with this key."""
+    columns, places = ", ".join(values), ", ".join(f":{column}" for column in values)
+    conflict = " ON CONFLICT DO NOTHING" if or_nothing else ""
+    return transaction.run(f"INSERT INTO {table} ({columns}) VALUES ({places}){conflict}", **values)  # noqa: S608  # names
+
+
 def now() -> str:
     """The time as the database holds it, to the millisecond."""
     return time_text(datetime.now(UTC))
@@ -103,9 +110,9 @@ class AuditLine(Struct, frozen=True):
 def record(transaction: Transaction, actor: str, action: str, project: str | None, detail: str) -> None:
     """Write a line, and let every server know that something has changed."""
     transaction.run("UPDATE changes SET number = number + 1")
-    transaction.run(
-        "INSERT INTO audit (id, time, actor, action, project, detail) "
-        "VALUES (:id, :time, :actor, :action, :project, :detail)",
+    insert(
+        transaction,
+        "audit",
         id=sortable_id(),
         time=now(),
         actor=actor,

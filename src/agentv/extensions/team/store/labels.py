@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from agentv.errors import StoreError
-from agentv.extensions.team.store.database import Database
+from agentv.extensions.team.store.database import Database, insert
 from agentv.extensions.team.store.database import record as audit
 from agentv.model.run.labelled.labels import Label, time_problem
 from agentv.store.labels.label_files import label_in, label_line, labels_file
@@ -82,10 +82,10 @@ class TeamLabels:
             ((last,),) = transaction.rows(query, project=self._project)
             added: Counter[str] = Counter()
             for one, (label, line) in by_id.items():
-                added[label.suite] += transaction.run(
-                    "INSERT INTO labels (project, id, number, suite, person, time, actor, line) "
-                    "VALUES (:project, :id, :number, :suite, :person, :time, :actor, :line) "
-                    "ON CONFLICT (project, id) DO NOTHING",
+                added[label.suite] += insert(
+                    transaction,
+                    "labels",
+                    or_nothing=True,
                     project=self._project,
                     id=one,
                     number=last + added.total() + 1,

@@ -11,7 +11,7 @@ from typing import Literal
 from msgspec import Struct
 
 from agentv.errors import UsageError
-from agentv.extensions.team.store.database import Database, Transaction, now, record, sortable_id, time_text
+from agentv.extensions.team.store.database import Database, Transaction, insert, now, record, sortable_id, time_text
 from agentv.extensions.team.store.tokens import SCOPES, Scope, Token, create_project, known_scopes, secret_hash
 
 _EMAIL = re.compile(r"[a-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[a-z0-9-]+(\.[a-z0-9-]+)*")
@@ -116,9 +116,9 @@ class Members:
             if before == [ordered]:
                 return "unchanged"
             _delete(transaction, name, project)
-            transaction.run(
-                "INSERT INTO members (id, issuer, person, project, scopes, added) "
-                "VALUES (:id, :issuer, :person, :project, :scopes, :added)",
+            insert(
+                transaction,
+                "members",
                 id=sortable_id(),
                 issuer=name.issuer,
                 person=name.person,
@@ -226,15 +226,16 @@ class Sessions:
         token, person = (None, signed_in) if isinstance(signed_in, Person) else (signed_in.id, Person("", ""))
         with self._database.transaction() as transaction:
             transaction.run("DELETE FROM sessions WHERE expires <= :now", now=time_text(moment))
-            transaction.run(
-                "INSERT INTO sessions (sha256, token, issuer, subject, email, created, used, expires) "
-                "VALUES (:sha256, :token, :issuer, :subject, :email, :now, :now, :expires)",
+            insert(
+                transaction,
+                "sessions",
                 sha256=secret_hash(text),
                 token=token,
                 issuer=person.issuer,
                 subject=person.subject,
                 email=person.email,
-                now=time_text(moment),
+                created=time_text(moment),
+                used=time_text(moment),
                 expires=time_text(moment + LONGEST),
             )
             record(transaction, signed_in.actor, "signed in", None, person.issuer or "with the token")

@@ -10,7 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from agentv.errors import StoreError, UsageError
-from agentv.extensions.team.store.database import Database, Transaction, now
+from agentv.extensions.team.store.database import Database, Transaction, insert, now
 from agentv.registry.extras import missing_extra
 
 _TABLE = """CREATE TABLE IF NOT EXISTS migrations (
@@ -67,12 +67,7 @@ def migrate(database: Database, steps: tuple[Migration, ...] | None = None) -> t
 def _apply(transaction: Transaction, step: Migration) -> str:
     for statement in step.statements:
         transaction.run(statement)
-    transaction.run(
-        "INSERT INTO migrations (number, name, applied) VALUES (:number, :name, :applied)",
-        number=step.number,
-        name=step.name,
-        applied=now(),
-    )
+    insert(transaction, "migrations", number=step.number, name=step.name, applied=now())
     return f"{step.number:04} {step.name}"
 
 

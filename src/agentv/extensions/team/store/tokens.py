@@ -12,7 +12,7 @@ from typing import Literal, get_args
 from msgspec import Struct
 
 from agentv.errors import UsageError
-from agentv.extensions.team.store.database import Database, Transaction, now, record, time_text
+from agentv.extensions.team.store.database import Database, Transaction, insert, now, record, time_text
 
 Scope = Literal["read", "push", "label", "admin"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
@@ -90,9 +90,9 @@ class Tokens:
         with self._database.transaction() as transaction:
             if project is not None:
                 create_project(transaction, project, actor)
-            transaction.run(
-                "INSERT INTO tokens (id, sha256, name, project, scopes, created, expires) "
-                "VALUES (:id, :sha256, :name, :project, :scopes, :created, :expires)",
+            insert(
+                transaction,
+                "tokens",
                 id=made.id,
                 sha256=secret_hash(text),
                 name=name,
@@ -147,8 +147,7 @@ def create_project(transaction: Transaction, name: str, actor: str) -> None:
         )
     if name.startswith("team.sqlite"):
         raise UsageError("a project cannot be called like the server's database file", "choose another name")
-    statement = "INSERT INTO projects (name, created) VALUES (:name, :created) ON CONFLICT (name) DO NOTHING"
-    if transaction.run(statement, name=name, created=now()):
+    if insert(transaction, "projects", or_nothing=True, name=name, created=now()):
         record(transaction, actor, "project created", name, name)
 
 

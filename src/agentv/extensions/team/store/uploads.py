@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from agentv.extensions.team.store.database import Database, Transaction, now, time_text
+from agentv.extensions.team.store.database import Database, Transaction, insert, now, time_text
 from agentv.extensions.team.store.database import record as audit
 from agentv.extensions.team.store.uploaded import (
     OtherTokenError,
@@ -113,9 +113,7 @@ class Uploads:
             UploadConflictError: they do not begin where the server's end.
         """
         rows = checked_rows(batch)
-        with self._changing(name) as (transaction, run):
-            if run is None:
-                raise UploadConflictError(f"the run {name.run} was not begun: upload its run.json first")
+        with self._changing_begun(name) as (transaction, run):
             if batch.generation != run.generation:
                 raise UploadConflictError("another upload has replaced rows of this run meanwhile")
             if batch.start != (0 if batch.replace else run.size):
@@ -144,9 +142,7 @@ class Uploads:
         """
         if summary is not None and object_in(summary, "summary.json").get("run_id") != name.run:
             raise UploadRefusedError(f"the summary is not of the run {name.run}")
-        with self._changing(name) as (transaction, run):
-            if run is None:
-                raise UploadConflictError(f"the run {name.run} was not begun: upload its run.json first")
+        with self._changing_begun(name) as (transaction, run):
             changed = run.summary != summary or bool(run.writing) != writing
             if changed:
                 _touch(transaction, name, run, summary=summary, writing=int(writing))
@@ -164,9 +160,7 @@ class Uploads:
             UploadConflictError: the run was not begun.
         """
         check_files(files)
-        with self._changing(name) as (transaction, run):
-            if run is None:
-                raise UploadConflictError(f"the run {name.run} was not begun: upload its run.json first")
+        with self._changing_begun(name) as (transaction, run):
             before: dict[str, str] = dict(
                 transaction.rows("SELECT path, sha256 FROM files WHERE run = :run", run=run.id)
             )
@@ -196,13 +190,7 @@ class Uploads:
         if sha256(content).hexdigest() != digest:
             raise UploadRefusedError("the content has another SHA-256 than the address says: it was cut or changed")
         with self._database.transaction() as transaction:
-            transaction.run(
-                "INSERT INTO contents (project, sha256, content) VALUES (:project, :sha256, :content) "
-                "ON CONFLICT (project, sha256) DO NOTHING",
-                project=project,
-                sha256=digest,
-                content=content,
-            )
+            insert(transaction, "contents", or_nothing=True, project=project, sha256=digest, content=content)
 
     def give_name(self, name: RunName, given: str) -> bool:
         """Give a run another name, empty for none; whether there is such a run. Its `run.json` stays as pushed."""
@@ -245,6 +233,13 @@ class Uploads:
             )
             yield transaction, _StoredRun(*found[0]) if found else None
 
+    @contextmanager
+    def _changing_begun(self, name: RunName) -> Iterator[tuple[Transaction, _StoredRun]]:
+        with self._changing(name) as (transaction, run):
+            if run is None:
+                raise UploadConflictError(f"the run {name.run} was not begun: upload its run.json first")
+            yield transaction, run
+
 
 class _StoredRun(Struct, frozen=True):
     id: int
@@ -280,9 +275,9 @@ def _touch(transaction: Transaction, name: RunName, run: _StoredRun, **columns: 
 
 def _drop(transaction: Transaction, name: RunName, run: _StoredRun) -> None:
     """Delete the rows of a run, and note how many this generation had."""
-    transaction.run(
-        "INSERT INTO replacements (run, generation, rows, time, actor) "
-        "VALUES (:run, :generation, :rows, :time, :actor)",
+    insert(
+        transaction,
+        "replacements",
         run=run.id,
         generation=run.generation,
         rows=transaction.run("DELETE FROM rows WHERE run = :run", run=run.id),
@@ -312,12 +307,15 @@ def _has_content(transaction: Transaction, project: str, digest: str) -> bool:
 
 
 def _insert(transaction: Transaction, name: RunName, record: bytes, *, writing: bool) -> None:
-    transaction.run(
-        "INSERT INTO runs (id, project, name, revision, generation, size, writing, pushed, record, begun_by) "
-        "VALUES (:id, :project, :name, 1, 1, 0, :writing, :pushed, :record, :begun_by)",
+    insert(
+        transaction,
+        "runs",
         id=randbits(62),
         project=name.project,
         name=name.run,
+        revision=1,
+        generation=1,
+        size=0,
         writing=int(writing),
         pushed=now(),
         record=record,

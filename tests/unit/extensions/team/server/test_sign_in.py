@@ -278,6 +278,15 @@ def test_keys_of_other_kinds_and_new_ones_are_no_problem(openid, browser):
     assert browser.get(openid.authorize(browser.begin())).status_code == 303
 
 
+@pytest.mark.parametrize(
+    ("method", "secret"), [("client_secret_basic", SECRET), ("client_secret_post", SECRET), ("none", "")]
+)
+def test_the_server_says_who_it_is_as_the_provider_wants_it(server, openid, browser, method, secret):
+    openid.method = method
+    server.state.openid = OpenIdProvider(openid.issuer, CLIENT, secret)
+    assert browser.get(openid.authorize(browser.begin())).status_code == 303
+
+
 def test_metadata_and_keys_are_kept_for_an_hour(openid, browser, monkeypatch):
     for _ in range(2):
         assert browser.get(openid.authorize(browser.begin())).status_code == 303
