@@ -7,6 +7,7 @@ A task runs in the container of its Dockerfile. One whose Dockerfile only copies
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import shlex
@@ -99,8 +100,13 @@ class _Task:
             self._wrong("bad-value", f"this is no TOML: {error}")
             return None
         for name in ("instruction.md", "tests/test.sh"):
-            if not (self._place / name).is_file() and not self._part("steps"):
-                self._wrong("missing-file", f"the task has no {name}")
+            file = self._place / name
+            if (not file.is_file() or not file.read_bytes().strip()) and not self._part("steps"):
+                self._wrong("missing-file", f"the task has no {name}, or an empty one")
+        for part in ("agent", "verifier"):
+            limit = self._part(part).get("timeout_sec", 1.0)
+            if not isinstance(limit, int | float) or not 0 < limit < math.inf:
+                self._wrong("bad-value", f"'timeout_sec' of '{part}' must be a number of seconds, found {limit!r}")
         self._refuse()
         found = self._environment()
         if self._failed:

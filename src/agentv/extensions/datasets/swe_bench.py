@@ -89,7 +89,7 @@ def _row(record: MapNode, command: str, findings: Findings) -> dict[str, Any] | 
     row = plain(record)
     wrong = [key for key in (*_TEXTS, *_NAMES) if key not in row]
     if wrong:
-        findings.error("missing-key", record, f"a row of SWE-bench has {', '.join(map(repr, wrong))}")
+        findings.error("missing-key", record, f"a row of SWE-bench needs {', '.join(map(repr, wrong))}")
         return None
     for key in _TEXTS:
         form, means = _FORMS.get(key, (re.compile(r"(?s).*\S.*"), "text"))
