@@ -8,18 +8,16 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from agentv.authoring.convert.emit import literal
-from agentv.authoring.convert.records import Findings, records, text
+from agentv.authoring.convert.records import Findings, text
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, mapping, node_of, span_of
 from agentv.extensions.datasets.checks import CHOICE, DatasetCheck, with_choices
-from agentv.extensions.datasets.formats import READERS
-from agentv.extensions.datasets.sample import DEEPEVAL, TAU_BENCH, DatasetSample, Entry
-from agentv.extensions.datasets.tau_bench import read_task, tasks_in_python
+from agentv.extensions.datasets.formats import FORMATS
+from agentv.extensions.datasets.sample import DatasetSample, Entry
 from agentv.model.values.hashes import NumberedHashes, text_hash
 
 ANY_OF: Final = "any_of"
 """Key of an expected output that has several references."""
 
-_NAMES = {DEEPEVAL: "golden", TAU_BENCH: "task"}
 _RENDERED = frozenset({"input", "expected_output", "vars", "user", "assert"})
 """Keys of a case whose texts are templates."""
 
@@ -39,11 +37,10 @@ def cases(
     Raises:
         OSError: the file cannot be read.
     """
-    ids = _Ids(_NAMES.get(form, "sample"))
-    found = tasks_in_python(path, findings) if path.endswith(".py") else records(path, findings)
-    for number, record in enumerate(found, 1):
-        is_task = form == TAU_BENCH
-        sample = read_task(record, server, findings) if is_task else READERS[form](record, findings)
+    reader = FORMATS[form]
+    ids = _Ids(reader.noun)
+    for number, record in enumerate(reader.records(path, findings), 1):
+        sample = reader.read(record, findings, server)
         if sample is None:
             continue
         made = _case(sample, ids.of(sample, number, findings), checks, findings)

@@ -11,16 +11,16 @@ from typing import Literal, TextIO
 
 from agentv.app.registries import registries
 from agentv.authoring.convert.emit import jsonl_text, yaml_text
-from agentv.authoring.convert.records import Findings, first_record
+from agentv.authoring.convert.records import Findings
 from agentv.authoring.loading.load import LoadRequest, load
 from agentv.authoring.source.files import shown
 from agentv.authoring.source.nodes import NOWHERE, ListNode, MapNode, Node, Scalar, node_of
 from agentv.errors import Diagnostic, LoadError, UsageError
 from agentv.extensions.datasets.cases import cases
 from agentv.extensions.datasets.checks import CHECKS, DatasetCheck
+from agentv.extensions.datasets.formats import FORMATS
 from agentv.extensions.datasets.registry import RegisteredEval, registered
-from agentv.extensions.datasets.sample import DEEPEVAL, OPENAI_EVALS, TAU_BENCH, TITLES
-from agentv.extensions.datasets.tau_bench import head_of_tasks
+from agentv.extensions.datasets.sample import OPENAI_EVALS, TITLES
 from agentv.model.values.formatting import plural
 
 SampleFormat = Literal["yaml", "jsonl"]
@@ -100,10 +100,9 @@ def from_dataset(request: DatasetRequest, process_env: Mapping[str, str]) -> Con
     names = " and ".join(check.name for check in checks)
     shared = [check.shared for check in checks if check.shared is not None]
     head: dict[str, Node] = {"assert": node_of(shared, NOWHERE)} if shared else {}
-    if request.form == TAU_BENCH or len(checks) > 1:
+    if len(checks) > 1:
         head["threshold"] = node_of(1, NOWHERE)  # each check must pass
-    if request.form == TAU_BENCH:
-        head |= head_of_tasks(request.source, request.tools, _places(request)[0])
+    head |= FORMATS[request.form].head(request.source, request.tools, _places(request)[0])
     server = request.tools.stem if request.tools is not None else ""
     with ExitStack() as undo:
         made = cases(str(request.source), request.form, checks, findings, server)
@@ -145,8 +144,9 @@ def _checks(request: DatasetRequest) -> tuple[tuple[DatasetCheck, ...], str]:
     """
     if request.checks:
         return tuple(CHECKS[name] for name in dict.fromkeys(request.checks)), ""
-    first = first_record(str(request.source), Findings()) if request.form == DEEPEVAL else None
-    if request.form == TAU_BENCH or (first is not None and "scenario" in first.items):
+    reader = FORMATS[request.form]
+    first = next(reader.records(str(request.source), Findings()), None)
+    if first is None or reader.says_right(first):
         return (), "what each says of a right answer"
     found = registered(request.source) if request.form == OPENAI_EVALS else ()
     checks = {one.check.name for one in found if one.check is not None}

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 
-from agentv.authoring.convert.records import Findings
+from agentv.authoring.convert.records import Findings, records
 from agentv.authoring.source.json_text import parse_json
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, kind_of, node_of, plain, span_of
 from agentv.authoring.source.report import Report
 from agentv.extensions.datasets.messages import input_of, messages_of
-from agentv.extensions.datasets.sample import DEEPEVAL, INSPECT, OPENAI_EVALS, DatasetSample, text_of, texts
-
-ReadSample = Callable[[MapNode, Findings], "DatasetSample | None"]
+from agentv.extensions.datasets.sample import DEEPEVAL, INSPECT, OPENAI_EVALS, TAU_BENCH, DatasetSample, text_of, texts
+from agentv.extensions.datasets.tau_bench import head_of_tasks, read_task, tasks
 
 _CAMEL = re.compile(r"(?<=[a-z])([A-Z])")
 _PLACE = re.compile(r"\[DEEPEVAL:(?:IMAGE|PDF):")
@@ -21,7 +22,7 @@ _BETWEEN = "|"
 """What deepeval puts between the texts of a list in a cell."""
 
 
-def _golden(record: MapNode, findings: Findings) -> DatasetSample | None:
+def _golden(record: MapNode, findings: Findings, _server: str) -> DatasetSample | None:
     """One golden of deepeval (https://deepeval.com/docs/evaluation-datasets)."""
     items = {_CAMEL.sub(lambda letter: f"_{letter[1].lower()}", key): node for key, node in record.items.items()}
     if "scenario" in items and "input" not in items:
@@ -123,7 +124,7 @@ def _listed(node: Node) -> Node:
     return node
 
 
-def _of_openai(record: MapNode, findings: Findings) -> DatasetSample | None:
+def _of_openai(record: MapNode, findings: Findings, _server: str) -> DatasetSample | None:
     """One sample of OpenAI evals (https://github.com/openai/evals, docs/build-eval.md)."""
     items = dict(record.items)
     found = input_of(items.pop("input", None), record, findings)
@@ -134,7 +135,7 @@ def _of_openai(record: MapNode, findings: Findings) -> DatasetSample | None:
     return DatasetSample(found, references, record.at, identity, metadata=_merged(items, ("metadata",)))
 
 
-def _of_inspect(record: MapNode, findings: Findings) -> DatasetSample | None:
+def _of_inspect(record: MapNode, findings: Findings, _server: str) -> DatasetSample | None:
     """One sample of Inspect (https://inspect.aisi.org.uk/datasets.html)."""
     items = dict(record.items)
     found = input_of(_decoded(items.pop("input", None), "[{"), record, findings)
@@ -205,5 +206,28 @@ def _merged(items: Mapping[str, Node], inner: tuple[str, ...]) -> dict[str, Node
     return made
 
 
-READERS: Mapping[str, ReadSample] = {DEEPEVAL: _golden, OPENAI_EVALS: _of_openai, INSPECT: _of_inspect}
-"""Format → what reads a record of it."""
+@dataclass(frozen=True, slots=True)
+class Format:
+    """How the samples of a tool are read.
+
+    Attributes:
+        read: a record as a sample, given the name of the server whose tools it calls; None if it is wrong.
+        noun: what a sample is called that has no id.
+        records: those of a file.
+        says_right: whether samples say themselves what is right, by the first record.
+        head: keys of the suite, by the file, the module of the tools, and the path of the suite.
+    """
+
+    read: Callable[[MapNode, Findings, str], DatasetSample | None]
+    noun: str = "sample"
+    records: Callable[[str, Findings], Iterator[MapNode]] = records
+    says_right: Callable[[MapNode], bool] = lambda _: False
+    head: Callable[[Path, Path | None, Path], Mapping[str, Node]] = lambda *_: {}
+
+
+FORMATS: Mapping[str, Format] = {
+    DEEPEVAL: Format(_golden, "golden", says_right=lambda first: "scenario" in first.items),
+    OPENAI_EVALS: Format(_of_openai),
+    INSPECT: Format(_of_inspect),
+    TAU_BENCH: Format(read_task, "task", tasks, lambda _: True, head_of_tasks),
+}

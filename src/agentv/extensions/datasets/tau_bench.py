@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from agentv.authoring.convert.records import Findings
+from agentv.authoring.convert.records import Findings, records
 from agentv.authoring.fields.python_source import parsed
 from agentv.authoring.source.nodes import NOWHERE, MapNode, Node, is_empty, node_of, plain, span_of
 from agentv.extensions.datasets.messages import messages_of
@@ -36,7 +36,7 @@ _SAID = "output | replace(',', '')"
 
 
 def head_of_tasks(source: Path, tools: Path | None, path: Path) -> dict[str, Node]:
-    """The keys of the suite: the policy beside the tasks as the instructions of their agent, the tools with `db.json`.
+    """The keys of the suite: all must pass, the policy beside the tasks tells the agent, the tools have `db.json`.
 
     Args:
         source: of the tasks.
@@ -47,7 +47,7 @@ def head_of_tasks(source: Path, tools: Path | None, path: Path) -> dict[str, Nod
     def named(file: Path) -> str:
         return f"./{os.path.relpath(file, path.absolute().parent)}"
 
-    head: dict[str, Node] = {}
+    head: dict[str, Node] = {"threshold": node_of(1, NOWHERE)}
     for policy in (one for name in _POLICIES if (one := source.with_name(name)).is_file()):
         message: Json = {"role": "system", "content": [{"type": "file", "value": named(policy)}]}
         head["input"] = node_of([message], NOWHERE)
@@ -58,12 +58,16 @@ def head_of_tasks(source: Path, tools: Path | None, path: Path) -> dict[str, Nod
     return head
 
 
-def tasks_in_python(path: str, findings: Findings) -> Iterator[MapNode]:
-    """The tasks of a Python file, in its order; what cannot be read without running it is reported.
+def tasks(path: str, findings: Findings) -> Iterator[MapNode]:
+    """The tasks of a file, in its order; what cannot be read without running Python is reported.
 
     Raises:
         OSError: the file cannot be read.
     """
+    return _tasks_in_python(path, findings) if path.endswith(".py") else records(path, findings)
+
+
+def _tasks_in_python(path: str, findings: Findings) -> Iterator[MapNode]:
     try:
         tree = parsed(Path(path).read_text(encoding="utf-8"))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -101,13 +105,13 @@ def _value(node: ast.expr | None) -> Any:
     return ast.literal_eval(node or ast.Tuple([]))
 
 
-def read_task(record: MapNode, server: str, findings: Findings) -> DatasetSample | None:
+def read_task(record: MapNode, findings: Findings, server: str) -> DatasetSample | None:
     """One task; None where it has no equivalent, which is reported.
 
     Args:
         record: of either benchmark.
-        server: name of the server whose tools its actions call; empty: the agent has its own, and only its calls show.
         findings: gets what is wrong.
+        server: name of the server whose tools its actions call; empty: the agent has its own, and only its calls show.
     """
     items = dict(record.items)
     scenario, criteria = items.pop("user_scenario", None), items.pop("evaluation_criteria", None)
