@@ -426,6 +426,8 @@ def _seconds(node: Scalar) -> dict[str, Node]:
 def _instead(identity: str) -> str:
     if identity.startswith((*_PROGRAMS, FILE)):
         return "run it as a command: a target with provider: cli"
+    if identity == "promptfoo:simulated-user":
+        return "write it as 'provider' of 'defaultTest' or of a test; 'providers' are what it talks with"
     if identity.startswith("promptfoo:"):
         return "agentv does not generate attacks; write them as cases"
     return "write a target of another provider: 'agentv targets' lists them; any program works with provider: cli"
