@@ -73,10 +73,13 @@ def _row(run: ListedRun) -> dict[str, Cell]:
         return row
     cases = summary.cases
     errored = f", {cases.errored} errored" if cases.errored else ""
-    row["CASES PASSED"] = (f"{cases.passed} of {cases.total}{errored}", "errored" if errored else None)
+    gated = "" if all(gate.passed for gate in summary.gates) else ", gate failed"
+    style = "errored" if errored else "failed" if gated else None
+    row["CASES PASSED"] = (f"{cases.passed} of {cases.total}{errored}{gated}", style)
     row["COST"] = (cost_of(summary) or "-", None)
     if summary.pass_rate is not None:
-        row["RATE"] = (f"{percent(summary.pass_rate)}{_of_trials(summary)}", "failed" if cases.failed else "passed")
+        style = "failed" if cases.failed or gated else "passed"
+        row["RATE"] = (f"{percent(summary.pass_rate)}{_of_trials(summary)}", style)
     if summary.pass_rate_interval is not None:
         low, high = summary.pass_rate_interval
         row["95% CI"] = (f"{percent(low)} to {percent(high)}", None)
@@ -146,6 +149,7 @@ def _json(run: ListedRun, here: str) -> dict[str, Json]:
         "interval_clusters": None if summary is None else summary.interval_clusters,
         "rule_pass_rate": None if summary is None else summary.rule_pass_rate,
         "mean_score": None if summary is None else summary.mean_score,
+        "gates": [] if summary is None else to_builtins(summary.gates),
         "cost_usd": None if summary is None else summary.cost_usd,
         "judge_cost_usd": None if summary is None else summary.judge_cost_usd,
         "duration_ms": run.duration_ms,

@@ -1,10 +1,12 @@
 import json
 
 import pytest
+from msgspec.structs import replace
 
+from agentv.model.run.gates import GateResult
 from agentv.model.run.summary import PartialRun
 from agentv.reports.commands.runs import render_runs, run_words, runs_json
-from doubles.listed_runs import listed
+from doubles.listed_runs import SUMMARY, listed
 
 
 def test_a_line_says_how_a_run_ended_what_it_came_to_and_what_it_took():
@@ -43,6 +45,12 @@ def test_a_partial_run_has_a_badge():
     assert "  1 of 12 cases  " in render_runs([part], 1, width=200)
     assert "  12 of 24 trials  " in render_runs([of_prompts], 1, width=200)
     assert run_words(part).startswith("2026-11-21 14:03, refunds, orders on gpt, 89.5% of 20 cases, only 1 of 12 cases")
+
+
+def test_a_run_whose_gate_failed_says_so():
+    gated = replace(SUMMARY, gates=(GateResult("judge", "refunds", False, "no label counts"),))
+    assert "  17 of 20, 1 errored, gate failed  " in render_runs([listed(summary=gated)], 1, width=200)
+    assert json.loads(runs_json([listed(summary=gated)], here="/"))[0]["gates"][0]["passed"] is False
 
 
 def test_a_run_that_is_being_written_says_how_far_it_is():

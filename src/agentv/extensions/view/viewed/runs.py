@@ -53,6 +53,7 @@ class ViewedRun(Struct, frozen=True):
         total: number of cases.
         cost_usd: with its judges.
         partial: which part of its suites ran; null: all of their cases.
+        failed_gates: how many of its gates failed.
         trend: pass rates of earlier finished whole runs of the same suites and targets, at most 12, the oldest first.
     """
 
@@ -74,6 +75,7 @@ class ViewedRun(Struct, frozen=True):
     duration_ms: float | None
     partial: PartialRun | None = None
     trend: tuple[float, ...] = ()
+    failed_gates: int = 0
 
 
 class RunQuery(Struct, frozen=True, forbid_unknown_fields=True):
@@ -319,6 +321,7 @@ def _with_totals(run: ViewedRun, summary: JsonObject) -> ViewedRun:
         pass_rate_interval=totals.get("pass_rate_interval"),
         cost_usd=total_cost(*(totals.get(f"{whose}cost_usd") for whose in ("", "judge_", "user_"))),
         tags=tuple(totals.get("by_tag") or ()),
+        failed_gates=sum(not gate["passed"] for gate in totals.get("gates") or ()),
     )
 
 

@@ -79,6 +79,7 @@ function nameOf(run) {
       element("code", {}, inline(run.run_id)),
     ]),
     run.partial ? partMark(run.partial) : null,
+    run.failed_gates ? element("span", { class: "mark worse" }, "gate failed") : null,
     run.tags.length
       ? element(
           "span",
