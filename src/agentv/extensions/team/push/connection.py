@@ -147,7 +147,7 @@ class Connection:
         Raises:
             PushError: the request failed; the text says why.
         """
-        return self._answer("GET", path, query, b"", into)
+        return self.send("GET", path, query, b"", into)
 
     def send(self, method: str, path: str, query: Mapping[str, Any], body: bytes, into: Any) -> Any:
         """Send a body, compressed; the answer, of a type.
@@ -156,9 +156,6 @@ class Connection:
             ConflictError: the server has other rows.
             PushError: it refuses, or cannot be reached.
         """
-        return self._answer(method, path, query, body, into)
-
-    def _answer(self, method: str, path: str, query: Mapping[str, Any], body: bytes, into: Any) -> Any:
         packed = gzip.compress(body, 1, mtime=0) if len(body) > _SMALL else body
         headers = {"Content-Encoding": "gzip"} if len(body) > _SMALL else {}
         texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in query.items()}

@@ -30,14 +30,6 @@ _WITHIN_S = 0.8
 """Seconds for the database: whoever watches a server must not wait longer, whatever others do there."""
 
 
-class DatabaseBusyError(RefusedError):
-    """The database does not answer in time."""
-
-    def __init__(self) -> None:
-        message = f"database busy: it did not answer within {_WITHIN_S} seconds"
-        super().__init__(503, "database-busy", message, RETRY_S)
-
-
 def health_routes(state: TeamState) -> list[Route]:
     """`/health` and `/metrics`. Threads that wait for others to write are never in the way."""
     threads = CapacityLimiter(4)
@@ -48,12 +40,13 @@ def health_routes(state: TeamState) -> list[Route]:
             with fail_after(_WITHIN_S):
                 return await to_thread.run_sync(function, *given, limiter=threads, abandon_on_cancel=True)
         except TimeoutError as error:
-            raise DatabaseBusyError from error
+            message = f"database busy: it did not answer within {_WITHIN_S} seconds"
+            raise RefusedError(503, "database-busy", message, RETRY_S) from error
 
     async def health(request: Request) -> Response:  # noqa: ARG001  # Starlette's signature
         try:
             await in_time(_numbers, state, _METRICS[-1:])
-        except (StoreError, DatabaseBusyError) as error:
+        except (StoreError, RefusedError) as error:
             return failed(state, error)
         return json_response(state, {"status": "ok", "version": __version__})
 

@@ -149,7 +149,9 @@ class OpenIdProvider:
         self._secret = secret
         self._sign_in_s = sign_in_s
         self._client = httpx.AsyncClient(
-            timeout=_TIMEOUT_S, headers={"Accept": "application/json", "Accept-Encoding": "identity"}
+            timeout=_TIMEOUT_S,
+            headers={"Accept": "application/json", "Accept-Encoding": "identity"},
+            limits=httpx.Limits(max_keepalive_connections=0),  # people sign in rarely
         )
         self._kept: dict[str, tuple[float, Any]] = {}
 
@@ -344,7 +346,7 @@ def opened_provider(
 
     def check() -> None:
         try:
-            asyncio.run(OpenIdProvider(issuer, client_id).metadata())  # its connections are those of another loop
+            asyncio.run(found.metadata())
         except OpenIdError as error:
             problem(str(error))
 

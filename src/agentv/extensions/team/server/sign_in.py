@@ -80,7 +80,6 @@ _AT_ONCE = 16
 
 Path = Annotated[str, Meta(max_length=2000)]
 T = TypeVar("T")
-Handler = Callable[[Request, Any], Awaitable[Response]]
 
 
 class TokenSignIn(Struct, frozen=True, forbid_unknown_fields=True):
@@ -99,14 +98,13 @@ class OpenIdSignIn(Struct, frozen=True, forbid_unknown_fields=True):
 def sign_in_routes(state: TeamState) -> list[Route]:
     """The routes of sign-in and sign-out. They need no identity."""
     handlers = SignIn(state)
-    routes: tuple[tuple[str, str, Any], ...] = (
-        ("GET", SIGN_IN, handlers.page),
-        ("POST", f"{SIGN_IN}/token", handlers.exchange_token),
-        ("POST", f"{SIGN_IN}/openid", handlers.begin_openid),
-        ("GET", CALLBACK, handlers.end_openid),
-        ("POST", "/sign-out", handlers.sign_out),
-    )
-    return [Route(path, handler, methods=[method]) for method, path, handler in routes]
+    return [
+        Route(SIGN_IN, handlers.page),
+        Route(f"{SIGN_IN}/token", handlers.answering(TokenSignIn, handlers.exchange_token), methods=["POST"]),
+        Route(f"{SIGN_IN}/openid", handlers.answering(OpenIdSignIn, handlers.begin_openid), methods=["POST"]),
+        Route(CALLBACK, handlers.end_openid),
+        Route("/sign-out", handlers.answering(None, handlers.sign_out), methods=["POST"]),
+    ]
 
 
 class SignIn:
@@ -126,14 +124,6 @@ class SignIn:
             return self._page(target, 503, "The server cannot reach its database. Try again.")
         return self._page(target, who=found)
 
-    async def exchange_token(self, request: Request) -> Response:
-        """Begin a session of an API token."""
-        return await self._answer(request, TokenSignIn, _in_thread(self._exchange_token))
-
-    async def begin_openid(self, request: Request) -> Response:
-        """Begin an attempt at the provider."""
-        return await self._answer(request, OpenIdSignIn, self._begin_openid)
-
     async def end_openid(self, request: Request) -> Response:
         """Take the answer of the provider. A browser follows a link to this address, so the answer is a page."""
         origin = self._origin(request)
@@ -151,26 +141,28 @@ class SignIn:
         set_cookie(response, "sign-in", origin, "")
         return response
 
-    async def sign_out(self, request: Request) -> Response:
-        """End the session."""
-        return await self._answer(request, None, _in_thread(self._sign_out))
+    def answering(self, kind: Any, handler: Callable[[Request, Any], Awaitable[Response]]) -> Callable[..., Any]:
+        """Have a handler answer the requests of the sign-in page, whose body is of a kind; None: it has none."""
 
-    async def _answer(self, request: Request, kind: Any, handler: Handler) -> Response:
-        try:
-            self._check_own_page(request)
-            wanted = None if kind is None else msgspec.json.decode(await read_body(request, _BODY), type=kind)
-            return await handler(request, wanted)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return failed(self._state, RefusedError(400, "bad-request", "the body is not what this address takes"))
-        except Exception as error:  # noqa: BLE001  # whatever it is, a page gets a sentence
-            return failed(self._state, error)
+        async def answer(request: Request) -> Response:
+            try:
+                self._check_own_page(request)
+                wanted = None if kind is None else msgspec.json.decode(await read_body(request, _BODY), type=kind)
+                return await handler(request, wanted)
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                return failed(self._state, RefusedError(400, "bad-request", "the body is not what this address takes"))
+            except Exception as error:  # noqa: BLE001  # whatever it is, a page gets a sentence
+                return failed(self._state, error)
 
-    def _exchange_token(self, request: Request, wanted: TokenSignIn) -> Response:
+        return answer
+
+    async def exchange_token(self, request: Request, wanted: TokenSignIn) -> Response:
+        """Begin a session of an API token."""
         self._check_attempts(request)
         if self._state.openid is not None:
             raise RefusedError(403, "openid-only", "This server signs people in with OpenID Connect. Reload the page.")
         text = wanted.token.strip()
-        token = self._state.tokens.find(text) if text.startswith(PREFIX) else None
+        token = await run_in_threadpool(self._state.tokens.find, text) if text.startswith(PREFIX) else None
         if token is None:
             self._state.failed_sign_ins.add(_client(request))
             raise RefusedError(401, "wrong-token", "The server does not know this token.")
@@ -180,10 +172,11 @@ class SignIn:
             scopes = ", ".join(token.scopes)
             raise RefusedError(403, "missing-scope", f"The token lacks the scope 'read'. It has: {scopes}.")
         response = json_response(self._state, {"to": own_path(wanted.to)})
-        self._begin_session(request, response, token)
+        await run_in_threadpool(self._begin_session, request, response, token)
         return response
 
-    async def _begin_openid(self, request: Request, wanted: OpenIdSignIn) -> Response:
+    async def begin_openid(self, request: Request, wanted: OpenIdSignIn) -> Response:
+        """Begin an attempt at the provider."""
         if self._state.openid is None:
             raise RefusedError(404, "no-openid", "This server has no OpenID provider. Reload the page.")
         self._check_attempts(request)
@@ -223,14 +216,15 @@ class SignIn:
             self._state.sessions.end(before, signed_in.actor)
         set_cookie(response, "session", origin, self._state.sessions.begin(signed_in))
 
-    def _sign_out(self, request: Request, _: None) -> Response:
+    async def sign_out(self, request: Request, _: None) -> Response:
+        """End the session."""
         origin = self._origin(request)
         text = cookie_of(request, "session", origin)
         if text and request.headers.get(TOKEN_HEADER) != csrf_of(text):
             raise RefusedError(403, "wrong-token", "reload the page: it belongs to another session")
         if text:
-            found = session_identity(self._state, text)
-            self._state.sessions.end(text, found.actor if found is not None else "former member")
+            found = await run_in_threadpool(session_identity, self._state, text)
+            await run_in_threadpool(self._state.sessions.end, text, found.actor if found else "former member")
         response = json_response(self._state, {"to": SIGN_IN})
         set_cookie(response, "session", origin, "")
         return response
@@ -279,10 +273,6 @@ class SignIn:
         body = _BODY_OF_PAGE.format(target=escape(target), logo=_LOGO, title=title, problem=problem, content=content)
         text = page(static, f"{title} · agentv", body, module(static, _MODULE), csrf)
         return HTMLResponse(text, status, {**HEADERS, "Cache-Control": "no-store"})
-
-
-def _in_thread(function: Callable[[Request, Any], Response]) -> Handler:
-    return lambda request, wanted: run_in_threadpool(function, request, wanted)
 
 
 def _client(request: Request) -> str:

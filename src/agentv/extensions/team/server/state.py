@@ -89,8 +89,3 @@ class TeamState:
         self.answered: Counter[int] = Counter()
         self.writers = CapacityLimiter(_WRITERS)
         self.copied = 0.0
-
-    @property
-    def address(self) -> str:
-        """The first of its addresses; empty: not known."""
-        return self.addresses[0] if self.addresses else ""

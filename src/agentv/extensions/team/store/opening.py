@@ -10,7 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from agentv.errors import StoreError, UsageError
-from agentv.extensions.team.store.database import Database, Transaction, insert, now
+from agentv.extensions.team.store.database import Database, insert, now
 from agentv.registry.extras import missing_extra
 
 _TABLE = """CREATE TABLE IF NOT EXISTS migrations (
@@ -61,24 +61,17 @@ def migrate(database: Database, steps: tuple[Migration, ...] | None = None) -> t
                 f"the database has schema {done[-1][0]} ({done[-1][1]}), and this agentv knows up to {newest}: "
                 "a newer agentv has used it; upgrade this server"
             )
-        return tuple(_apply(transaction, step) for step in wanted[len(done) :])
-
-
-def _apply(transaction: Transaction, step: Migration) -> str:
-    for statement in step.statements:
-        transaction.run(statement)
-    insert(transaction, "migrations", number=step.number, name=step.name, applied=now())
-    return f"{step.number:04} {step.name}"
+        for step in wanted[len(done) :]:
+            for statement in step.statements:
+                transaction.run(statement)
+            insert(transaction, "migrations", number=step.number, name=step.name, applied=now())
+    return tuple(f"{step.number:04} {step.name}" for step in wanted[len(done) :])
 
 
 def _read(name: str, text: str) -> Migration:
     number, _, rest = name.removesuffix(".sql").partition("-")
-    return Migration(int(number), rest, tuple(_statements(text)))
-
-
-def _statements(text: str) -> Iterator[str]:
     lines = (line for line in text.splitlines() if not line.startswith("--"))
-    return (one.strip() for one in "\n".join(lines).split(";") if one.strip())
+    return Migration(int(number), rest, tuple(one.strip() for one in "\n".join(lines).split(";") if one.strip()))
 
 
 _NOT_ENCODED = re.compile(r"[@/#\[\]]|%(?![0-9A-Fa-f]{2})")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import PurePosixPath
@@ -128,16 +128,13 @@ def checked_rows(batch: RowBatch) -> list[Line]:
         raise UploadRefusedError(f"a batch may have {_MOST_LINES:,} lines at most")
     if batch.start < 0 or (batch.lines and not batch.lines.endswith(b"\n")):
         raise UploadRefusedError("a batch must contain whole lines")
-    return list(_columns(batch))
-
-
-def _columns(batch: RowBatch) -> Iterator[Line]:
-    place = batch.start
+    found, place = list[Line](), batch.start
     for text in batch.lines[:-1].split(b"\n") if batch.lines else ():
         line = text + b"\n"
         _check_row(line, place)
-        yield place, line
+        found.append((place, line))
         place += len(line)
+    return found
 
 
 def _check_row(line: bytes, place: int) -> None:
