@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, cast
 
 from msgspec import structs
 
@@ -15,6 +15,7 @@ from agentv.authoring.source.masking import environment_secrets
 from agentv.authoring.targets.variables import how_to_set
 from agentv.engine.calls.deadlines import in_time
 from agentv.engine.executor import LocalExecutor
+from agentv.engine.trial import no_answer, shows_text
 from agentv.model.run.trial import Trial
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.suite.configured import MOST_TURNS, AgentCheck, CheckOutcome
@@ -61,7 +62,7 @@ async def _check_all(called: Sequence[CheckedTarget], env: Mapping[str, str], ti
 async def _check(
     connections: Connections, called: CheckedTarget, env: Mapping[str, str], timeout_s: float
 ) -> CheckOutcome:
-    spec = called.spec
+    spec, settings = called.spec, cast("Any", called.spec.settings)
     if spec.calls == "nothing":
         return CheckOutcome("untried", message="it answers without a server")
     if spec.is_agent:
@@ -70,7 +71,12 @@ async def _check(
     began = time.monotonic()
     answer = await _call_target(target, spec, env, timeout_s)
     took = (time.monotonic() - began) * 1000
-    if isinstance(answer, TargetResponse) or answer.code == "empty-output" or _CUT_SHORT in answer.message:
+    if isinstance(answer, TargetResponse) and not (
+        spec.allow_empty or answer.messages or shows_text(answer.output or "")
+    ):
+        answer = no_answer(answer)
+    is_cut = any(one.name == "max_tokens" for one in fields(settings))  # to fewer tokens than it thinks with
+    if isinstance(answer, TargetResponse) or _CUT_SHORT in answer.message or (is_cut and answer.code == "empty-output"):
         return CheckOutcome("ok", took)
     return _failed(answer, took, called, env)
 
@@ -174,5 +180,5 @@ _FIXES: Mapping[str, str] = {
     "cannot-start": "does the program start in a terminal? check 'command'",
     "agent-stopped": "does it start in a terminal? the message ends with what it wrote last",
     "agent-limit": "it calls its model again and again: try the prompt in a terminal",
-    "empty-output": "it ended without an answer: is it signed in, and is 'model' right?",
+    "empty-output": "it ended without an answer: check its settings, and whether it is signed in",
 }

@@ -6,6 +6,8 @@ import pytest
 
 from agentv.app.checking import CheckedTarget, check_all
 from agentv.model.suite.suite import TargetSpec, Variable
+from agentv.registry.fields import Command
+from agentv.targets.cli.target import Cli
 from agentv.targets.http.target import Http
 from agentv.targets.openai_compatible.openai import OpenAI
 from agentv.testing import ModelServer, Status
@@ -39,3 +41,7 @@ def test_a_key_was_refused_wherever_it_is_out_of(server):
 
 def test_a_server_without_keys_is_let_in_by_headers(server):
     assert fix(Http(f"{server.openai}/chat/completions")) == "it requires other 'headers'"
+
+
+def test_a_program_that_answers_nothing_fails():
+    assert "ended without an answer" in fix(Cli(Command(shell="true")))
