@@ -12,7 +12,7 @@ from joserfc.jwk import ECKey, OctKey, RSAKey
 from starlette.testclient import TestClient
 
 from agentv.errors import UsageError
-from agentv.extensions.team.server.openid import OpenIdProvider, own_path
+from agentv.extensions.team.server.openid import SECRET_VARIABLE, OpenIdProvider, opened_provider, own_path
 from agentv.extensions.team.server.serving import team_application, trusted_proxies
 from agentv.extensions.team.server.state import TeamState
 from agentv.extensions.team.store.database import audit_lines
@@ -403,6 +403,23 @@ def test_a_provider_that_never_ends_its_answer_holds_nobody_up(server, browser, 
         finally:
             server.state.openid = None
     assert (code(answer), message in answer.text) == ((502, "provider-unavailable"), True), answer.text
+
+
+def test_a_server_says_at_its_start_that_its_provider_cannot_be_used_and_signs_in_once_it_can(server, openid, browser):
+    problems, secrets = [], {SECRET_VARIABLE: SECRET}
+    openid.down = True
+    server.state.openid = opened_provider(openid.issuer, CLIENT, secrets, problems.append)
+    wait_for(lambda: problems)
+    assert "answered 503" in problems[0]
+    openid.down = False
+    server.state.openid = opened_provider(openid.issuer, CLIENT, secrets, problems.append)
+    wait_for(lambda: server.state.openid._kept)
+    assert browser.get(openid.authorize(browser.begin())).status_code == 303
+    assert len(problems) == 1
+    assert opened_provider(None, None, {}, problems.append) is None
+    for issuer, client in ((openid.issuer, None), (None, CLIENT), ("http://id.example", CLIENT), ("x", CLIENT)):
+        with pytest.raises(UsageError):
+            opened_provider(issuer, client, {}, problems.append)
 
 
 def test_sessions_expire(server):
