@@ -23,6 +23,7 @@ from agentv.extensions.team.store.database import DatabaseUnavailableError
 from agentv.extensions.team.store.tokens import Scope
 from agentv.extensions.team.store.uploaded import OtherTokenError, UploadConflictError
 from agentv.web.answers import RefusedError, error_response
+from agentv.web.endpoints import NoQuery
 
 SMALL_BODY = 4 << 20
 """Bytes of a body that is no upload of rows or artifacts, decompressed."""
@@ -106,10 +107,6 @@ _SLOW_S = 2.0
 
 
 Method = Literal["GET", "POST", "PUT", "DELETE"]
-
-
-class NoQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """Takes no parameters."""
 
 
 @dataclass(frozen=True, slots=True)
