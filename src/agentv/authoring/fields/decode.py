@@ -194,7 +194,11 @@ class OptionsSchema(Struct, frozen=True):
             return True
         for issue in issues:
             report_issue(issue, self, pairs, at, reading)
-        return all(issue.warning for issue in issues)
+        return all(_only_warns(issue, reading) for issue in issues)
+
+
+def _only_warns(issue: Issue, reading: Reading) -> bool:
+    return issue.warning or (issue.of_machine and not reading.strict_env)
 
 
 def report_issue(
@@ -217,8 +221,7 @@ def report_issue(
         inside = found
         if inside is None:
             break
-    only_here = issue.of_machine and not reading.strict_env
-    add = reading.report.warning if issue.warning or only_here else reading.report.error
+    add = reading.report.warning if _only_warns(issue, reading) else reading.report.error
     notes: tuple[str, ...] = ()
     if issue.file is not None:
         named = span_of(place)
