@@ -47,10 +47,9 @@ def is_known(shown: str, known: set[str]) -> bool:
     """Whether what a page shows is agentv's: a command with its flags, a call, a line of a file, or a name."""
     program, *words = shlex.split(shown)
     if program == "agentv":
-        return (
-            words[0] in cli.list_commands(click.Context(cli))
-            and {word for word in words if word.startswith("-")} <= known
-        )
+        return words[0] in cli.list_commands(click.Context(cli)) and {
+            word.partition("=")[0] for word in words if word.startswith("-")
+        } <= known | {"-", "--help"}
     call = re.fullmatch(r"(?:await )?(?:agentv\.)?(\w+)\(.*\)", shown)
     return (call[1] if call else program.removesuffix(":")) in known
 
@@ -64,6 +63,19 @@ def test_what_pages_for_newcomers_call_agentvs_exists() -> None:
         words = [word for cell in cells for word in re.findall(r"`([^`]+)`", cell)]
         assert len(words) > 10
         assert [word for word in words if not is_known(word, known)] == [], name
+
+
+def test_commands_that_pages_show_and_no_test_runs_exist() -> None:
+    known, wrong = flags(cli), []
+    for page in ROOT.glob("docs/**/*.md"):
+        text = page.read_text(encoding="utf-8")
+        lines = "".join(re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)).splitlines()
+        inline = re.findall(r"`(agentv [a-z][^`\n]*)`", text)
+        shown = [one for one in (*inline, *(line.removeprefix("$ ") for line in lines)) if one.startswith("agentv ")]
+        wrong += [
+            f"{page.name}: {one}" for one in shown if not is_known(" ".join(shlex.split(one, comments=True)), known)
+        ]
+    assert wrong == []
 
 
 def test_install_lines_work_without_a_release() -> None:
