@@ -8,7 +8,7 @@ import click
 
 from agentv.app.authored.init import TEMPLATES, Started, start_project, write_skills
 from agentv.cli.options.expected import Choice
-from agentv.errors import ExitStatus
+from agentv.errors import ExitStatus, UsageError
 from agentv.reports.text.escaping import safe
 
 
@@ -32,6 +32,9 @@ def command(directory: Path, *, template: str | None, skill: bool, sdk: bool) ->
         click.echo(f"wrote {safe(str(install_sdk(directory)))}", err=True)
     if skill:
         _report(directory, write_skills(directory))
+    if template is None and str(directory) in TEMPLATES and not directory.exists():
+        hint = f"agentv init --template {directory}; for a directory of this name add the template, {TEMPLATES[0]}"
+        raise UsageError(f"'{directory}' is a template, and would be a directory here", hint)
     if template is not None or not (sdk or skill):
         started = start_project(directory, template or TEMPLATES[0])
         _report(directory, started)

@@ -75,7 +75,8 @@ class ToolReader:
         missing = None if self._reported else missing_extra("mcp", "agents", "serving scripted tools")
         if missing is not None:
             self._reported = True
-            reading.report.error(missing.code, node, missing.message, hint=missing.hint)
+            add = reading.report.error if reading.strict_env else reading.report.warning
+            add(missing.code, node, missing.message, hint=missing.hint)
 
     def _of_suite(self, reading: Reading) -> Mapping[str, _Server]:
         if self._node is None:

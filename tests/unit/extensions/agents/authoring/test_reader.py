@@ -158,4 +158,5 @@ def test_without_the_library_of_scripted_tools_nothing_runs(project, monkeypatch
         loaded()
     found = [(one.code, one.span.line, one.hint) for one in raised.value.diagnostics]
     assert ("missing-extra", 1, "pip install 'agentv[agents]'") in found
+    assert loaded(for_run=False)
     assert [code for code, *_ in found].count("missing-extra") == 1
