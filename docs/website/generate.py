@@ -43,6 +43,7 @@ from agentv.extensions.agents.authoring.schema import (
     AuthoredCommand,
     AuthoredEnvironment,
     AuthoredRepository,
+    AuthoredUser,
     AuthoredVariant,
     AuthoredWorkspace,
 )
@@ -410,6 +411,7 @@ def parts() -> dict[str, str]:
         "repository keys": declared_keys(AuthoredRepository),
         "environment keys": declared_keys(AuthoredEnvironment),
         "variant keys": declared_keys(AuthoredVariant),
+        "user keys": declared_keys(AuthoredUser),
         "tool keys": declared_keys(AuthoredTool),
         "tool server keys": declared_keys(AuthoredServer),
         "run keys": run_keys(),
