@@ -157,7 +157,7 @@ class JsonMatch(DeclaredAssertion):
     def validate(self) -> Iterable[Issue]:
         """Reports a value that every object contains."""
         if self.value is not None and self.value.value == {} and self.mode == "subset":
-            yield Issue(("value",), "every object has all of {}, so this checks nothing", hint="mode: equal")
+            yield Issue(("value",), "every object has all of {}, so this checks nothing", hint="add mode: equal")
 
     def grade(self, context: AssertionContext) -> Grade:
         """Compare; lists must match item by item in either mode."""

@@ -395,7 +395,8 @@ def _list_hint(node: Node, *, of_texts: bool) -> str:
         return f"to read the texts from a file, one a line, write file://{node.text.strip()}"
     parts = [part.strip() for part in node.text.split(",")] if isinstance(node, Scalar) else []
     several = len(parts) > 1 and all(parts) and len(parts) <= _LISTED_PARTS and not any("'" in part for part in parts)
-    return f"write {parts if several else f'[{kind_of(node)}]'}"
+    one = node.text if isinstance(node, Scalar) and isinstance(node.value, int | float) else kind_of(node)
+    return f"write {parts if several else f'[{one}]'}"
 
 
 def _sequence(item: FieldType) -> FieldType:

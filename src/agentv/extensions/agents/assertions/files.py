@@ -211,7 +211,7 @@ class FileJson(_FileAssertion):
             except ValueError as error:
                 yield Issue(("at",), str(error), "bad-path")
         if self.value is not None and self.value.value == {} and self.mode == "subset":
-            yield Issue(("value",), "every object has all of {}, so this checks nothing", hint="mode: equal")
+            yield Issue(("value",), "every object has all of {}, so this checks nothing", hint="add mode: equal")
 
     @property
     def _expected(self) -> str:

@@ -53,7 +53,11 @@ class ToolState(DeclaredAssertion):
             except ValueError as error:
                 yield Issue((option,), str(error), "bad-path")
         if self.value is not None and self.value.value == {} and self.mode == "subset":
-            yield Issue(("value",), "every object has all of {}, so this checks nothing", hint="mode: equal")
+            yield Issue(
+                ("value",),
+                "every object has all of {}, so this checks nothing",
+                hint="for an empty object, add mode: equal",
+            )
         if sum((bool(self.paths), self.value is not None, self.after is not None)) != 1:
             yield Issue((), "'tool-state' needs one of 'value', 'paths' and 'after'", "missing-key")
 
