@@ -14,7 +14,7 @@ import numpy as np
 
 from agentv.stats.intervals.clustered import mean_interval
 from agentv.stats.intervals.proportion import wilson_interval
-from agentv.stats.samples.flakiness import mean_disagreement
+from agentv.stats.samples.passk import mean_disagreement
 
 Chance = np.random.Generator
 Interval = tuple[float, float]

@@ -25,8 +25,7 @@ from agentv.plugins import (
 )
 from agentv.registry.fields import Command
 from agentv.targets.cli.target import Cli
-from agentv.targets.echo import Echo
-from agentv.targets.mock import Mock
+from agentv.targets.mock import Echo, Mock
 from agentv.targets.openai_compatible.openai import OpenAI
 from agentv.testing import ModelServer
 from agentv.testing.contract import AssertionContract, ReportContract, TargetContract

@@ -21,16 +21,15 @@ from agentv.registry.types import ProviderSettings
 from agentv.targets.anthropic.target import Anthropic
 from agentv.targets.catalogue import PROVIDERS, registry
 from agentv.targets.cli.target import Cli
-from agentv.targets.echo import Echo
 from agentv.targets.gemini.target import Gemini
 from agentv.targets.http.target import Http
 from agentv.targets.javascript import JavaScript
 from agentv.targets.litellm.target import LiteLLM
-from agentv.targets.mock import Mock
+from agentv.targets.mock import Echo, Mock
 from agentv.targets.openai_compatible.azure import Azure
+from agentv.targets.openai_compatible.hosted import OpenRouter
 from agentv.targets.openai_compatible.ollama import Ollama
 from agentv.targets.openai_compatible.openai import OpenAI
-from agentv.targets.openai_compatible.openrouter import OpenRouter
 from agentv.targets.python import Python
 from agentv.targets.replay.target import Replay
 from agentv.testing import Hang, ModelCall, ModelServer, Status, Step

@@ -28,7 +28,6 @@ OF_SEVERAL_MODULES = {
     "judge/test_typed_adversaries.py": "answers that grade themselves, in each judged type",
     "prompts/test_log.py": "the log of a prompt, written and read",
     "stats/test_coverage.py": "what intervals cover, by simulation",
-    "store/journal/test_journal_rows.py": "rows that run again, are replaced, or restored, beside test_journal.py",
     "targets/model_api/test_every_provider.py": "one contract for the providers of a model API",
     "targets/test_embedding.py": "vectors of all providers",
     "targets/test_openai_replies.py": "replies of all servers that speak OpenAI's API",
@@ -48,9 +47,10 @@ OF_SEVERAL_MODULES = {
 
 
 def has_a_module(test: Path) -> bool:
-    """Whether there is a module or a package of that name, or it is about the package whose folder it is in."""
-    name, folder = test.stem.removeprefix("test_"), SOURCE / test.parent
-    return (folder / f"{name}.py").is_file() or (folder / name).is_dir() or folder.name == name
+    """Whether its name is that of a module or a package there, or begins so: `test_MODULE_TOPIC.py`."""
+    words, folder = test.stem.removeprefix("test_").split("_"), SOURCE / test.parent
+    names = ["_".join(words[:count]) for count in range(1, len(words) + 1)]
+    return any((folder / f"{name}.py").is_file() or (folder / name).is_dir() for name in names) or folder.name in names
 
 
 def test_a_file_of_tests_is_named_after_what_it_tests():

@@ -22,8 +22,7 @@ from agentv.model.values.formatting import plural
 from agentv.model.values.values import JsonObject
 from agentv.stats.samples.betting import PairedBets, mean_of
 from agentv.store.files.directory import INDEX, is_being_written
-from agentv.store.rows.current import replaced_lines
-from agentv.store.rows.reading import read_placed_rows
+from agentv.store.rows.reading import read_placed_rows, replaced_lines
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ class Exported:
     def rows(self) -> Iterator[str]:
         """The rows of the chosen trials as they lie on disk, so that keys which only others know stay in them."""
         from agentv.store.files.lines import lines_at, read_lines
-        from agentv.store.rows.current import replaced_lines
+        from agentv.store.rows.reading import replaced_lines
         from agentv.store.rows.results import read_results
 
         if self.run.places is not None:

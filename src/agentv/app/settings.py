@@ -32,7 +32,7 @@ from agentv.registry.settings import (
 )
 
 if TYPE_CHECKING:
-    from agentv.engine.failed_trials import FailedTrials
+    from agentv.engine.plan import FailedTrials
 
 T = TypeVar("T")
 

@@ -13,8 +13,8 @@ from agentv.app.compare.cases import ChosenCases, Common, KeyedCases, shared_nam
 from agentv.app.compare.gathering import cases_of, differences
 from agentv.app.compare.judging import Part, cluster_of_pair, same_rate
 from agentv.app.compare.matching import Matched, match
+from agentv.app.results.deleting import pinned_runs
 from agentv.app.results.listing import listed_run
-from agentv.app.results.pins import pinned_runs
 from agentv.app.results.place import RESULTS, place_holding, runs_in
 from agentv.app.results.planned import partial_in
 from agentv.authoring.source.files import shown
@@ -28,8 +28,7 @@ from agentv.model.values.formatting import plural
 from agentv.model.values.values import JsonObject, objects_in
 from agentv.store.files.directory import INDEX, RUN, is_being_written, read_document, results_directory
 from agentv.store.journal.verification import check_rows
-from agentv.store.rows.current import replaced_lines
-from agentv.store.rows.reading import read_placed_rows, read_rows
+from agentv.store.rows.reading import read_placed_rows, read_rows, replaced_lines
 from agentv.store.totals.summary import PlannedCounts, summarize
 
 _SHOWN = 20

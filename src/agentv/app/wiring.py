@@ -20,8 +20,8 @@ from agentv.engine.grading import GraderCheck
 from agentv.model.run.context import Judge
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.suite.suite import AGENT_JUDGE_TIMEOUT_S, DEFAULT_WORKERS, JUDGE_TIMEOUT_S, Suite, TargetSpec
-from agentv.model.values.price import Price
 from agentv.model.values.response import Embeddings, Failure, TargetResponse
+from agentv.model.values.usage import Price
 from agentv.model.values.values import Json, JsonObject
 from agentv.ports import AnswerLookup, Call, Connectable, Embedder, Executor, SpendingLog, Target, TargetRequest
 from agentv.registry.extensions import PORTS, loaded

@@ -7,7 +7,7 @@ from functools import lru_cache
 from msgspec.structs import replace
 
 from agentv.model.run.grade import Grade
-from agentv.model.values.excerpts import CUT, LIMIT, excerpt, writable
+from agentv.model.values.formatting import CUT, LIMIT, excerpt, writable
 
 __all__ = ["CUT", "LIMIT", "NO_OUTPUT", "around", "excerpt", "listed", "quoted", "with_quotations"]
 

@@ -10,8 +10,8 @@ from typing import Annotated, ClassVar, TypeAlias
 from agentv.assertions.evidence import excerpt, listed
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import TOLERANCE, Check, Grade, weighted_mean
-from agentv.model.values.finish_reasons import canonical_reason
 from agentv.model.values.message import ToolCall
+from agentv.model.values.response import canonical_reason
 from agentv.model.values.usage import TokenUsage
 from agentv.registry.fields import Alias, Between, Count, DeclaredAssertion, Doc, Fraction, Issue, Reads, Text, Texts
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from agentv.cli.completion.values import runs
-from agentv.cli.options.expected import Choice
-from agentv.cli.options.share import Share
+from agentv.cli.options.expected import Choice, Share
 from agentv.errors import ExitStatus, UsageError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from agentv.app.authored.data_trust import SAID
+from agentv.app.authored.convert import SAID
 from agentv.authoring.cases.data_files.rows import HUB
 from agentv.authoring.dialects.recognition import AGENTV, FORMATS, named_by
 from agentv.cli.lazy import Registered, options_of_extensions

@@ -6,10 +6,10 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from heapq import heappush, heappushpop
 from itertools import chain, groupby
-from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agentv.engine.draws import Groups
@@ -18,9 +18,92 @@ from agentv.model.run.trial import Trial
 from agentv.model.suite.suite import DEFAULT_THRESHOLD, DEFAULT_TIMEOUT_S, Case, Suite, TargetSpec, Until
 from agentv.model.suite.workspace import Variant
 
-if TYPE_CHECKING:
-    from agentv.engine.failed_trials import FailedTrials
-    from agentv.engine.sample import DrawnCases
+DIGEST = 16
+"""Bytes of a case's number: two cases never have the same."""
+
+
+class DrawnCases(Struct, frozen=True):
+    """The drawn cases.
+
+    Attributes:
+        root: absolute path that suite paths are relative to, so that a checkout elsewhere draws the same cases.
+        bound: the largest number that was drawn; None: all cases were drawn.
+        size, of: number of drawn cases, and of all cases.
+    """
+
+    seed: int
+    root: str
+    bound: bytes | None
+    size: int
+    of: int
+
+    def takes(self, suite: Suite, case: Case) -> bool:
+        """Whether a case was drawn; one case with several prompts is drawn, or not, with all of them."""
+        return self.bound is None or number_of(suite, case, self.seed, self.root) <= self.bound
+
+
+def draw(suites: Iterable[Suite], chosen: Callable[[Case], bool], number: int, *, seed: int, root: str) -> DrawnCases:
+    """A random sample of the selected cases, from all suites together; all of them if there are fewer."""
+    drawn: list[bytes] = []  # a heap of what is left out first: the complement of every number
+    of = 0
+    for suite in suites:
+        before: str | None = None
+        for case in suite.cases:
+            if case.id == before or not chosen(case):
+                continue
+            before = case.id
+            of += 1
+            mirrored = _mirrored(number_of(suite, case, seed, root))
+            if len(drawn) < number:
+                heappush(drawn, mirrored)
+            else:
+                heappushpop(drawn, mirrored)
+    bound = _mirrored(drawn[0]) if of > number else None
+    return DrawnCases(seed, root, bound, len(drawn), of)
+
+
+def number_of(suite: Suite, case: Case, seed: int, root: str) -> bytes:
+    """The number of a case under a seed."""
+    facts = f"{seed}\0{suite.path.removeprefix(root)}\0{suite.name}\0{case.id}"
+    return hashlib.blake2b(facts.encode(errors="surrogatepass"), digest_size=DIGEST).digest()
+
+
+_COMPLEMENT = bytes(255 - byte for byte in range(256))
+
+
+def _mirrored(number: bytes) -> bytes:
+    return number.translate(_COMPLEMENT)
+
+
+FailedKey = tuple[str, str, str, str | None, str, str | None]
+"""Path and name of the suite, id and prompt of the case, names of the target and of the variant."""
+
+
+class FailedTrials(Struct, frozen=True):
+    """Trials that did not pass when they last ran. Paths are absolute."""
+
+    keys: frozenset[FailedKey]
+    _cases: frozenset[tuple[str, str, str, str | None]] = field(default=frozenset())
+
+    @classmethod
+    def of(cls, keys: Iterable[FailedKey]) -> FailedTrials:
+        """The trials with these keys."""
+        found = frozenset(keys)
+        return cls(found, frozenset(key[:4] for key in found))
+
+    def takes_case(self, suite: Suite, case: Case) -> bool:
+        """Whether the case did not pass with any target or variant."""
+        return (suite.path, suite.name, case.id, case.prompt_id) in self._cases
+
+    def takes(self, suite: Suite, case: Case, target: TargetSpec, variant: Variant | None) -> bool:
+        """Whether the case did not pass with this target and variant.
+
+        Where cases depend on each other, or their answers are compared, a case runs with all of them.
+        """
+        if suite.links or suite.compares:
+            return True
+        name = None if variant is None else variant.name
+        return (suite.path, suite.name, case.id, case.prompt_id, target.name, name) in self.keys
 
 
 AGENT_TIMEOUT_S = 1_800.0

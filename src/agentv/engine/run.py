@@ -11,9 +11,8 @@ from agentv.engine.executor import LocalExecutor, TrialExecutor
 from agentv.engine.run_context import RunContext
 from agentv.engine.run_state import NO_LIMITS, RunLimits, RunState
 from agentv.engine.sequential_samples import SequentialSampler
-from agentv.engine.trial_queue import TrialQueue
 from agentv.engine.trial_runner import TrialRunner
-from agentv.engine.workers import Workers
+from agentv.engine.workers import TrialQueue, Workers
 from agentv.model.run.events import (
     Event,
     RunFinished,

@@ -12,8 +12,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from agentv.judge.delimiter import CONFIRM, Delimiter, new_word
-from agentv.judge.excerpt import Excerpt
+from agentv.judge.delimiter import CONFIRM, Delimiter, Excerpt, new_word
 from agentv.judge.question import built_in
 from agentv.judge.reply import verdicts_in
 from agentv.judge.shapes import UnreadableError

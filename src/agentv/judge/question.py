@@ -6,18 +6,20 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 
 from msgspec import structs
 
-from agentv.judge.delimiter import Delimiter, new_word
-from agentv.judge.excerpt import Excerpt
+from agentv.judge.delimiter import Delimiter, Excerpt, new_word
 from agentv.judge.material import delimited, is_shown, material_of, transcript_of
 from agentv.judge.quotation import ShownTexts, texts_of
 from agentv.judge.typed_shapes import MODES
 from agentv.model.run.context import AssertionContext
+from agentv.model.run.grade import AskedJudge
 from agentv.model.run.rubric import JUDGED_VARIABLES, PROMPT_VARIABLES, Rubric, RubricItem, RubricMode
 from agentv.model.values.message import Message
+from agentv.model.values.response import Failure
 from agentv.model.values.values import Json, JsonObject
 from agentv.templating import RenderError, Scope, render_around, render_text
 
@@ -288,3 +290,58 @@ def _tool_calls(context: AssertionContext) -> str:
         for message in context.messages
         for call in message.tool_calls
     )
+
+
+async def question_of(rubric: Rubric, context: AssertionContext) -> RubricQuestion:
+    """The question about the context's answer, whoever writes its prompt.
+
+    Raises:
+        RenderError: there is no prompt, or it does not show the answer.
+    """
+    if rubric.writer is None:
+        return question_about(rubric, context)
+    delimiter = Delimiter.new()
+    values = dict(variables(rubric, context, delimiter))
+    for name, marker in TEXTS_OF_THE_CASE.items():  # code has no placeholders that could fence what they show
+        text = values[name]
+        values[name] = delimiter.wrap_data(marker, text) if isinstance(text, str) and text else text
+    found = await rubric.writer.write(values, replace(context, output=str(values["output"])))
+    if isinstance(found, Failure):
+        raise RenderError(found.code, found.message)
+    messages = (Message("user", found),) if isinstance(found, str) else found
+    return question_about(rubric, context, WrittenPrompt(messages, delimiter))
+
+
+def asked_judge(name: str, model: str, rubric: Rubric, criteria: str | None) -> AskedJudge:
+    """Which judge is asked, and by what.
+
+    Args:
+        name: of the judge.
+        model: its provider and model.
+        rubric: the question; texts that were retrieved for one answer are no part of its identity.
+        criteria: the case's, where the rubric has no text of its own.
+    """
+    text = rubric.text or ("" if rubric.items else criteria or "")
+    asked = (rubric.mode, text, rubric.items, rubric.scale, rubric.pass_threshold, rubric.category_scores)
+    # code that writes a prompt is known by its name: a judge that it is given to has no file of it
+    template = rubric.prompt or rubric.prompt_path or built_in_task(rubric.mode) + built_in("rules")
+    prompt = (template, rubric.temperature, rubric.votes, rubric.max_chars)
+    looking = (built_in("looking"),) if rubric.looks else ()
+    return AskedJudge(name, model, _written(rubric, text), _digest(asked), _digest((*prompt, *looking)))
+
+
+def _written(rubric: Rubric, text: str) -> str:
+    """The rubric as a person reads it."""
+    items = []
+    for item in rubric.items:
+        outcome = item.outcome or item.id
+        contradicted = f"must not contradict: {outcome}" if item.operator == "contradiction" else outcome
+        ranges = "".join(f"\n    {low} to {high} points: {what}" for low, high, what in item.score_ranges)
+        items.append(f"- {contradicted}{ranges}")
+    if rubric.scale is not None:
+        items.append(f"Points from {rubric.scale[0]} to {rubric.scale[1]}; {rubric.pass_threshold} or more pass.")
+    return "\n".join((*((text,) if text else ()), *items)) or rubric.mode
+
+
+def _digest(facts: object) -> str:
+    return sha256(repr(facts).encode(errors="surrogatepass")).hexdigest()

@@ -6,9 +6,10 @@ is computed from that: a judge may be talked into a number, and then nothing wou
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 
+from agentv.judge.delimiter import CONFIRM
 from agentv.judge.shapes import SHAPES, ReadVerdict, UnreadableError, VerdictShape, _rows, _shown, _text, flagged
 from agentv.model.run.grade import Check, weighted_mean
 from agentv.model.run.rubric import Rubric, RubricMode
@@ -111,3 +112,51 @@ _KEYS: Mapping[RubricMode, Mapping[str, Json]] = {
     "context-relevance": {"sentences": _list_of("id", "relevant"), "reason": _TEXT_OR_NULL},
     "goal-success": {"reason": TEXT, "goal_achieved": YES_OR_NO},
 }
+
+
+_MOST_NAMES = 200
+"""Names that are listed; more of them, and the providers refuse the schema."""
+
+_POINTS: JsonObject = {"type": "integer", "description": "whole points from 0 to 10"}
+_WORD: JsonObject = {"type": "string", "description": "the word that the question asks for"}
+_SHARE: JsonObject = {"type": "number", "description": "from 0 to 1"}
+
+
+def schema_of(rubric: Rubric) -> JsonObject | None:
+    """What a verdict must look like; None in scale mode, where it is a line of text.
+
+    The word that makes a verdict the judge's stands in the question alone: a schema that held it would be another one
+    for each call, and would write the word for whoever repeats what an answer says.
+    """
+    match rubric.mode:
+        case "freeform" | "aggregate":
+            keys = _freeform()
+        case "checklist":
+            keys = _items(rubric, "satisfied", YES_OR_NO)
+        case "score-ranges":
+            keys = _items(rubric, "score", _POINTS)
+        case "scale":
+            return None
+        case mode:
+            keys = typed_keys(mode)
+    return closed({**keys, CONFIRM: _WORD})
+
+
+def _freeform() -> JsonObject:
+    check = closed({"text": TEXT, "passed": YES_OR_NO, "evidence": _or_null(TEXT)})
+    return {"score": _SHARE, "reason": _or_null(TEXT), "assertions": _or_null({"type": "array", "items": check})}
+
+
+def _items(rubric: Rubric, key: str, value: JsonObject) -> JsonObject:
+    check = closed({"id": _one_of(item.id for item in rubric.items), key: value, "reasoning": _or_null(TEXT)})
+    return {"checks": {"type": "array", "items": check}, "overall_reasoning": _or_null(TEXT)}
+
+
+def _or_null(schema: JsonObject) -> JsonObject:
+    # not `type: [.., "null"]`: the SDK of anthropic takes a single type only
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+def _one_of(names: Iterable[str]) -> JsonObject:
+    listed: list[Json] = list(names)
+    return {"type": "string", "enum": listed} if len(listed) <= _MOST_NAMES else TEXT

@@ -40,7 +40,7 @@ from referencing.exceptions import NoSuchResource, Unresolvable
 
 from agentv.matching.formats import FORMATS
 from agentv.matching.patterns import JAVASCRIPT, TIMEOUT_S, PatternError, compiled, search
-from agentv.model.values.excerpts import LIMIT, excerpt
+from agentv.model.values.formatting import LIMIT, excerpt
 from agentv.model.values.response import Failure
 from agentv.model.values.values import Json
 from agentv.registry.fields import Issue

@@ -11,7 +11,7 @@ from agentv.registry.table import Registry
 from agentv.registry.types import Provider, ProviderSettings
 
 PROVIDERS = {
-    "echo": "agentv.targets.echo:Echo",
+    "echo": "agentv.targets.mock:Echo",
     "mock": "agentv.targets.mock:Mock",
     "replay": "agentv.targets.replay.target:Replay",
     "python": "agentv.targets.python:Python",
@@ -21,7 +21,7 @@ PROVIDERS = {
     "openai": "agentv.targets.openai_compatible.openai:OpenAI",
     "azure": "agentv.targets.openai_compatible.azure:Azure",
     "ollama": "agentv.targets.openai_compatible.ollama:Ollama",
-    "openrouter": "agentv.targets.openai_compatible.openrouter:OpenRouter",
+    "openrouter": "agentv.targets.openai_compatible.hosted:OpenRouter",
     "anthropic": "agentv.targets.anthropic.target:Anthropic",
     "gemini": "agentv.targets.gemini.target:Gemini",
     "litellm": "agentv.targets.litellm.target:LiteLLM",

@@ -13,8 +13,7 @@ from agentv.model.values.values import EMPTY, Json
 from agentv.ports import Executor, Target, TargetRequest
 from agentv.registry.fields import Doc, Issue, JavaScriptSource
 from agentv.registry.types import ProviderSettings
-from agentv.targets.promptfoo.calls import context_of, options_of, prompt_of
-from agentv.targets.promptfoo.processes import JavaScriptProcesses
+from agentv.targets.promptfoo.calls import JavaScriptProcesses, context_of, options_of, prompt_of
 from agentv.targets.promptfoo.responses import from_provider
 
 

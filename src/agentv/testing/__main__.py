@@ -11,9 +11,8 @@ import click
 
 from agentv.testing.calls import ModelCall
 from agentv.testing.routes import ADDRESSES
-from agentv.testing.script import Script
 from agentv.testing.server import STATS, ModelServer
-from agentv.testing.steps import Answer
+from agentv.testing.steps import Answer, Script
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})

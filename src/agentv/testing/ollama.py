@@ -8,9 +8,9 @@ from typing import Any
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import JsonObject
 from agentv.testing.calls import ModelCall
+from agentv.testing.embeddings import vectors_of
 from agentv.testing.replies import Operation, ReplyStep, encoded, stream_pieces
 from agentv.testing.steps import Answer, ContentFilter, usage_in
-from agentv.testing.vectors import vectors_of
 
 CREATED_AT = "2025-10-09T08:53:20Z"
 

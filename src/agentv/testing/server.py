@@ -23,8 +23,7 @@ from agentv.testing.plan import over_limit, refusal, reply_of
 from agentv.testing.rate import TokenBucket
 from agentv.testing.replies import ModelApi, Reply, encoded
 from agentv.testing.routes import ADDRESSES, Route, provider_of, route_of
-from agentv.testing.script import Script, script_of
-from agentv.testing.steps import HOLDERS, Answer, Status, Step, StoppedStream, Together, Truncated
+from agentv.testing.steps import HOLDERS, Answer, Script, Status, Step, StoppedStream, Together, Truncated, script_of
 
 if TYPE_CHECKING:
     from aiohttp.web import AppRunner, Request, StreamResponse

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TypeVar
 
-from agentv.user_code.processes.interrupts import SignalError
+from agentv.user_code.processes.command_process import SignalError
 
 SECONDS = 30.0
 """Of computing without a case or record that was finished."""

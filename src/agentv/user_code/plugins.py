@@ -24,7 +24,7 @@ from typing import Any
 
 from agentv.registry.plugins import EXTENSIONS, GROUPS, Plugin, PluginCode, Problem
 from agentv.user_code.functions.guard import ForeignError, apart_from_output, foreign_code
-from agentv.user_code.processes.interrupts import SignalError
+from agentv.user_code.processes.command_process import SignalError
 from agentv.version import __version__
 
 IMPORT_S = 60.0

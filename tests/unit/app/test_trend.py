@@ -5,7 +5,7 @@ from itertools import chain
 
 import pytest
 
-from agentv.app.results.pins import pin
+from agentv.app.results.deleting import pin
 from agentv.app.trend import trend
 from agentv.errors import UsageError
 from agentv.store.files.directory import RunDirectory

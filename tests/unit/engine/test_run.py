@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from agentv.engine.plan import Plan, PlanSettings
 from agentv.engine.run import Run, RunOptions
 from agentv.engine.run_state import RunLimits
-from agentv.engine.trial_queue import IndependentTrials
+from agentv.engine.workers import IndependentTrials
 from agentv.model.run.events import RunInterrupted, TrialFinished
 from agentv.model.run.grade import Grade
 from agentv.model.suite.assertion import AssertionEntry, AssertionSettings

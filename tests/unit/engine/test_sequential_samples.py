@@ -11,7 +11,7 @@ from agentv.engine.dependency_order import DependencyScheduler
 from agentv.engine.plan import Plan, PlanSettings
 from agentv.engine.run import Run, RunOptions
 from agentv.engine.sequential_samples import SequentialSampler
-from agentv.engine.trial_queue import IndependentTrials
+from agentv.engine.workers import IndependentTrials
 from agentv.model.run.events import RunFinished, TrialFinished
 from agentv.model.run.grade import Grade
 from agentv.model.run.trial import TrialResult

@@ -9,8 +9,7 @@ import pytest
 
 from agentv.engine.run_state import RunState
 from agentv.engine.sequential_samples import SequentialSampler
-from agentv.engine.trial_queue import IndependentTrials
-from agentv.engine.workers import Workers
+from agentv.engine.workers import IndependentTrials, Workers
 from agentv.model.run.trial import Trial, TrialResult
 from agentv.model.values.response import Failure
 from doubles.run_contexts import GivenRunContext

@@ -7,9 +7,8 @@ import json
 import pytest
 
 from agentv.judge.question import built_in
-from agentv.judge.schemas import schema_of
 from agentv.judge.shapes import SHAPES, UnreadableError
-from agentv.judge.typed_shapes import MODES, typed_keys
+from agentv.judge.typed_shapes import MODES, schema_of, typed_keys
 from agentv.model.run.rubric import Rubric, RubricItem
 
 TYPED = [mode for mode in MODES if mode not in SHAPES]

@@ -10,7 +10,7 @@ import openai
 import pytest
 
 from agentv.testing import Answer, ModelServer, Status, TokenUsage, ToolCall
-from agentv.testing.vectors import vector_of
+from agentv.testing.embeddings import vector_of
 
 HI = [{"role": "user", "content": "Hi"}]
 WEATHER = ToolCall("weather", {"city": "Bern"})

@@ -11,7 +11,7 @@ from google.genai import errors
 from google.genai.types import FinishReason, HttpOptions
 
 from agentv.testing import Answer, ModelServer, Status, TokenUsage, ToolCall
-from agentv.testing.vectors import vector_of
+from agentv.testing.embeddings import vector_of
 
 USAGE = TokenUsage(input=100, output=30, total=130, cached=40, reasoning=20)
 WEATHER = ToolCall("weather", {"city": "Bern", "days": 2})

@@ -11,13 +11,13 @@ from typing import Literal
 
 from msgspec import structs
 
-from agentv.app.authored.data_trust import needs_trust, trusting
 from agentv.app.authored.equivalence import meaning
 from agentv.app.registries import registries
 from agentv.authoring.convert.csv_emit import csv_table
 from agentv.authoring.convert.emit import jsonl_text, python_text, yaml_text
 from agentv.authoring.convert.rebased_paths import FoundPaths, with_inputs
 from agentv.authoring.fields.agentv.spellings import CASE
+from agentv.authoring.fields.trust import UNTRUSTED
 from agentv.authoring.header.header import name_of
 from agentv.authoring.loading.context import TESTS
 from agentv.authoring.loading.load import LoadRequest, load
@@ -25,6 +25,28 @@ from agentv.authoring.source.nodes import NOWHERE, ListNode, MapNode, Node, Scal
 from agentv.errors import LoadError, UsageError
 from agentv.model.suite.suite import Case, Suite
 from agentv.model.values.formatting import plural
+
+SAID = "its data rows run code, because it sets 'run: {trust_data: true}': read them before you run it"
+_RUN = "run"
+
+
+def needs_trust(path: Path, process_env: Mapping[str, str], *, allow_outside: bool) -> bool:
+    """Whether an eval file is refused because of its rows of data. Runs nothing."""
+    try:
+        request = LoadRequest((str(path),), process_env=process_env, allow_outside=allow_outside, for_run=False)
+        load(request, registries())
+    except LoadError as error:
+        return any(one.code == UNTRUSTED for one in error.diagnostics)
+    return False
+
+
+def trusting(head: Mapping[str, Node]) -> dict[str, Node]:
+    """The keys of a suite that trusts its data."""
+    run = head.get(_RUN)
+    own = run.items if isinstance(run, MapNode) else {}
+    items: dict[str, Node] = {**own, "trust_data": Scalar(True, "true", NOWHERE)}
+    return {**head, _RUN: MapNode(items, dict.fromkeys(items, NOWHERE), NOWHERE)}
+
 
 Format = Literal["yaml", "jsonl", "csv", "python"]
 

@@ -9,8 +9,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agentv.app.authored.convert import written
-from agentv.app.authored.data_trust import trusting
+from agentv.app.authored.convert import trusting, written
 from agentv.app.authored.equivalence import meaning
 from agentv.app.registries import registries
 from agentv.authoring.convert.emit import with_comments, yaml_text

@@ -38,8 +38,7 @@ from agentv.model.run.grade import TOLERANCE
 from agentv.model.run.matrix import DIMENSIONS, Dimension, MatrixComparison
 from agentv.model.run.trial import Score, TrialResult
 from agentv.store.files.directory import INDEX
-from agentv.store.rows.current import replaced_lines
-from agentv.store.rows.reading import read_placed_rows
+from agentv.store.rows.reading import read_placed_rows, replaced_lines
 from agentv.store.rows.results import read_results_at
 
 

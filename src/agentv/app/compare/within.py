@@ -21,8 +21,7 @@ from agentv.model.run.comparison import CaseKey, ComparisonSettings, Judgement, 
 from agentv.model.run.matrix import DIMENSIONS, Dimension, MatrixComparison, MatrixGroup, RunMatrix
 from agentv.model.run.summary import Summary
 from agentv.model.values.values import JsonObject
-from agentv.store.rows.current import replaced_lines
-from agentv.store.rows.reading import read_placed_rows
+from agentv.store.rows.reading import read_placed_rows, replaced_lines
 
 
 def with_comparisons(summary: Summary, index: Path, record: JsonObject) -> Summary:

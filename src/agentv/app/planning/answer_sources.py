@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from agentv.app.planning.preparation import Prepared, caches, results_of, root_of
 from agentv.app.results.finding import find_run
 from agentv.app.wiring import Answers, SystemClock, redactor_for
 from agentv.engine.calls.recorded_call import call_key, no_answer
 from agentv.errors import UsageError
+from agentv.model.run.trial import TrialResult
 from agentv.model.values.formatting import plural
-from agentv.ports import AnswerArchive, Store
+from agentv.model.values.response import TargetResponse
+from agentv.ports import AnswerArchive, Call, Store
 from agentv.registry.extensions import PORTS, loaded, registered
 from agentv.store.files.directory import JOURNAL
 from agentv.work_ports import ModelExchanges, WorkArchive
@@ -57,7 +61,6 @@ class AnswerSources:
         shelves: list[AnswerArchive] = [one for one in (self.earlier, self.cassette, self.cache) if one is not None]
         if not shelves:
             return Answers(journal)
-        from agentv.store.journal.layered_store import LayeredStore
 
         recorded = self.cassette.unanswered if self.cassette is not None and not self.asks else None
         unanswered = recorded or (no_answer if self.earlier else None)
@@ -235,3 +238,43 @@ def _nothing_to_regrade(run: str, redacted: int) -> UsageError:
         return UsageError(message, "each contained a secret that was redacted: run them again with 'agentv eval'")
     message = f"the run {run} has no answer to these cases on these targets"
     return UsageError(message, "their inputs or settings changed; they will be called again")
+
+
+class LayeredStore:
+    """A store in front of others. It leaves all of them for their makers to close.
+
+    Args:
+        own: where the run is kept.
+        shelves: looked at in their order for what the run does not hold; each is given every answer.
+    """
+
+    def __init__(self, own: Store, shelves: Sequence[AnswerArchive]) -> None:
+        self._own = own
+        self._shelves = shelves
+
+    def keep(self, call: Call, answer: TargetResponse) -> None:
+        """Keep an answer in the run, and on the shelves."""
+        self._own.keep(call, answer)
+        for shelf in self._shelves:
+            shelf.keep(call, answer)
+
+    def stored_answer(self, call: Call) -> TargetResponse | None:
+        """The run's own answer, else the first that is on a shelf."""
+        found = self._own.stored_answer(call)
+        if found is not None:
+            for shelf in self._shelves:
+                shelf.keep(call, found)
+            return found
+        on_shelf = next((one for shelf in self._shelves if (one := shelf.stored_answer(call)) is not None), None)
+        return None if on_shelf is None else replace(on_shelf, earlier=True)
+
+    def finish(self, result: TrialResult) -> TrialResult:
+        """Keep the row of a finished trial."""
+        return self._own.finish(result)
+
+    def finished(self) -> Iterable[str]:
+        """The keys of the trials that have a row."""
+        return self._own.finished()
+
+    def close(self) -> None:
+        """Let go of nothing."""

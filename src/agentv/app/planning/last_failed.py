@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from agentv.app.results.place import runs_in
-from agentv.engine.failed_trials import FailedKey, FailedTrials
-from agentv.engine.plan import Plan
+from agentv.engine.plan import FailedKey, FailedTrials, Plan
 from agentv.errors import StoreError
 from agentv.model.run.cases import Sample, sample_of
 from agentv.model.run.sequential import NOT_DRAWN
@@ -24,7 +23,7 @@ from agentv.model.values.formatting import plural
 from agentv.model.values.values import Json, JsonObject, objects_in
 from agentv.stats.samples.deciding import Rule, verdict_over
 from agentv.store.files.directory import INDEX, RUN, DamagedRecordError, read_document, results_directory
-from agentv.store.rows.current import replaced_lines
+from agentv.store.rows.reading import replaced_lines
 from agentv.store.rows.results import read_results
 
 MOST_RUNS = 100

@@ -23,8 +23,7 @@ from agentv.app.settings import LOCAL, EvalSettings, shard_of
 from agentv.authoring.dialects.recognition import Dialect
 from agentv.authoring.loading.load import LoadRequest, load
 from agentv.authoring.source.files import repository_root
-from agentv.engine.plan import Plan, PlanSettings, compares, everyone
-from agentv.engine.sample import draw
+from agentv.engine.plan import Plan, PlanSettings, compares, draw, everyone
 from agentv.errors import Diagnostic, LoadError, UsageError
 from agentv.model.run.verdict import ZERO_HINT, excludes_nothing
 from agentv.model.secrets.secret_forms import SHORTEST

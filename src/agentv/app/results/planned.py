@@ -9,7 +9,7 @@ import msgspec
 
 from agentv.model.run.summary import PartialRun
 from agentv.model.values.values import Json, JsonObject, objects_in
-from agentv.store.files.decoded_types import described
+from agentv.store.files.encoding import described
 from agentv.store.totals.summary import PlannedCounts
 
 

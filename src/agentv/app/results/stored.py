@@ -71,8 +71,8 @@ class StoredRun:
         Raises:
             StoreError: a line is no row; the text names it.
         """
-        from agentv.store.rows.current import replaced_lines
         from agentv.store.rows.ordering import places_in_order
+        from agentv.store.rows.reading import replaced_lines
 
         if self.places is not None:
             return self.places

@@ -18,8 +18,7 @@ from agentv.store.files.encoding import to_document
 from agentv.store.files.lines import count_lines
 from agentv.store.index.search_index import RowIndex, Summing
 from agentv.store.journal.verification import stored_summary
-from agentv.store.rows.history import replaced_rows
-from agentv.store.rows.reading import read_rows
+from agentv.store.rows.reading import read_rows, replaced_rows
 from agentv.store.totals.summary import summarize, summary_in
 
 _LARGE = 8_000_000

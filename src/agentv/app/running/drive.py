@@ -18,7 +18,7 @@ from agentv.engine.dependency_order import DependencyScheduler
 from agentv.engine.run import Run, RunOptions
 from agentv.engine.run_state import RunLimits
 from agentv.engine.trial import not_run
-from agentv.engine.trial_queue import IndependentTrials, TrialQueue
+from agentv.engine.workers import IndependentTrials, TrialQueue
 from agentv.model.run.events import (
     AgentProgress,
     Event,
@@ -32,7 +32,7 @@ from agentv.model.run.sequential import NOT_DRAWN
 from agentv.model.run.trial import Trial
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.values.response import Failure
-from agentv.user_code.processes.interrupts import acting_on_signals
+from agentv.user_code.processes.command_process import acting_on_signals
 
 if TYPE_CHECKING:
     from agentv.engine.draws import Draws

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import Struct
 
 from agentv.app.labelled_runs import has_gate
 from agentv.app.planning.answer_sources import AnswerSources
@@ -32,15 +35,17 @@ from agentv.model.values.usage import total_cost
 from agentv.model.values.values import EMPTY, JsonObject
 from agentv.registry.types import ProviderSettings
 from agentv.reports.text.escaping import one_line
-from agentv.store.files.directory import INDEX, JOURNAL, KEPT_WORKSPACES, RunDirectory
-from agentv.store.journal.interrupted import interrupted_trials
+from agentv.store.files.directory import HISTORY, INDEX, JOURNAL, KEPT_WORKSPACES, RunDirectory
+from agentv.store.files.lines import read_lines
+from agentv.store.journal.answers import SpentLine, is_spent_line, verified
 from agentv.store.journal.journal import Journal
-from agentv.store.rows.reading import read_rows
+from agentv.store.rows.reading import is_of_interrupted, read_rows, row_in
 from agentv.store.totals.summary import RunCounts, take_summary
 
 if TYPE_CHECKING:
     from agentv.engine.calls.budget_limiter import BudgetLimiter
     from agentv.prompts.watched_log import WatchedLog
+
 
 HELD = 5000
 """Trials without a row that are held while a run is resumed, so that long files are not read for them again."""
@@ -279,7 +284,7 @@ def _replaced(run: OpenRun) -> Iterable[Row]:
     """The rows that newer ones replace: those of a run that was resumed."""
     if not run.resumes:
         return ()
-    from agentv.store.rows.history import replaced_rows
+    from agentv.store.rows.reading import replaced_rows
 
     return replaced_rows(Path(run.directory.path))
 
@@ -409,3 +414,34 @@ def _model_of(spec: TargetSpec) -> str:
     name = model if isinstance(model, str) else spec.name
     place = settings.elsewhere() if isinstance(settings, ProviderSettings) else None
     return name if place is None else f"{name} at {Redactor(spec.secrets).redact(place)}"
+
+
+class InterruptedTrial(Struct):
+    """What a trial took before it was interrupted: model calls, and US dollars, None if no price is known."""
+
+    calls: int = 0
+    cost_usd: float | None = None
+
+
+def interrupted_trials(run: Path, pending: Container[str]) -> dict[str, InterruptedTrial]:
+    """Key → what it took, of each trial that has no result and that an earlier process had begun.
+
+    Args:
+        run: its directory, whose rows of interrupted trials were moved to `history.jsonl`.
+        pending: keys of trials without a result.
+    """
+    found: dict[str, InterruptedTrial] = {}
+    for _, line in read_lines(run / JOURNAL):
+        body = verified(line.rstrip(b"\n")) if is_spent_line(line) else None
+        call = None if body is None else msgspec.json.decode(body, type=SpentLine)
+        if call is not None and isinstance(call.trial, str) and call.trial in pending:
+            trial = found.setdefault(call.trial, InterruptedTrial())
+            trial.calls += 1
+            trial.cost_usd = total_cost(trial.cost_usd, call.cost_usd)
+    counted = {*found}  # a row holds the same calls
+    for _, line in read_lines(run / HISTORY):
+        row = row_in(line) if is_of_interrupted(line) else None
+        if row is not None and row.key in pending and row.key not in counted:
+            trial = found.setdefault(row.key, InterruptedTrial())
+            trial.cost_usd = total_cost(trial.cost_usd, row.cost_usd)
+    return found

@@ -6,8 +6,10 @@ cannot know: a required field that the reference lacks is an error here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import lru_cache
 from itertools import islice
 from math import floor
@@ -18,7 +20,6 @@ from agentv.assertions.data.json_places import Span, value_spans
 from agentv.assertions.edits import TooManyEditsError, edits_between
 from agentv.assertions.evidence import NO_OUTPUT, excerpt, listed
 from agentv.assertions.json_compare import differences, same, shown
-from agentv.assertions.numbers import number_in, within
 from agentv.matching.json_text import NotJson, UnsearchableError, json_in
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import TOLERANCE, Check, Grade, reaches, weighted_mean
@@ -27,6 +28,28 @@ from agentv.model.values.json_path import Missing, parse, read
 from agentv.model.values.message import Message
 from agentv.model.values.values import Json
 from agentv.registry.fields import Between, Declared, DeclaredAssertion, Doc, Issue, LoadedJson, Nonempty, Text
+
+_NUMBER = re.compile(r"[+-]?\d{1,300}(?:\.\d{1,300})?(?:[eE][+-]?\d{1,3})?", re.ASCII)
+
+
+def number_in(value: Json) -> Decimal | None:
+    """The number that a value is, or says as text; None for everything else, such as true or '12 EUR'."""
+    if not isinstance(value, int | float | str):
+        return None
+    text = value.strip() if isinstance(value, str) else f"{value}"  # 'True' is no number
+    return Decimal(text) if _NUMBER.fullmatch(text) else None
+
+
+def within(expected: Decimal, found: Decimal, tolerance: float, *, relative: bool) -> bool:
+    """Whether a number is at most `tolerance` off, bounds included; 1.1 is just 0.1 off 1.0.
+
+    With `relative`, the tolerance is a share of the expected number; where that is 0, it is absolute all the same.
+    """
+    allowed = Decimal(f"{tolerance}")
+    if relative and expected:
+        allowed *= abs(expected)
+    return abs(found - expected) <= allowed
+
 
 MOST_DIFFERENCES = 5
 """Maximum number of differences shown for one answer."""

@@ -6,6 +6,7 @@ promptfoo names them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
@@ -15,7 +16,6 @@ from msgspec import structs
 from agentv.assertions.evidence import quoted
 from agentv.assertions.judged.context_transform import transform_issues
 from agentv.assertions.judged.questions import Proportion
-from agentv.assertions.text.sentences import sentences_of
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade
 from agentv.model.run.rubric import Rubric, RubricItem, RubricMode
@@ -24,6 +24,30 @@ from agentv.model.values.response import Failure
 from agentv.model.values.retrieved import context_texts
 from agentv.model.values.values import JsonObject
 from agentv.registry.fields import Alias, Doc, FileText, FileTexts, Issue, Nonempty
+
+_END = re.compile(
+    r"(?<=[.!?…])[\"'”’»)\]]*\s+(?=[^\sa-z])"  # a small letter behind the stop: rather an abbreviation
+    r"|(?<=[。！？])[”’」』）]*\s*"  # these need no space behind them
+    r"|\n+"
+)
+_WORD = re.compile(r"\w")
+_MARK = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
+
+
+def sentences_of(text: str) -> tuple[str, ...]:
+    """The sentences, and the lines of lists and tables, that hold a word; each without the marks of a list."""
+    pieces = (_MARK.sub("", piece).strip() for piece in _ended(text))
+    return tuple(piece for piece in pieces if _WORD.search(piece))
+
+
+def _ended(text: str) -> list[str]:
+    """The text cut behind each end, whose closing quotes stay with what they close."""
+    pieces, start = [], 0
+    for end in _END.finditer(text):
+        pieces.append(text[start : end.end()])
+        start = end.end()
+    return [*pieces, text[start:]]
+
 
 MOST_PIECES = 500
 """Maximum number of sentences per question; with more, a judge loses count."""

@@ -22,8 +22,7 @@ from agentv.errors import Diagnostic, Severity
 from agentv.model.run.grade import reaches
 from agentv.model.run.verdict import ZERO_HINT, excludes_nothing
 from agentv.model.suite.assertion import AssertionEntry
-from agentv.model.suite.grader_files import GraderFiles
-from agentv.model.suite.search_paths import search_paths
+from agentv.model.suite.grader_files import GraderFiles, search_paths
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.suite.workspace import Network, SandboxName
 from agentv.model.values.span import Span

@@ -164,7 +164,7 @@ class _Made:
         yield from series_of(call, AS_AUTHORED, (function.called, BAD_GENERATOR), WAIT_S)
 
     def _in_javascript(self) -> list[Json]:
-        from agentv.user_code.javascript.blocking import BlockingHost
+        from agentv.user_code.javascript.host import BlockingHost
 
         host = BlockingHost(self._reading.scope.env, WAIT_S)
         try:

@@ -21,7 +21,7 @@ from agentv.user_code.functions.guard import ForeignError
 from agentv.user_code.workers.blocking import ADAPTERS, call_blocking
 
 if TYPE_CHECKING:
-    from agentv.user_code.javascript.blocking import BlockingHost
+    from agentv.user_code.javascript.host import BlockingHost
 
 BAD_PROMPT = "bad-prompt"
 
@@ -86,7 +86,7 @@ class PromptFunctions:
 
     def _in_javascript(self, function: PromptFunction | None, context: JsonObject, reading: Reading, name: str) -> Json:
         if self._host is None:
-            from agentv.user_code.javascript.blocking import BlockingHost
+            from agentv.user_code.javascript.host import BlockingHost
 
             self._host = BlockingHost(reading.scope.env, CODE_TIMEOUT_S)
         source = f"call:{getattr(function, 'name', None) or ''}:{getattr(function, 'path', '')}"

@@ -11,7 +11,7 @@ from itertools import islice, pairwise
 
 from agentv.authoring.code.code_imports import is_installed, module_files
 from agentv.authoring.source.files import is_directory, is_file, repository_root
-from agentv.model.suite.search_paths import SearchPaths
+from agentv.model.suite.grader_files import SearchPaths
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.registry.fields import Command
 

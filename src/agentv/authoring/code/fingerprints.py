@@ -30,8 +30,7 @@ from agentv.authoring.fields.decode import hints_of
 from agentv.authoring.source.files import is_file
 from agentv.authoring.source.patterns import files_of_globs
 from agentv.model.suite.assertion import AssertionEntry, Transform
-from agentv.model.suite.grader_files import GraderFiles
-from agentv.model.suite.search_paths import SearchPaths, search_paths
+from agentv.model.suite.grader_files import GraderFiles, SearchPaths, search_paths
 from agentv.model.suite.suite import CODE_TIMEOUT_S
 from agentv.registry.fields import (
     Command,

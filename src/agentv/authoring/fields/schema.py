@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 from agentv.authoring.fields.decode import AsNode
 from agentv.model.suite.assertion import Transform
 from agentv.model.suite.suite import Gate, Rate, Retry, Until
-from agentv.model.values.price import Price
+from agentv.model.values.usage import Price
 from agentv.model.values.values import EMPTY, JsonObject
 from agentv.registry.fields import (
     Alias,

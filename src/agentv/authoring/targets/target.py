@@ -28,7 +28,7 @@ from agentv.authoring.source.patterns import files_of_globs
 from agentv.authoring.source.report import Report
 from agentv.authoring.targets.variables import from_environment, name_of, still_missing, without_blanks
 from agentv.model.suite.gateway import GATEWAY_NAMES, ModelProtocol, ModelUpstream
-from agentv.model.suite.search_paths import SearchPaths, search_paths
+from agentv.model.suite.grader_files import SearchPaths, search_paths
 from agentv.model.suite.suite import DEFAULT_RETRY, Retry, TargetSpec
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.span import Span

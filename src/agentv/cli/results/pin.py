@@ -16,7 +16,7 @@ def command(run: str, *, remove: bool) -> int:
 
     The newest pin counts. `results delete --older-than` and `--keep` keep pinned runs.
     """
-    from agentv.app.results.pins import pin
+    from agentv.app.results.deleting import pin
     from agentv.reports.text.escaping import one_line
 
     found = one_line(pin(run, remove=remove))

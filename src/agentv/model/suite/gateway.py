@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-from agentv.model.values.price import Price
+from agentv.model.values.usage import Price
 
 ModelProtocol = Literal["openai", "anthropic", "gemini"]
 """Protocol of a model API: OpenAI's chat completions and responses, Anthropic's messages, Gemini's generateContent."""

@@ -2,16 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from math import isfinite
+from typing import TypeAlias
 
 from msgspec import to_builtins
 
 from agentv.model.run.compared.run_comparison import RunComparison
 from agentv.model.run.comparison import CaseKey, CasePair, Comparison, Interval, Judgement, Matrix, MovedCase, RunLabel
 from agentv.model.values.values import Json
-from agentv.reports.text.json_pieces import Piecewise, indented
 from agentv.reports.text.paths import shown_from
+
+Piecewise: TypeAlias = "Json | Iterator[Json] | Mapping[str, Piecewise]"
+"""A value of JSON in which an array may be an iterator, whose items are made when they are written."""
+
+
+def indented(value: Piecewise, indent: str = "") -> Iterator[str]:
+    """The text in pieces, in ASCII."""
+    inner = f"{indent}  "
+    if isinstance(value, Iterator):
+        items = ((_whole(one, inner),) for one in value)
+        yield from _enclosed("[]", items, indent)
+    elif isinstance(value, Mapping):
+        named = (chain((f"{json.dumps(key)}: ",), indented(one, inner)) for key, one in value.items())
+        yield from _enclosed("{}", named, indent)
+    else:
+        yield _whole(value, indent)
+
+
+def _whole(value: Json, indent: str) -> str:
+    return json.dumps(value, indent=2).replace("\n", f"\n{indent}")  # a line end inside of a text is no raw one
+
+
+def _enclosed(brackets: str, items: Iterable[Iterable[str]], indent: str) -> Iterator[str]:
+    """Items between brackets, each on a line of its own."""
+    before = brackets[0]
+    for pieces in items:
+        yield f"{before}\n{indent}  "
+        yield from pieces
+        before = ","
+    yield f"\n{indent}{brackets[1]}" if before == "," else brackets
 
 
 def comparison_json(found: Comparison | Matrix | RunComparison, *, here: str) -> Iterator[str]:

@@ -12,9 +12,40 @@ from agentv.reports.commands.stored_run import ShowOptions
 from agentv.reports.run.formatting import STATUS_WORDS, check
 from agentv.reports.run.matrix import column_label
 from agentv.reports.run.trial_view import trial_view
-from agentv.reports.text.escaping import cells, one_line
+from agentv.reports.text.escaping import TAB, cells, one_line, safe
 from agentv.reports.text.tables import paint
-from agentv.reports.text.wrapping import wrapped
+
+
+def wrapped(text: str, width: int) -> Iterator[str]:
+    """The lines of a text, safe and none wider than `width`; broken between words where one fits.
+
+    Args:
+        text: any text.
+        width: columns, at least 2: a wide letter takes two.
+    """
+    for line in safe(text).replace("\t", TAB).split("\n"):
+        yield from _broken(line.rstrip(), max(width, 2))
+
+
+def _broken(line: str, width: int) -> Iterator[str]:
+    while cells(line) > width:
+        end = _fitting(line, width)
+        space = line.rfind(" ", 1, end + 1)
+        end = space if space > 0 else end
+        yield line[:end].rstrip()
+        line = line[end:].lstrip()
+    yield line
+
+
+def _fitting(line: str, width: int) -> int:
+    """Number of letters that fit, at least one."""
+    taken = 0
+    for place, letter in enumerate(line):
+        taken += cells(letter)
+        if taken > width:
+            return max(place, 1)
+    return len(line)
+
 
 NARROWEST = 28
 """Columns of a terminal that an answer gets at least; if there is no room for all, some stand below the others."""

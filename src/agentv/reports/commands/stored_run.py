@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import unified_diff
+from itertools import islice
 
 from agentv.model.run.grade import Grade
 from agentv.model.run.group_totals import Counts
@@ -21,7 +23,25 @@ from agentv.reports.run.trial_view import costs_of, cut_words, needed
 from agentv.reports.text.escaping import TAB, apart, one_line, safe
 from agentv.reports.text.paths import shown_from
 from agentv.reports.text.tables import paint
-from agentv.reports.text.text_diff import compared
+
+LARGEST = 200_000
+"""Characters of both texts beyond which they are not compared: the time would grow with the square of their lines."""
+
+
+def compared(reference: str, answer: str) -> list[str] | None:
+    """What differs, `-` before lines of the reference and `+` before those of the answer, and what stands around it.
+
+    None where the texts are the same but for white space around them. Every line is safe to be shown. Of texts that
+    are too long to be compared only that is said.
+    """
+    before, after = reference.strip(), answer.strip()
+    if before == after:
+        return None
+    if len(before) + len(after) > LARGEST:
+        return [f"too long to compare: {len(before):,} and {len(after):,} characters"]
+    found = unified_diff(before.split("\n"), after.split("\n"), lineterm="")
+    return [safe(line) for line in islice(found, 2, None)]
+
 
 LONGEST = 2000
 """Characters of one text that are shown where not all is asked for."""

@@ -14,7 +14,6 @@ from itertools import islice
 from agentv.model.run.group_totals import Counts, GroupTotals
 from agentv.model.run.summary import Summary
 from agentv.model.values.formatting import duration, money, plural
-from agentv.reports.export.markdown_code import cell, code, fenced
 from agentv.reports.run.corrected import corrected_lines, gate_line, unchecked_words
 from agentv.reports.run.failure_lines import FailureWords
 from agentv.reports.run.failures import FailureGroup
@@ -23,7 +22,33 @@ from agentv.reports.run.rates import certainty, judged_words, mean_words, of_all
 from agentv.reports.run.totals import outcomes, partial_words
 from agentv.reports.run.trial_view import OUTPUT_KEPT, Finding, Kind, TrialView
 from agentv.reports.run.view import RunView
-from agentv.reports.text.escaping import one_line, percent
+from agentv.reports.text.escaping import one_line, percent, safe
+
+_BACKTICKS = re.compile("`+")
+
+
+def fenced(text: str, language: str = "text") -> str:
+    """The text between fences longer than any that stands in it."""
+    fence = "`" * max(3, _longest_run(text) + 1)
+    return f"{fence}{language}\n{safe(text)}\n{fence}"
+
+
+def code(text: str, longest: int) -> str:
+    """The text as code on one line, cut to so many characters."""
+    line = one_line(text, longest) or " "
+    fence = "`" * (_longest_run(line) + 1)
+    room = " " if line[0] in "` " or line[-1] in "` " else ""  # one space at each end is no part of the code
+    return f"{fence}{room}{line}{room}{fence}"
+
+
+def cell(text: str, longest: int) -> str:
+    r"""The text as code in a table, where a `|` ends the cell unless a lone `\\` stands before it."""
+    return re.sub(r"\\+(?=\|)", lambda found: f"{found[0]} ", code(text, longest)).replace("|", "\\|")
+
+
+def _longest_run(text: str) -> int:
+    return max((len(run) for run in _BACKTICKS.findall(text)), default=0)
+
 
 LONGEST_COMMENT = 65_000
 """Bytes of a comment. GitHub takes 65,536 characters, GitLab a million; the rest is for whoever posts it."""

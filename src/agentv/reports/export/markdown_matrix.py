@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from agentv.model.run.activation import Activation
 from agentv.model.run.matrix import RunMatrix
 from agentv.model.values.formatting import plural
-from agentv.reports.export.markdown_code import cell, code
+from agentv.reports.export.markdown import cell, code
 from agentv.reports.run import activation
 from agentv.reports.run.matrix import COLUMNS, COMPARED, ROWS, compared_heading
 from agentv.reports.run.matrix_grid import GridRow, grid_of

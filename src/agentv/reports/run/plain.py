@@ -9,7 +9,7 @@ from agentv.model.values.formatting import elapsed, money, plural
 from agentv.reports.run.failure_lines import SHOWN, FailureWords, closing_lines, rerun_line, run_word
 from agentv.reports.run.failures import FailureGroup
 from agentv.reports.run.formatting import LONGEST, check, label, reason, source
-from agentv.reports.run.totals import totals
+from agentv.reports.run.totals import early_words, listed, more_early, totals
 from agentv.reports.run.trial_view import Finding, Kind, TrialView
 from agentv.reports.run.view import RunView
 from agentv.reports.text.escaping import one_line
@@ -140,7 +140,6 @@ def _samples(view: RunView, summary: Summary) -> Iterator[str]:
 def _early(view: RunView, summary: Summary) -> Iterator[str]:
     if summary.early_stops is None:
         return
-    from agentv.reports.run.early import early_words, listed, more_early
     from agentv.reports.run.samples import sampled_label
 
     for case in listed(summary.early_stops):

@@ -22,7 +22,7 @@ from agentv.reports.run.failures import FailureGroup
 from agentv.reports.run.formatting import HEADINGS, LONGEST, check, label, reason, source
 from agentv.reports.run.plain import doing_words, running_words
 from agentv.reports.run.samples import HEADING, more_words, number_unsteady, sampled_label, sampled_words, unsteady
-from agentv.reports.run.totals import totals
+from agentv.reports.run.totals import EARLY_HEADING, early_words, listed, more_early, number_listed, totals
 from agentv.reports.run.trial_view import Finding, Kind, TrialView
 from agentv.reports.run.view import RunView
 from agentv.reports.text.escaping import cells, one_line
@@ -267,13 +267,11 @@ def _samples(console: Console, samples: Samples, *, targets: bool) -> None:
 
 
 def _early(console: Console, stops: EarlyStops, *, targets: bool) -> None:
-    from agentv.reports.run import early
-
     rows = [
-        (sampled_label(case, targets=targets), "~" if case.stopped.why == "undecided" else "", early.early_words(case))
-        for case in early.listed(stops)
+        (sampled_label(case, targets=targets), "~" if case.stopped.why == "undecided" else "", early_words(case))
+        for case in listed(stops)
     ]
-    _cases(console, f"{early.HEADING} ({early.number_listed(stops)})", rows, early.more_early(stops))
+    _cases(console, f"{EARLY_HEADING} ({number_listed(stops)})", rows, more_early(stops))
 
 
 def _cases(console: Console, heading: str, rows: list[tuple[str, str, str]], more: str | None) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agentv.model.run.group_totals import Counts
-from agentv.model.run.sampling import EarlyStops
+from agentv.model.run.sampling import EarlyCase, EarlyStops, Why
+from agentv.model.run.sequential import SequentialComparison
 from agentv.model.run.summary import PartialRun, Summary
 from agentv.model.values.formatting import duration, money, plural
 from agentv.model.values.usage import TokenUsage
@@ -13,6 +14,80 @@ from agentv.reports.run.corrected import corrected_lines, gate_line, unchecked_l
 from agentv.reports.run.failure_lines import run_word
 from agentv.reports.run.rates import mean_words, of_all_words, rate_words, rule_words
 from agentv.reports.text.escaping import one_line, percent
+from agentv.reports.text.signs import signed
+
+EARLY_HEADING = "Samples that ended early: cases that failed or are undecided"
+
+SHOWN = 100
+"""Cases that are listed; the summary holds more."""
+
+_WHYS: dict[Why, str] = {
+    "above": "the rate is above the threshold, but a required assertion failed",
+    "below": "the rate is below the threshold",
+    "gate": "a required assertion failed",
+    "undecided": "undecided",
+}
+
+
+def listed(stops: EarlyStops) -> tuple[EarlyCase, ...]:
+    """The cases that are listed; those that passed and were decided are counted in the totals alone."""
+    return stops.by_case[:SHOWN]
+
+
+def number_listed(stops: EarlyStops) -> int:
+    """Number of cases that failed or are undecided."""
+    return len(stops.by_case) + stops.omitted
+
+
+def early_words(case: EarlyCase) -> str:
+    """`3 of 12 passed, undecided (fails by this share); anytime-valid bounds of the rate: 3.1% to 79.2%, …`."""
+    stopped = case.stopped
+    bounds = f"{percent(stopped.low)} to {percent(stopped.high)}, error rate at most {percent(case.alpha)} each"
+    why = _WHYS.get(stopped.why, stopped.why)
+    if stopped.why == "undecided":
+        why += f" ({'passes' if case.status == 'passed' else 'fails'} by this share)"
+    return f"{stopped.passed} of {stopped.samples} passed, {why}; anytime-valid bounds of the rate: {bounds}"
+
+
+def more_early(stops: EarlyStops) -> str | None:
+    """Number of cases that are not listed; None if all are."""
+    more = number_listed(stops) - len(listed(stops))
+    cases = "case that failed or is" if more == 1 else "cases that failed or are"
+    return f"and {more:,} more {cases} undecided, in summary.json" if more > 0 else None
+
+
+def against_line(found: SequentialComparison) -> str:
+    """`worse than 20261122T184730Z-a1f8: pass rate -0.120 (95.0% confidence interval -0.215 to -0.012), …`."""
+    low, high = found.interval
+    interval = f"{percent(1 - found.alpha)} confidence interval {signed(low, 3)} to {signed(high, 3)}, anytime-valid"
+    drawn = f"{found.drawn:,} of {plural(found.cases, 'case')} drawn at random"
+    if found.clusters != found.drawn:
+        drawn += f", in {plural(found.clusters, 'cluster')}"
+    return f"{_claim(found)}: pass rate {_difference(found)} ({interval}) on {drawn}{''.join(_rest(found))}"
+
+
+def _claim(found: SequentialComparison) -> str:
+    base = one_line(found.base)
+    if found.verdict == "non-inferior":
+        return f"not worse than {base} by more than {found.margin:g}"
+    by = f" by more than {found.margin:g}" if found.margin and found.verdict != "inconclusive" else ""
+    return f"inconclusive against {base}" if found.verdict == "inconclusive" else f"{found.verdict} than {base}{by}"
+
+
+def _difference(found: SequentialComparison) -> str:
+    low, high = found.difference
+    return signed(low, 3) if round(high - low, 9) == 0 else f"{signed(low, 3)} to {signed(high, 3)}"
+
+
+def _rest(found: SequentialComparison) -> list[str]:
+    lines = []
+    if found.errored:
+        lines.append(f"; {found.errored:,} of them errored and may have passed or failed")
+    if found.unpaired:
+        lines.append(f"; {found.unpaired:,} more are new or edited, and not counted")
+    if found.verdict == "inconclusive" and found.drawn == found.cases:
+        lines.append("; more cases would be needed")
+    return lines
 
 
 def totals(summary: Summary, noted: int, results: str, width: int = 100) -> list[str]:
@@ -47,8 +122,6 @@ def _lines(summary: Summary, noted: int, results: str, width: int) -> Iterator[s
 
         yield from samples_lines(summary.samples)
     if summary.against is not None:
-        from agentv.reports.run.against import against_line  # few runs are compared while they go on
-
         yield against_line(summary.against)
     yield _early(summary.early_stops, errored=bool(summary.cases.errored), cases=summary.cases.total)
     if summary.matrix is not None:

@@ -12,9 +12,8 @@ from agentv.model.run.trial import Score, Status, Trial, TrialResult
 from agentv.model.run.verdict import passes_gate
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.suite import Aggregate
-from agentv.model.values.finish_reasons import is_cut
 from agentv.model.values.formatting import money
-from agentv.model.values.response import Failure
+from agentv.model.values.response import Failure, is_cut
 from agentv.model.values.span import Span
 from agentv.reports.text.escaping import apart
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, log2
+from math import ceil, inf, log2
 
 from agentv.model.run.compared.verdicts import Measure, Verdict, Withheld
 
@@ -132,3 +132,27 @@ def rejection_levels(p_values: Sequence[float], alpha: float) -> tuple[float, ..
             holding = p_values[place] <= level
         levels[place] = level
     return tuple(levels)
+
+
+def evidence_needed(evidence: Sequence[float], cases: int, level: float) -> float:
+    """The evidence from which decisions are kept; inf where none is.
+
+    Args:
+        evidence: of every decision that was made, its e-value; 0 or more.
+        cases: of all that were looked at, decided or not.
+        level: the share of wrong ones among those that are kept, inside 0..1.
+
+    Raises:
+        ValueError: there are more decisions than cases, or `level` is not inside 0..1.
+    """
+    if len(evidence) > cases or not 0 < level < 1:
+        raise ValueError(f"{len(evidence)} decisions on {cases} cases at the level {level}")
+    ranked = sorted(evidence, reverse=True)
+    ranks = [place for place, one in enumerate(ranked, 1) if one * place * level >= cases]
+    return cases / (ranks[-1] * level) if ranks else inf
+
+
+def kept_of(evidence: Sequence[float], cases: int, level: float) -> int:
+    """Number of decisions that are kept; same arguments as `evidence_needed`."""
+    needed = evidence_needed(evidence, cases, level)
+    return sum(one >= needed for one in evidence)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from agentv.model.run.cases import Sample, case_verdict, gates_hold
 from agentv.model.run.grade import reaches
@@ -86,3 +87,58 @@ def _why(sample: Sample, counts: tuple[int, int], rule: Rule) -> Why | None:
 def _stopped(why: Why, passed: int, number: int, alpha: float) -> SamplingStop:
     low, high = confidence_sequence(passed, number - passed, alpha)
     return SamplingStop(why, number, passed, round(low, 6), round(high, 6))
+
+
+_Row = Sequence[float | None]
+
+
+def unbiased_rate(stopped: SamplingStop, *, threshold: float, alpha: float, repeat: int) -> float | None:
+    """An unbiased estimate of a case's pass rate, 0..1, with the samples up to where they ended.
+
+    Args:
+        stopped: how they ended.
+        threshold: of the rule that ended them.
+        alpha: likewise.
+        repeat: the most samples that the case could get.
+
+    Returns:
+        None where a sample errored: what it would have come to is not known.
+    """
+    if stopped.why == "errored" or not stopped.samples:
+        return None
+    rows = _beginnings(threshold, alpha, repeat)
+    if stopped.why != "gate":
+        return rows[stopped.samples][stopped.passed]
+    if stopped.samples == 1:
+        return 0.0  # the first sample is the one that failed the gate
+    return rows[stopped.samples - 1][stopped.passed]
+
+
+@lru_cache(maxsize=16)
+def _beginnings(threshold: float, alpha: float, repeat: int) -> Sequence[_Row]:
+    """Samples → passes → the share of paths there that begin with a pass; None if there is no path.
+
+    No way goes through a place where the samples end. The ways are counted row by row, as shares of a row's most.
+    """
+    rows: list[_Row] = [[None]]
+    every, begun = [1.0], [0.0]
+    for number in range(1, repeat + 1):
+        every = _step(every)
+        begun = [0.0, 1.0] if number == 1 else _step(begun)
+        rows.append([some / all_ if all_ else None for some, all_ in zip(begun, every, strict=True)])
+        for passed in range(number + 1):
+            if every[passed] and side(passed, number - passed, threshold, alpha) is not None:
+                every[passed] = begun[passed] = 0.0
+        most = max(every)
+        if not most:
+            break
+        every, begun = [one / most for one in every], [one / most for one in begun]
+    return rows
+
+
+def _step(ways: Sequence[float]) -> list[float]:
+    """The ways to each number of passes after one more sample."""
+    return [
+        (ways[passed] if passed < len(ways) else 0.0) + (ways[passed - 1] if passed else 0.0)
+        for passed in range(len(ways) + 1)
+    ]

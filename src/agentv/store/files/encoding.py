@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from functools import cache
 from math import isfinite
-from typing import Any
+from threading import Lock
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -76,3 +78,21 @@ def _parts(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: getattr(value, field.name) for field in fields(value)}
     return _replacement(value)
+
+
+Decoded = TypeVar("Decoded")
+
+_DESCRIBING = Lock()
+
+
+def described(kind: type[Decoded]) -> type[Decoded]:
+    """The type, which any number of threads may now decode into."""
+    hashable: Any = kind
+    with _DESCRIBING:
+        _describe(hashable)
+    return kind
+
+
+@cache
+def _describe(kind: Any) -> None:
+    msgspec.json.Decoder(kind)

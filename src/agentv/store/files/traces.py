@@ -14,6 +14,23 @@ from agentv.model.values.trace import Trace
 from agentv.model.values.trace_document import LARGEST_FILE, TRACE_FILE, document, native_name, parse
 
 
+def artifact(directory: Path, named: str) -> Path | Failure:
+    """The path of a file of a run, or a failure if it is outside the run's directory, also by links.
+
+    Args:
+        directory: of the run.
+        named: relative to it.
+    """
+    root = directory.resolve()
+    try:
+        found = (root / named).resolve()
+    except (OSError, ValueError, RuntimeError) as error:
+        return Failure("bad-trace", f"'{named[:80]}' is no path: {error}")
+    if not found.is_relative_to(root):
+        return Failure("bad-trace", f"'{named}' is outside the run's directory")
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class TraceFiles:
     """Where a trace lies; `native_path` is None where it came without a native stream. `sha256`: of `trace.json`."""

@@ -28,8 +28,8 @@ from agentv.model.run.selection import Selection
 from agentv.model.run.summary import Summary
 from agentv.model.values.hashes import NumberedHashes, text_hash
 from agentv.model.values.values import JsonObject
-from agentv.store.files.decoded_types import described
 from agentv.store.files.directory import HISTORY, INDEX, RUN, SEARCHED, read_document
+from agentv.store.files.encoding import described
 from agentv.store.rows.ordering import FileOrder
 from agentv.store.rows.reading import read_placed_rows
 from agentv.store.totals.tally import STATUSES

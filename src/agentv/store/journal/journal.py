@@ -31,8 +31,7 @@ from agentv.store.journal.journal_files import JournalFiles
 from agentv.store.journal.journal_reader import JournalReader
 from agentv.store.journal.repair import cut_torn_lines, quarantined, restored_answers, restored_rows
 from agentv.store.journal.watched import WatchedFiles
-from agentv.store.rows.current import replaced_lines
-from agentv.store.rows.reading import finished_keys, key_of_row, read_rows, row_in
+from agentv.store.rows.reading import finished_keys, key_of_row, read_rows, replaced_lines, row_in
 from agentv.store.rows.rows import RelativePaths, row_of
 from agentv.user_code.os_errors import store_error
 

@@ -17,7 +17,7 @@ from agentv.model.values.hashes import NumberedHashes
 from agentv.model.values.response import TargetResponse
 from agentv.model.values.usage import TokenUsage
 from agentv.ports import Call
-from agentv.store.files.signatures import signature
+from agentv.store.files.lines import signature
 from agentv.store.journal.answers import (
     HEADER,
     AnswerFacts,

@@ -11,8 +11,10 @@ import msgspec
 from agentv.errors import StoreError
 from agentv.model.run.row import FailureRow, Row, RowKey
 from agentv.model.run.trial import SCHEMA_VERSION
+from agentv.model.values.hashes import NumberedHashes, text_hash
 from agentv.model.values.response import RUN_INTERRUPTED
-from agentv.store.files.lines import read_placed_lines
+from agentv.store.files.directory import HISTORY, INDEX
+from agentv.store.files.lines import read_lines, read_placed_lines
 from agentv.user_code.os_errors import store_error
 
 T = TypeVar("T")
@@ -163,3 +165,49 @@ def is_of_interrupted(line: bytes) -> bool:
 
 def _runs_again(error: FailureRow | None) -> bool:
     return error is not None and (error.stops or error.code == RUN_INTERRUPTED)
+
+
+def replaced_lines(path: Path) -> frozenset[int]:
+    """The numbers, from 1, of the lines whose trial has a row further down. They are few: reruns move them away.
+
+    Raises:
+        StoreError: the file cannot be read.
+    """
+    numbers = NumberedHashes()
+    last: list[int] = []
+    replaced: set[int] = set()
+    for number, line in read_lines(path):
+        key = key_in(line)
+        if key is None:
+            continue  # whoever reads the row says what is wrong with it
+        place = numbers.number(text_hash(key.trial))
+        if place == len(last):
+            last.append(number)
+        else:
+            replaced.add(last[place])
+            last[place] = number
+    return frozenset(replaced)
+
+
+def replaced_rows(run: Path) -> Iterator[Row]:
+    """The rows of `history.jsonl`, each once, without those that stand in `index.jsonl` too.
+
+    A process that is killed while it moves rows leaves them in both files, and the next one moves them once more.
+
+    Raises:
+        StoreError: a file cannot be read, or a line is no row; the text names it.
+    """
+    path = run / HISTORY
+    pending = {hash(line) for _, line in read_lines(path)}
+    if not pending:
+        return
+    pending.difference_update(hash(line) for _, line in read_lines(run / INDEX))
+    for number, line in read_lines(path):
+        if hash(line) in pending:
+            pending.discard(hash(line))
+            try:
+                yield row_in(line)
+            except ValueError as error:
+                if is_torn(line):
+                    return  # cut off while rows were moved: they still stand in the index
+                raise not_a_row(path, number, error) from error

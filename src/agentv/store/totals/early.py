@@ -9,7 +9,7 @@ from array import array
 from collections import Counter
 
 from agentv.model.run.sampling import EarlyCase, EarlyStops, Why
-from agentv.stats.comparison.discoveries import kept_of
+from agentv.stats.comparison.rule import kept_of
 from agentv.stats.samples.sequence import evidence_for
 from agentv.store.totals.tally import TalliedCase
 

@@ -264,7 +264,7 @@ class GroupTally:
 
 def _unbiased_rate(case: TalliedCase) -> float:
     """An unbiased estimate of the rate of a case whose samples could end early."""
-    from agentv.stats.samples.stopped import unbiased_rate  # few runs end samples early
+    from agentv.stats.samples.deciding import unbiased_rate  # few runs end samples early
 
     rule, stopped = case.profile.rule, case.early.stopped if case.early is not None else None
     if stopped is not None and rule.alpha is not None:

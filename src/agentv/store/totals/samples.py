@@ -13,8 +13,7 @@ from math import fsum
 from agentv.model.run.samples import Interval, SampledCase, Samples
 from agentv.stats.intervals.design_effect import Estimate, Sums, estimated_mean, estimated_rate
 from agentv.stats.intervals.proportion import wilson_interval
-from agentv.stats.samples.flakiness import is_flaky
-from agentv.stats.samples.passk import at_k_interval, hat_k_interval, pass_at_k, pass_hat_k, usual_k
+from agentv.stats.samples.passk import at_k_interval, hat_k_interval, is_flaky, pass_at_k, pass_hat_k, usual_k
 from agentv.store.totals.tally import CaseSamples
 
 Chance = Callable[[int, int, int], float]

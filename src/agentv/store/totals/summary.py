@@ -22,8 +22,8 @@ from agentv.model.run.group_totals import GroupTotals
 from agentv.model.run.row import Row
 from agentv.model.run.summary import Summary
 from agentv.model.values.values import JsonObject
-from agentv.store.files.decoded_types import described
 from agentv.store.files.directory import SUMMARY, DamagedRecordError, RunDirectory, read_document
+from agentv.store.files.encoding import described
 from agentv.store.totals.group_tally import GroupTally, merged, one_rule
 from agentv.store.totals.spending import SpentByCell
 from agentv.store.totals.tally import Profile, Tally

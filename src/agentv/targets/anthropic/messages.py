@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from agentv.model.values.message import DocumentBlock, ImageBlock, Message
 from agentv.model.values.response import Failure
 from agentv.model.values.values import Json, JsonObject
-from agentv.targets.model_api.content_parts import PartBuilders, content_parts
-from agentv.targets.model_api.documents import PDF, document_of
+from agentv.targets.model_api.content_parts import PDF, PartBuilders, content_parts, document_of
 from agentv.targets.model_api.pictures import Picture, picture_of
 from agentv.targets.model_api.tool_calls import ToolStep, functions_in, tool_steps
 

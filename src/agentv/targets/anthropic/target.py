@@ -32,15 +32,14 @@ from agentv.targets.http.model_calls import (
 )
 from agentv.targets.http.once import Imports, timed
 from agentv.targets.http.statuses import failure_of, limits_of
-from agentv.targets.model_api.answer_format import schema_in
 from agentv.targets.model_api.ceilings import RequestSettings
-from agentv.targets.model_api.optional_parameters import OptionalParameters
 from agentv.targets.model_api.prices import load_prices
-from agentv.targets.model_api.settings import ModelSettings
+from agentv.targets.model_api.settings import ModelSettings, OptionalParameters, schema_in
 from agentv.targets.model_api.streams import MessageStream, ReplyStream, is_stream
 
 if TYPE_CHECKING:
     from anthropic import APIStatusError, AsyncAnthropic
+
 
 KEY = "ANTHROPIC_API_KEY"
 URL = "https://api.anthropic.com"

@@ -16,8 +16,7 @@ from agentv.model.values.message import DocumentBlock, ImageBlock, Message, Tool
 from agentv.model.values.response import Failure
 from agentv.model.values.values import Json, JsonObject
 from agentv.targets.http.answers import parsed
-from agentv.targets.model_api.content_parts import PartBuilders, content_parts
-from agentv.targets.model_api.documents import PDF, document_of
+from agentv.targets.model_api.content_parts import PDF, PartBuilders, content_parts, document_of
 from agentv.targets.model_api.pictures import Picture, picture_of
 from agentv.targets.model_api.tool_calls import GENERATED_ID, ToolStep, functions_in, tool_steps
 

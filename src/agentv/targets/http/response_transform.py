@@ -12,8 +12,7 @@ from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.values import Json
 from agentv.ports import CodeCall, Executor, Raised, TargetRequest
 from agentv.targets.http.connection import HttpReply
-from agentv.targets.promptfoo.calls import context_of
-from agentv.targets.promptfoo.processes import JavaScriptProcesses
+from agentv.targets.promptfoo.calls import JavaScriptProcesses, context_of
 from agentv.targets.promptfoo.responses import from_provider
 from agentv.templating import RenderError, Scope, evaluate
 

@@ -30,11 +30,9 @@ from agentv.targets.http.once import Imports, timed
 from agentv.targets.http.statuses import limits_of
 from agentv.targets.litellm.failures import failure_in
 from agentv.targets.litellm.library import address_for, asking, library, parameters_from, wanted_by
-from agentv.targets.model_api.answer_format import JSON_OBJECT, schema_in
 from agentv.targets.model_api.ceilings import RequestSettings
-from agentv.targets.model_api.optional_parameters import OptionalParameters
 from agentv.targets.model_api.prices import cost_of, load_prices
-from agentv.targets.model_api.settings import ModelSettings
+from agentv.targets.model_api.settings import JSON_OBJECT, ModelSettings, OptionalParameters, schema_in
 from agentv.targets.model_api.streams import ENDED_EARLY, ChatStream, ReplyStream
 from agentv.targets.openai_api.messages import chat_messages, with_system
 from agentv.targets.openai_api.replies import chat_answer

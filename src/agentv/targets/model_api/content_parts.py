@@ -2,12 +2,64 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from typing import Generic, TypeVar
 
 from agentv.model.values.message import DocumentBlock, ImageBlock, Message
 from agentv.model.values.response import Failure
+
+PDF = "application/pdf"
+LARGEST = 50_000_000
+"""Bytes of a PDF that is read. Every API refuses less than that, in its own words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attached:
+    """A PDF by its bytes: the `name` of its file without directories, and the bytes as `base64`."""
+
+    name: str
+    base64: str
+
+    @property
+    def data_url(self) -> str:
+        """Media type and bytes as a data URL, which OpenAI's API accepts."""
+        return f"data:{PDF};base64,{self.base64}"
+
+
+def document_of(block: DocumentBlock) -> Attached | Failure:
+    """A PDF with its bytes, or why it cannot be sent (code `bad-document`)."""
+    try:
+        return _read(block.path, block.sha256)
+    except OSError as error:
+        return Failure("bad-document", f"'{block.value}' cannot be read: {error.strerror or error}")
+    except ValueError as error:
+        return Failure("bad-document", f"'{block.value}' {error}")
+
+
+def not_taken(block: DocumentBlock, who: str) -> Failure:
+    """Why a PDF cannot be sent to an API that has no place for one."""
+    return Failure(
+        "bad-document", f"{who} does not accept PDFs: replace '{block.value}' with pictures of its pages, or its text"
+    )
+
+
+@lru_cache(maxsize=16)
+def _read(path: str, _sha256: str) -> Attached:
+    """A file, read once as long as it is the same, since many cases show the same one.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is too large; the text begins with a verb.
+    """
+    file = Path(path)
+    if file.stat().st_size > LARGEST:
+        raise ValueError(f"is larger than {LARGEST / 1_000_000:g} MB")
+    return Attached(file.name, base64.b64encode(file.read_bytes()).decode())
+
 
 T = TypeVar("T")
 

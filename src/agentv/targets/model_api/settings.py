@@ -2,20 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from http import HTTPStatus
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 from agentv.model.run.budget import Ceiling
+from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.values import Json, JsonObject
 from agentv.ports import TargetRequest
 from agentv.registry.fields import Between, Doc, Fraction, Issue, Nonempty, NoSecrets, Secret, Text, Verbatim
 from agentv.registry.types import Calls, ProviderSettings
-from agentv.targets.http.extra_keys import extra_issues
 from agentv.targets.http.model_calls import key_issues, url_issues
-from agentv.targets.model_api.answer_format import format_issues
 from agentv.targets.model_api.ceilings import RequestSettings
 from agentv.targets.model_api.tool_calls import tool_issues
+
+JSON_OBJECT = "json_object"
+
+
+def schema_in(response_format: Json) -> JsonObject | None:
+    """The JSON Schema in a `response_format`: given by itself, or in OpenAI's shape. None: any JSON will do."""
+    if not isinstance(response_format, Mapping) or response_format.get("type") == JSON_OBJECT:
+        return None
+    if response_format.get("type") != "json_schema":
+        return response_format
+    inner = response_format.get("json_schema", response_format)
+    schema = inner.get("schema") if isinstance(inner, Mapping) else None
+    return schema if isinstance(schema, Mapping) else None
+
+
+def format_issues(response_format: Json, *, only_schemas: bool = False) -> Iterator[Issue]:
+    """What is wrong with a `response_format`, where one is given."""
+    if response_format is None or schema_in(response_format) is not None:
+        return
+    any_json = response_format in (JSON_OBJECT, {"type": JSON_OBJECT})
+    if only_schemas:
+        yield Issue(
+            ("response_format",), "'response_format' must be a JSON Schema: this API supports no other JSON format"
+        )
+    elif not any_json:
+        yield Issue(("response_format",), "'response_format' must be json_object or a JSON Schema")
+
+
+_PENDING = {"stream": "set 'stream: true' on the target itself", "background": None}
+
+
+def extra_issues(extra: Mapping[str, Json], own: Collection[str]) -> Iterator[Issue]:
+    """What is wrong with the further keys of a request's body.
+
+    Args:
+        extra: as the author writes it.
+        own: the keys that are filled from the case, or have a setting of their own.
+    """
+    for name, hint in _PENDING.items():
+        if extra.get(name):
+            message = f"'{name}' cannot be set here: agentv reads the answer from the response to its call"
+            yield Issue(("extra", name), message, hint=hint)
+    count = extra.get("n")
+    if isinstance(count, int | float) and count > 1:
+        hint = "to call several times, set repeat under run"
+        yield Issue(("extra", "n"), f"'n' must be 1: only one answer is read, found {count}", hint=hint)
+    for name in own:
+        if name in extra:
+            yield Issue(("extra", name), f"'{name}' cannot be set here: the target and the case set it")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,3 +134,38 @@ class ModelSettings(ProviderSettings):
         """The request settings for a provider and a model by their names on the price list."""
         fixed_parts = (self.system, self.tools, self.response_format)
         return RequestSettings(provider, model, longest, self.extra, fixed_parts)
+
+
+Call: TypeAlias = Callable[[Mapping[str, Any]], Awaitable[TargetResponse | Failure]]
+"""Makes one call with these optional parameters."""
+
+
+class OptionalParameters:
+    """The optional parameters of one target, and which of them its model refuses.
+
+    Args:
+        patterns: parameter → how a refusal (400) names it.
+        refused: parameters that are known to be refused.
+    """
+
+    def __init__(self, patterns: Mapping[str, re.Pattern[str]], refused: Iterable[str] = ()) -> None:
+        self._patterns = patterns
+        self._refused = set(refused)
+
+    async def answer(self, wanted: Mapping[str, Any], call: Call) -> TargetResponse | Failure:
+        """The answer, with the wanted parameters as far as the model takes them.
+
+        A refused one is left out at once, and of all later calls.
+        """
+        while True:
+            sent = {name: value for name, value in wanted.items() if name not in self._refused}
+            answer = await call(sent)
+            refused = self._refused_in(answer, sent)
+            if not refused:
+                return answer
+            self._refused |= refused
+
+    def _refused_in(self, answer: TargetResponse | Failure, sent: Iterable[str]) -> set[str]:
+        if not isinstance(answer, CallFailure) or answer.status != HTTPStatus.BAD_REQUEST:
+            return set()
+        return {name for name in sent if self._patterns[name].search(answer.message)}

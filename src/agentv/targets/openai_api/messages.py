@@ -10,7 +10,7 @@ from typing import Any
 
 from agentv.model.values.message import Block, DocumentBlock, ImageBlock, Message, ToolCall
 from agentv.model.values.response import Failure
-from agentv.targets.model_api.documents import Attached, document_of, not_taken
+from agentv.targets.model_api.content_parts import Attached, document_of, not_taken
 from agentv.targets.model_api.pictures import Picture, picture_of
 from agentv.targets.model_api.tool_calls import ToolStep, tool_steps
 

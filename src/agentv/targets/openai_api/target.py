@@ -9,8 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from agentv.model.suite.suite import TargetSpec
-from agentv.model.values.finish_reasons import is_cut
-from agentv.model.values.response import STRUCTURED, CallFailure, Embeddings, Failure, TargetResponse
+from agentv.model.values.response import STRUCTURED, CallFailure, Embeddings, Failure, TargetResponse, is_cut
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import JsonObject
 from agentv.ports import Executor, TargetRequest
@@ -18,14 +17,20 @@ from agentv.targets.http.answers import parsed
 from agentv.targets.http.model_calls import missing_key, no_reply_in_time
 from agentv.targets.http.once import Imports
 from agentv.targets.http.statuses import limits_of
-from agentv.targets.model_api.answer_format import schema_in
 from agentv.targets.model_api.prices import cost_of, load_prices
+from agentv.targets.model_api.settings import schema_in
 from agentv.targets.model_api.streams import ChatStream, ReplyStream, ResponseStream
 from agentv.targets.openai_api.client import JsonReply, ModelClient, Refused
 from agentv.targets.openai_api.messages import AcceptedContent, chat_messages, response_items, with_system
-from agentv.targets.openai_api.parameters import SCHEMA, chat_parameters, refused_by, removable, response_parameters
+from agentv.targets.openai_api.parameters import (
+    SCHEMA,
+    OpenAISettings,
+    chat_parameters,
+    refused_by,
+    removable,
+    response_parameters,
+)
 from agentv.targets.openai_api.replies import chat_answer, cost_in, response_answer, with_calls_as_output
-from agentv.targets.openai_api.settings import OpenAISettings
 from agentv.targets.openai_api.vectors import Batches, vectors_of
 
 _LEARNING = frozenset({400, 422, 501})

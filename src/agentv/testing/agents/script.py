@@ -14,8 +14,7 @@ from agentv.testing.agents.conversation import answers_in, history_of, turns_of
 from agentv.testing.agents.offered_tools import OfferedTool, offered_tools
 from agentv.testing.agents.tool_mapping import SEARCH_ID, NotOfferedError, as_offered
 from agentv.testing.calls import ModelCall
-from agentv.testing.script import step_of
-from agentv.testing.steps import HOLDERS, Answer, Status, Step, Together
+from agentv.testing.steps import HOLDERS, Answer, Status, Step, Together, step_of
 
 _SUBMIT = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
 """What mini-swe-agent prints by its shell to end: it takes no text for an answer."""

@@ -14,7 +14,7 @@ from agentv.model.values.message import FileBlock, ImageBlock, Message, TextBloc
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.ports import Target, TargetRequest
 from agentv.registry.types import ProviderSettings
-from agentv.testing.contract.declarations import check_declaration
+from agentv.testing.contract.assertions import check_declaration
 from agentv.user_code.functions.threads import DaemonThreads
 
 T = TypeVar("T")

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from agentv.user_code.processes.interrupts import ignore_signals
+from agentv.user_code.processes.command_process import ignore_signals
 from agentv.user_code.processes.orphans import kill_with_parent
 
 Item = TypeVar("Item")

@@ -24,7 +24,7 @@ from tempfile import mkdtemp
 from urllib.parse import quote, unquote
 
 from agentv.user_code.home import agentv_home
-from agentv.user_code.repositories.refs import FULL_SHA
+from agentv.user_code.repositories.git import FULL_SHA
 
 LOCK_S = 600.0
 """Seconds to wait for another process that fetches from the same repository."""

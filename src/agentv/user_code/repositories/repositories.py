@@ -15,8 +15,19 @@ from agentv.model.suite.repository import Checkout, RepositoryFile, Unavailable
 from agentv.model.values.response import Failure
 from agentv.user_code.processes.processes import Finished
 from agentv.user_code.repositories.clone import RepositoryClone, cache_home
-from agentv.user_code.repositories.git import FETCH_S, LIST_S, RAW, RunGit, reason_of, run_git
-from agentv.user_code.repositories.refs import FULL_SHA, SHORT_SHA, Fit, fitting, listed
+from agentv.user_code.repositories.git import (
+    FETCH_S,
+    FULL_SHA,
+    LIST_S,
+    RAW,
+    SHORT_SHA,
+    Fit,
+    RunGit,
+    fitting,
+    listed,
+    reason_of,
+    run_git,
+)
 
 _REFUSED = re.compile(
     r"not found|does not exist|not appear to be a git repository|could not read (?:Username|Password)"

@@ -29,7 +29,7 @@ import msgspec
 from agentv.model.values.response import Failure
 from agentv.user_code.functions.guard import ForeignError, describe, foreign_code
 from agentv.user_code.processes.orphans import kill_with_parent
-from agentv.user_code.workers.adapters import named
+from agentv.user_code.workers.adapters import asking, named
 from agentv.user_code.workers.loading import load_function, newly_loaded
 from agentv.user_code.workers.messages import (
     CLOSED_STATUS,
@@ -51,7 +51,6 @@ from agentv.user_code.workers.messages import (
     unpacker,
 )
 from agentv.user_code.workers.plain import UnsendableError, plain
-from agentv.user_code.workers.services import asking
 
 if TYPE_CHECKING:
     import asyncio

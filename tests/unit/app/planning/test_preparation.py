@@ -9,7 +9,7 @@ import pytest
 from agentv.app.planning.preparation import PER_CALL, PER_PROGRAM, RESERVE, workers_within
 from agentv.model.suite.suite import TargetSpec
 from agentv.targets.cli.target import Cli
-from agentv.targets.echo import Echo
+from agentv.targets.mock import Echo
 from agentv.targets.openai_compatible.openai import OpenAI
 
 

@@ -5,8 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from click.testing import CliRunner
 
-from agentv.app.results.deleting import delete, named_runs, runs_by_age
-from agentv.app.results.pins import pin
+from agentv.app.results.deleting import delete, named_runs, pin, runs_by_age
 from agentv.cli.results.delete import command
 from agentv.errors import ExitStatus, StoreError, UsageError
 from agentv.store.files.directory import RunDirectory

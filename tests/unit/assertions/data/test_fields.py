@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentv.assertions.data.dates import DEFAULT_FORMATS, FormatError, read_date, reader_of
-from agentv.assertions.data.fields import Field, FieldAccuracy, JsonMatch
+from agentv.assertions.data.fields import Field, FieldAccuracy, JsonMatch, within
 from agentv.assertions.evidence import LIMIT
-from agentv.assertions.numbers import within
 from agentv.model.values.message import Message, TextBlock
 from agentv.registry.fields import LoadedJson
 from doubles.nested_grading import answer, graded, issues

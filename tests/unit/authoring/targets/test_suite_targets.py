@@ -7,7 +7,7 @@ from contextlib import chdir
 import pytest
 
 from agentv.model.suite.suite import TargetSpec
-from agentv.targets.echo import Echo
+from agentv.targets.mock import Echo
 from doubles.loading import found_in, outcome, repository
 
 CASE = "tests:\n  - {id: a, input: x, assert: [{contains: x}]}\n"

@@ -17,7 +17,7 @@ from agentv.engine.calls.recorded_call import call_key, no_answer
 from agentv.engine.conversation import first_request
 from agentv.engine.dependency_order import DependencyScheduler
 from agentv.engine.run import Run, RunOptions
-from agentv.engine.trial_queue import IndependentTrials
+from agentv.engine.workers import IndependentTrials
 from agentv.errors import UsageError
 from agentv.extensions.ray.executor import worker_config
 from agentv.extensions.ray.messages import Received, Results

@@ -9,9 +9,9 @@ from agentv.targets.gemini.target import Gemini
 from agentv.targets.http.model_calls import other_server
 from agentv.targets.litellm.target import LiteLLM
 from agentv.targets.openai_compatible.azure import Azure
+from agentv.targets.openai_compatible.hosted import OpenRouter
 from agentv.targets.openai_compatible.ollama import Ollama
 from agentv.targets.openai_compatible.openai import OpenAI
-from agentv.targets.openai_compatible.openrouter import OpenRouter
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from agentv.targets.gemini.target import Gemini
 from agentv.targets.litellm.target import LiteLLM
 from agentv.targets.model_api.ceilings import MESSAGE, PICTURE, tokens_at_most
 from agentv.targets.model_api.prices import cost_of
+from agentv.targets.openai_compatible.hosted import OpenRouter
 from agentv.targets.openai_compatible.openai import OpenAI
-from agentv.targets.openai_compatible.openrouter import OpenRouter
 
 HI = TargetRequest("case", "hi", (Message("user", "hi"),))
 ASKED = 2 + MESSAGE

@@ -17,9 +17,9 @@ from agentv.model.values.message import FileBlock, ImageBlock, Message, TextBloc
 from agentv.model.values.response import STRUCTURED, CallFailure, Failure, RateLimits, TargetResponse
 from agentv.model.values.usage import TokenUsage
 from agentv.targets.openai_compatible.azure import Azure
+from agentv.targets.openai_compatible.hosted import OpenRouter
 from agentv.targets.openai_compatible.ollama import Ollama
 from agentv.targets.openai_compatible.openai import OpenAI
-from agentv.targets.openai_compatible.openrouter import OpenRouter
 from agentv.testing import (
     Answer,
     ContentFilter,

@@ -10,8 +10,7 @@ from math import ceil
 from agentv.extensions.agents.gateway.asked_surcharges import surcharge_of
 from agentv.model.run.budget import Ceiling
 from agentv.model.suite.gateway import ModelProtocol, ModelUpstream
-from agentv.model.values.finish_reasons import is_cut
-from agentv.model.values.response import CallFailure, Failure, RateLimits
+from agentv.model.values.response import CallFailure, Failure, RateLimits, is_cut
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json, JsonObject
 from agentv.targets.anthropic import replies as anthropic

@@ -13,7 +13,7 @@ from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import UsageError
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import Trace
-from agentv.store.files.artifact import artifact
+from agentv.store.files.traces import artifact
 
 
 @dataclass(frozen=True, slots=True)

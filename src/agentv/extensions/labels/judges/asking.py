@@ -19,7 +19,7 @@ from agentv.engine.trial import AnsweredTrial, answer_of
 from agentv.errors import BudgetSpentError, UsageError
 from agentv.extensions.labels.answers import GradedAnswer, as_labelled
 from agentv.extensions.labels.judges.notation import NamedJudge
-from agentv.judge.asked import asked_judge
+from agentv.judge.question import asked_judge
 from agentv.model.run.context import AssertionContext, Judge, Services
 from agentv.model.run.grade import Grade
 from agentv.model.run.labelled.labels import LabelKey, answer_sha256

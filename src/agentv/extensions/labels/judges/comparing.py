@@ -490,7 +490,7 @@ def _of_assertion(
 
 def _is_of_run(judge: LoadedJudge, labelled: LabelledAnswers, stored: FoundAnswers, place: Place) -> bool:
     """Whether the answers were drawn by this judge's verdicts: it has the same model and prompt as then."""
-    from agentv.judge.asked import asked_judge
+    from agentv.judge.question import asked_judge
 
     if not labelled.own_draw or judge.model != labelled.model:
         return False

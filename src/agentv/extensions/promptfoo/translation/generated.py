@@ -111,7 +111,7 @@ def _in_python(path: str, function: str, given: list[Any], source: Source) -> An
 
 
 def _in_javascript(path: str, function: str, given: list[Any], source: Source) -> Any:
-    from agentv.user_code.javascript.blocking import BlockingHost
+    from agentv.user_code.javascript.host import BlockingHost
 
     host = BlockingHost(source.reading.scope.env, CODE_TIMEOUT_S)
     try:

@@ -26,7 +26,7 @@ from msgspec import Struct
 
 from agentv.errors import UsageError
 from agentv.extensions.team.store.members import Person, email_in_lower_case
-from agentv.store.files.decoded_types import described
+from agentv.store.files.encoding import described
 
 SECRET_VARIABLE = "AGENTV_OIDC_CLIENT_SECRET"  # noqa: S105  # the name of a variable
 

@@ -20,8 +20,8 @@ from agentv.extensions.team.store.database import Database
 from agentv.extensions.team.store.labels import TeamLabels
 from agentv.extensions.team.store.uploaded import Replaced, copied_record
 from agentv.extensions.team.store.uploads import silent_since
-from agentv.store.files.decoded_types import described
 from agentv.store.files.directory import INDEX, JOURNAL, RUN, SUMMARY, results_directory, write_private
+from agentv.store.files.encoding import described
 from agentv.store.files.private_files import make_private, open_private
 from agentv.store.journal.answers import HEADER, SummaryChecksum, row_checksum_line, summary_checksum_line
 from agentv.store.labels.label_files import label_line, labels_directory, labels_file

@@ -189,7 +189,7 @@ def early_facts(samples: Sequence[Sample], rule: Rule) -> dict[str, Any] | None:
     stopped = stopped_by(samples, rule)
     if stopped is None:
         return {"alpha": rule.alpha, "why": None, "bounds": None, "rate": None}
-    from agentv.stats.samples.stopped import unbiased_rate  # few runs end samples early
+    from agentv.stats.samples.deciding import unbiased_rate  # few runs end samples early
 
     rate = unbiased_rate(stopped, threshold=rule.threshold, alpha=rule.alpha, repeat=rule.repeat)
     bounds = [stopped.low, stopped.high] if stopped.samples else None

@@ -15,7 +15,7 @@ from agentv.model.values.response import Failure
 from agentv.model.values.trace import MessageStep, PermissionStep, Step, ToolCallStep, Trace, UsageStep, depths_of
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json
-from agentv.store.files.artifact import artifact
+from agentv.store.files.traces import artifact
 
 MOST_STEPS = 2000
 """Steps of one trace that a page holds."""

@@ -6,8 +6,7 @@ import pytest
 
 from agentv.extensions.view.pages.entries import NAMES, TEASER, Entries, early_facts, teaser
 from agentv.model.run.cases import Sample
-from agentv.stats.samples.deciding import Rule, stopped_by
-from agentv.stats.samples.stopped import unbiased_rate
+from agentv.stats.samples.deciding import Rule, stopped_by, unbiased_rate
 from doubles.html_reports import early, samples
 from doubles.trials import finished, graded, scored
 
