@@ -3,7 +3,7 @@ from __future__ import annotations
 from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
-from agentv.reports.export.markdown_matrix import matrix_markdown
+from agentv.reports.export.markdown import matrix_markdown
 from doubles.matrix import HOSTILE, MATRIX
 
 GITHUB = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
