@@ -1,9 +1,9 @@
 """Agents as targets: workspaces, sandboxes, traces, scripted tools, the gateway, and checks of what agents did."""
 
 COMMANDS = {
-    "prepare": "agentv.extensions.agents.commands.prepare:command",
-    "grade": "agentv.extensions.agents.commands.grade:command",
-    "check": "agentv.extensions.agents.commands.check:command",
+    "prepare": "agentv.extensions.agents.commands.work:prepare",
+    "grade": "agentv.extensions.agents.commands.work:grade",
+    "check": "agentv.extensions.agents.commands.work:check",
     "trace": "agentv.extensions.agents.commands.trace:group",
     "import": "agentv.extensions.agents.commands.importing:command",
 }
@@ -39,9 +39,9 @@ ASSERTIONS = {
     "file-json": "agentv.extensions.agents.assertions.files:FileJson",
     "file-changes": "agentv.extensions.agents.assertions.changes:FileChanges",
     "diff": "agentv.extensions.agents.assertions.changes:Diff",
-    "tool-errors": "agentv.extensions.agents.assertions.counts:ToolErrors",
-    "permission-denials": "agentv.extensions.agents.assertions.counts:PermissionDenials",
-    "turns": "agentv.extensions.agents.assertions.counts:Turns",
+    "tool-errors": "agentv.extensions.agents.assertions.tool_calls:ToolErrors",
+    "permission-denials": "agentv.extensions.agents.assertions.tool_calls:PermissionDenials",
+    "turns": "agentv.extensions.agents.assertions.tool_calls:Turns",
 }
 
 SUITE_KEYS = {
@@ -85,8 +85,8 @@ TRACE_FORMATS = {
 }
 
 OPTIONS = {
-    "eval --variant": "agentv.extensions.agents.commands.options:VARIANT",
-    "eval --sandbox": "agentv.extensions.agents.commands.options:SANDBOX",
-    "eval --keep-workspaces": "agentv.extensions.agents.commands.options:KEEP_WORKSPACES",
-    "eval --workspace-path": "agentv.extensions.agents.commands.options:WORKSPACE_PATH",
+    "eval --variant": "agentv.extensions.agents.commands:VARIANT",
+    "eval --sandbox": "agentv.extensions.agents.commands:SANDBOX",
+    "eval --keep-workspaces": "agentv.extensions.agents.commands:KEEP_WORKSPACES",
+    "eval --workspace-path": "agentv.extensions.agents.commands:WORKSPACE_PATH",
 }

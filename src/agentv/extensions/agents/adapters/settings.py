@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Literal
 
 from agentv.model.suite.gateway import ModelProtocol
 from agentv.model.suite.tools import McpServer
+from agentv.registry.extras import missing_extra
 from agentv.registry.fields import (
     Alias,
     Between,
@@ -20,7 +21,7 @@ from agentv.registry.fields import (
     Secret,
     Text,
 )
-from agentv.registry.gateway_options import Faults, GatewaySettings
+from agentv.registry.gateway_options import Faults, GatewaySettings, Otel, UpstreamKey, UpstreamUrl
 
 DEFAULT_TIMEOUT_S = 1800.0
 """Seconds that a trial of an agent may take where nothing else is set."""
@@ -144,3 +145,28 @@ class ModelAgentSettings(AgentSettings):
     ] = None
     allowed_tools: Annotated[tuple[Text, ...], Doc("tools that need no permission")] = ()
     skills: Annotated[tuple[DirectoryPath, ...], Doc("directories of skills that the agent gets")] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AcpSettings(AgentSettings):
+    """Starts an agent that speaks the Agent Client Protocol (ACP) on stdio."""
+
+    example: ClassVar[str | None] = "my-agent --acp"
+
+    model: Annotated[Text | None, Doc("model, where the agent has an option for it")] = None
+    mode: Annotated[Text | None, Doc("session mode, by the agent's id of it")] = None
+    auth_method: Annotated[
+        Text | None, Doc("how to authenticate, by the agent's id of it; default: only if its variables are set")
+    ] = None
+
+    base_url: UpstreamUrl = None
+    api_key: UpstreamKey = None
+    otel: Otel = False
+
+    def validate(self) -> Iterable[Issue]:
+        """The SDK is not installed; what is wrong with the settings of any agent."""
+        missing = missing_extra("acp", "agents", "calling an agent over ACP")
+        if missing is not None:
+            yield missing
+        yield from AgentSettings.validate(self)
+        yield from self.protocol_issues()

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from agentv.extensions.agents.adapters.failures import NO_SESSION
 from agentv.extensions.agents.adapters.process import GRACE_S
+from agentv.model.values.message import Message
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.ports import TargetRequest
+
+
+def new_messages(messages: Sequence[Message]) -> Sequence[Message]:
+    """The messages after the agent's last answer: those that its session has not seen."""
+    answers = [place for place, one in enumerate(messages) if one.role == "assistant"]
+    return messages[answers[-1] + 1 :] if answers else messages
+
 
 TrialKey: TypeAlias = tuple[str | int | None, ...]
 

@@ -12,6 +12,18 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
+from agentv.model.values.trace import Trace
+
+
+def did_nothing(trace: Trace, root: str, moment: float) -> bool:
+    """Whether the agent has changed nothing since a moment: no file of its workspace, nothing by an MCP tool.
+
+    Times of change are read here, which any program can make new; the comparison of the workspace with its baseline
+    decides again once the agent has ended.
+    """
+    return not trace.worked_elsewhere and not changed_since(root, moment)
+
+
 FILE_LIMIT = 10_000_000
 """Bytes of a file that is read."""
 

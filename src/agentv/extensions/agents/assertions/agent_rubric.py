@@ -8,7 +8,7 @@ from typing import ClassVar
 from msgspec import structs
 
 from agentv.assertions.judged.rubric import LlmRubric
-from agentv.extensions.agents.assertions.workspace_files import NO_WORKSPACE
+from agentv.extensions.agents.assertions.files import NO_WORKSPACE
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade
 from agentv.model.suite.suite import AGENT_JUDGE_TIMEOUT_S

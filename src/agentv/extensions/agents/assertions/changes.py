@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 from agentv.assertions.evidence import excerpt, listed
-from agentv.extensions.agents.assertions.workspace_files import NO_WORKSPACE
+from agentv.extensions.agents.assertions.files import NO_WORKSPACE
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check, Grade, spent_on
 from agentv.model.run.verdict import combined

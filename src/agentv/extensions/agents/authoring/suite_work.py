@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -70,7 +70,7 @@ class SuiteReader:
 
     def user(self, node: Node, reading: Reading, registry: TargetRegistry) -> SimulatedUser | None:
         """The simulated user of a case."""
-        from agentv.extensions.agents.authoring.user import read_user
+        from agentv.extensions.agents.authoring.solution import read_user
 
         return read_user(node, reading, registry)
 
@@ -83,6 +83,35 @@ class SuiteReader:
     def check(self, case: Case, targets: Iterable[TargetSpec], report: Report) -> None:
         """Report targets that a closed network keeps from what they need."""
         if case.workspace is not None and case.workspace.network != "host":
-            from agentv.extensions.agents.authoring.network import check_network  # few suites close a network
-
             check_network(case.workspace, case.tools, targets, report)
+
+
+LOOPBACK = "write 'network: loopback', which reaches the gateway and the tools of the case, and nothing else"
+
+
+def check_network(
+    spec: WorkspaceSpec, tools: Iterable[ScriptedServer], targets: Iterable[TargetSpec], report: Report
+) -> None:
+    """Report an agent that cannot reach its model, and tools that cannot be reached."""
+    if spec.network == "none":
+        for message in (*_without_model(targets), *_without_tools(tools)):
+            report.error("bad-value", spec.span, f"'network: none' {message}", hint=LOOPBACK)
+    elif spec.network == "loopback":
+        for target in targets:
+            settings = target.settings
+            is_without = getattr(settings, "gateway", None) is False
+            if is_without and getattr(settings, "model_protocol", None) is not None:
+                message = f"'network: loopback' reaches the gateway only, and '{target.name}' has 'gateway: false'"
+                report.error("bad-value", spec.span, message, hint="remove 'gateway: false'")
+
+
+def _without_model(targets: Iterable[TargetSpec]) -> Iterator[str]:
+    for target in targets:
+        if target.upstream is not None:
+            yield f"keeps the agent of '{target.name}' from its model"
+
+
+def _without_tools(tools: Iterable[ScriptedServer]) -> Iterator[str]:
+    for server in tools:
+        if server.transport == "http":
+            yield f"keeps agents from the tools of '{server.name}', which are served over HTTP"

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from msgspec import structs
 from msgspec.structs import replace
 
-from agentv.extensions.agents.traces.conversation import trace_of_messages
+from agentv.extensions.agents.traces.messages import trace_of_messages
 from agentv.extensions.agents.traces.values import first, items, mapping, number, string, text_of, tokens_of
 from agentv.model.values.json_text import compact, parse
 from agentv.model.values.json_text import plain as bounded

@@ -3,30 +3,118 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-from agentv.extensions.agents.gateway.bodies import CallBody
-from agentv.extensions.agents.gateway.errors import NOT_AGAIN, SPENT, error_body
-from agentv.extensions.agents.gateway.events import TooLongEventError
-from agentv.extensions.agents.gateway.headers import returned_headers, sent_headers
-from agentv.extensions.agents.gateway.recording import KeptExchange, break_off
-from agentv.extensions.agents.gateway.redaction import StreamRedaction, redacted
-from agentv.extensions.agents.gateway.routes import Route
+from agentv.extensions.agents.gateway.headers import StreamRedaction, redacted, returned_headers, sent_headers
+from agentv.extensions.agents.gateway.routes import CallBody, Route
 from agentv.extensions.agents.gateway.session import ENDED_BEFORE, CountedCall, TrialSession
-from agentv.extensions.agents.gateway.usage import ReplyReader, StreamReader
-from agentv.model.suite.gateway import DROP, ModelUpstream
+from agentv.extensions.agents.gateway.usage import ReplyReader, StreamReader, TooLongEventError
+from agentv.model.suite.gateway import DROP, ModelProtocol, ModelUpstream
 from agentv.model.values.exchange import ModelReply, ModelRequest
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.user_code.functions.deadline import LIMIT
 from agentv.user_code.proxies import proxy_for
+from agentv.work_ports import TrialExchanges
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
-    from aiohttp.web import Request, StreamResponse
+    from aiohttp.web import Request, Response, StreamResponse
+
+
+SPENT = 402
+"""Status of a call for which there is no money: no SDK and no agent asks again."""
+
+_ANTHROPIC = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    402: "billing_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    529: "overloaded_error",
+}
+_OPENAI = {
+    401: "invalid_api_key",
+    402: "insufficient_quota",
+    404: "not_found",
+    429: "rate_limit_exceeded",
+}
+_GEMINI = {
+    400: "INVALID_ARGUMENT",
+    401: "UNAUTHENTICATED",
+    402: "FAILED_PRECONDITION",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    429: "RESOURCE_EXHAUSTED",
+    503: "UNAVAILABLE",
+}
+NOT_AGAIN: Mapping[str, str] = {"x-should-retry": "false"}
+"""Header that makes the SDKs of OpenAI and Anthropic give up."""
+
+
+def error_body(protocol: ModelProtocol, status: int, message: str) -> bytes:
+    """The body of an error reply."""
+    if protocol == "anthropic":
+        kind = _ANTHROPIC.get(status, "invalid_request_error" if status < 500 else "api_error")
+        return json.dumps({"type": "error", "error": {"type": kind, "message": message}}).encode()
+    if protocol == "gemini":
+        kind = _GEMINI.get(status, "INVALID_ARGUMENT" if status < 500 else "INTERNAL")
+        return json.dumps({"error": {"code": status, "message": message, "status": kind}}).encode()
+    kind = "invalid_request_error" if status < 500 else "server_error"
+    return json.dumps(
+        {"error": {"message": message, "type": kind, "param": None, "code": _OPENAI.get(status)}}
+    ).encode()
+
+
+@dataclass(slots=True)
+class KeptExchange:
+    """One request that is forwarded, and its reply as it is recorded.
+
+    Attributes:
+        exchanges: the recording; None: nothing is recorded.
+        number: of the request in it.
+    """
+
+    exchanges: TrialExchanges | None
+    number: int = 0
+
+    @classmethod
+    def begin(cls, exchanges: TrialExchanges | None, request: ModelRequest) -> KeptExchange:
+        """The request has arrived."""
+        return cls(exchanges, 0 if exchanges is None else exchanges.begin(request))
+
+    def keep(self, status: int, content_type: str, body: bytes, *, complete: bool = True) -> None:
+        """Record the reply."""
+        if self.exchanges is not None:
+            self.exchanges.keep(self.number, ModelReply(status, content_type, body, complete=complete))
+
+
+def replayed_response(exchanges: TrialExchanges, request: ModelRequest, connection: Request) -> Response:
+    """The recorded reply to a request that is no model call; it comes at once."""
+    from aiohttp.web import Response
+
+    found = exchanges.recorded(request)
+    if not isinstance(found, ModelReply):
+        protocol: ModelProtocol = request.protocol  # type: ignore[assignment]  # a route has no other
+        body = error_body(protocol, SPENT, found.message)
+        return Response(status=SPENT, body=body, content_type="application/json", headers=dict(NOT_AGAIN))
+    if not found.complete:
+        break_off(connection)
+    kind = {"Content-Type": found.content_type} if found.content_type else {}
+    return Response(status=found.status or SPENT, body=found.body, headers=kind)
+
+
+def break_off(connection: Request) -> None:
+    """Close the connection to the agent without an end of the reply."""
+    if connection.transport is not None:
+        connection.transport.abort()
+
 
 LONGEST_REPLY = 64_000_000
 """Bytes of a reply that is not streamed."""

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from agentv.extensions.agents.gateway.bodies import CallBody
 from agentv.extensions.agents.gateway.ports import GatewayTrial, ModelApis, ModelCalls, SeenCall
-from agentv.extensions.agents.gateway.routes import Api
+from agentv.extensions.agents.gateway.routes import Api, CallBody
 from agentv.model.suite.gateway import GatewayAccess, ModelUpstream
 from agentv.model.values.response import CallFailure, Failure
 from agentv.model.values.trace import UsageStep

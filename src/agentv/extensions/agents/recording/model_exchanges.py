@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from agentv.errors import StoreError
-from agentv.extensions.agents.recording.reply_texts import reply_texts
 from agentv.extensions.agents.recording.trial_recording import TrialRecording
 from agentv.extensions.agents.recording.trial_replay import TrialReplay
+from agentv.extensions.agents.recording.trial_texts import reply_texts
 from agentv.model.values.formatting import plural
 from agentv.model.values.response import Failure
 from agentv.ports import Call

@@ -13,7 +13,7 @@ from msgspec import structs
 from agentv.authoring.source.masking import mask_keys
 from agentv.errors import UsageError
 from agentv.extensions.agents.stored_traces.sessions import PROGRAMS, read_session
-from agentv.extensions.agents.traces.records import LARGEST
+from agentv.extensions.agents.traces.values import LARGEST
 from agentv.model.run.trace_summary import Spent, summary_of_trace
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import Trace
@@ -177,8 +177,7 @@ def _otlp(data: bytes) -> list[Trace] | Failure:
 
 def _atif(data: bytes) -> list[Trace] | Failure:
     from agentv.extensions.agents.traces.atif import read_atif, trace_of_trajectory
-    from agentv.extensions.agents.traces.records import records_of
-    from agentv.extensions.agents.traces.values import Problems
+    from agentv.extensions.agents.traces.values import Problems, records_of
 
     whole = read_atif(data)
     if not isinstance(whole, Failure):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentv.errors import UsageError
-from agentv.extensions.agents.traces.records import LARGEST
+from agentv.extensions.agents.traces.values import LARGEST
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import MessageStep, Trace
 

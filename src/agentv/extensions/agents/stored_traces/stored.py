@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,11 @@ from typing import Any
 from agentv.app.results.stored import StoredRun
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import UsageError
+from agentv.model.run.trace_summary import Spent, summary_of_trace
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import Trace
+from agentv.model.values.usage import TokenUsage
+from agentv.stats.samples.distribution import RunFigures, distribution_of
 from agentv.store.files.traces import artifact
 
 
@@ -98,7 +101,7 @@ def _of_row(row: Mapping[str, Any]) -> Trace | Failure:
     """What a row says of a trial without a trace: its messages, and what they took."""
     from msgspec.structs import replace
 
-    from agentv.extensions.agents.traces.conversation import trace_of_messages
+    from agentv.extensions.agents.traces.messages import trace_of_messages
     from agentv.extensions.agents.traces.values import number, tokens_of
     from agentv.model.values.trace import UsageStep
 
@@ -112,3 +115,47 @@ def _of_row(row: Mapping[str, Any]) -> Trace | Failure:
         None, tokens_of(row.get("token_usage")), number(row.get("cost_usd")), 0.0, number(row.get("duration_ms"))
     )
     return replace(trace, steps=(*trace.steps, used), duration_ms=used.duration_ms)
+
+
+MEASURES = ("score", "duration_ms", "cost_usd", "tokens", "tool_calls")
+
+
+def figures_of(trials: Iterable[TracedTrial]) -> RunFigures:
+    """The figures of trials. What a trial does not say is left out of that measure, and is no zero."""
+    values: dict[str, list[float]] = {name: [] for name in MEASURES}
+    number, partial = 0, 0
+    unread: list[str] = []
+    for trial in trials:
+        number += 1
+        trace = trial.trace
+        if isinstance(trace, Failure) and trace.code != "no-output":
+            unread.append(f"{trial.name}: {trace.message}")
+        partial += not isinstance(trace, Failure) and bool(trace.partial)
+        for name, value in _measured(trial):
+            values[name].append(value)
+    return RunFigures(number, {name: distribution_of(found) for name, found in values.items()}, tuple(unread), partial)
+
+
+def _measured(trial: TracedTrial) -> Iterator[tuple[str, float]]:
+    row, trace = trial.row, trial.trace
+    for name in ("score", "duration_ms", "cost_usd"):
+        if _is_number(row.get(name)):
+            yield name, float(row[name])
+    usage = row.get("token_usage")
+    total = usage.get("total") if isinstance(usage, dict) else None
+    if isinstance(total, int | float) and not isinstance(total, bool):
+        yield "tokens", float(total)
+    if isinstance(trace, Failure) or trace.source == "row":
+        return
+    summary = summary_of_trace(trace, Spent())
+    if not trace.partial:
+        yield "tool_calls", float(summary.tool_calls)
+    tokens = (summary.token_usage or TokenUsage()).total
+    if not _is_number(total) and tokens is not None:
+        yield "tokens", float(tokens)
+    if not _is_number(row.get("cost_usd")) and summary.cost_usd is not None:
+        yield "cost_usd", summary.cost_usd
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

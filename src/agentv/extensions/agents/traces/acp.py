@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from agentv.extensions.agents.acp_values import AcpCall, usage_of_turn
-from agentv.extensions.agents.traces.records import records_of
 from agentv.extensions.agents.traces.values import (
     Problems,
     epoch_ms,
@@ -19,6 +18,7 @@ from agentv.extensions.agents.traces.values import (
     items,
     mapping,
     number,
+    records_of,
     sound_parents,
     string,
     text_of,

@@ -12,8 +12,15 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from agentv.extensions.agents.traces.conversation import step_of, with_result
-from agentv.extensions.agents.traces.messages import Spoken, SpokenCall, SpokenResult, as_json, messages_in
+from agentv.extensions.agents.traces.messages import (
+    Spoken,
+    SpokenCall,
+    SpokenResult,
+    as_json,
+    messages_in,
+    step_of,
+    with_result,
+)
 from agentv.extensions.agents.traces.otlp_dialects import AGENTS, MODEL_CALLS, TOOLS, canonical, operation_of
 from agentv.extensions.agents.traces.otlp_spans import OtelSpan, is_json, spans_of
 from agentv.extensions.agents.traces.values import (

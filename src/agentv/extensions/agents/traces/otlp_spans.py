@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agentv.extensions.agents.traces.records import records_of
-from agentv.extensions.agents.traces.values import Problems, first, items, mapping, number, string
+from agentv.extensions.agents.traces.values import Problems, first, items, mapping, number, records_of, string
 from agentv.model.values.json_text import plain
 from agentv.model.values.response import Failure
 from agentv.model.values.values import JsonObject

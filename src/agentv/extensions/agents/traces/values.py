@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import io
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from math import isfinite
 from typing import Any
@@ -197,3 +198,45 @@ def sound_parents(steps: Sequence[Step], problems: Problems) -> tuple[Step, ...]
         else:
             checked.append(step)
     return tuple(checked)
+
+
+LARGEST = 256_000_000
+"""Bytes of a file that is imported."""
+
+_BOM = b"\xef\xbb\xbf"
+
+
+def records_of(data: bytes, problems: Problems) -> Iterator[tuple[int, Any]]:
+    """Each record with the line where it stands. A line that cannot be read is noted, and passed over."""
+    data = data.removeprefix(_BOM)
+    whole = _whole(data)
+    if whole is not None:
+        line = data[: len(data) - len(data.lstrip())].count(b"\n") + 1
+        yield from ((line, one) for one in (whole if isinstance(whole, list) else [whole]))
+        return
+    for number, row in enumerate(io.BytesIO(data), 1):
+        if not row.strip():
+            continue
+        try:
+            value = parse(row)
+        except ValueError as error:
+            ending = number > 1 and not row.endswith(b"\n")
+            problems.note(f"line {number}: " + ("the stream ends in the middle of a record" if ending else str(error)))
+            continue
+        yield number, value
+
+
+def _whole(data: bytes) -> Any:
+    """The document, if the data is one rather than lines; None if it is lines."""
+    first, _, rest = data.strip().partition(b"\n")
+    if rest and not first.startswith(b"["):
+        try:
+            parse(first)
+        except ValueError:
+            pass
+        else:
+            return None
+    try:
+        return parse(data.strip())
+    except ValueError:
+        return None

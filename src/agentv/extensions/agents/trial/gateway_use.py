@@ -12,8 +12,7 @@ from operator import add
 from msgspec import Struct, field, structs
 
 from agentv.extensions.agents.gateway.ports import GatewaySession, GatewayTrial
-from agentv.extensions.agents.trial.settings import limits_of
-from agentv.extensions.agents.trial.work_context import WorkContext
+from agentv.extensions.agents.trial.work_context import WorkContext, limits_of
 from agentv.model.run.trial import Trial, TrialResult
 from agentv.model.values.activity import AgentActivity
 from agentv.model.values.formatting import money, plural

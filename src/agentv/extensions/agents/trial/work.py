@@ -8,7 +8,7 @@ errored then, never passed. One whose model calls are recorded has, since its ag
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,18 +17,16 @@ from msgspec import Struct, field, structs
 from agentv.engine.calls.circuit_breaker import is_interrupted
 from agentv.engine.calls.recorded_call import Given
 from agentv.extensions.agents.assertions.tool_state import ToolState
-from agentv.extensions.agents.trial.denials import denied
-from agentv.extensions.agents.trial.limits import exceeded, limited
-from agentv.extensions.agents.trial.settings import agent_env, limits_of
-from agentv.extensions.agents.trial.work_context import WorkContext
+from agentv.extensions.agents.trial.work_context import WorkContext, agent_env, limits_of
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check, Grade
 from agentv.model.run.trial import Score, Trial, TrialResult
 from agentv.model.run.work import AgentWork
 from agentv.model.suite.assertion import AssertionEntry, AssertionSettings
-from agentv.model.suite.workspace import Network, SandboxName
+from agentv.model.suite.workspace import Network, SandboxName, WorkLimits
 from agentv.model.values.activity import AgentActivity
 from agentv.model.values.changes import WorkspaceChanges
+from agentv.model.values.formatting import plural
 from agentv.model.values.message import Message
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.trace import Trace
@@ -40,6 +38,72 @@ from agentv.work_ports import ToolServers
 if TYPE_CHECKING:
     from agentv.extensions.agents.frameworks.receiver import TrialSpans
     from agentv.extensions.agents.trial.gateway_use import GatewayUse
+
+
+_LIMIT_CODES = frozenset({"agent-limit", "timeout"})
+"""Failures of an agent that reached a limit, or its time."""
+
+
+def exceeded(
+    limits: WorkLimits, messages: Sequence[Message], recorded: int, counted: int | None, *, has_trace: bool
+) -> Failure | None:
+    """The limit that an agent passed, though nothing ended it.
+
+    Args:
+        limits: of the trial.
+        messages: of its transcript.
+        recorded: number of calls that its scripted tools recorded.
+        counted: number of model calls that passed the gateway; None: they do not pass it.
+        has_trace: the agent reports what it did.
+    """
+    turns = sum(message.role == "assistant" for message in messages)
+    calls = max(recorded, sum(len(message.tool_calls) for message in messages))
+    if counted is not None and not messages:
+        turns = counted
+    unseen = limits.max_turns is not None and counted is None
+    unknown = unseen or (limits.max_tool_calls is not None and not recorded)
+    if unknown and not messages and not has_trace:
+        return Failure("no-data", "the target reports no transcript, so that its limits cannot be checked")
+    for most, found, what in ((limits.max_turns, turns, "turn"), (limits.max_tool_calls, calls, "tool call")):
+        if most is not None and found > most:
+            return Failure("agent-limit", f"the agent took {plural(found, what)}, and the limit is {most}")
+    return None
+
+
+def limited(answer: Failure, *, grades: bool) -> TargetResponse | Failure:
+    """What a failed call comes to: a limit that was reached is `agent-limit`, or the work is graded as it is.
+
+    Args:
+        answer: the failure.
+        grades: the work of an agent at its limit is graded.
+    """
+    if answer.code not in _LIMIT_CODES:
+        return answer
+    response = answer.response if isinstance(answer, CallFailure) else None
+    if grades:
+        return response or TargetResponse(None)
+    if answer.code == "agent-limit":
+        return answer
+    message = f"{answer.message}; `on_limit: grade` grades what it did until then"
+    if isinstance(answer, CallFailure):
+        return structs.replace(answer, code="agent-limit", message=message, retryable=False)
+    return Failure("agent-limit", message)
+
+
+def denied(trial: Trial, trace: Trace | None, changes: WorkspaceChanges | None) -> Failure | None:
+    """The failure of a trial in which a permission was denied and the agent changed nothing.
+
+    Args:
+        trial: whose target says whether that is an error.
+        trace: of the agent; None: it reports none.
+        changes: against the baseline; None: there is no workspace.
+    """
+    if trace is None or changes is None or getattr(trial.target.settings, "on_denied", "grade") != "error":
+        return None
+    if changes.files or not trace.denials or trace.worked_elsewhere:
+        return None
+    return Failure("permission-denied", trace.denial_message)
+
 
 SHOWN_PATHS = 20
 """Protected files that a check names."""

@@ -63,8 +63,8 @@ class RunWorks:
     @cached_property
     def gateway(self) -> ModelGateway:
         """Between agents and their models."""
-        from agentv.extensions.agents.gateway.gateway import LocalGateway
         from agentv.extensions.agents.gateway.model_apis import KnownModelApis
+        from agentv.extensions.agents.gateway.server import LocalGateway
 
         limits, spending = UpstreamLimits(self._connections.throttle), self._connections.answers.spending
         return LocalGateway(limits, KnownModelApis(), spending, self.clock.monotonic)

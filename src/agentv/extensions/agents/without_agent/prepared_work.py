@@ -180,7 +180,7 @@ async def _write_workspace(trial: Trial, place: str) -> None:
         PreparationError: it cannot be made.
     """
     from agentv.app.wiring import WorkspaceSettings
-    from agentv.extensions.agents.workspaces.files.copying import copy_directory
+    from agentv.extensions.agents.workspaces.files.placing import copy_directory
     from agentv.extensions.agents.workspaces.workspaces import LocalWorkspaces
 
     spec = trial.case.workspace

@@ -125,8 +125,7 @@ class PreparedWork:
     async def act(self, request: TargetRequest) -> TargetResponse | Failure:
         """Make the workspace what the directory is."""
         if request.workspace_path is not None:
-            from agentv.extensions.agents.workspaces.files.copying import copy_directory
-            from agentv.extensions.agents.workspaces.files.removing import remove_content
+            from agentv.extensions.agents.workspaces.files.placing import copy_directory, remove_content
 
             await asyncio.to_thread(remove_content, request.workspace_path)
             failure = await copy_directory(self.workspace, request.workspace_path)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import mmap
 import os
-from collections.abc import Callable, Mapping
+import stat
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,13 +18,11 @@ from agentv.extensions.agents.workspaces.changes.baseline import Baselines
 from agentv.extensions.agents.workspaces.changes.snapshot import TICK_S, Snapshot, take
 from agentv.extensions.agents.workspaces.commands import run_setup
 from agentv.extensions.agents.workspaces.directories import RunDirectory
-from agentv.extensions.agents.workspaces.files.copying import copy_directory
-from agentv.extensions.agents.workspaces.files.placing import place_files
-from agentv.extensions.agents.workspaces.files.relocating import files_naming, relocate
+from agentv.extensions.agents.workspaces.files.placing import copy_directory, place_files
 from agentv.extensions.agents.workspaces.repositories import Checkouts
 from agentv.extensions.agents.workspaces.sandboxes.choice import ConfinedPrograms
 from agentv.extensions.agents.workspaces.sandboxes.docker import Docker, copy_workdir
-from agentv.extensions.agents.workspaces.sandboxes.places import Places
+from agentv.extensions.agents.workspaces.sandboxes.process_group import Places
 from agentv.model.suite.workspace import CopiedFiles, Variant, WorkspaceSpec
 from agentv.model.values.response import Failure
 
@@ -188,3 +188,59 @@ def _digest(spec: WorkspaceSpec, ref: str | None, env: Mapping[str, str]) -> str
     parts = (spec.template, spec.repositories, spec.files, spec.setup, spec.sandbox, spec.docker, spec.max_mb, ref)
     variables = (sorted(spec.env.items()), sorted(env.items())) if spec.setup else ()
     return hashlib.sha256(repr((parts, patches, variables)).encode(errors="surrogatepass")).hexdigest()[:20]
+
+
+def files_naming(directory: str, place: str) -> tuple[bytes, ...]:
+    """The files and links of a directory that contain a path, relative to it. It blocks."""
+    wanted, found = os.fsencode(place), []
+    for folder, directories, files in os.walk(os.fsencode(directory)):
+        for name in (*directories, *files):
+            path = os.path.join(folder, name)  # noqa: PTH118  # thousands of them
+            if _names(path, wanted):
+                found.append(os.path.relpath(path, os.fsencode(directory)))
+    return tuple(found)
+
+
+def relocate(directory: str, files: Iterable[bytes], old: str, new: str) -> None:
+    """Replace a path by another of the same length in files of a directory; their times stay. It blocks.
+
+    Raises:
+        ValueError: the paths differ in length.
+        OSError: a file cannot be written.
+    """
+    before, after = os.fsencode(old), os.fsencode(new)
+    if len(before) != len(after):
+        raise ValueError("paths of different length")
+    for name in files:
+        path = os.path.join(os.fsencode(directory), name)  # noqa: PTH118  # as bytes
+        found = os.lstat(path)
+        if stat.S_ISLNK(found.st_mode):
+            target = os.readlink(path)  # noqa: PTH115  # as bytes
+            os.unlink(path)  # noqa: PTH108  # as bytes
+            os.symlink(target.replace(before, after), path)  # noqa: PTH211  # as bytes
+        else:
+            _rewrite(path, before, after, found)
+        os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns), follow_symlinks=False)
+
+
+def _names(path: bytes, wanted: bytes) -> bool:
+    try:
+        found = os.lstat(path)
+        if stat.S_ISLNK(found.st_mode):
+            return wanted in os.readlink(path)  # noqa: PTH115  # as bytes
+        if not stat.S_ISREG(found.st_mode) or found.st_size < len(wanted):
+            return False
+        with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:  # noqa: PTH123  # as bytes
+            return data.find(wanted) >= 0
+    except OSError:
+        return False
+
+
+def _rewrite(path: bytes, before: bytes, after: bytes, found: os.stat_result) -> None:
+    mode = stat.S_IMODE(found.st_mode)
+    os.chmod(path, mode | stat.S_IRUSR | stat.S_IWUSR)  # noqa: PTH101  # as bytes
+    with open(path, "r+b") as file:  # noqa: PTH123  # as bytes
+        data = file.read().replace(before, after)
+        file.seek(0)
+        file.write(data)
+    os.chmod(path, mode)  # noqa: PTH101  # as bytes

@@ -18,31 +18,39 @@ from tempfile import mkdtemp
 from msgspec.structs import replace
 
 from agentv.extensions.agents.workspaces.changes.baseline import Baselines
-from agentv.extensions.agents.workspaces.changes.diff import shown_path
+from agentv.extensions.agents.workspaces.changes.diff import (
+    changed_paths,
+    changed_protected,
+    matching,
+    shown_path,
+    without,
+)
 from agentv.extensions.agents.workspaces.changes.failing_tests import CHEATS, failing, failing_names
-from agentv.extensions.agents.workspaces.changes.planted_modules import plants_modules
-from agentv.extensions.agents.workspaces.changes.protected import changed_paths, changed_protected, matching, without
 from agentv.extensions.agents.workspaces.changes.runner_config import (
     changed_test_config,
     is_checked_bytecode,
     is_in_part,
     parts,
+    plants_modules,
     with_parts_of,
 )
 from agentv.extensions.agents.workspaces.changes.snapshot import LINK, REGULAR, TEXT_LIMIT, Snapshot, content, take
 from agentv.extensions.agents.workspaces.commands import run_confined, run_hooks
 from agentv.extensions.agents.workspaces.directories import grading
-from agentv.extensions.agents.workspaces.environment import SAFE_PATH
-from agentv.extensions.agents.workspaces.files.copying import copy_directory
-from agentv.extensions.agents.workspaces.files.placing import place_files, remove_file, write_file
-from agentv.extensions.agents.workspaces.files.removing import make_writable, remove_directory
+from agentv.extensions.agents.workspaces.files.placing import (
+    copy_directory,
+    make_writable,
+    place_files,
+    remove_directory,
+    remove_file,
+    write_file,
+)
 from agentv.extensions.agents.workspaces.files.without_secrets import remove_secrets
 from agentv.extensions.agents.workspaces.judge_copy import digest_of, disarm
 from agentv.extensions.agents.workspaces.quota import Quota
 from agentv.extensions.agents.workspaces.sandboxes.choice import ConfinedPrograms
 from agentv.extensions.agents.workspaces.sandboxes.launcher import GRACE_S
-from agentv.extensions.agents.workspaces.sandboxes.places import Places
-from agentv.extensions.agents.workspaces.sandboxes.process_group import ProcessGroup
+from agentv.extensions.agents.workspaces.sandboxes.process_group import SAFE_PATH, Places, ProcessGroup
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.suite.workspace import CopiedFiles, WorkspaceCommand, WorkspaceSpec
 from agentv.model.values.changes import WorkspaceChanges

@@ -11,19 +11,21 @@ from pathlib import Path
 from msgspec import structs
 
 from agentv.app.wiring import WorkspaceSettings
-from agentv.extensions.agents.workspaces.capabilities import capabilities
 from agentv.extensions.agents.workspaces.changes.baseline import Baselines
 from agentv.extensions.agents.workspaces.changes.snapshot import TICK_S, Snapshot, take
 from agentv.extensions.agents.workspaces.commands import run_hooks
 from agentv.extensions.agents.workspaces.directories import RunDirectory, sweep
-from agentv.extensions.agents.workspaces.files.placing import place_files
-from agentv.extensions.agents.workspaces.files.removing import remove_directory
+from agentv.extensions.agents.workspaces.files.placing import place_files, remove_directory
 from agentv.extensions.agents.workspaces.prepared import PreparedWorkspace, PreparedWorkspaces
 from agentv.extensions.agents.workspaces.repositories import Checkouts
-from agentv.extensions.agents.workspaces.sandboxes.choice import ConfinedPrograms, SandboxMaker, chosen_sandbox
+from agentv.extensions.agents.workspaces.sandboxes.choice import (
+    ConfinedPrograms,
+    SandboxMaker,
+    capabilities,
+    chosen_sandbox,
+)
 from agentv.extensions.agents.workspaces.sandboxes.docker import build_image
-from agentv.extensions.agents.workspaces.sandboxes.ending import end_processes
-from agentv.extensions.agents.workspaces.sandboxes.places import Places
+from agentv.extensions.agents.workspaces.sandboxes.process_group import Places, end_processes
 from agentv.extensions.agents.workspaces.workspace import Baseline, LocalWorkspace, RunStorage
 from agentv.model.suite.workspace import DockerImage, Variant, WorkspaceSpec
 from agentv.model.values.response import Failure

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentv.extensions.agents.gateway.events import EventSplitter, TooLongEventError, data_of
-from agentv.extensions.agents.gateway.usage import ReplyReader, StreamReader
+from agentv.extensions.agents.gateway.usage import EventSplitter, ReplyReader, StreamReader, TooLongEventError, data_of
 
 CHAT = [
     {
@@ -111,7 +110,7 @@ def test_a_reply_that_is_none_raises_nothing(body):
 
 
 def test_an_event_without_an_end_is_given_up(monkeypatch):
-    monkeypatch.setattr("agentv.extensions.agents.gateway.events.LONGEST_EVENT", 1000)
+    monkeypatch.setattr("agentv.extensions.agents.gateway.usage.LONGEST_EVENT", 1000)
     splitter = EventSplitter()
     with pytest.raises(TooLongEventError):
         splitter.feed(b"data: " + b"x" * 2000)

@@ -11,8 +11,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 from agentv.app.results.stored import StoredRun
 from agentv.errors import UsageError
 from agentv.extensions.agents.stored_traces.exporting import export_atif, export_otlp
-from agentv.extensions.agents.stored_traces.figures import figures_of
-from agentv.extensions.agents.stored_traces.stored import traced_trials, trials_of_case
+from agentv.extensions.agents.stored_traces.stored import figures_of, traced_trials, trials_of_case
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import ToolCallStep, Trace
 from agentv.store.files.traces import write

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from agentv.extensions.agents.workspaces.sandboxes import ending, launcher
+from agentv.extensions.agents.workspaces.sandboxes import launcher, process_group
 from agentv.extensions.agents.workspaces.workspace import LocalWorkspace
 from agentv.extensions.agents.workspaces.workspaces import LocalWorkspaces
 from agentv.model.suite.workspace import CopiedFiles, WorkspaceCommand
@@ -80,7 +80,7 @@ def test_an_agent_that_is_stopped_by_its_time_limit_leaves_nothing(place: Place)
     assert isinstance(trial.agent, Failure)
     assert trial.agent.code == "timeout"
     assert is_gone(mark)
-    assert time.monotonic() - began < launcher.GRACE_S + ending.LONGEST_S
+    assert time.monotonic() - began < launcher.GRACE_S + process_group.LONGEST_S
 
 
 def test_what_is_written_after_the_answer_is_not_graded(place: Place) -> None:

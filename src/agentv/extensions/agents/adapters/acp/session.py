@@ -3,36 +3,181 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import base64
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from acp import PROTOCOL_VERSION, RequestError, connect_to_agent
 from acp.schema import ClientCapabilities, FileSystemCapabilities, Implementation
 from pydantic import ValidationError
 
+from agentv.extensions.agents.acp_values import usage_of_turn
 from agentv.extensions.agents.adapters.acp.client import AcpClient
-from agentv.extensions.agents.adapters.acp.content import mcp_servers, prompt_blocks
-from agentv.extensions.agents.adapters.acp.session_facts import SessionFacts
-from agentv.extensions.agents.adapters.acp.settings import AcpSettings
-from agentv.extensions.agents.adapters.acp.trace_builder import TraceBuilder, is_call, model_in
+from agentv.extensions.agents.adapters.acp.trace_builder import TraceBuilder, is_call, model_in, usage_of
 from agentv.extensions.agents.adapters.acp.transport import AcpTransport
-from agentv.extensions.agents.adapters.conversation import new_messages
-from agentv.extensions.agents.adapters.denials import did_nothing
 from agentv.extensions.agents.adapters.failures import AGENT_STOPPED, API, DENIED, LIMIT, PROTOCOL, REFUSED, failed
 from agentv.extensions.agents.adapters.limits import SessionLimits
 from agentv.extensions.agents.adapters.process import GRACE_S, AgentProcess, start_agent
-from agentv.extensions.agents.adapters.workspace_files import file_clock
+from agentv.extensions.agents.adapters.settings import AcpSettings
+from agentv.extensions.agents.adapters.trials import new_messages
+from agentv.extensions.agents.adapters.workspace_files import did_nothing, file_clock
+from agentv.model.suite.tools import McpServer
 from agentv.model.values.activity import AgentActivity
-from agentv.model.values.message import prompt_text
+from agentv.model.values.message import DocumentBlock, ImageBlock, Message, prompt_text
+from agentv.model.values.pictures import media_type_in
 from agentv.model.values.response import Failure, TargetResponse
-from agentv.model.values.trace import Trace
+from agentv.model.values.trace import Step, Trace, UsageStep
 from agentv.model.values.trace_messages import messages_of
+from agentv.model.values.usage import TokenUsage
 from agentv.ports import TargetRequest
 from agentv.version import __version__
 
 if TYPE_CHECKING:
     from acp.schema import InitializeResponse
+
+
+NATIVE_NAME = "acp.jsonl"
+
+
+@dataclass(slots=True)
+class SessionFacts:
+    """What an agent says of itself and its session.
+
+    Attributes:
+        agent: its answer to the initialization.
+        id: of the session.
+        model: that the session is set to; None: the agent does not say.
+        earlier_cost_usd, earlier_tokens: of the turns that have ended.
+    """
+
+    agent: InitializeResponse | None = None
+    id: str = ""
+    model: str | None = None
+    earlier_cost_usd: float = 0.0
+    earlier_tokens: TokenUsage | None = None
+
+    def end_turn(self, builder: TraceBuilder, response: TargetResponse) -> None:
+        """A turn has ended with an answer: what it took belongs to the earlier ones from now on."""
+        self.earlier_cost_usd = builder.cost_usd or self.earlier_cost_usd
+        used, earlier = response.token_usage, self.earlier_tokens
+        self.earlier_tokens = used if earlier is None else earlier + (used or TokenUsage())
+
+    def cost(self, builder: TraceBuilder) -> float | None:
+        """Of this turn: the agent gives that of the session."""
+        whole = builder.cost_usd
+        return None if whole is None else max(0.0, whole - self.earlier_cost_usd)
+
+    def trace(self, builder: TraceBuilder, transport: AcpTransport, reason: str, ended: Any) -> Trace:
+        """The trace of a turn.
+
+        Args:
+            builder: has its steps.
+            transport: has the stream as it came.
+            reason: why the agent ended it, in its own words.
+            ended: the agent's answer to the prompt, or None.
+        """
+        steps: tuple[Step, ...] = builder.steps(cancelled=ended is None)
+        agent = self.agent and self.agent.agent_info
+        reported, cost = usage_of(getattr(ended, "usage", None)), self.cost(builder)
+        usage = usage_of_turn(agent.name if agent else "", reported, called_tools=bool(builder.calls))
+        if usage is not None or cost is not None:
+            steps = (*steps, UsageStep(builder.model or self.model, usage, cost))
+        return Trace(
+            steps,
+            source="acp",
+            agent=agent.name if agent else "",
+            agent_version=agent.version if agent else "",
+            session_id=self.id,
+            stop_reason=reason,
+            duration_ms=builder.now_ms,
+            metadata=self.metadata(builder, transport),
+            native=transport.native(),
+            native_name=NATIVE_NAME,
+        )
+
+    def metadata(self, builder: TraceBuilder, transport: AcpTransport) -> dict[str, Any]:
+        """What is known of the agent beside its steps."""
+        agent = self.agent
+        facts: dict[str, Any] = {"session_id": self.id, "turns": builder.turns}
+        if agent is not None:
+            capabilities = agent.agent_capabilities
+            facts |= {
+                "protocol_version": agent.protocol_version,
+                "capabilities": capabilities.model_dump(mode="json", by_alias=True, exclude_none=True)
+                if capabilities
+                else {},
+            }
+            if agent.agent_info is not None:
+                facts |= {"agent": agent.agent_info.name, "agent_version": agent.agent_info.version}
+        model = builder.model or self.model
+        facts |= {"model": model} if model else {}
+        facts |= {"noise_lines": transport.noise} if transport.noise else {}
+        return facts | ({"native_truncated": True} if transport.truncated else {})
+
+
+def prompt_blocks(messages: Sequence[Message], agent: InitializeResponse | None) -> list[Any] | Failure:
+    """What an agent is asked, as content blocks; why it cannot be.
+
+    Args:
+        messages: those that are new to the session. Several are one text, as a prompt of theirs is.
+        agent: what it said of itself.
+    """
+    from acp import text_block
+
+    blocks: list[Any] = [text_block(prompt_text(tuple(messages)))]
+    for message in messages:
+        for block in message.content if isinstance(message.content, tuple) else ():
+            if isinstance(block, ImageBlock):
+                picture = _picture(block, agent)
+                if isinstance(picture, Failure):
+                    return picture
+                blocks.append(picture)
+            elif isinstance(block, DocumentBlock):
+                blocks.append(_link(block))
+    return blocks
+
+
+def _picture(block: ImageBlock, agent: InitializeResponse | None) -> Any:
+    from acp import image_block
+
+    known = agent and agent.agent_capabilities
+    capabilities = known and known.prompt_capabilities
+    if not capabilities or not capabilities.image:
+        return Failure("bad-picture", "the agent takes no pictures")
+    if block.path is None:
+        return Failure("bad-picture", f"{block.value}: an agent takes pictures of files, not addresses")
+    try:
+        data = Path(block.path).read_bytes()
+    except OSError as error:
+        return Failure("bad-picture", f"{block.value}: {error.strerror}")
+    return image_block(base64.b64encode(data).decode(), media_type_in(data) or "image/png")
+
+
+def _link(block: DocumentBlock) -> Any:
+    from acp import resource_link_block
+
+    return resource_link_block(Path(block.path).name, Path(block.path).as_uri(), mime_type=block.media_type)
+
+
+def mcp_servers(servers: Sequence[McpServer], agent: InitializeResponse) -> list[Any] | Failure:
+    """MCP servers as `session/new` takes them; a Failure `no-tools` where the agent does not speak their transport."""
+    from acp.schema import EnvVariable, HttpHeader, HttpMcpServer, McpServerStdio
+
+    capabilities = agent.agent_capabilities and agent.agent_capabilities.mcp_capabilities
+    made: list[Any] = []
+    for one in servers:
+        if one.transport == "stdio":
+            env = [EnvVariable(name=name, value=value) for name, value in one.env.items()]
+            made.append(McpServerStdio(name=one.name, command=one.command[0], args=list(one.command[1:]), env=env))
+        elif not capabilities or not capabilities.http:
+            return Failure("no-tools", f"the agent does not connect to MCP servers over HTTP, such as '{one.name}'")
+        else:
+            headers = [HttpHeader(name=name, value=value) for name, value in one.headers.items()]
+            made.append(HttpMcpServer(type="http", name=one.name, url=one.url, headers=headers))
+    return made
 
 
 AUTH_REQUIRED = -32000

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from agentv.extensions.agents.adapters.acp.settings import AcpSettings
+from agentv.extensions.agents.adapters.settings import AcpSettings
 from agentv.extensions.agents.adapters.trials import SessionTarget
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.response import Failure, TargetResponse

@@ -8,11 +8,21 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from agentv.extensions.agents.adapters.failures import AGENT_STOPPED, API, LIMIT, REFUSED
-from agentv.extensions.agents.adapters.native.events import count, items, mapping, number, text, texts
-from agentv.extensions.agents.adapters.native.programs import AgentProgram
-from agentv.extensions.agents.adapters.native.provider import NativeProvider
+from agentv.extensions.agents.adapters.native.model_access import NativeProvider
 from agentv.extensions.agents.adapters.native.recorder import text_of
-from agentv.extensions.agents.adapters.native.stream import Directories, Ending, Launch, TraceRecorder
+from agentv.extensions.agents.adapters.native.settings import AgentProgram
+from agentv.extensions.agents.adapters.native.stream import (
+    Directories,
+    Ending,
+    Launch,
+    TraceRecorder,
+    count,
+    items,
+    mapping,
+    number,
+    text,
+    texts,
+)
 from agentv.extensions.agents.adapters.settings import PermissionRule
 from agentv.model.suite.gateway import ModelProtocol
 from agentv.model.suite.tools import McpServer

@@ -9,14 +9,13 @@ from typing import Any, ClassVar
 from uuid import uuid4
 
 from agentv.extensions.agents.adapters.failures import AGENT_STOPPED, API, NO_TOOLS
-from agentv.extensions.agents.adapters.native.events import count, items, mapping, text
 from agentv.extensions.agents.adapters.native.model_access import (
     AnyModelSettings,
     model_access,
     native_tools,
     rules_issue,
 )
-from agentv.extensions.agents.adapters.native.programs import AgentProgram
+from agentv.extensions.agents.adapters.native.settings import AgentProgram
 from agentv.extensions.agents.adapters.native.stream import (
     Directories,
     Ending,
@@ -24,6 +23,10 @@ from agentv.extensions.agents.adapters.native.stream import (
     NativeAgent,
     StreamReader,
     TraceRecorder,
+    count,
+    items,
+    mapping,
+    text,
 )
 from agentv.model.suite.tools import McpServer
 from agentv.model.values.response import Failure

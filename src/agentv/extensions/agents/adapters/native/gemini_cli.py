@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from agentv.extensions.agents.adapters.failures import AGENT_STOPPED, API, LIMIT
-from agentv.extensions.agents.adapters.native.events import count, mapping, text
-from agentv.extensions.agents.adapters.native.model_access import model_access, native_tools, rules_issue
-from agentv.extensions.agents.adapters.native.programs import AgentProgram
-from agentv.extensions.agents.adapters.native.provider import NativeProvider
+from agentv.extensions.agents.adapters.native.model_access import (
+    NativeProvider,
+    model_access,
+    native_tools,
+    rules_issue,
+)
+from agentv.extensions.agents.adapters.native.settings import AgentProgram
 from agentv.extensions.agents.adapters.native.stream import (
     Directories,
     Ending,
@@ -19,6 +22,9 @@ from agentv.extensions.agents.adapters.native.stream import (
     NativeAgent,
     StreamReader,
     TraceRecorder,
+    count,
+    mapping,
+    text,
 )
 from agentv.model.suite.gateway import ModelProtocol
 from agentv.model.suite.tools import McpServer

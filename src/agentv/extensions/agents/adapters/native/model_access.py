@@ -6,12 +6,25 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
-from agentv.extensions.agents.adapters.native.provider import NativeProvider
 from agentv.extensions.agents.adapters.native.settings import NativeAgentSettings
 from agentv.model.suite.gateway import API_URLS, ModelProtocol
+from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.tool_names import TOOLS
-from agentv.ports import TargetRequest
+from agentv.ports import Executor, Target, TargetRequest
 from agentv.registry.fields import Doc, Issue
+
+
+@dataclass(frozen=True, slots=True)
+class NativeProvider(NativeAgentSettings):
+    """Settings of one agent. An adapter derives from it, sets the class attributes, and says `agent()`."""
+
+    def connect(self, spec: TargetSpec, executor: Executor) -> Target:
+        """A target that starts the agent for each turn."""
+        from agentv.extensions.agents.adapters.native.target import NativeTarget
+
+        del spec, executor
+        return NativeTarget(self)
+
 
 _PROVIDERS: Mapping[str, ModelProtocol] = {
     "openai": "openai",

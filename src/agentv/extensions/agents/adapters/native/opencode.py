@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from agentv.extensions.agents.adapters.failures import AGENT_STOPPED, API, DENIED, LIMIT
-from agentv.extensions.agents.adapters.native.events import count, mapping, number, text
 from agentv.extensions.agents.adapters.native.model_access import (
     AnyModelSettings,
     model_access,
     native_tools,
     rules_issue,
 )
-from agentv.extensions.agents.adapters.native.programs import AgentProgram
+from agentv.extensions.agents.adapters.native.settings import AgentProgram
 from agentv.extensions.agents.adapters.native.stream import (
     Directories,
     Ending,
@@ -23,6 +22,10 @@ from agentv.extensions.agents.adapters.native.stream import (
     NativeAgent,
     StreamReader,
     TraceRecorder,
+    count,
+    mapping,
+    number,
+    text,
 )
 from agentv.extensions.agents.adapters.settings import OnDenied
 from agentv.model.suite.gateway import ModelProtocol

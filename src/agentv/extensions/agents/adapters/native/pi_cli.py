@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from agentv.extensions.agents.adapters.failures import AGENT_STOPPED, API, LIMIT, NO_TOOLS
-from agentv.extensions.agents.adapters.native.events import count, items, mapping, number, text
 from agentv.extensions.agents.adapters.native.model_access import AnyModelSettings, model_access
-from agentv.extensions.agents.adapters.native.programs import AgentProgram
+from agentv.extensions.agents.adapters.native.settings import AgentProgram
 from agentv.extensions.agents.adapters.native.stream import (
     Directories,
     Ending,
@@ -18,6 +17,11 @@ from agentv.extensions.agents.adapters.native.stream import (
     NativeAgent,
     StreamReader,
     TraceRecorder,
+    count,
+    items,
+    mapping,
+    number,
+    text,
 )
 from agentv.model.suite.gateway import ModelProtocol
 from agentv.model.values.response import Failure

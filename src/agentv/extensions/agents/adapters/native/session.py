@@ -3,30 +3,216 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from msgspec import structs
 
-from agentv.extensions.agents.adapters.conversation import new_messages
-from agentv.extensions.agents.adapters.failures import API, failed
+from agentv.extensions.agents.adapters.failures import AGENT_STOPPED, API, DENIED, NO_TOOLS, failed
 from agentv.extensions.agents.adapters.limits import SessionLimits
 from agentv.extensions.agents.adapters.native.directories import TrialDirectories
-from agentv.extensions.agents.adapters.native.endings import Turn, failure_of
-from agentv.extensions.agents.adapters.native.programs import UNTESTED, version_note
-from agentv.extensions.agents.adapters.native.reading import StreamLines
-from agentv.extensions.agents.adapters.native.recorder import Recording
-from agentv.extensions.agents.adapters.native.settings import NativeAgentSettings
+from agentv.extensions.agents.adapters.native.recorder import AgentFacts, Recording
+from agentv.extensions.agents.adapters.native.settings import UNTESTED, NativeAgentSettings, version_note
 from agentv.extensions.agents.adapters.native.stream import Ending, Launch, StreamReader
-from agentv.extensions.agents.adapters.process import INTERRUPT_S, AgentProcess, argv_of, environment_of, start_argv
-from agentv.extensions.agents.adapters.workspace_files import file_clock
+from agentv.extensions.agents.adapters.process import (
+    INTERRUPT_S,
+    AgentProcess,
+    TooLargeStreamError,
+    argv_of,
+    environment_of,
+    start_argv,
+)
+from agentv.extensions.agents.adapters.settings import OnDenied
+from agentv.extensions.agents.adapters.trials import new_messages
+from agentv.extensions.agents.adapters.workspace_files import did_nothing, file_clock
+from agentv.model.suite.tools import McpServer
 from agentv.model.values.activity import AgentActivity
 from agentv.model.values.message import prompt_text
 from agentv.model.values.response import Failure, TargetResponse
+from agentv.model.values.tool_names import canonical_name
 from agentv.model.values.trace import Trace, UsageStep
 from agentv.model.values.trace_messages import messages_of
 from agentv.ports import TargetRequest
+
+NATIVE_LIMIT = 32_000_000
+"""Bytes of the stream that are kept; what follows is left out, and the trace says so."""
+
+MASK = b"***"
+_SHORTEST_SECRET = 6
+
+
+class StreamLines:
+    """The lines of one turn.
+
+    Args:
+        reader: gets each event.
+        discarded: how lines begin that are neither read nor kept.
+        secrets: texts that are masked in what is kept.
+
+    Attributes:
+        broken: why reading stopped before the end; None: it did not.
+        cut: the stream ends in the middle of an event.
+        count: lines so far.
+        noise: lines that are no events, such as logs.
+        unread: events that the adapter could not read: of another shape than it knows.
+        truncated: not all of the stream is kept.
+    """
+
+    def __init__(self, reader: StreamReader, secrets: Iterable[str], discarded: tuple[bytes, ...] = ()) -> None:
+        self._reader = reader
+        self._discarded = discarded
+        self._secrets = [one.encode() for one in secrets if len(one) >= _SHORTEST_SECRET]
+        self._native = bytearray()
+        self.broken: Failure | None = None
+        self.cut = False
+        self.count = 0
+        self.noise = 0
+        self.unread = 0
+        self.truncated = False
+
+    async def read(self, process: AgentProcess) -> None:
+        """Read until the stream ends, or cannot be read any further."""
+        try:
+            while (line := await process.line()) is not None:
+                if self._discarded and line.startswith(self._discarded):
+                    process.discount(len(line))
+                else:
+                    self.take(line)
+        except TooLargeStreamError:
+            self.broken = Failure("output-too-large", "the agent printed more than is allowed")
+            return
+        except OSError as error:
+            self.broken = Failure("agent-stopped", f"the agent's stream cannot be read: {error}")
+            return
+        rest = process.partial.strip()
+        if rest:
+            self.cut = rest.startswith(b"{") and not _is_event(_parsed(rest))
+            self.take(rest)
+
+    def take_report(self, data: bytes) -> None:
+        """Take what stands in a file: one JSON document, or the lines of a stream."""
+        document = _parsed(data)
+        if _is_event(document):
+            self.take(json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode(errors="replace"))
+            return
+        for line in data.splitlines():
+            self.take(line)
+
+    def take(self, line: bytes) -> None:
+        """Take a line."""
+        line = line.strip()
+        if not line:
+            return
+        self._keep(line)
+        self.count += 1
+        event = _parsed(line)
+        if not _is_event(event):
+            self.noise += 1
+            return
+        try:
+            self._reader.read(event)
+        except (LookupError, TypeError, ValueError, AttributeError):  # an event of a version that is not known
+            self.unread += 1
+
+    def native(self) -> bytes:
+        """The stream as it came, secrets masked."""
+        return bytes(self._native)
+
+    def masked(self, data: bytes) -> bytes:
+        """Data without the secrets."""
+        for secret in self._secrets:
+            data = data.replace(secret, MASK)
+        return data
+
+    def _keep(self, line: bytes) -> None:
+        if len(self._native) + len(line) < NATIVE_LIMIT:
+            self._native += self.masked(line) + b"\n"
+        else:
+            self.truncated = True
+
+
+def _parsed(line: bytes) -> Any:
+    try:
+        return json.loads(line.decode(errors="replace"))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _is_event(value: object) -> bool:
+    return isinstance(value, dict)
+
+
+_JOINTS = (".", "_", "__", "/", "-")
+"""What stands between the names of server and tool, in the names that agents make of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One turn that has ended by itself.
+
+    Attributes:
+        ending: as the stream tells it.
+        facts: what the agent said of itself.
+        status: exit status of the program; None: it went on after the end of its stream.
+        trace: its steps.
+        servers: the scripted tools of the case.
+        root: absolute path of the workspace.
+        began: when it began, in seconds since the epoch.
+        cut: the stream ends in the middle of an event.
+    """
+
+    ending: Ending
+    facts: AgentFacts
+    status: int | None
+    trace: Trace
+    servers: Sequence[McpServer]
+    root: str
+    began: float
+    cut: bool = False
+
+
+def failure_of(turn: Turn, on_denied: OnDenied) -> Failure | None:
+    """Why a turn is no answer; None: it is one. What the stream reports comes first, then what it leaves out."""
+    return next(_failures(turn, on_denied), None)
+
+
+def _failures(turn: Turn, on_denied: OnDenied) -> Iterator[Failure]:
+    ending = turn.ending
+    if ending.failure is not None:
+        yield ending.failure
+    if not ending.complete or turn.cut:
+        yield Failure(AGENT_STOPPED, _stopped(turn))
+    if ending.repeated:
+        yield Failure(AGENT_STOPPED, "the agent's stream has more than one result")
+    if turn.status:
+        yield Failure(AGENT_STOPPED, f"the agent reports success, and ended with exit status {turn.status}")
+    missing = _missing_tools(turn)
+    if missing:
+        yield Failure(NO_TOOLS, f"the agent does not offer its model the tools of {', '.join(missing)}")
+    if on_denied == "error" and turn.trace.denials and did_nothing(turn.trace, turn.root, turn.began):
+        yield Failure(DENIED, turn.trace.denial_message)
+
+
+def _stopped(turn: Turn) -> str:
+    where = "in the middle of an event" if turn.cut else "before its result"
+    how = "goes on" if turn.status is None else f"ended with exit status {turn.status}"
+    return f"the agent's stream ends {where}, and its program {how}"
+
+
+def _missing_tools(turn: Turn) -> list[str]:
+    """The servers of the case none of whose tools the agent lists; nothing where it lists no tools at all."""
+    if turn.facts.tools is None:
+        return []
+    listed = {form for name in turn.facts.tools for form in (name, canonical_name(name))}
+    return [one.name for one in turn.servers if not any(form.startswith(_prefixes(one.name)) for form in listed)]
+
+
+def _prefixes(server: str) -> tuple[str, ...]:
+    """What the names of a server's tools begin with."""
+    return tuple(f"{before}{server}{joint}" for before in ("", "mcp__", "mcp_") for joint in _JOINTS)
+
 
 EXIT_S = 10.0
 """Seconds that an agent has to exit after its last event."""

@@ -2,12 +2,65 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
+from typing import TYPE_CHECKING
+
 from agentv.extensions.agents.adapters.native.session import NativeSession
 from agentv.extensions.agents.adapters.native.settings import NativeAgentSettings
-from agentv.extensions.agents.adapters.native.versions import VersionLookup
+from agentv.extensions.agents.adapters.process import argv_of, environment_of
 from agentv.extensions.agents.adapters.trials import SessionTarget
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.ports import TargetRequest
+from agentv.registry.fields import Command
+from agentv.user_code.processes.processes import run_program
+
+if TYPE_CHECKING:
+    from agentv.extensions.agents.adapters.native.settings import NativeAgentSettings
+
+
+VERSION_S = 20.0
+"""Seconds that `--version` may take; then the version is not known."""
+
+_LIMIT = 100_000
+_VERSION = re.compile(rb"\d+\.\d+(?:\.\d+)*[\w.+-]*")
+
+
+class VersionLookup:
+    """Asks the program of a target once, in the sandbox of the first trial."""
+
+    def __init__(self, settings: NativeAgentSettings) -> None:
+        self._settings = settings
+        self._asking: asyncio.Lock = asyncio.Lock()
+        self._found: str | None = None
+
+    async def of(self, request: TargetRequest) -> str:
+        """The version; empty: the stream tells it, or the program does not."""
+        if not self._settings.program.version_argv:
+            return ""
+        async with self._asking:
+            if self._found is None:
+                self._found = await self._asked(request)
+            return self._found
+
+    async def _asked(self, request: TargetRequest) -> str:
+        started = self._settings.started
+        if started.shell is not None:
+            return ""
+        argv = (*argv_of(started), *self._settings.program.version_argv)
+        cwd = request.workspace_path or ""
+        confined = argv if request.sandbox is None else tuple(request.sandbox.argv(argv, cwd))
+        ended = await run_program(
+            Command(confined, cwd=cwd),
+            stdin=b"",
+            env=environment_of(request),
+            timeout_s=min(VERSION_S, request.timeout_s / 4),
+            limit=_LIMIT,
+        )
+        if isinstance(ended, Failure) or ended.status:
+            return ""
+        found = _VERSION.search(ended.stdout) or _VERSION.search(ended.stderr)
+        return found[0].decode(errors="replace").rstrip(".") if found else ""
 
 
 class NativeTarget(SessionTarget[NativeSession]):

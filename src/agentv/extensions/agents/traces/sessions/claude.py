@@ -9,7 +9,6 @@ import re
 from pathlib import PurePosixPath
 from typing import Any
 
-from agentv.extensions.agents.traces.records import records_of
 from agentv.extensions.agents.traces.sessions.recorder import SessionFile, SessionRecorder
 from agentv.extensions.agents.traces.values import (
     Problems,
@@ -18,6 +17,7 @@ from agentv.extensions.agents.traces.values import (
     items,
     mapping,
     number,
+    records_of,
     string,
     text_of,
 )

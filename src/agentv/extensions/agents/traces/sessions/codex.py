@@ -9,9 +9,18 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from agentv.extensions.agents.traces.records import records_of
 from agentv.extensions.agents.traces.sessions.recorder import SessionFile, SessionRecorder
-from agentv.extensions.agents.traces.values import Problems, arguments_of, count, first, items, mapping, string, text_of
+from agentv.extensions.agents.traces.values import (
+    Problems,
+    arguments_of,
+    count,
+    first,
+    items,
+    mapping,
+    records_of,
+    string,
+    text_of,
+)
 from agentv.model.values.json_text import parse
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import Trace

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from agentv.extensions.agents.traces.records import records_of
 from agentv.extensions.agents.traces.sessions.recorder import SessionFile, SessionRecorder
-from agentv.extensions.agents.traces.values import Problems, arguments_of, count, first, items, mapping, string, text_of
+from agentv.extensions.agents.traces.values import (
+    Problems,
+    arguments_of,
+    count,
+    first,
+    items,
+    mapping,
+    records_of,
+    string,
+    text_of,
+)
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import Trace
 from agentv.model.values.usage import TokenUsage

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from agentv.extensions.agents.traces.records import records_of
 from agentv.extensions.agents.traces.sessions.recorder import SessionFile, SessionRecorder
 from agentv.extensions.agents.traces.values import (
     Problems,
@@ -11,6 +10,7 @@ from agentv.extensions.agents.traces.values import (
     items,
     mapping,
     number,
+    records_of,
     string,
     text_of,
 )

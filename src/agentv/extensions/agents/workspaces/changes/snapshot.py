@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import IO
 
-from agentv.extensions.agents.workspaces.files.permissions import make_accessible
+from agentv.extensions.agents.workspaces.files.placing import make_accessible
 
 REGULAR, EXECUTABLE, LINK = "100644", "100755", "120000"
 TEXT_LIMIT = 1_000_000

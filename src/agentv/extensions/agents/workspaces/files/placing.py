@@ -6,17 +6,36 @@ planted. Every name is opened relative to its open directory, without following 
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
+import shutil
 import stat
+import subprocess
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import copyfileobj, rmtree
 
-from agentv.extensions.agents.workspaces.files.permissions import make_accessible
 from agentv.model.suite.workspace import CopiedFiles
 from agentv.model.values.response import Failure
+from agentv.registry.fields import Command
+from agentv.user_code.excerpts import tail
+from agentv.user_code.processes.processes import run_program
+
+
+def make_accessible(folder: int, name: str | bytes, bits: int) -> None:
+    """Give its owner access to a file or directory, but not through a link."""
+    with suppress(OSError):
+        descriptor = os.open(name, os.O_PATH | os.O_NOFOLLOW, dir_fd=folder)
+        try:
+            mode = os.fstat(descriptor).st_mode
+            if not stat.S_ISLNK(mode) and mode & bits != bits:
+                os.chmod(f"/proc/self/fd/{descriptor}", stat.S_IMODE(mode) | bits)  # noqa: PTH101  # no path
+        finally:
+            os.close(descriptor)
+
 
 EXECUTABLE, LINK = "100755", "120000"
 
@@ -170,3 +189,69 @@ def _remove(folder: int, name: str) -> None:
             os.unlink(name, dir_fd=folder)
     except FileNotFoundError:
         return
+
+
+COPY_S = 600.0
+_GNU = ("cp", "-R", "-P", "--reflink=auto", "--preserve=mode,timestamps", "-T", "--")
+
+
+async def copy_directory(source: str, destination: str) -> Failure | None:
+    """Copy the content of a directory into another, with modes and times; links stay links. Why it failed.
+
+    Args:
+        source: absolute path.
+        destination: absolute path of an empty directory.
+    """
+    if sys.platform != "linux":
+        return await asyncio.to_thread(_copied_by_python, source, destination)
+    command = Command(argv=(*_GNU, source, destination))
+    env = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"}
+    ended = await run_program(command, stdin=b"", env=env, timeout_s=COPY_S)
+    if isinstance(ended, Failure):
+        return Failure("workspace-failed", f"cannot copy {source}: {ended.message}")
+    if ended.status:
+        return Failure("workspace-failed", f"cannot copy {source}: {tail(ended.stderr)}")
+    return None
+
+
+def _copied_by_python(source: str, destination: str) -> Failure | None:
+    try:
+        shutil.copytree(source, destination, symlinks=True, dirs_exist_ok=True)
+    except (OSError, shutil.Error) as error:
+        return Failure("workspace-failed", f"cannot copy {source}: {error}")
+    return None
+
+
+_REMOVE_S = 600.0
+
+
+def remove_directory(path: str) -> bool:
+    """Remove a directory and all in it; whether it is gone. It blocks, and no process may write into it meanwhile."""
+    top = Path(path)
+    if top.is_symlink() or not top.is_dir():
+        with suppress(OSError):
+            top.unlink(missing_ok=True)
+        return not os.path.lexists(path)
+    with suppress(OSError, RecursionError):
+        shutil.rmtree(path)
+        return True
+    make_writable(path)
+    _run("rm", "-rf", "--", path)  # nested deeper than Python's stack
+    return not os.path.lexists(path)
+
+
+def remove_content(path: str) -> None:
+    """Remove all that is in a directory, and leave the directory itself. It blocks."""
+    with os.scandir(path) as entries:
+        for entry in entries:
+            remove_directory(entry.path)
+
+
+def make_writable(path: str) -> None:
+    """Let their owner read and change all directories and files below one. No link is followed."""
+    _run("chmod", "-R", "u+rwX", "--", path)
+
+
+def _run(*argv: str) -> None:
+    with suppress(OSError, subprocess.TimeoutExpired):
+        subprocess.run(argv, check=False, capture_output=True, timeout=_REMOVE_S)

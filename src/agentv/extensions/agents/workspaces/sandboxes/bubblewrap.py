@@ -10,11 +10,9 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from agentv.extensions.agents.workspaces.environment import PROXIES
 from agentv.extensions.agents.workspaces.sandboxes import port_forwarding
 from agentv.extensions.agents.workspaces.sandboxes.launcher import command_line
-from agentv.extensions.agents.workspaces.sandboxes.places import Places
-from agentv.extensions.agents.workspaces.sandboxes.process_group import ProcessGroup
+from agentv.extensions.agents.workspaces.sandboxes.process_group import PROXIES, Places, ProcessGroup
 from agentv.extensions.agents.workspaces.sandboxes.visible_paths import visible_paths
 from agentv.model.suite.workspace import Network, SandboxName
 from agentv.user_code.processes.orphans import MARK as STARTED_BY

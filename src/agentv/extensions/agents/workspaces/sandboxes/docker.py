@@ -13,11 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from agentv.extensions.agents.workspaces.environment import allowed
 from agentv.extensions.agents.workspaces.sandboxes import container, launcher
-from agentv.extensions.agents.workspaces.sandboxes.ending import end_processes
-from agentv.extensions.agents.workspaces.sandboxes.places import Places
-from agentv.extensions.agents.workspaces.sandboxes.process_group import ProcessGroup
+from agentv.extensions.agents.workspaces.sandboxes.process_group import Places, ProcessGroup, allowed, end_processes
 from agentv.model.suite.workspace import DockerImage, Network, SandboxName
 from agentv.model.values.response import Failure
 from agentv.registry.fields import Command

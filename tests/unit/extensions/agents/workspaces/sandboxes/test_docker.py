@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from agentv.extensions.agents.workspaces import capabilities as module
-from agentv.extensions.agents.workspaces.capabilities import capabilities
+from agentv.extensions.agents.workspaces.sandboxes import choice as module
+from agentv.extensions.agents.workspaces.sandboxes.choice import capabilities
 from agentv.model.suite.workspace import DockerImage, WorkspaceCommand
 from agentv.model.values.response import Failure
 from doubles.opened_workspaces import Place, printed

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from agentv.extensions.agents.unix_sockets import listening_at
-from agentv.extensions.agents.workspaces.capabilities import Capabilities
-from agentv.extensions.agents.workspaces.sandboxes.choice import chosen_sandbox
+from agentv.extensions.agents.workspaces.sandboxes.choice import Capabilities, chosen_sandbox
 from agentv.model.suite.workspace import WorkspaceCommand
 from agentv.model.values.response import Failure
 from agentv.registry.fields import Command

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from agentv.extensions.agents.adapters.native.programs import AgentProgram
+from agentv.extensions.agents.adapters.native.settings import AgentProgram
 
 
 def test_a_program_in_a_package_is_found_before_one_on_path(tmp_path, monkeypatch):

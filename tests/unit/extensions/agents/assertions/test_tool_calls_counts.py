@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentv.extensions.agents.assertions.counts import PermissionDenials, ToolErrors, Turns
+from agentv.extensions.agents.assertions.tool_calls import PermissionDenials, ToolErrors, Turns
 from agentv.model.values.trace import MessageStep, PermissionStep, ToolCallStep, Trace, UsageStep
 from doubles.grading import grade
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from agentv.extensions.agents.traces.conversation import trace_of_messages
+from agentv.extensions.agents.traces.messages import trace_of_messages
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import MessageStep, ToolCallStep, UsageStep
 from agentv.model.values.usage import TokenUsage

@@ -1,6 +1,6 @@
 import pytest
 
-from agentv.extensions.agents.adapters.permissions import ToolUse, decide
+from agentv.extensions.agents.adapters.acp.client import ToolUse, decide
 from agentv.extensions.agents.adapters.settings import PermissionRule
 
 EDIT = ToolUse(("edit", "Edit"), "edit", ("src/a.py",))

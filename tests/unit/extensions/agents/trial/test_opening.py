@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from msgspec.structs import replace
 
-from agentv.extensions.agents.trial.recorded_trial import exchanges_of, placeholders_of, recorded_call
+from agentv.extensions.agents.trial.opening import exchanges_of, placeholders_of, recorded_call
 from agentv.model.suite.conversation import Turn
 from agentv.model.suite.gateway import ModelUpstream
 from agentv.model.suite.suite import Suite
