@@ -17,7 +17,7 @@ from agentv.store.files.directory import INDEX, RUN, SUMMARY, is_being_written, 
 from agentv.store.files.encoding import to_document
 from agentv.store.files.lines import count_lines
 from agentv.store.index.search_index import RowIndex, Summing
-from agentv.store.journal.verification import stored_summary
+from agentv.store.journal.verification import check_rows, stored_summary
 from agentv.store.rows.reading import read_rows, replaced_rows
 from agentv.store.totals.summary import summarize, summary_in
 
@@ -37,14 +37,15 @@ def totals_of(path: Path, record: JsonObject) -> tuple[Summary, bool]:
     """The totals of a run that no process writes to, and whether its duration is known.
 
     Raises:
-        StoreError: its files cannot be read, or `summary.json` was changed after it was written.
+        StoreError: its files cannot be read, or rows or `summary.json` were changed after they were written.
     """
     stored = stored_summary(path)
-    if stored is None:
-        return _from_rows(path, record), False
-    written = summary_in(stored.path, stored.content)
-    if stored.verified and _is_current(path):
+    written = None if stored is None else summary_in(stored.path, stored.content)
+    if stored is not None and written is not None and stored.verified and _is_current(path):
         return written, True
+    check_rows(path)
+    if written is None:
+        return _from_rows(path, record), False
     return _completed(_from_rows(path, record), written), True
 
 

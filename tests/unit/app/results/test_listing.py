@@ -93,6 +93,17 @@ def test_a_summary_that_was_edited_is_not_shown_until_the_run_is_resumed(run):
     assert (only().state, only().summary) == ("finished", replace(written, duration_ms=only().duration_ms, processes=2))
 
 
+@pytest.mark.parametrize("kept", ["summary.json", None])
+def test_a_row_that_was_edited_is_in_no_total(run, kept):
+    rows = run / "index.jsonl"
+    rows.write_text(rows.read_text().replace('"status":"failed"', '"status":"passed"'))
+    os.utime(rows, (2e9, 2e9))
+    if kept is None:
+        (run / "summary.json").unlink()
+    assert (only().state, only().summary) == ("unreadable", None)
+    assert "index.jsonl:2: this row was changed after it was written" in only().problem
+
+
 @pytest.mark.parametrize("rows", [1, 2])
 def test_a_summary_that_nothing_vouches_for_gives_what_rows_do_not_tell(run, rows):
     path = run / "summary.json"
