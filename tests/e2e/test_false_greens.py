@@ -57,7 +57,7 @@ WRONG_FILES = {
     "missing template": one_case("include: nowhere"),
     "unknown target": one_case("contains: hello", target="nobody"),
     "a type that is not built yet": one_case("type: meteor"),
-    "a provider that is not built yet": one_case("contains: hello", target="claude-code:opus"),
+    "a provider that is not built yet": one_case("contains: hello", target="vscode:x"),
     "a key that is not built yet": one_case("contains: hello", more="triggering: [hi]\n"),
     "undefined variable": "target: echo\ntests:\n  - {id: a, input: '{{ x }}', assert: [contains: hello]}\n",
     "a judge that nobody names": one_case("Is polite and short"),
