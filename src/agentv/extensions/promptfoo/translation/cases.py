@@ -32,6 +32,7 @@ from agentv.extensions.promptfoo.translation.variables import variables
 
 SIMULATED_USER = "promptfoo:simulated-user"
 _SERVERS = ("http", "webhook:", "websocket:", "ws:", "wss:")
+_OPTIONS = ("instructions", "maxTurns", "stateful", "initialMessages")
 _ROLES = ("user", "assistant", "system")
 _ENDS = "the model that plays the user ends the conversation by a key of its JSON reply, not by '###STOP###'"
 _MODEL = "it is 'user' under 'defaults' of .agentv/targets.yaml, else the judge; promptfoo asks its own service"
@@ -84,8 +85,9 @@ def with_user(provider: Node, prompt: Node | None, given: Mapping[str, Node], so
     user = {"goal": goal if goal is not None and not is_empty(goal) else text_node("{{ instructions }}", provider.at)}
     if most is not None and not is_empty(most):
         user["max_turns"] = most
-    for key, item in said.items():
-        source.note(item, f"'{key}' of a simulated user is omitted: it is for promptfoo's own service")
+    for key in said:
+        assert isinstance(config, MapNode)  # noqa: S101  # it has the key
+        source.unread(key, config.keys[key], " of a simulated user", _OPTIONS)
     user["output"] = text_node("transcript", provider.at)
     first = [] if prompt is None else _system(prompt, source).items
     messages = [*first, *_messages(own if opening is None or is_empty(opening) else opening, source)]
@@ -106,7 +108,12 @@ def _messages(node: Node | None, source: Source) -> list[Node]:
     if isinstance(node, Scalar) and node.text.startswith(FILE):
         node = source.document(node.text, node)
     elif isinstance(node, Scalar) and not is_empty(node):
-        node = chat(node.text, node.at)
+        found = chat(node.text, node.at)
+        if found is None and "{{" in node.text:
+            source.tell(node, "'initialMessages' of a variable have no equivalent", "write them as a list of messages")
+        elif found is None:
+            source.note(node, "this text is omitted: promptfoo reads a list of messages")
+        node = found
     kept: list[Node] = []
     for one in items_of(node):
         role, content = (one.get(key) if isinstance(one, MapNode) else None for key in ("role", "content"))
