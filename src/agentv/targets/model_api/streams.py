@@ -237,21 +237,22 @@ class ContentStream(StreamedReply):
         self._reply: dict[str, Json] = {}
         self._candidate: dict[str, Json] = {}
         self._parts: list[JsonObject] = []
+        self._blocked = False
 
     def add(self, event: JsonObject) -> bool:
         """Take a `GenerateContentResponse`."""
         self._reply |= event
-        candidate = next(iter(objects_in(event.get("candidates"))), {})
+        candidate = next((one for one in objects_in(event.get("candidates")) if not one.get("index")), {})
         self._candidate |= candidate
         content, feedback = candidate.get("content"), event.get("promptFeedback")
         parts = objects_in(content.get("parts") if isinstance(content, Mapping) else None)
         self._parts += parts
-        blocked = isinstance(feedback, Mapping) and feedback.get("blockReason")
-        self.complete = self.complete or bool(candidate.get("finishReason") or blocked)
+        self._blocked = self._blocked or (isinstance(feedback, Mapping) and bool(feedback.get("blockReason")))
+        self.complete = self.complete or self._blocked or bool(candidate.get("finishReason"))
         return any(part.get("functionCall") or (part.get("text") and not part.get("thought")) for part in parts)
 
     def body(self) -> JsonObject:
         """A `GenerateContentResponse`."""
-        if not self._candidate:
-            return self._reply
+        if self._blocked or not self._candidate:
+            return {**self._reply, "candidates": []}
         return {**self._reply, "candidates": [{**self._candidate, "content": {"role": "model", "parts": self._parts}}]}

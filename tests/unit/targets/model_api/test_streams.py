@@ -220,6 +220,28 @@ def test_only_the_first_choice_is_read_and_a_cut_answer_stays_cut():
     assert (found.output, found.finish_reason) == ("half a", "length")
 
 
+@pytest.mark.parametrize(
+    ("last", "code", "output"),
+    [
+        (
+            {"candidates": [{"content": {"parts": [{"text": "!"}]}, "finishReason": "STOP", "index": 0}]},
+            None,
+            "half a!",
+        ),
+        ({"promptFeedback": {"blockReason": "SAFETY"}}, "refused", None),
+    ],
+    ids=["another candidate", "blocked"],
+)
+def test_of_gemini_the_first_candidate_is_read_unless_it_is_blocked(last, code, output):
+    first, second = (
+        {"candidates": [{"content": {"parts": [{"text": text}], "role": "model"}, "index": index}]}
+        for index, text in enumerate(("half a", "another"))
+    )
+    with event_server([first, second, last]) as server:
+        found = answer(Gemini("gemini-2.5-flash", server.url, KEY, stream=True))
+    assert (getattr(found, "code", None), getattr(found, "output", None)) == (code, output)
+
+
 def test_a_server_that_does_not_know_stream_options_is_asked_without_them():
     events = [chunk("yes"), chunk(None, finish="stop"), "data: [DONE]\n\n"]
     with event_server(events, refuses="stream_options") as server:
