@@ -67,7 +67,7 @@ async def serve(pipe: Connection) -> None:
 
 async def forward(pipe: Connection, base_url: str) -> None:
     from agentv.app.wiring import Connections
-    from agentv.extensions.agents.gateway.ports import GatewayTrial
+    from agentv.extensions.agents.gateway.session import GatewayTrial
     from agentv.model.suite.gateway import ModelUpstream
     from agentv.model.suite.suite import TargetSpec
 

@@ -10,40 +10,20 @@ from msgspec import Struct
 from agentv.model.run.trial import Trial, TrialResult
 from agentv.model.run.work import AgentWork
 from agentv.model.suite.conversation import UserDone
-from agentv.model.suite.tools import McpServer, ScriptedServer
-from agentv.model.suite.workspace import Network, SandboxName, ToolUse, Variant, WorkspaceSpec
+from agentv.model.suite.workspace import Network, SandboxName
 from agentv.model.values.activity import AgentActivity
 from agentv.model.values.changes import WorkspaceChanges
 from agentv.model.values.exchange import ModelReply, ModelRequest
 from agentv.model.values.message import Message
 from agentv.model.values.response import Failure, TargetResponse
-from agentv.model.values.trace import ToolCallStep, Trace
+from agentv.model.values.trace import Trace
 from agentv.model.values.usage import TokenUsage
-from agentv.model.values.values import JsonObject
 
 if TYPE_CHECKING:
     from agentv.model.run.context import AssertionContext
 
 
 from agentv.ports import Call, TargetRequest, Workspace
-
-
-class Workspaces(Protocol):
-    """Makes the workspaces of a run."""
-
-    async def open(self, spec: WorkspaceSpec, variant: Variant | None, env: Mapping[str, str]) -> Workspace | Failure:
-        """A new workspace with its baseline, or a Failure.
-
-        Args:
-            spec: of the case.
-            variant: whose overlays and ref apply.
-            env: what the suite sets, for setup and hooks.
-        """
-        ...
-
-    async def close(self) -> tuple[Failure, ...]:
-        """Run the hooks after all trials, and remove what is left; what failed."""
-        ...
 
 
 class Sandboxes(Protocol):
@@ -64,62 +44,6 @@ class Sandboxes(Protocol):
 
     def lines(self) -> tuple[str, ...]:
         """What there is, for people."""
-        ...
-
-
-class ToolServers(Protocol):
-    """The scripted tools of one trial."""
-
-    @property
-    def servers(self) -> tuple[McpServer, ...]:
-        """How the agent connects to them."""
-        ...
-
-    @property
-    def forwards(self) -> Mapping[int, str]:
-        """Port → socket, for `Sandbox.forwarding`; empty where the agent connects by the network of the host."""
-        ...
-
-    def calls(self) -> tuple[ToolCallStep, ...]:
-        """The calls that reached them, in order: evidence that the agent cannot forge."""
-        ...
-
-    def joined(self, trace: Trace | None) -> Trace:
-        """The agent's trace with these calls: one that both report counts once, as evidence of the tools."""
-        ...
-
-    def failure(self) -> Failure | None:
-        """Why an answer says nothing of them: the agent never asked for them (`no-tools`), or one of them broke."""
-        ...
-
-    def state(self) -> JsonObject:
-        """Server name → the state that its functions kept."""
-        ...
-
-    async def close(self) -> None:
-        """End them."""
-        ...
-
-
-class ScriptedTools(Protocol):
-    """Starts the scripted tools of trials."""
-
-    async def start(
-        self, servers: Sequence[ScriptedServer], env: Mapping[str, str], directory: str = "", network: Network = "host"
-    ) -> ToolServers | Failure:
-        """Tools that answer; why they do not.
-
-        Args:
-            servers: of the case.
-            env: what the suite sets.
-            directory: absolute; writable by us and reachable by the agent under the same path, such as the HOME of its
-                sandbox. Sockets are put there. Empty: a temporary directory, which no sandbox may hide.
-            network: of the agent. With `loopback`, servers over HTTP listen on sockets too, and `forwards` names them.
-        """
-        ...
-
-    async def state_after(self, calls: Sequence[ToolUse], servers: Sequence[ScriptedServer]) -> JsonObject | Failure:
-        """Server name → the state that new instances of the servers have after these calls; why one of them failed."""
         ...
 
 

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
-from agentv.extensions.agents.gateway.ports import SeenCall
+from agentv.extensions.agents.gateway.session import SeenCall
 from agentv.model.suite.gateway import GatewayAccess
 from agentv.model.values.trace import UsageStep
 from agentv.model.values.usage import TokenUsage

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from agentv.extensions.agents.gateway.ports import SeenCall
+from agentv.extensions.agents.gateway.session import SeenCall
 from agentv.extensions.agents.gateway.usage import EventSplitter, data_of
 from agentv.extensions.agents.traces.messages import as_json, messages_in
 from agentv.extensions.agents.traces.otlp import traces_of

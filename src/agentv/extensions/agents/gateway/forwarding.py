@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
+from agentv.extensions.agents.gateway import model_apis
 from agentv.extensions.agents.gateway.headers import StreamRedaction, redacted, returned_headers, sent_headers
 from agentv.extensions.agents.gateway.routes import CallBody, Route
 from agentv.extensions.agents.gateway.session import ENDED_BEFORE, CountedCall, TrialSession
@@ -17,6 +18,7 @@ from agentv.extensions.agents.gateway.usage import ReplyReader, StreamReader, To
 from agentv.model.suite.gateway import DROP, ModelProtocol, ModelUpstream
 from agentv.model.values.exchange import ModelReply, ModelRequest
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
+from agentv.targets.http.statuses import limits_of
 from agentv.user_code.functions.deadline import LIMIT
 from agentv.user_code.proxies import proxy_for
 from agentv.work_ports import TrialExchanges
@@ -165,7 +167,7 @@ class ForwardedCall:
     async def _asked(self) -> StreamResponse:
         """The reply of the API, asked as often as the target's settings say."""
         session, call, body = self.session, self.call, self.body
-        ceiling = session.apis.ceiling(session.upstream, body.model, body.values)
+        ceiling = model_apis.ceiling(session.upstream, body.model, body.values)
         outcome = await session.limits.call(self._attempt, ceiling, len(body.data))
         if isinstance(outcome, TargetResponse):
             call.failure = None
@@ -226,7 +228,7 @@ class ForwardedCall:
         session = self.session
         data = redacted(await bounded(reply.content) or b"", session.upstream)
         self.last = (reply.status, returned_headers(reply.headers, session.upstream), data)
-        return session.apis.failure(session.upstream, reply.status, reply.headers, data, session.retried)
+        return model_apis.failure_in(session.upstream, reply.status, reply.headers, data, session.retried)
 
     async def _passed_on(self, reply: ClientResponse) -> TargetResponse | Failure:
         """Pass a good reply on, and count it."""
@@ -282,23 +284,23 @@ class ForwardedCall:
         """What a reply used, which is known of one that failed, too."""
         session, call = self.session, self.call
         usage = dict(reader.usage) if reader.usage is not None else None
-        tokens, written = session.apis.usage(self.route.protocol, usage)
+        tokens, written = model_apis.usage_of(self.route.protocol, usage)
         call.model = reader.model or call.model
         call.tokens, call.finish, call.surcharged = tokens, reader.finish, reader.surcharged
         reported = usage.get("cost") if usage is not None else None
         call.cost_usd = (
             float(reported)
             if isinstance(reported, int | float) and not isinstance(reported, bool) and reported >= 0
-            else session.apis.cost(session.upstream, self.body.model, tokens, cache_written=written)
+            else model_apis.cost_in(session.upstream, self.body.model, tokens, cache_written=written)
         )
         if call.cost_usd is None and reader.model not in {"", self.body.model}:
-            call.cost_usd = session.apis.cost(session.upstream, reader.model, tokens, cache_written=written)
+            call.cost_usd = model_apis.cost_in(session.upstream, reader.model, tokens, cache_written=written)
         if reader.error is not None:
             return CallFailure("bad-answer", f"the API broke off its reply: {reader.error}")
         if not reader.complete:
             return CallFailure("bad-answer", "the stream ended early")
-        limits = None if reply is None else session.apis.limits(reply.headers)
-        cost = 0.0 if call.cost_usd is None and session.apis.is_local(session.upstream) else call.cost_usd
+        limits = None if reply is None else limits_of(reply.headers)
+        cost = 0.0 if call.cost_usd is None and model_apis.is_local(session.upstream) else call.cost_usd
         if reader.surcharged and reported is None:  # a budget counts what was reserved
             cost = None
         return TargetResponse(None, token_usage=tokens, cost_usd=cost, limits=limits)

@@ -11,15 +11,15 @@ from math import ceil
 
 from agentv.model.run.budget import Ceiling
 from agentv.model.suite.gateway import ModelProtocol, ModelUpstream
-from agentv.model.values.response import CallFailure, Failure, RateLimits, is_cut
+from agentv.model.values.response import CallFailure, Failure, is_cut
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json, JsonObject
 from agentv.targets.anthropic import replies as anthropic
 from agentv.targets.gemini import replies as gemini
 from agentv.targets.http.model_calls import endpoint_of, host_of, other_server
-from agentv.targets.http.statuses import failure_of, limits_of
+from agentv.targets.http.statuses import failure_of
 from agentv.targets.model_api.ceilings import RequestSettings
-from agentv.targets.model_api.prices import cost_of, load_prices
+from agentv.targets.model_api.prices import cost_of
 from agentv.targets.openai_api import replies as openai
 
 _DOMAINS: Mapping[ModelProtocol, str] = {
@@ -43,68 +43,61 @@ def endpoint_of_upstream(upstream: ModelUpstream) -> str:
     return endpoint_of(upstream.protocol, upstream.base_url, upstream.api_key)
 
 
-class KnownModelApis:
-    """What is known of the APIs of OpenAI, Anthropic and Gemini. A `ModelApis` of the gateway."""
+def ceiling(upstream: ModelUpstream, model: str, body: JsonObject) -> Ceiling:
+    """The most that a call can cost, by its body."""
+    longest, answers = _limits_in(body)
+    settings, surcharge = RequestSettings(_prices(upstream), model, longest), surcharge_of(body)
+    most = settings.ceiling_of_body(body, answers=answers, besides=surcharge.tokens)
+    if upstream.price is not None:
+        return Ceiling(upstream.price.at_most(most.tokens), most.tokens)
+    return most if most.usd is None else Ceiling(most.usd * surcharge.factor + surcharge.usd, most.tokens)
 
-    def __init__(self) -> None:
-        load_prices()
 
-    def ceiling(self, upstream: ModelUpstream, model: str, body: JsonObject) -> Ceiling:
-        """The most that a call can cost, by its body."""
-        longest, answers = _limits_in(body)
-        settings, surcharge = RequestSettings(_prices(upstream), model, longest), surcharge_of(body)
-        most = settings.ceiling_of_body(body, answers=answers, besides=surcharge.tokens)
-        if upstream.price is not None:
-            return Ceiling(upstream.price.at_most(most.tokens), most.tokens)
-        return most if most.usd is None else Ceiling(most.usd * surcharge.factor + surcharge.usd, most.tokens)
+def is_local(upstream: ModelUpstream) -> bool:
+    """Whether the API runs on this machine, where nobody is paid unless it says so."""
+    return host_of(upstream.base_url) in _LOOPBACK
 
-    def is_local(self, upstream: ModelUpstream) -> bool:
-        """Whether the API runs on this machine, where nobody is paid unless it says so."""
-        return host_of(upstream.base_url) in _LOOPBACK
 
-    def usage(self, protocol: ModelProtocol, usage: Json) -> tuple[TokenUsage | None, int]:
-        """The tokens in a `usage` of the API, and how many of them were written to a cache."""
-        if protocol == "anthropic":
-            return anthropic.usage_of(usage)
-        if protocol == "gemini":
-            return gemini.usage_of(usage), 0
-        return openai.usage_of({"usage": usage}), 0
+def usage_of(protocol: ModelProtocol, usage: Json) -> tuple[TokenUsage | None, int]:
+    """The tokens in a `usage` of the API, and how many of them were written to a cache."""
+    if protocol == "anthropic":
+        return anthropic.usage_of(usage)
+    if protocol == "gemini":
+        return gemini.usage_of(usage), 0
+    return openai.usage_of({"usage": usage}), 0
 
-    def cost(
-        self, upstream: ModelUpstream, model: str, tokens: TokenUsage | None, *, cache_written: int = 0
-    ) -> float | None:
-        """The price of a call; None where it is not known."""
-        if upstream.price is not None:
-            return upstream.price.cost(tokens)
-        name = model.removeprefix("models/")
-        return cost_of(_prices(upstream), name, tokens, cache_written=cache_written)
 
-    def failure(
-        self, upstream: ModelUpstream, status: int, headers: Mapping[str, str], body: bytes, retried: frozenset[int]
-    ) -> CallFailure:
-        """What an error of the API means."""
-        text, details = body.decode(errors="replace"), None
-        with suppress(ValueError, RecursionError):
-            details = json.loads(text)
-        secrets = (upstream.api_key,)
-        if upstream.protocol == "gemini" and isinstance(details, dict | list):
-            first = details[0] if isinstance(details, list) and details else details
-            return gemini.refusal_of(status, first, headers, retried, secrets)
-        error = details.get("error") if isinstance(details, dict) else None
-        words = error.get("message") if isinstance(error, dict) else None
-        return failure_of(status, words if isinstance(words, str) else text, headers, retried, secrets=secrets)
+def cost_in(upstream: ModelUpstream, model: str, tokens: TokenUsage | None, *, cache_written: int = 0) -> float | None:
+    """The price of a call; None where it is not known."""
+    if upstream.price is not None:
+        return upstream.price.cost(tokens)
+    name = model.removeprefix("models/")
+    return cost_of(_prices(upstream), name, tokens, cache_written=cache_written)
 
-    def limits(self, headers: Mapping[str, str]) -> RateLimits | None:
-        """What is left of the rate limits."""
-        return limits_of(headers)
 
-    def ending(self, finish: str) -> Failure | None:
-        """Why a reply is no whole answer: it was cut off, or a filter ended it."""
-        if is_cut(finish):
-            return Failure("agent-limit", f"the model's last answer was cut off at its maximum length ({finish})")
-        if finish in _FILTERED:
-            return Failure("refused", f"the provider's filter ended the model's last answer ({finish})")
-        return None
+def failure_in(
+    upstream: ModelUpstream, status: int, headers: Mapping[str, str], body: bytes, retried: frozenset[int]
+) -> CallFailure:
+    """What an error of the API means."""
+    text, details = body.decode(errors="replace"), None
+    with suppress(ValueError, RecursionError):
+        details = json.loads(text)
+    secrets = (upstream.api_key,)
+    if upstream.protocol == "gemini" and isinstance(details, dict | list):
+        first = details[0] if isinstance(details, list) and details else details
+        return gemini.refusal_of(status, first, headers, retried, secrets)
+    error = details.get("error") if isinstance(details, dict) else None
+    words = error.get("message") if isinstance(error, dict) else None
+    return failure_of(status, words if isinstance(words, str) else text, headers, retried, secrets=secrets)
+
+
+def ending(finish: str) -> Failure | None:
+    """Why a reply is no whole answer: it was cut off, or a filter ended it."""
+    if is_cut(finish):
+        return Failure("agent-limit", f"the model's last answer was cut off at its maximum length ({finish})")
+    if finish in _FILTERED:
+        return Failure("refused", f"the provider's filter ended the model's last answer ({finish})")
+    return None
 
 
 def _prices(upstream: ModelUpstream) -> str:

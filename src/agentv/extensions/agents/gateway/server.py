@@ -11,6 +11,7 @@ from contextvars import Context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agentv.engine.calls.call_throttle import CallThrottle
 from agentv.extensions.agents.gateway.forwarding import (
     NOT_AGAIN,
     SPENT,
@@ -23,7 +24,7 @@ from agentv.extensions.agents.gateway.forwarding import (
     replayed_response,
 )
 from agentv.extensions.agents.gateway.headers import redacted, returned_headers, sent_headers
-from agentv.extensions.agents.gateway.ports import GatewaySession, GatewayTrial, ModelApis, ModelCallLimits
+from agentv.extensions.agents.gateway.model_apis import endpoint_of_upstream
 from agentv.extensions.agents.gateway.routes import (
     LONGEST,
     RefusedBodyError,
@@ -33,13 +34,14 @@ from agentv.extensions.agents.gateway.routes import (
     route_of,
     token_in,
 )
-from agentv.extensions.agents.gateway.session import CountedCall, TrialSession
+from agentv.extensions.agents.gateway.session import CountedCall, GatewayTrial, TrialSession
 from agentv.extensions.agents.unix_sockets import listening_at
 from agentv.model.suite.gateway import GatewayAccess, ModelUpstream
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.exchange import ModelRequest
 from agentv.model.values.response import Failure
 from agentv.ports import SpendingLog
+from agentv.targets.model_api.prices import load_prices
 from agentv.user_code.proxies import proxy_for
 
 if TYPE_CHECKING:
@@ -235,30 +237,23 @@ _PREFIX = "agentv-trial-"
 
 
 class LocalGateway:
-    """A `ModelGateway` in this process.
+    """The gateway of a run. It listens on loopback from its first trial on.
 
     Args:
-        limits: admits the calls.
-        apis: what is known of model APIs.
+        throttle: admits the calls.
         spending: keeps what each call took; None: nobody does.
         clock: monotonic seconds.
     """
 
-    def __init__(
-        self,
-        limits: ModelCallLimits,
-        apis: ModelApis,
-        spending: SpendingLog | None,
-        clock: Callable[[], float],
-    ) -> None:
-        self._limits = limits
-        self._apis = apis
+    def __init__(self, throttle: CallThrottle, spending: SpendingLog | None, clock: Callable[[], float]) -> None:
+        load_prices()
+        self._throttle = throttle
         self._spending = spending
         self._clock = clock
         self._server: GatewayServer | None = None
         self._starting = asyncio.Lock()
 
-    async def open(self, spec: TargetSpec, upstream: ModelUpstream, trial: GatewayTrial) -> GatewaySession | Failure:
+    async def open(self, spec: TargetSpec, upstream: ModelUpstream, trial: GatewayTrial) -> TrialSession | Failure:
         """Let the agent of a trial call its model."""
         try:
             server = await self._started()
@@ -273,8 +268,7 @@ class LocalGateway:
             access,
             upstream,
             trial,
-            self._limits.model_calls(spec, upstream, trial.budget_usd),
-            self._apis,
+            self._throttle.model_calls(spec, endpoint_of_upstream(upstream), trial.budget_usd),
             self._clock,
             server.forget,
             lambda call: self._spent(trial, call),

@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from agentv.extensions.agents.gateway.ports import GatewayTrial, ModelApis, ModelCalls, SeenCall
+from agentv.engine.calls.model_calls import TrialModelCalls
+from agentv.extensions.agents.gateway.model_apis import ending
 from agentv.extensions.agents.gateway.routes import Api, CallBody
 from agentv.model.suite.gateway import GatewayAccess, ModelUpstream
 from agentv.model.values.response import CallFailure, Failure
 from agentv.model.values.trace import UsageStep
 from agentv.model.values.usage import TokenUsage
+from agentv.work_ports import TrialExchanges
 
 UNREACHED = "agent-api"
 """Code of a trial whose agent could not reach its model in the end."""
@@ -82,9 +84,46 @@ class CountedCall:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class GatewayTrial:
+    """The trial whose model calls pass the gateway.
+
+    Attributes:
+        socket_directory: a directory that the sandbox shows to the agent under the same path; the gateway also listens
+            on a socket there where the sandbox has no network of the host. Empty: it has.
+        budget_usd: what the calls of the trial may cost; None: there is no limit but the run's.
+        key: of the trial, the same in every run of the same case.
+        exchanges: the recording of its calls, which are replayed from it or recorded to it; None: neither.
+    """
+
+    case_id: str
+    target: str
+    sample: int = 1
+    variant: str | None = None
+    socket_directory: str = ""
+    budget_usd: float | None = None
+    key: str = ""
+    exchanges: TrialExchanges | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SeenCall:
+    """One model call as it passed the gateway.
+
+    Attributes:
+        request, reply: the bodies; empty beyond what is kept of a trial. A streamed reply is its events.
+        step: what it used. Its time counts from when the trial's session was opened.
+    """
+
+    api: Api
+    request: bytes
+    reply: bytes
+    step: UsageStep
+
+
 @dataclass(slots=True)
 class TrialSession:
-    """One trial at the gateway, a `GatewaySession`.
+    """The gateway as one trial uses it.
 
     Attributes:
         limits: admits its calls.
@@ -95,8 +134,7 @@ class TrialSession:
     access: GatewayAccess
     upstream: ModelUpstream
     trial: GatewayTrial
-    limits: ModelCalls
-    apis: ModelApis
+    limits: TrialModelCalls
     clock: Callable[[], float]
     forget: Callable[[TrialSession], Awaitable[None]]
     spent: Callable[[CountedCall], None]
@@ -173,7 +211,7 @@ class TrialSession:
         """Why the model's last reply is no whole answer: agents use what there is of it, and do not all say so."""
         replies = [one for one in self.calls if one.failure is None]
         own = [one for one in replies if one.offers_tools] or replies
-        return self.apis.ending(own[-1].finish) if own else None
+        return ending(own[-1].finish) if own else None
 
     def _unreached(self, call: CountedCall, failure: Failure) -> Failure:
         message = f"the agent's last call of its model (call {call.number}) failed: {failure.message}"

@@ -6,7 +6,7 @@ import asyncio
 import shutil
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING
@@ -40,23 +40,23 @@ class LocalScriptedTools:
         self._executor = executor
 
     async def start(
-        self, servers: Sequence[ScriptedServer], env: Mapping[str, str], directory: str = "", network: Network = "host"
+        self, servers: Sequence[ScriptedServer], directory: str = "", network: Network = "host"
     ) -> RunningTools | Failure:
         """Tools that answer; why they do not.
 
         Args:
             servers: of the case.
-            env: what the suite sets; functions run in our own environment.
-            directory: absolute, reachable by the agent under the same path; empty: a temporary one is made.
+            directory: absolute; writable by us and reachable by the agent under the same path, such as the HOME of its
+                sandbox. Sockets are put there. Empty: a temporary directory, which no sandbox may hide.
             network: of the agent; with `loopback`, servers over HTTP listen on sockets too.
         """
-        del env
         missing = missing_extra("mcp", "agents", "serving scripted tools")
         if missing is not None:
             return Failure("cannot-load", f"{missing.message}; {missing.hint}")
-        failure = await self._unfit(servers)
-        if failure is not None:
-            return failure
+        for tool in (tool for server in servers for tool in server.tools if tool.function):
+            failure = await checked(tool, self._executor)
+            if failure is not None:
+                return failure
         running = RunningTools(servers, self._executor)
         try:
             await running.open(directory, network)
@@ -78,14 +78,6 @@ class LocalScriptedTools:
             if result.error is not None:
                 return Failure("solution-failed", f"{call.tool} of the solution fails: {result.error}")
         return {name: one.state for name, one in fresh.items()}
-
-    async def _unfit(self, servers: Sequence[ScriptedServer]) -> Failure | None:
-        """Why one of the functions cannot be called."""
-        for tool in (tool for server in servers for tool in server.tools if tool.function):
-            failure = await checked(tool, self._executor)
-            if failure is not None:
-                return failure
-        return None
 
 
 class RunningTools:
@@ -131,13 +123,11 @@ class RunningTools:
 
     def _relay(self, directory: str) -> str:
         """Path of the relay, beside the sockets."""
-        relay = Path(self._directory, "relay.py")
         if not self._directory:
             prefix = _HIDDEN_DIRECTORY if directory else temporary_prefix()
             self._directory = mkdtemp(prefix=prefix, dir=directory or None)
-            relay = Path(self._directory, "relay.py")
-            shutil.copyfile(_RELAY, relay)
-        return str(relay)
+            shutil.copyfile(_RELAY, f"{self._directory}/relay.py")
+        return f"{self._directory}/relay.py"
 
     def calls(self) -> tuple[ToolCallStep, ...]:
         """The calls that reached the tools, in order."""

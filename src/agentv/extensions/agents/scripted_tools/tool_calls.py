@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agentv.extensions.agents.scripted_tools.functions import RAISED, Returned, called
+from agentv.extensions.agents.scripted_tools.functions import RAISED, called
 from agentv.model.suite.tools import ScriptedServer, ScriptedTool
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import ToolCallStep
@@ -89,9 +89,6 @@ class ToolCalls:
         if isinstance(found, Failure):
             self.broken = self.broken or (found if found.code != RAISED else None)
             return Result(error=found.message)
-        return self._returned(found)
-
-    def _returned(self, found: Returned) -> Result:
         self.state = found.state
         return Result(found.value)
 

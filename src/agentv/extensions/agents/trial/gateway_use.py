@@ -8,10 +8,10 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import reduce
 from operator import add
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field, structs
 
-from agentv.extensions.agents.gateway.ports import GatewaySession, GatewayTrial
 from agentv.extensions.agents.trial.work_context import WorkContext, limits_of
 from agentv.model.run.trial import Trial, TrialResult
 from agentv.model.values.activity import AgentActivity
@@ -22,6 +22,9 @@ from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json
 from agentv.ports import TargetRequest
 from agentv.work_ports import TrialExchanges
+
+if TYPE_CHECKING:
+    from agentv.extensions.agents.gateway.session import TrialSession
 
 ENDING_S = 10.0
 """Seconds in which an agent ends by itself once its model calls are refused."""
@@ -43,7 +46,7 @@ class GatewayUse(Struct):
     """
 
     trial: Trial
-    session: GatewaySession
+    session: TrialSession
     run_context: WorkContext
     reported: list[tuple[TokenUsage | None, float | None]]
     opened_s: float
@@ -209,6 +212,8 @@ async def open_use(
     trial: Trial, run_context: WorkContext, socket_directory: str, exchanges: TrialExchanges | None = None
 ) -> GatewayUse | Failure | None:
     """The gateway's session of a trial; None: its agent's calls do not pass the gateway."""
+    from agentv.extensions.agents.gateway.session import GatewayTrial
+
     upstream = trial.target.upstream
     if upstream is None:
         return None

@@ -53,7 +53,7 @@ def placeholders_of(trial: Trial, workspace: Workspace | None, token: str) -> di
 async def open_work(trial: Trial, run_context: WorkContext) -> AgentTrial | Failure:
     """The workspace and the tools of a trial; why they cannot be had. A trial whose answer is recorded has neither."""
     work = AgentTrial(trial, run_context)
-    exchanges = _exchanges_of(trial, run_context)
+    exchanges = exchanges_of(trial, run_context)
     if isinstance(exchanges, Failure):
         return exchanges
     if run_context.unanswered is not None and exchanges is None:
@@ -61,8 +61,7 @@ async def open_work(trial: Trial, run_context: WorkContext) -> AgentTrial | Fail
     uncounted = _uncounted(trial)
     if uncounted is not None:
         return uncounted
-    spec, suite = trial.case.workspace, trial.suite
-    if spec is not None:
+    if trial.case.workspace is not None:
         opened = await new_workspace(trial, run_context)
         if isinstance(opened, Failure):
             return opened
@@ -70,7 +69,7 @@ async def open_work(trial: Trial, run_context: WorkContext) -> AgentTrial | Fail
     if trial.case.tools:
         try:
             home = work.workspace.sandbox.home if work.workspace is not None else ""
-            servers = await run_context.scripted_tools.start(trial.case.tools, suite.own_env, home, work.network)
+            servers = await run_context.scripted_tools.start(trial.case.tools, home, work.network)
         except BaseException:
             await work.discard()
             raise
@@ -112,12 +111,6 @@ def _uncounted(trial: Trial) -> Failure | None:
     if getattr(target.settings, "faults", None):
         return Failure("no-gateway", f"{calls}, so that its 'faults' cannot be injected; is its API key set?")
     return None
-
-
-def _exchanges_of(trial: Trial, run_context: WorkContext) -> TrialExchanges | Failure | None:
-    if run_context.exchanges is None:
-        return None
-    return exchanges_of(trial, run_context)
 
 
 async def _at_gateway(work: AgentTrial, exchanges: TrialExchanges | None) -> AgentTrial | Failure:

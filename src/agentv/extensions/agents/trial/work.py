@@ -8,7 +8,7 @@ errored then, never passed. One whose model calls are recorded has, since its ag
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Awaitable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,7 @@ from agentv.model.run.grade import Check, Grade
 from agentv.model.run.trial import Score, Trial, TrialResult
 from agentv.model.run.work import AgentWork
 from agentv.model.suite.assertion import AssertionEntry, AssertionSettings
-from agentv.model.suite.workspace import Network, SandboxName, WorkLimits
+from agentv.model.suite.workspace import Network, SandboxName
 from agentv.model.values.activity import AgentActivity
 from agentv.model.values.changes import WorkspaceChanges
 from agentv.model.values.formatting import plural
@@ -33,76 +33,15 @@ from agentv.model.values.trace import Trace
 from agentv.model.values.trace_messages import messages_of
 from agentv.model.values.values import EMPTY, JsonObject
 from agentv.ports import SessionTarget, TargetRequest, Workspace
-from agentv.work_ports import ToolServers
 
 if TYPE_CHECKING:
     from agentv.extensions.agents.frameworks.receiver import TrialSpans
+    from agentv.extensions.agents.scripted_tools.servers import RunningTools
     from agentv.extensions.agents.trial.gateway_use import GatewayUse
 
 
 _LIMIT_CODES = frozenset({"agent-limit", "timeout"})
 """Failures of an agent that reached a limit, or its time."""
-
-
-def exceeded(
-    limits: WorkLimits, messages: Sequence[Message], recorded: int, counted: int | None, *, has_trace: bool
-) -> Failure | None:
-    """The limit that an agent passed, though nothing ended it.
-
-    Args:
-        limits: of the trial.
-        messages: of its transcript.
-        recorded: number of calls that its scripted tools recorded.
-        counted: number of model calls that passed the gateway; None: they do not pass it.
-        has_trace: the agent reports what it did.
-    """
-    turns = sum(message.role == "assistant" for message in messages)
-    calls = max(recorded, sum(len(message.tool_calls) for message in messages))
-    if counted is not None and not messages:
-        turns = counted
-    unseen = limits.max_turns is not None and counted is None
-    unknown = unseen or (limits.max_tool_calls is not None and not recorded)
-    if unknown and not messages and not has_trace:
-        return Failure("no-data", "the target reports no transcript, so that its limits cannot be checked")
-    for most, found, what in ((limits.max_turns, turns, "turn"), (limits.max_tool_calls, calls, "tool call")):
-        if most is not None and found > most:
-            return Failure("agent-limit", f"the agent took {plural(found, what)}, and the limit is {most}")
-    return None
-
-
-def limited(answer: Failure, *, grades: bool) -> TargetResponse | Failure:
-    """What a failed call comes to: a limit that was reached is `agent-limit`, or the work is graded as it is.
-
-    Args:
-        answer: the failure.
-        grades: the work of an agent at its limit is graded.
-    """
-    if answer.code not in _LIMIT_CODES:
-        return answer
-    response = answer.response if isinstance(answer, CallFailure) else None
-    if grades:
-        return response or TargetResponse(None)
-    if answer.code == "agent-limit":
-        return answer
-    message = f"{answer.message}; `on_limit: grade` grades what it did until then"
-    if isinstance(answer, CallFailure):
-        return structs.replace(answer, code="agent-limit", message=message, retryable=False)
-    return Failure("agent-limit", message)
-
-
-def denied(trial: Trial, trace: Trace | None, changes: WorkspaceChanges | None) -> Failure | None:
-    """The failure of a trial in which a permission was denied and the agent changed nothing.
-
-    Args:
-        trial: whose target says whether that is an error.
-        trace: of the agent; None: it reports none.
-        changes: against the baseline; None: there is no workspace.
-    """
-    if trace is None or changes is None or getattr(trial.target.settings, "on_denied", "grade") != "error":
-        return None
-    if changes.files or not trace.denials or trace.worked_elsewhere:
-        return None
-    return Failure("permission-denied", trace.denial_message)
 
 
 SHOWN_PATHS = 20
@@ -131,7 +70,7 @@ class AgentTrial(Struct):
     trial: Trial
     run_context: WorkContext
     workspace: Workspace | None = None
-    servers: ToolServers | None = None
+    servers: RunningTools | None = None
     changes: WorkspaceChanges | None = None
     trace: Trace | None = None
     gateway: GatewayUse | None = None
@@ -239,7 +178,16 @@ class AgentTrial(Struct):
                 return left
             self.solution_state = left
         unusable = self.servers.failure() if self.servers is not None and self._was_called else None
-        return unusable or denied(self.trial, self.trace, self.changes)
+        return unusable or self._denied()
+
+    def _denied(self) -> Failure | None:
+        """The failure of a trial in which a permission was denied and the agent changed nothing."""
+        trace, changes = self.trace, self.changes
+        if trace is None or changes is None or getattr(self.trial.target.settings, "on_denied", "grade") != "error":
+            return None
+        if changes.files or not trace.denials or trace.worked_elsewhere:
+            return None
+        return Failure("permission-denied", trace.denial_message)
 
     async def _end_session(self) -> None:
         asked = self._asked
@@ -289,10 +237,21 @@ class AgentTrial(Struct):
 
     def exceeded(self, answer: TargetResponse) -> Failure | None:
         """The limit that the agent passed, though nothing ended it."""
+        limits, messages = limits_of(self.trial), answer.messages
         recorded = len(self.servers.calls()) if self.servers is not None else 0
         counted = len(self.gateway.session.usages()) if self.gateway is not None else None
-        limits, has_trace = limits_of(self.trial), self.trace is not None
-        return exceeded(limits, answer.messages, recorded, counted, has_trace=has_trace)
+        turns = sum(message.role == "assistant" for message in messages)
+        calls = max(recorded, sum(len(message.tool_calls) for message in messages))
+        if counted is not None and not messages:
+            turns = counted
+        unseen = limits.max_turns is not None and counted is None
+        unknown = unseen or (limits.max_tool_calls is not None and not recorded)
+        if unknown and not messages and self.trace is None:
+            return Failure("no-data", "the target reports no transcript, so that its limits cannot be checked")
+        for most, found, what in ((limits.max_turns, turns, "turn"), (limits.max_tool_calls, calls, "tool call")):
+            if most is not None and found > most:
+                return Failure("agent-limit", f"the agent took {plural(found, what)}, and the limit is {most}")
+        return None
 
     @property
     def grades_at_limits(self) -> bool:
@@ -301,7 +260,16 @@ class AgentTrial(Struct):
 
     def limited(self, answer: Failure) -> TargetResponse | Failure:
         """What a failed call comes to: a limit that was reached is `agent-limit`, or the work is graded as it is."""
-        return limited(answer, grades=self.grades_at_limits)
+        if answer.code not in _LIMIT_CODES:
+            return answer
+        if self.grades_at_limits:
+            return (answer.response if isinstance(answer, CallFailure) else None) or TargetResponse(None)
+        if answer.code == "agent-limit":
+            return answer
+        message = f"{answer.message}; `on_limit: grade` grades what it did until then"
+        if isinstance(answer, CallFailure):
+            return structs.replace(answer, code="agent-limit", message=message, retryable=False)
+        return Failure("agent-limit", message)
 
     def judged(self, result: TrialResult) -> TrialResult:
         """The result as the workspace lets it stand: whoever changed protected files has failed."""

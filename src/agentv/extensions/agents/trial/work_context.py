@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Protocol
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from agentv.engine.calls.recorded_call import Unanswered
+from agentv.app.wiring import Connections
 from agentv.model.run.trial import Trial
-from agentv.model.suite.suite import TargetSpec
 from agentv.model.suite.workspace import Hooks, WorkLimits, WorkspaceCommand, WorkspaceSpec
 from agentv.model.values.message import prompt_text
 from agentv.model.values.response import Failure
-from agentv.ports import Clock, Target, Workspace
-from agentv.work_ports import ModelExchanges, ScriptedTools, Workspaces
+from agentv.ports import Workspace
 
 if TYPE_CHECKING:
     from agentv.extensions.agents.frameworks.receiver import SpanReceivers
-    from agentv.extensions.agents.gateway.ports import ModelGateway
+    from agentv.extensions.agents.gateway.server import LocalGateway
+    from agentv.extensions.agents.scripted_tools.servers import LocalScriptedTools
+    from agentv.extensions.agents.workspaces.workspaces import LocalWorkspaces
 
 
 def limits_of(trial: Trial) -> WorkLimits:
@@ -68,47 +69,48 @@ def with_facts(spec: WorkspaceSpec, trial: Trial) -> WorkspaceSpec:
     )
 
 
-class WorkContext(Protocol):
-    """What the work of a trial reaches during a run."""
+class WorkContext:
+    """What the work of a trial reaches during a run; the rest is loaded when the first trial needs it.
 
-    @property
-    def clock(self) -> Clock:
-        """The time."""
-        ...
+    Attributes:
+        unanswered: failure of a target's call without a recorded answer; None: the target is called.
+        exchanges: recorded model calls of agents, or None if none were recorded and none will be.
+        target: gives the connected target of a spec; the same one at every call.
+    """
 
-    @property
-    def unanswered(self) -> Unanswered | None:
-        """Failure of a target's call without a recorded answer; None: the target is called."""
-        ...
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+        self.clock, self.unanswered = connections.clock, connections.unanswered
+        self.exchanges, self.target = connections.answers.exchanges, connections.target
 
-    @property
-    def exchanges(self) -> ModelExchanges | None:
-        """Recorded model calls of agents, or None if none were recorded and none will be."""
-        ...
+    @cached_property
+    def workspaces(self) -> LocalWorkspaces:
+        """Makes workspaces."""
+        from agentv.extensions.agents.workspaces.workspaces import LocalWorkspaces
 
-    @property
-    def workspaces(self) -> Workspaces:
-        """Makes workspaces; loaded when the first trial needs one."""
-        ...
+        return LocalWorkspaces(self._connections.workspace_settings())
 
-    @property
-    def scripted_tools(self) -> ScriptedTools:
-        """Starts scripted tools; loaded when the first trial needs one."""
-        ...
+    @cached_property
+    def scripted_tools(self) -> LocalScriptedTools:
+        """Starts scripted tools."""
+        from agentv.extensions.agents.scripted_tools.servers import LocalScriptedTools
 
-    @property
-    def gateway(self) -> ModelGateway:
-        """Between agents and their models; it listens from the first trial on that needs it."""
-        ...
+        return LocalScriptedTools(self._connections.executor)
 
-    @property
+    @cached_property
+    def gateway(self) -> LocalGateway:
+        """Between agents and their models."""
+        from agentv.extensions.agents.gateway.server import LocalGateway
+
+        connections = self._connections
+        return LocalGateway(connections.throttle, connections.answers.spending, self.clock.monotonic)
+
+    @cached_property
     def receivers(self) -> SpanReceivers:
-        """Take the spans of targets; loaded when the first trial needs one."""
-        ...
+        """Take the spans of targets."""
+        from agentv.extensions.agents.frameworks.receiver import SpanReceivers
 
-    def target(self, spec: TargetSpec) -> Target:
-        """The connected target of a spec; the same one at every call."""
-        ...
+        return SpanReceivers()
 
 
 async def new_workspace(trial: Trial, context: WorkContext) -> Workspace | Failure:

@@ -1,80 +1,25 @@
-"""The works of a run: what opens them, and the workspaces, scripted tools and gateway that they share."""
+"""The works of a run's trials."""
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import TYPE_CHECKING
-
 from agentv.app.wiring import Connections
-from agentv.engine.calls.call_throttle import CallThrottle
-from agentv.extensions.agents.trial.work_context import new_workspace
+from agentv.extensions.agents.trial.work_context import WorkContext, new_workspace
 from agentv.model.run.trial import Trial
-from agentv.model.suite.gateway import ModelUpstream
-from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.response import Failure
 from agentv.ports import Workspace
-from agentv.work_ports import ConversationUser, ScriptedTools, TrialWork, Workspaces
-
-if TYPE_CHECKING:
-    from agentv.extensions.agents.frameworks.receiver import SpanReceivers
-    from agentv.extensions.agents.gateway.ports import ModelCalls, ModelGateway
+from agentv.work_ports import ConversationUser, TrialWork
 
 
-class UpstreamLimits:
-    """Limits of the model calls of agents, by the run's throttle. A `ModelCallLimits`."""
-
-    def __init__(self, throttle: CallThrottle) -> None:
-        self._throttle = throttle
-
-    def model_calls(self, spec: TargetSpec, upstream: ModelUpstream, budget_usd: float | None) -> ModelCalls:
-        """Those of one trial."""
-        from agentv.extensions.agents.gateway.model_apis import endpoint_of_upstream
-
-        return self._throttle.model_calls(spec, endpoint_of_upstream(upstream), budget_usd)
-
-
-class RunWorks:
-    """The works of a run's trials, an `agentv.work_ports.TrialWorks` and their `WorkContext`.
+class RunWorks(WorkContext):
+    """The works of a run's trials, an `agentv.work_ports.TrialWorks`.
 
     Attributes:
         failures: what failed after the last trial.
     """
 
     def __init__(self, connections: Connections) -> None:
-        self._connections = connections
-        self.clock, self.unanswered = connections.clock, connections.unanswered
-        self.exchanges, self.target = connections.answers.exchanges, connections.target
+        super().__init__(connections)
         self.failures: tuple[Failure, ...] = ()
-
-    @cached_property
-    def workspaces(self) -> Workspaces:
-        """Makes workspaces."""
-        from agentv.extensions.agents.workspaces.workspaces import LocalWorkspaces
-
-        return LocalWorkspaces(self._connections.workspace_settings())
-
-    @cached_property
-    def scripted_tools(self) -> ScriptedTools:
-        """Starts scripted tools."""
-        from agentv.extensions.agents.scripted_tools.servers import LocalScriptedTools
-
-        return LocalScriptedTools(self._connections.executor)
-
-    @cached_property
-    def gateway(self) -> ModelGateway:
-        """Between agents and their models."""
-        from agentv.extensions.agents.gateway.model_apis import KnownModelApis
-        from agentv.extensions.agents.gateway.server import LocalGateway
-
-        limits, spending = UpstreamLimits(self._connections.throttle), self._connections.answers.spending
-        return LocalGateway(limits, KnownModelApis(), spending, self.clock.monotonic)
-
-    @cached_property
-    def receivers(self) -> SpanReceivers:
-        """Take the spans of targets."""
-        from agentv.extensions.agents.frameworks.receiver import SpanReceivers
-
-        return SpanReceivers()
 
     async def open(self, trial: Trial) -> TrialWork | Failure:
         """The workspace, the tools and the gateway of a trial; why they cannot be had."""

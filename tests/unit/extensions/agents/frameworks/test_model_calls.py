@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agentv.extensions.agents.frameworks.model_calls import trace_of_calls
-from agentv.extensions.agents.gateway.ports import SeenCall
+from agentv.extensions.agents.gateway.session import SeenCall
 from agentv.model.values.trace import MessageStep, ToolCallStep, UsageStep
 
 ARGUMENTS = {"order_id": "A-42"}

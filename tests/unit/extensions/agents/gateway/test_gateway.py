@@ -18,8 +18,8 @@ from google import genai
 from agentv.app.wiring import Connections
 from agentv.engine.calls.budget import Budget
 from agentv.engine.calls.budget_limiter import BudgetLimiter
-from agentv.extensions.agents.gateway.ports import GatewayTrial
 from agentv.extensions.agents.gateway.routes import route_of
+from agentv.extensions.agents.gateway.session import GatewayTrial
 from agentv.extensions.agents.recording.model_exchanges import CassetteExchanges
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.suite.gateway import ModelUpstream

@@ -58,12 +58,12 @@ def tools(tmp_path):
     return make
 
 
-def served(server, use, directory="", env=None):
+def served(server, use, directory=""):
     """What `use(client)` gives, with a client of the `mcp` package at the server; and the running tools."""
 
     async def run():
         executor = DaemonThreads()
-        running = await LocalScriptedTools(executor).start([server], env or {}, directory)
+        running = await LocalScriptedTools(executor).start([server], directory)
         assert not isinstance(running, Failure), running
         try:
             async with asyncio.timeout(30), Client(parameters_of(running.servers[0])) as client:
@@ -191,7 +191,7 @@ def test_functions_that_cannot_be_called_stop_the_trial_before_the_agent_starts(
     async def start(tool):
         executor = DaemonThreads()
         try:
-            return await LocalScriptedTools(executor).start([ScriptedServer("shop", (tool,))], {})
+            return await LocalScriptedTools(executor).start([ScriptedServer("shop", (tool,))])
         finally:
             await executor.aclose()
 
@@ -206,7 +206,7 @@ def test_tools_are_reached_without_a_network(tmp_path):
 
     async def use():
         running = await LocalScriptedTools(DaemonThreads()).start(
-            [ScriptedServer("shop", (ScriptedTool("a", returns="x"),))], {}, str(home)
+            [ScriptedServer("shop", (ScriptedTool("a", returns="x"),))], str(home)
         )
         words = running.servers[0].command
         inside = ["--ro-bind", "/", "/", "--dev", "/dev", "--bind", str(home), str(home), "--unshare-net", "--"]
@@ -222,7 +222,7 @@ def test_tools_are_reached_without_a_network(tmp_path):
 def test_an_agent_that_talks_nonsense_harms_nobody():
     async def use():
         running = await LocalScriptedTools(DaemonThreads()).start(
-            [ScriptedServer("shop", (ScriptedTool("a", returns="x"),))], {}
+            [ScriptedServer("shop", (ScriptedTool("a", returns="x"),))]
         )
         path = running.servers[0].command[-1]
 
