@@ -10,13 +10,12 @@ from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.trust import refuse_data
 from agentv.authoring.source.files import is_directory, is_file
-from agentv.authoring.source.nodes import MapNode, Node, Scalar, holds_placeholder, is_empty, kind_of, span_of
-from agentv.authoring.source.yaml import read_yaml
+from agentv.authoring.source.nodes import MapNode, Node, Scalar, is_empty, kind_of, span_of
 from agentv.extensions.agents.authoring.hooks import facts_text
-from agentv.extensions.agents.authoring.parts import CopyReader, any_mapping, read_command
+from agentv.extensions.agents.authoring.parts import CopyReader, any_mapping, mapping_in, read_command
 from agentv.extensions.agents.authoring.schema import AuthoredEnvironment, AuthoredSetup
-from agentv.extensions.agents.authoring.workspace import Parts, directory_of, mount
-from agentv.model.suite.workspace import SETUP_TIMEOUT_S, WORKSPACE, DockerImage, WorkspaceCommand
+from agentv.extensions.agents.authoring.workspace import Parts, docker_image
+from agentv.model.suite.workspace import SETUP_TIMEOUT_S, WORKSPACE, WorkspaceCommand
 
 _NOT_APPLIED = ("resources", "services")
 
@@ -60,16 +59,7 @@ def _mapping(node: Node, reading: Reading) -> tuple[MapNode, Reading] | None:
     if not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value.strip():
         reading.report.error("bad-value", node, f"'environment' must be a mapping, found {kind_of(node)}")
         return None
-    found = reading.find(node, "file")
-    text = reading.text_of(found, node) if found is not None else None
-    if found is None or text is None:
-        return None
-    root, valid = read_yaml(found, text.encode(), reading.report)
-    if isinstance(root, MapNode):
-        return root, reading.rendering(reading.renders or holds_placeholder(root))
-    if valid:
-        reading.report.error("bad-value", node, f"'{node.text}' must hold a mapping: the keys of an environment")
-    return None
+    return mapping_in(reading.find(node, "file"), node, "environment", reading)
 
 
 def _host(read: AuthoredEnvironment, node: MapNode, copies: CopyReader, reading: Reading) -> Parts:
@@ -89,15 +79,8 @@ def _docker(read: AuthoredEnvironment, node: MapNode, reading: Reading) -> Parts
         reading.report.error("missing-key", node, "'environment' of type docker needs 'image' or 'context'")
     if not read.workdir.startswith("/"):
         reading.report.error("bad-value", node.items["workdir"], "'workdir' must be an absolute path in the container")
-    at = node.items.get("mounts", node)
-    mounts = tuple(
-        mount(one.source, one.target, one.read_only or one.access == "ro", at, reading) for one in read.mounts
-    )
-    context = directory_of(read.context, node, "context", reading)
-    return {
-        "sandbox": ("docker",),
-        "docker": DockerImage(read.image or "", context, read.dockerfile or "", read.workdir, mounts),
-    }
+    image = docker_image(read, node, node.items.get("mounts", node), reading)
+    return {"sandbox": ("docker",), "docker": image}
 
 
 def _setup(read: AuthoredEnvironment, node: MapNode, reading: Reading) -> WorkspaceCommand | None:

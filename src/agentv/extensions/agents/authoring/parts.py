@@ -15,7 +15,8 @@ from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.kinds import TEXT, refuse
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.files import is_directory
-from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, kind_of, span_of
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, holds_placeholder, is_empty, kind_of, span_of
+from agentv.authoring.source.yaml import read_yaml
 from agentv.extensions.agents.authoring.schema import AuthoredCommand
 from agentv.model.suite.workspace import SETUP_TIMEOUT_S, CopiedFiles, WorkspaceCommand
 from agentv.model.values.path_globs import GlobError, check_glob
@@ -225,10 +226,11 @@ def read_command(node: Node, key: str, reading: Reading, *, beside: bool = False
         reading.report.remark("no-effect", pairs["reset"], f"'reset' of '{key}': each trial has a new workspace")
         if "command" not in node.items and "script" not in node.items:
             return None
-    made = _split(read.command, reading) if beside else None
-    made = made or _words(read.command, key, reading)
+    made = _words(read.command, key, reading)
     if made is None:
         return None
+    if beside and made.shell:  # AgentV splits a text at its spaces, without a shell
+        made = WorkspaceCommand(argv=tuple(made.shell.split()))
     timeout = read.timeout_ms / 1000 if read.timeout_ms is not None else read.timeout_s or SETUP_TIMEOUT_S
     made = replace(made, env=dict(read.env), timeout_s=timeout, span=span_of(node.at))
     if beside:
@@ -236,14 +238,6 @@ def read_command(node: Node, key: str, reading: Reading, *, beside: bool = False
         return replace(made, directory=str((home / (read.cwd or ".")).resolve()))
     cwd = inner_path(read.cwd, pairs["cwd"], "cwd", reading) if read.cwd is not None else ""
     return replace(made, cwd=cwd)
-
-
-def _split(node: Node, reading: Reading) -> WorkspaceCommand | None:
-    """A text that AgentV splits at its spaces, without a shell."""
-    del reading
-    if isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip():
-        return WorkspaceCommand(argv=tuple(node.value.split()))
-    return None
 
 
 def _words(node: Node, key: str, reading: Reading) -> WorkspaceCommand | None:
@@ -254,6 +248,20 @@ def _words(node: Node, key: str, reading: Reading) -> WorkspaceCommand | None:
         if argv[0].strip():
             return WorkspaceCommand(argv=argv, span=span_of(node.at))
     refuse(node, reading, key, _COMMAND)
+    return None
+
+
+def mapping_in(path: str | None, node: Scalar, key: str, reading: Reading) -> tuple[MapNode, Reading] | None:
+    """The mapping that a file holds, and how it is read; None where it holds none, which is reported."""
+    text = None if path is None else reading.text_of(path, node)
+    if path is None or text is None:
+        return None
+    root, valid = read_yaml(path, text.encode(), reading.report)
+    if isinstance(root, MapNode):
+        return root, reading.rendering(reading.renders or holds_placeholder(root))
+    if valid:
+        what = f"the keys of {'an' if key[0] in 'aeiou' else 'a'} {key}"
+        reading.report.error("bad-value", node, f"'{node.text}' must hold a mapping: {what}")
     return None
 
 

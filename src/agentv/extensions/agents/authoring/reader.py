@@ -5,21 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agentv.authoring.cases.work import SuiteWork
 from agentv.authoring.code.fingerprints import digests_behind
 from agentv.authoring.fields.decode import INVALID, kind_for, shape_of
 from agentv.authoring.fields.reading import Reading
+from agentv.authoring.fields.schema import AuthoredCase
 from agentv.authoring.fields.trust import refuse_data
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, holds_placeholder, is_empty, kind_of, span_of
 from agentv.extensions.agents.authoring.environment import read_environment
-from agentv.extensions.agents.authoring.hooks import read_extensions
-from agentv.extensions.agents.authoring.keys import Overrides, WorkspaceKeys
+from agentv.extensions.agents.authoring.hooks import NAMES, read_extensions
 from agentv.extensions.agents.authoring.parts import CopyReader, FileDigests
 from agentv.extensions.agents.authoring.schema import AuthoredVariant
 from agentv.extensions.agents.authoring.workspace import MappingReader, Parts
@@ -35,6 +35,21 @@ from agentv.model.suite.workspace import (
 from agentv.model.values.response import Failure
 from agentv.registry.fields import Command
 from agentv.templating import Scope
+
+
+class WorkspaceKeys(Struct, frozen=True):
+    """What one place says of workspaces: the suite, or a case. Nothing is read."""
+
+    workspace: Node | None = None
+    sandbox: Node | None = None
+    environment: Node | None = None
+    extensions: Node | None = None
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """Those that are written."""
+        keys = (self.workspace, self.sandbox, self.environment, self.extensions)
+        return tuple(one for one in keys if one is not None)
 
 
 class VariantReader(Struct, frozen=True):
@@ -68,17 +83,13 @@ class VariantReader(Struct, frozen=True):
         overlay = rendered.items.get("overlay")
         copies = CopyReader(self.digests)
         overlays = () if overlay is None else copies.read(overlay, "overlay", reading)
-        ref = None if read.ref is None else self._commit(read.ref, rendered.items["ref"], reading)
+        ref = None if read.ref is None else commit_of(read.ref, reading)
+        if read.ref is not None and ref is None:
+            message = f"this repository has no branch, tag or commit '{read.ref}'"
+            reading.report.error("missing-ref", rendered.items["ref"], message)
         facts = (read.name, [(one.path, one.sha256) for one in overlays], ref, sorted(read.env.items()))
         digest = hashlib.sha256(repr(facts).encode(errors="surrogatepass")).hexdigest()
         return Variant(read.name.strip(), overlays, ref, dict(read.env), digest, span_of(rendered.at))
-
-    def _commit(self, ref: str, node: Node, reading: Reading) -> str:
-        found = commit_of(ref, reading)
-        if found is None:
-            message = f"this repository has no branch, tag or commit '{ref}'"
-            reading.report.error("missing-ref", node, message)
-        return found or ref
 
     def _check(self, variants: list[Variant], reading: Reading) -> None:
         """Report variants of one name, and those that change nothing."""
@@ -124,32 +135,20 @@ def commit_of(ref: str, reading: Reading) -> str | None:
 
 
 _OPTIONAL = "to run without it where it is missing, write `sandbox: [bwrap, none]`, or give --sandbox none"
-_HOOKS = ("before_all", "before_each", "after_each", "after_all")
 _SANDBOX = kind_for(SandboxName | tuple[SandboxName, ...])
 
 
 class WorkspaceReader:
-    """Reads the workspaces of one suite; what is wrong is reported.
+    """Reads the workspaces of one suite; what is wrong is reported."""
 
-    Args:
-        keys: of the suite.
-        overrides: of the command line.
-        hashes: whether the files behind a workspace are hashed; a check of files needs no hash.
-
-    Attributes:
-        any: whether the suite says anything of workspaces.
-    """
-
-    def __init__(self, keys: WorkspaceKeys, overrides: Overrides, *, hashes: bool, varies: bool) -> None:
-        self._keys = keys
-        self._overrides = overrides
-        self._digests = FileDigests(reads=hashes)
-        self._mappings = MappingReader(self._digests, complete=not varies)
-        self._varies = varies
-        self._changes = any(map(holds_placeholder, keys.nodes))
+    def __init__(self, work: SuiteWork) -> None:
+        self._work = work
+        self._keys = WorkspaceKeys(work.workspace, work.sandbox, work.environment, work.extensions)
+        self._digests = FileDigests(reads=work.hashes)
+        self._mappings = MappingReader(self._digests, complete=not work.varies)
+        self._changes = any(map(holds_placeholder, self._keys.nodes))
         self._parts: Parts | None = None
         self._spec: WorkspaceSpec | None = None
-        self.any = bool(keys.nodes) or varies or overrides.existing is not None
 
     def variants(self, node: Node | None, reading: Reading) -> tuple[Variant, ...]:
         """The variants of the suite."""
@@ -158,15 +157,11 @@ class WorkspaceReader:
         probe = {} if self._changes else self._of_suite(reading)
         return VariantReader(self._digests, probe.get("template")).read(node, reading)
 
-    def of_case(self, keys: WorkspaceKeys, reading: Reading) -> WorkspaceSpec | None:
-        """The workspace of a case; None where it has none.
-
-        Args:
-            keys: of the case.
-            reading: of the case.
-        """
+    def of_case(self, case: AuthoredCase, reading: Reading) -> WorkspaceSpec | None:
+        """The workspace of a case; None where it has none."""
+        keys = WorkspaceKeys(case.workspace, case.sandbox, case.environment)
         own = keys.nodes
-        if not own and not self.any:
+        if not own and not self._work.has_workspaces:
             return None
         if not own and self._spec is not None:
             return self._spec
@@ -202,7 +197,8 @@ class WorkspaceReader:
             added = read_extensions(keys.extensions, copies, reading)
             parts["setup"] = (*parts.get("setup", ()), *added.setup)
             parts["files"] = (*parts.get("files", ()), *added.files)
-            parts["hooks"] = _joined(parts.get("hooks", Hooks()), added.hooks)
+            hooks = parts.get("hooks", Hooks())
+            parts["hooks"] = Hooks(**{name: getattr(hooks, name) + getattr(added.hooks, name) for name in NAMES})
         if keys.sandbox is not None and not is_empty(keys.sandbox):
             if reading.data:
                 refuse_data(keys.sandbox, reading.report, "choose a sandbox")
@@ -213,13 +209,13 @@ class WorkspaceReader:
         return parts
 
     def _made(self, parts: Parts, keys: WorkspaceKeys, reading: Reading) -> WorkspaceSpec:
-        overrides = self._overrides
-        if overrides.existing is not None:
-            parts = {**parts, "existing": overrides.existing}
-        if overrides.sandbox is not None:
-            parts = {**parts, "sandbox": (overrides.sandbox,)}
-        if overrides.keep is not None:
-            parts = {**parts, "keep": overrides.keep}
+        work = self._work
+        if work.existing is not None:
+            parts = {**parts, "existing": work.existing}
+        if work.only is not None:
+            parts = {**parts, "sandbox": (work.only,)}
+        if work.keep is not None:
+            parts = {**parts, "keep": work.keep}
         at = next(iter((*keys.nodes, *self._keys.nodes)), None)
         spec = WorkspaceSpec(**parts, span=span_of(at.at) if at is not None else None)
         if spec.mounts:
@@ -227,7 +223,7 @@ class WorkspaceReader:
             if not spec.sandbox:
                 reading.report.error("bad-value", at, "'mounts' of 'workspace' needs 'sandbox: bwrap' or 'docker'")
                 return spec
-        _check_sandbox(spec, keys.sandbox or self._keys.sandbox or at, overrides, reading)
+        _check_sandbox(spec, keys.sandbox or self._keys.sandbox or at, work, reading)
         _check_exposed(spec, reading)
         return replace(spec, sha256=_digest(spec, reading.places.root))
 
@@ -242,18 +238,11 @@ def _merged(base: Parts, own: Parts) -> Parts:
     """The suite's fields with those of a case over them; of hooks each by its name."""
     merged = {**base, **own}
     if "hooks" in base and "hooks" in own:
-        merged["hooks"] = _over(own["hooks"], base["hooks"])
+        hooks, others = own["hooks"], base["hooks"]
+        merged["hooks"] = Hooks(**{name: getattr(hooks, name) or getattr(others, name) for name in NAMES})
     if "env" in base and "env" in own:
         merged["env"] = {**base["env"], **own["env"]}
     return merged
-
-
-def _over(own: Hooks, base: Hooks) -> Hooks:
-    return Hooks(**{name: getattr(own, name) or getattr(base, name) for name in _HOOKS})
-
-
-def _joined(first: Hooks, second: Hooks) -> Hooks:
-    return Hooks(**{name: (*getattr(first, name), *getattr(second, name)) for name in _HOOKS})
 
 
 def _sandbox(node: Node, reading: Reading) -> tuple[SandboxName, ...] | None:
@@ -264,15 +253,15 @@ def _sandbox(node: Node, reading: Reading) -> tuple[SandboxName, ...] | None:
     return cast("tuple[SandboxName, ...]", found if isinstance(found, tuple) else (found,))
 
 
-def _check_sandbox(spec: WorkspaceSpec, at: Node | None, overrides: Overrides, reading: Reading) -> None:
+def _check_sandbox(spec: WorkspaceSpec, at: Node | None, work: SuiteWork, reading: Reading) -> None:
     """Report a sandbox that cannot be made."""
     if "docker" in spec.sandbox and spec.docker is None:
         message = "'sandbox: docker' needs 'docker' in 'workspace', with 'image' or 'context'"
         reading.report.error("missing-key", at, message)
-    found = overrides.choose(spec.sandbox, spec.network) if overrides.choose is not None else None
+    found = work.choose(spec.sandbox, spec.network) if work.choose is not None else None
     if isinstance(found, Failure):
-        if overrides.sandbox is not None:
-            reading.report.error(found.code, at, f"--sandbox {overrides.sandbox}: {found.message}")
+        if work.only is not None:
+            reading.report.error(found.code, at, f"--sandbox {work.only}: {found.message}")
             return
         hint = None if "none" in spec.sandbox else _OPTIONAL
         reading.report.error(found.code, at, found.message, hint=hint)
@@ -303,7 +292,7 @@ def _digest(spec: WorkspaceSpec, root: str) -> str:
         "files": [[one.path, one.sha256] for one in spec.files],
         "hidden": [[one.path, one.sha256, *["patch"] * one.is_patch] for one in spec.hidden],
         "setup": [_facts(one) for one in spec.setup],
-        "hooks": [[_facts(one) for one in getattr(spec.hooks, name)] for name in _HOOKS],
+        "hooks": [[_facts(one) for one in getattr(spec.hooks, name)] for name in NAMES],
         "protected": list(spec.protected),
         "network": spec.network,
         "home": spec.home,
@@ -313,7 +302,7 @@ def _digest(spec: WorkspaceSpec, root: str) -> str:
         **({"mounts": dict(spec.mounts)} if spec.mounts else {}),
     }
     written = json.dumps(facts, sort_keys=True).replace(f"{root.rstrip('/')}/", "")
-    return sha256(written.encode(errors="surrogatepass")).hexdigest()
+    return hashlib.sha256(written.encode(errors="surrogatepass")).hexdigest()
 
 
 class _Named(Struct, frozen=True):

@@ -222,19 +222,3 @@ class AuthoredAgentRules(AuthoredRulePaths):
         "beforeAll"
     )
     config: Annotated[AuthoredRulePaths | None, Doc("the files")] = None
-
-
-__all__ = [
-    "AuthoredAgentRules",
-    "AuthoredCommand",
-    "AuthoredDocker",
-    "AuthoredEnvironment",
-    "AuthoredHooks",
-    "AuthoredMount",
-    "AuthoredRepository",
-    "AuthoredRulePaths",
-    "AuthoredSetup",
-    "AuthoredUser",
-    "AuthoredVariant",
-    "AuthoredWorkspace",
-]

@@ -34,7 +34,7 @@ def read_solution(node: Node, tools: Sequence[ScriptedServer], reading: Reading)
         return None
     if not isinstance(node, MapNode):
         is_patch = isinstance(node, Scalar) and node.text.strip().endswith(PATCHES)
-        return _patched(node, reading) if is_patch else _solution(reading, files=node)
+        return _solution(reading, patch=node) if is_patch else _solution(reading, files=node)
     read = shape_of(AuthoredSolution).decode(node.items, node, reading, "'solution'")
     if read is INVALID:
         return None
@@ -51,10 +51,6 @@ def read_solution(node: Node, tools: Sequence[ScriptedServer], reading: Reading)
     if found == Solution() and "calls" not in node.items and not reading.report.failed:
         reading.report.error("missing-value", node, "'solution' needs 'patch', 'files', 'commands' or 'calls'")
     return found
-
-
-def _patched(node: Node, reading: Reading) -> Solution | None:
-    return _solution(reading, patch=node)
 
 
 def _solution(

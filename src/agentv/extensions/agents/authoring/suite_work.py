@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,6 @@ from agentv.authoring.fields.schema import AuthoredCase
 from agentv.authoring.source.nodes import MapNode, Node
 from agentv.authoring.source.report import Report
 from agentv.authoring.targets.registry import TargetRegistry
-from agentv.extensions.agents.authoring.keys import Overrides, WorkspaceKeys
 from agentv.model.suite.suite import Case, SimulatedUser, SkillMinimums, TargetSpec
 from agentv.model.suite.tools import ScriptedServer
 from agentv.model.suite.workspace import Solution, Variant, WorkspaceSpec
@@ -32,10 +31,7 @@ class SuiteReader:
     def _workspaces(self) -> WorkspaceReader:
         from agentv.extensions.agents.authoring.reader import WorkspaceReader
 
-        work = self._work
-        keys = WorkspaceKeys(work.workspace, work.sandbox, work.environment, work.extensions)
-        overrides = Overrides(work.existing, work.only, work.keep, work.choose)
-        return WorkspaceReader(keys, overrides, hashes=work.hashes, varies=work.varies)
+        return WorkspaceReader(self._work)
 
     @cached_property
     def _tools(self) -> ToolReader:
@@ -62,7 +58,7 @@ class SuiteReader:
 
     def workspace(self, case: AuthoredCase, reading: Reading) -> WorkspaceSpec | None:
         """The workspace of a case."""
-        return self._workspaces.of_case(WorkspaceKeys(case.workspace, case.sandbox, case.environment), reading)
+        return self._workspaces.of_case(case, reading)
 
     def tools(self, case: AuthoredCase, reading: Reading) -> tuple[ScriptedServer, ...]:
         """The scripted tools of a case."""
@@ -94,8 +90,11 @@ def check_network(
 ) -> None:
     """Report an agent that cannot reach its model, and tools that cannot be reached."""
     if spec.network == "none":
-        for message in (*_without_model(targets), *_without_tools(tools)):
-            report.error("bad-value", spec.span, f"'network: none' {message}", hint=LOOPBACK)
+        kept = [f"the agent of '{one.name}' from its model" for one in targets if one.upstream is not None]
+        http = (one.name for one in tools if one.transport == "http")
+        kept += [f"agents from the tools of '{name}', which are served over HTTP" for name in http]
+        for one in kept:
+            report.error("bad-value", spec.span, f"'network: none' keeps {one}", hint=LOOPBACK)
     elif spec.network == "loopback":
         for target in targets:
             settings = target.settings
@@ -103,15 +102,3 @@ def check_network(
             if is_without and getattr(settings, "model_protocol", None) is not None:
                 message = f"'network: loopback' reaches the gateway only, and '{target.name}' has 'gateway: false'"
                 report.error("bad-value", spec.span, message, hint="remove 'gateway: false'")
-
-
-def _without_model(targets: Iterable[TargetSpec]) -> Iterator[str]:
-    for target in targets:
-        if target.upstream is not None:
-            yield f"keeps the agent of '{target.name}' from its model"
-
-
-def _without_tools(tools: Iterable[ScriptedServer]) -> Iterator[str]:
-    for server in tools:
-        if server.transport == "http":
-            yield f"keeps agents from the tools of '{server.name}', which are served over HTTP"

@@ -137,11 +137,6 @@ class ToolReader:
         self._servers: Mapping[str, _Server] | None = None
         self._reported = False
 
-    def check(self, reading: Reading) -> None:
-        """Read the suite's tools where no case may, so that mistakes are found."""
-        if self._node is not None and not self._changes:
-            self._of_suite(reading)
-
     def of_case(self, node: Node | None, reading: Reading) -> tuple[ScriptedServer, ...]:
         """The servers of a case.
 

@@ -16,11 +16,22 @@ from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.trust import refuse_data
 from agentv.authoring.source.files import is_directory
 from agentv.authoring.source.nearest import did_you_mean
-from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, holds_placeholder, is_empty, kind_of, span_of
-from agentv.authoring.source.yaml import read_yaml
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, kind_of, span_of
 from agentv.extensions.agents.authoring.hooks import read_hooks
-from agentv.extensions.agents.authoring.parts import CopyReader, FileDigests, check_globs, inner_path, read_commands
-from agentv.extensions.agents.authoring.schema import AuthoredDocker, AuthoredRepository, AuthoredWorkspace
+from agentv.extensions.agents.authoring.parts import (
+    CopyReader,
+    FileDigests,
+    check_globs,
+    inner_path,
+    mapping_in,
+    read_commands,
+)
+from agentv.extensions.agents.authoring.schema import (
+    AuthoredDocker,
+    AuthoredEnvironment,
+    AuthoredRepository,
+    AuthoredWorkspace,
+)
 from agentv.model.suite.workspace import SYSTEM, CopiedFiles, DockerImage, WorkspaceRepository
 from agentv.model.values.path_globs import GlobError, check_glob, glob_pattern
 
@@ -55,9 +66,8 @@ class MappingReader(Struct, frozen=True):
         if found is None:
             return {}
         node, reading = found
-        written = node
         rendered = reading.rendered(node)
-        if not isinstance(rendered, MapNode) or _refuses(written, rendered, reading):
+        if not isinstance(rendered, MapNode) or _refuses(node, rendered, reading):
             return {}
         reading = reading.rendering(False)
         read = shape_of(AuthoredWorkspace).decode(rendered.items, rendered, reading, "'workspace'")
@@ -73,17 +83,9 @@ class MappingReader(Struct, frozen=True):
             reading.report.error("bad-value", node, f"'workspace' must be a mapping, found {kind_of(node)}")
             return None
         found = reading.find(node, "file or directory")
-        if found is None:
-            return None
-        if is_directory(found):
+        if found is not None and is_directory(found):
             return MapNode({"template": node}, {"template": node.at}, node.at), reading
-        text = reading.text_of(found, node)
-        root, valid = read_yaml(found, text.encode(), reading.report) if text is not None else (None, False)
-        if isinstance(root, MapNode):
-            return root, reading.rendering(reading.renders or holds_placeholder(root))
-        if valid:
-            reading.report.error("bad-value", node, f"'{node.text}' must hold a mapping: the keys of a workspace")
-        return None
+        return mapping_in(found, node, "workspace", reading)
 
     def _parts(self, read: AuthoredWorkspace, node: MapNode, reading: Reading) -> Parts:
         copies, kept = CopyReader(self.digests), CopyReader(self.digests, hidden=True)
@@ -110,7 +112,7 @@ class MappingReader(Struct, frozen=True):
         if "env" in node.items:
             parts["env"] = _env(read.env, node.items["env"], reading)
         if read.docker is not None:
-            parts["docker"] = docker_image(read.docker, node.items["docker"], reading)
+            parts["docker"] = _docker(read.docker, node.items["docker"], reading)
             parts["sandbox"] = ("docker",)
         if "max_mb" in node.items or "max_workspace_mb" in node.items:
             parts["max_mb"] = read.max_mb
@@ -120,12 +122,10 @@ class MappingReader(Struct, frozen=True):
         return parts
 
     def _existing(self, read: AuthoredWorkspace, node: MapNode, parts: Parts, reading: Reading) -> None:
-        for key, why in {
-            "isolation": "each trial has a new workspace",
-            "mode": "each trial has a new workspace",
-        }.items():
+        for key in ("isolation", "mode"):
             if getattr(read, key) is not None and read.mode != "static":
-                reading.report.remark("no-effect", node.items[key], f"'{key}' has no effect: {why}")
+                why = f"'{key}' has no effect: each trial has a new workspace"
+                reading.report.remark("no-effect", node.items[key], why)
         if read.mode == "static" and read.path is None:
             reading.report.error("missing-key", node.items["mode"], "'mode: static' needs 'path', the directory to use")
         if read.path is None:
@@ -221,42 +221,37 @@ def _env(env: Mapping[str, Any], node: Node, reading: Reading) -> dict[str, str]
     return found
 
 
-def docker_image(read: AuthoredDocker, node: Node, reading: Reading) -> DockerImage:
+def _docker(read: AuthoredDocker, node: Node, reading: Reading) -> DockerImage:
     """What a container is made of; what is not applied is noted."""
     for key in ("timeout", "memory", "cpus"):
         if getattr(read, key) is not None:
             reading.report.remark("not-applied", node, f"'{key}' of 'docker' is not applied")
     if not read.image and not read.context:
         reading.report.error("missing-key", node, "'docker' needs 'image' or 'context'")
+    return docker_image(read, node, node, reading)
+
+
+def docker_image(read: AuthoredDocker | AuthoredEnvironment, node: Node, at: Node, reading: Reading) -> DockerImage:
+    """What a container is made of.
+
+    Args:
+        read: of `node`.
+        node: has the key `context`.
+        at: where mounts are written.
+        reading: of the workspace.
+    """
+    context = node.get("context") if isinstance(node, MapNode) and read.context else None
+    mounts = []
+    for one in read.mounts:
+        source = reading.find(Scalar(one.source, one.source, at.at), "file or directory") or one.source
+        mounts.append(f"{source}:{one.target}" + (":ro" if one.read_only or one.access == "ro" else ""))
     return DockerImage(
         image=read.image or "",
-        context=directory_of(read.context, node, "context", reading),
+        context=(reading.find(context, "directory") or "") if isinstance(context, Scalar) else "",
         dockerfile=read.dockerfile or "",
         workdir=read.workdir or "",
-        mounts=tuple(
-            mount(one.source, one.target, one.read_only or one.access == "ro", node, reading) for one in read.mounts
-        ),
+        mounts=tuple(mounts),
     )
-
-
-def directory_of(text: str | None, node: Node, key: str, reading: Reading) -> str:
-    """The absolute path of a directory that a key of a mapping names, or an empty text."""
-    at = node.get(key) if isinstance(node, MapNode) else None
-    if not text or not isinstance(at, Scalar):
-        return ""
-    found = reading.find(at, "directory")
-    return found or ""
-
-
-def mount(source: str, target: str, read_only: bool, node: Node, reading: Reading) -> str:
-    """A mount as docker writes it."""
-    found = reading.find(replace_text(source, node), "file or directory") or source
-    return f"{found}:{target}" + (":ro" if read_only else "")
-
-
-def replace_text(text: str, node: Node) -> Scalar:
-    """A text that stands where a node does."""
-    return Scalar(text, text, node.at)
 
 
 _MOST_FILES = 20_000

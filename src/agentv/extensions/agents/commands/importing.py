@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 PROGRAMS = ("claude", "codex", "copilot", "gemini", "pi")
 FORMATS = ("acp", "otlp", "atif", *PROGRAMS)
+_LONGEST_PROJECT = 40
 
 
 @click.command("import", epilog="Example: agentv import claude --session latest --test-id refund -o recorded.jsonl")
@@ -60,11 +61,17 @@ def command(
 
     Exit status 2 if a file has no session of that format.
     """
-    from agentv.extensions.agents.stored_traces.importing import import_files
+    from agentv.extensions.agents.stored_traces.importing import import_files, import_session
+    from agentv.extensions.agents.stored_traces.sessions import SessionFilter, find_session
     from agentv.store.files.whole_file import check_place
 
     test_id: str | None = given["test_id"]
-    chosen = _filter(form, given["project_path"], given["day"], given["sessions_dir"])
+    narrowed: tuple[Path | None, datetime | None, Path | None]
+    narrowed = given["project_path"], given["day"], given["sessions_dir"]
+    if form not in PROGRAMS and narrowed != (None, None, None):
+        raise UsageError(f"--project-path, --date and --sessions-dir do not apply to {form}")
+    project, day, directory = narrowed
+    chosen = SessionFilter(project, None if day is None else day.date(), directory)
     if listed + (session is not None) + bool(files) != 1:
         ways = "FILE…, --session ID or --list" if form in PROGRAMS else "FILE…"
         raise UsageError(f"agentv import {form} takes {ways}")
@@ -74,16 +81,9 @@ def command(
         return _list(form, chosen)
     if out is not None:
         check_place(out)
-    found = [_chosen(form, session, chosen, test_id)] if session is not None else import_files(form, files, test_id)
-    return _write(found, out)
-
-
-def _filter(form: str, project: Path | None, day: datetime | None, directory: Path | None) -> SessionFilter:
-    from agentv.extensions.agents.stored_traces.sessions import SessionFilter
-
-    if form not in PROGRAMS and (project, day, directory) != (None, None, None):
-        raise UsageError(f"--project-path, --date and --sessions-dir do not apply to {form}")
-    return SessionFilter(project, None if day is None else day.date(), directory)
+    if session is None:
+        return _write(import_files(form, files, test_id), out)
+    return _write([import_session(form, find_session(form, session, chosen), test_id)], out)
 
 
 def _list(program: str, chosen: SessionFilter) -> int:
@@ -91,34 +91,33 @@ def _list(program: str, chosen: SessionFilter) -> int:
 
     from agentv.authoring.source.masking import mask_keys_in
     from agentv.cli.printing import width_and_color
-    from agentv.extensions.agents.reports.sessions import SessionLine, render_sessions
     from agentv.extensions.agents.stored_traces.sessions import MOST_LISTED, PROGRAMS, list_sessions
+    from agentv.model.values.formatting import plural
     from agentv.model.values.response import Failure
     from agentv.reports.text.escaping import one_line
+    from agentv.reports.text.tables import Cell, aligned
 
     found = list(islice(list_sessions(program, chosen), MOST_LISTED + 1))
     if not found:
         click.echo(f"no sessions of {program} in {one_line(str(PROGRAMS[program].root(chosen.directory)))}")
         return ExitStatus.PASSED
-    lines = [
-        SessionLine(one.identity, one.begun, one.project, one.trace.message, None)
-        if isinstance(one.trace, Failure)
-        else SessionLine(
-            one.identity, one.begun, one.project, mask_keys_in(next(iter(one.prompts), "")), len(one.prompts)
-        )
-        for one in found[:MOST_LISTED]
-    ]
+    rows: list[list[Cell]] = [[(name, "bold") for name in ("SESSION", "BEGUN", "PROJECT", "TURNS", "FIRST PROMPT")]]
+    for one in found[:MOST_LISTED]:
+        begun = "-" if one.begun is None else f"{one.begun:%Y-%m-%d %H:%M}"
+        project = one_line(one.project)
+        project = project if len(project) <= _LONGEST_PROJECT else "…" + project[1 - _LONGEST_PROJECT :]
+        prompt = mask_keys_in(next(iter(one.prompts), ""))
+        turns: Cell = (str(len(one.prompts)), None)
+        if isinstance(one.trace, Failure):
+            prompt, turns = one.trace.message, ("-", "wrong")
+        cells: list[Cell] = [(one_line(one.identity), None), (begun, "dim"), (project or "-", None), turns]
+        rows.append([*cells, (one_line(prompt, 200), None)])
+    more = len(found) > MOST_LISTED
+    total = f"the {plural(MOST_LISTED, 'newest session')}" if more else plural(len(found), "session")
+    hint = "; --date and --project-path narrow the list" if more else ""
     width, color = width_and_color()
-    table = render_sessions(lines, more=len(found) > MOST_LISTED, width=width, color=color)
-    click.echo(table, color=color)
+    click.echo("\n".join([*aligned(rows, width, color=color), "", total + hint]), color=color)
     return ExitStatus.PASSED
-
-
-def _chosen(program: str, session: str, chosen: SessionFilter, test_id: str | None) -> ImportedSession:
-    from agentv.extensions.agents.stored_traces.importing import import_session
-    from agentv.extensions.agents.stored_traces.sessions import find_session
-
-    return import_session(program, find_session(program, session, chosen), test_id)
 
 
 def _write(found: list[ImportedSession], out: Path | None) -> int:
