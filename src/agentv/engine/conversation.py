@@ -122,6 +122,7 @@ class _Conversation:
         transcript: the transcript so far.
         spoken: what both sides said of it, without calls of tools.
         sent: what the target got at its last call.
+        said: the texts of each answer, in one.
         parts: the grades of each turn, and of the case.
         retries: calls that gave no answer and were made again.
         calls: how often it was called beside these.
@@ -137,6 +138,7 @@ class _Conversation:
     spoken: list[Message] = field(init=False)
     sent: tuple[Message, ...] = ()
     answers: list[TargetResponse] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
     parts: list[tuple[Score, ...]] = field(default_factory=list)
     retries: list[Attempt] = field(default_factory=list)
     calls: int = 0
@@ -194,7 +196,9 @@ class _Conversation:
             return _in_turn(failure, number) if self._several else failure
         own = answer_messages(answer, self.sent)
         self.transcript += [*turn.input, *own]
-        self.spoken += [*turn.input, Message("assistant", answer.output or "")]
+        texts = [one.text for one in own if one.role == "assistant" and one.text.strip()]
+        self.said.append("\n\n".join([*texts[:-1], answer.output] if answer.output else texts))
+        self.spoken += [*turn.input, Message("assistant", self.said[-1])]
         return await self._grade(turn, self._of_turn(turn, answer, own), number) if turn.assertions else None
 
     async def recall(self) -> Failure | None:
@@ -259,8 +263,7 @@ class _Conversation:
         answers, user = self.answers, self.trial.case.user
         last = answers[-1]
         if user is not None and user.output != "answer":
-            said = SEPARATOR.join(one.output or "" for one in answers)
-            output = transcript_text(self.spoken) if user.output == "transcript" else said
+            output = transcript_text(self.spoken) if user.output == "transcript" else SEPARATOR.join(self.said)
             text = {key: one for key, one in last.metadata.items() if key != STRUCTURED}
             last = structs.replace(last, output=output, metadata=text)
         first = [one.time_to_first_token_ms for one in answers if one.time_to_first_token_ms is not None]
