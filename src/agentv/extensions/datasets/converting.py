@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ _TOGETHER = 200
 
 _YAML = ".eval.yaml"
 _LINES = ".jsonl"
+_ID = re.compile(r"""(?:- |\{")id"?: ?["']?([^"',]*)""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +242,14 @@ def _refuse_invalid(path: Path, process_env: Mapping[str, str]) -> None:
         first = next(one for one in error.diagnostics if one.severity == "error")
         more = sum(one.severity == "error" for one in error.diagnostics) - 1
         others = f", and {plural(more, 'further error')}" if more else ""
+        where = "" if first.span is None else _case_at(Path(first.span.file), first.span.line)
         raise UsageError(
-            f"the suite would be invalid, so it is not written: {first.message}{others}", first.hint
+            f"the suite would be invalid, so it is not written: {where}{first.message}{others}", first.hint
         ) from None
+
+
+def _case_at(path: Path, line: int) -> str:
+    """`case 'task-7': `, by the line of a suite as it was written; empty before the first case."""
+    written = path.read_text(encoding="utf-8").splitlines()[:line]
+    ids = (_ID.match(one) for one in reversed(written))
+    return next((f"case '{found[1]}': " for found in ids if found), "")

@@ -440,6 +440,23 @@ def test_tasks_of_tau2_bench_say_what_they_are_graded_by(project: Path) -> None:
     assert [entry.shown_type for entry in case.assertions] == ["tool-state", "llm-rubric"]
 
 
+@pytest.mark.parametrize("to", ["yaml", "jsonl"])
+def test_a_task_whose_calls_have_no_tool_is_named(project: Path, to: Any) -> None:
+    (project / "shop.py").write_text(SHOP)
+    calls = (("a", "refund"), ("b", "cancel"))
+    tasks = [
+        {
+            "id": name,
+            "user_scenario": {"instructions": "x"},
+            "evaluation_criteria": {"actions": [{"name": tool, "arguments": {"order_id": "7"}}]},
+        }
+        for name, tool in calls
+    ]
+    (project / "tasks.json").write_text(json.dumps(tasks))
+    with pytest.raises(UsageError, match=r"not written: case 'b': the case has no tool 'shop\.cancel'"):
+        from_dataset(DatasetRequest(project / "tasks.json", "tau-bench", (), to, None, project / "shop.py"), {})
+
+
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
