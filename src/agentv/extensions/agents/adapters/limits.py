@@ -24,13 +24,14 @@ class SessionLimits:
     Attributes:
         reached: which limit was passed, as soon as one is, or that the run was interrupted.
         is_interrupted: it is the latter.
+        turns, tool_calls: calls of the model and of tools in the turns that have ended.
     """
 
     def __init__(self, settings: AgentSettings, request: TargetRequest) -> None:
         self._max_turns = _least(settings.max_turns, request.max_turns)
         self._max_tool_calls = _least(settings.max_tool_calls, request.max_tool_calls)
-        self._turns = 0
-        self._tool_calls = 0
+        self.turns = 0
+        self.tool_calls = 0
         self.is_interrupted = False
         self._interruption: asyncio.Future[None] | None = None
         self.reached: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -55,16 +56,6 @@ class SessionLimits:
         """The code of the failure of an agent that `reached` ended, or its time: `agent-limit`, or `interrupted`."""
         return RUN_INTERRUPTED if self.is_interrupted else LIMIT
 
-    @property
-    def total_turns(self) -> int:
-        """Calls of the model in the turns that have ended."""
-        return self._turns
-
-    @property
-    def total_tool_calls(self) -> int:
-        """Calls of tools in the turns that have ended."""
-        return self._tool_calls
-
     def _interrupt(self, interruption: asyncio.Future[None]) -> None:
         if not interruption.cancelled() and not self.reached.done():
             self.is_interrupted = True
@@ -77,15 +68,15 @@ class SessionLimits:
 
     def end(self, turns: int, tool_calls: int) -> None:
         """A turn has ended, and took so much."""
-        self._turns += turns
-        self._tool_calls += tool_calls
+        self.turns += turns
+        self.tool_calls += tool_calls
 
     def check(self, turns: int, tool_calls: int) -> None:
         """Note whether the turn has taken too much."""
         passed = ""
-        if self._max_turns is not None and self._turns + turns > self._max_turns:
+        if self._max_turns is not None and self.turns + turns > self._max_turns:
             passed = f"more than {self._max_turns} model calls (max_turns)"
-        elif self._max_tool_calls is not None and self._tool_calls + tool_calls > self._max_tool_calls:
+        elif self._max_tool_calls is not None and self.tool_calls + tool_calls > self._max_tool_calls:
             passed = f"more than {self._max_tool_calls} tool calls (max_tool_calls)"
         if passed and not self.reached.done():
             self.reached.set_result(passed)

@@ -54,11 +54,6 @@ class AgentProcess:
         """The last that it printed there."""
         return bytes(self._stderr)
 
-    @property
-    def status(self) -> int | None:
-        """Its exit status; None: it still runs."""
-        return self._process.returncode
-
     async def line(self) -> bytes | None:
         """The next line of stdout, without its end; None: there is no more. The last one may lack its end (`partial`).
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from asyncio.subprocess import Process
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import count
 
 from agentv.extensions.agents.adapters.process import environment_of
@@ -23,17 +22,6 @@ MOST_TERMINALS = 64
 
 _CHUNK = 1 << 16
 _GRACE_S = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class TerminalCommand:
-    """What an agent wants to be run."""
-
-    command: str
-    args: Sequence[str] = ()
-    env: Mapping[str, str] | None = None
-    cwd: str = ""
-    output_limit: int | None = None
 
 
 class Terminal:
@@ -88,26 +76,28 @@ class Terminals:
         self._numbers = count(1)
         self._open: dict[str, Terminal] = {}
 
-    async def create(self, wanted: TerminalCommand) -> str | Failure:
+    async def create(
+        self, command: str, args: Sequence[str], env: Mapping[str, str], cwd: str, output_limit: int | None
+    ) -> str | Failure:
         """Start a command; its id.
 
         Raises:
             OutsideWorkspaceError: its directory is outside.
         """
-        cwd = inside(self._root, wanted.cwd) if wanted.cwd else self._root
+        cwd = inside(self._root, cwd) if cwd else self._root
         if len(self._open) >= MOST_TERMINALS:
             return Failure("cannot-start", f"more than {MOST_TERMINALS} terminals are open")
-        is_line = not wanted.args and any(letter in wanted.command for letter in " |&;<>$")
-        argv = ("/bin/sh", "-c", wanted.command) if is_line else (wanted.command, *wanted.args)
+        is_line = not args and any(letter in command for letter in " |&;<>$")
+        argv = ("/bin/sh", "-c", command) if is_line else (command, *args)
         sandbox = self._request.sandbox
         confined = argv if sandbox is None else tuple(sandbox.argv(argv, cwd))
         try:
-            process = await start_program(Command(confined, cwd=cwd), env=environment_of(self._request, wanted.env))
+            process = await start_program(Command(confined, cwd=cwd), env=environment_of(self._request, env))
         except (OSError, ValueError) as error:
-            return Failure("cannot-start", f"cannot start {wanted.command}: {error}")
+            return Failure("cannot-start", f"cannot start {command}: {error}")
         if process.stdin is not None:
             process.stdin.close()
-        limit = OUTPUT_LIMIT if wanted.output_limit is None else min(wanted.output_limit, OUTPUT_LIMIT)
+        limit = OUTPUT_LIMIT if output_limit is None else min(output_limit, OUTPUT_LIMIT)
         identity = f"terminal-{next(self._numbers)}"
         self._open[identity] = Terminal(process, limit)
         return identity

@@ -23,10 +23,10 @@ async def interrupted(code, cwd):
     assert isinstance(process, AgentProcess)
     assert await process.line() == b"ready"
     await process.interrupt(1.0 if code is DEAF else 20.0)
-    ended = process.status
+    ended = await process.wait(0)
     rest = [] if ended is None else [await process.line(), await process.line()]
     await process.end(0.2)
-    return ended, rest, process.status
+    return ended, rest, await process.wait(0)
 
 
 @pytest.mark.parametrize(("code", "ended", "said"), [(POLITE, 0, [b"what it did", None]), (DEAF, None, [])])

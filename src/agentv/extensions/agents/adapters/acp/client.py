@@ -22,7 +22,7 @@ from acp import (
 from acp.schema import AllowedOutcome, DeclineElicitationResponse, DeniedOutcome, TerminalExitStatus
 
 from agentv.extensions.agents.adapters.settings import AgentSettings, Decision, PermissionRule
-from agentv.extensions.agents.adapters.terminals import Terminal, TerminalCommand, Terminals
+from agentv.extensions.agents.adapters.terminals import Terminal, Terminals
 from agentv.extensions.agents.adapters.workspace_files import NoFileError, OutsideWorkspaceError, read_text, write_text
 from agentv.model.values.response import Failure
 from agentv.ports import TargetRequest
@@ -172,11 +172,9 @@ class AcpClient:
         """Run a command in the workspace."""
         if not self._may_run:
             self._check_policy("terminal/create", ToolUse(("terminal/create", "shell"), "execute"))
-        wanted = TerminalCommand(
-            command, args or (), {one.name: one.value for one in env or ()}, cwd or "", output_byte_limit
-        )
+        variables = {one.name: one.value for one in env or ()}
         try:
-            made = await self.terminals.create(wanted)
+            made = await self.terminals.create(command, args or (), variables, cwd or "", output_byte_limit)
         except OutsideWorkspaceError:
             raise self._outside("terminal/create", cwd or "") from None
         if isinstance(made, Failure):

@@ -8,10 +8,20 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from tempfile import TemporaryDirectory
+from typing import Any
 
-from acp import PROTOCOL_VERSION, RequestError, connect_to_agent
-from acp.schema import ClientCapabilities, FileSystemCapabilities, Implementation
+from acp import PROTOCOL_VERSION, RequestError, connect_to_agent, image_block, resource_link_block, text_block
+from acp.schema import (
+    ClientCapabilities,
+    EnvVariable,
+    FileSystemCapabilities,
+    HttpHeader,
+    HttpMcpServer,
+    Implementation,
+    InitializeResponse,
+    McpServerStdio,
+)
 from pydantic import ValidationError
 
 from agentv.extensions.agents.acp_values import usage_of_turn
@@ -33,11 +43,8 @@ from agentv.model.values.trace import Step, Trace, UsageStep
 from agentv.model.values.trace_messages import messages_of
 from agentv.model.values.usage import TokenUsage
 from agentv.ports import TargetRequest
+from agentv.user_code.processes.leftovers import temporary_prefix
 from agentv.version import __version__
-
-if TYPE_CHECKING:
-    from acp.schema import InitializeResponse
-
 
 NATIVE_NAME = "acp.jsonl"
 
@@ -125,8 +132,6 @@ def prompt_blocks(messages: Sequence[Message], agent: InitializeResponse | None)
         messages: those that are new to the session. Several are one text, as a prompt of theirs is.
         agent: what it said of itself.
     """
-    from acp import text_block
-
     blocks: list[Any] = [text_block(prompt_text(tuple(messages)))]
     for message in messages:
         for block in message.content if isinstance(message.content, tuple) else ():
@@ -136,13 +141,12 @@ def prompt_blocks(messages: Sequence[Message], agent: InitializeResponse | None)
                     return picture
                 blocks.append(picture)
             elif isinstance(block, DocumentBlock):
-                blocks.append(_link(block))
+                path = Path(block.path)
+                blocks.append(resource_link_block(path.name, path.as_uri(), mime_type=block.media_type))
     return blocks
 
 
 def _picture(block: ImageBlock, agent: InitializeResponse | None) -> Any:
-    from acp import image_block
-
     known = agent and agent.agent_capabilities
     capabilities = known and known.prompt_capabilities
     if not capabilities or not capabilities.image:
@@ -156,16 +160,8 @@ def _picture(block: ImageBlock, agent: InitializeResponse | None) -> Any:
     return image_block(base64.b64encode(data).decode(), media_type_in(data) or "image/png")
 
 
-def _link(block: DocumentBlock) -> Any:
-    from acp import resource_link_block
-
-    return resource_link_block(Path(block.path).name, Path(block.path).as_uri(), mime_type=block.media_type)
-
-
 def mcp_servers(servers: Sequence[McpServer], agent: InitializeResponse) -> list[Any] | Failure:
     """MCP servers as `session/new` takes them; a Failure `no-tools` where the agent does not speak their transport."""
-    from acp.schema import EnvVariable, HttpHeader, HttpMcpServer, McpServerStdio
-
     capabilities = agent.agent_capabilities and agent.agent_capabilities.mcp_capabilities
     made: list[Any] = []
     for one in servers:
@@ -194,8 +190,16 @@ class AcpSession:
         usable: it can be asked again.
     """
 
-    def __init__(self, settings: AcpSettings, process: AgentProcess, request: TargetRequest, root: str) -> None:
+    def __init__(
+        self,
+        settings: AcpSettings,
+        process: AgentProcess,
+        request: TargetRequest,
+        root: str,
+        directory: TemporaryDirectory[str] | None,
+    ) -> None:
         self._settings = settings
+        self._directory = directory
         self._process = process
         self._root = root
         self._limits = SessionLimits(settings, request)
@@ -393,30 +397,41 @@ class AcpSession:
         self._on_activity(
             AgentActivity(
                 trace.latest.names.name if trace.latest is not None else "",
-                limits.total_turns + trace.turns,
-                limits.total_tool_calls + len(trace.calls),
+                limits.turns + trace.turns,
+                limits.tool_calls + len(trace.calls),
                 None if used is None else used.total,
                 trace.cost_usd if trace.cost_usd is not None else self._facts.earlier_cost_usd or None,
             )
         )
 
     async def close(self, grace_s: float = GRACE_S) -> None:
-        """End the agent and its terminals."""
+        """End the agent and its terminals, and remove the directory that was made for it."""
         self.usable = False
         self._limits.close()
         try:
             await self._process.end(grace_s)
         finally:
-            await self._client.terminals.close()
-            await self._connection.close()
+            try:
+                await self._client.terminals.close()
+                await self._connection.close()
+            finally:
+                if self._directory is not None:
+                    self._directory.cleanup()
 
 
-async def open_session(settings: AcpSettings, request: TargetRequest, root: str) -> AcpSession | Failure:
-    """Start an agent and begin a session in a directory."""
-    process = await start_agent(settings.started, request, root)
+async def open_session(settings: AcpSettings, request: TargetRequest) -> AcpSession | Failure:
+    """Start an agent and begin a session in the workspace, or in a directory of its own where there is none."""
+    directory = None if request.workspace_path is not None else TemporaryDirectory(prefix=temporary_prefix())
+    root = request.workspace_path or (directory.name if directory else "")
+    process: AgentProcess | Failure | None = None
+    try:
+        process = await start_agent(settings.started, request, root)
+    finally:
+        if directory is not None and not isinstance(process, AgentProcess):
+            directory.cleanup()
     if isinstance(process, Failure):
         return process
-    session = AcpSession(settings, process, request, root)
+    session = AcpSession(settings, process, request, root, directory)
     try:
         failure = await session.open(request)
     except BaseException:

@@ -9,20 +9,18 @@ from typing import Annotated, Any, ClassVar
 
 from agentv.extensions.agents.adapters.failures import AGENT_STOPPED, API, LIMIT, REFUSED
 from agentv.extensions.agents.adapters.native.model_access import NativeProvider
-from agentv.extensions.agents.adapters.native.recorder import text_of
-from agentv.extensions.agents.adapters.native.settings import AgentProgram
-from agentv.extensions.agents.adapters.native.stream import (
-    Directories,
-    Ending,
-    Launch,
-    TraceRecorder,
+from agentv.extensions.agents.adapters.native.recorder import (
+    Recording,
     count,
     items,
     mapping,
     number,
     text,
+    text_of,
     texts,
 )
+from agentv.extensions.agents.adapters.native.settings import AgentProgram
+from agentv.extensions.agents.adapters.native.stream import Directories, Ending, Launch
 from agentv.extensions.agents.adapters.settings import PermissionRule
 from agentv.model.suite.gateway import ModelProtocol
 from agentv.model.suite.tools import McpServer
@@ -106,7 +104,7 @@ class ClaudeCode:
             argv += ["--add-dir", directories.config]
         return Launch(tuple(argv), self._env(request), files, _SKILLS, request.prompt.encode(errors="replace"))
 
-    def reader(self, recorder: TraceRecorder) -> ClaudeStream:
+    def reader(self, recorder: Recording) -> ClaudeStream:
         """A reader for one turn."""
         return ClaudeStream(recorder, self._earlier)
 
@@ -156,7 +154,7 @@ class ClaudeStream:
         earlier: model → its usage in the turns before, which older versions add up; kept up to date.
     """
 
-    def __init__(self, recorder: TraceRecorder, earlier: dict[str, JsonObject]) -> None:
+    def __init__(self, recorder: Recording, earlier: dict[str, JsonObject]) -> None:
         self._recorder = recorder
         self._earlier = earlier
         self._retrying: Failure | None = None

@@ -3,31 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from agentv.extensions.agents.adapters.failures import API
 from agentv.extensions.agents.adapters.native.model_access import NativeProvider
-from agentv.extensions.agents.adapters.native.recorder import text_of
+from agentv.extensions.agents.adapters.native.recorder import Recording, count, items, mapping, text, text_of
 from agentv.extensions.agents.adapters.native.settings import AgentProgram
-from agentv.extensions.agents.adapters.native.stream import (
-    Directories,
-    Ending,
-    Launch,
-    TraceRecorder,
-    count,
-    items,
-    mapping,
-    text,
-)
+from agentv.extensions.agents.adapters.native.stream import Directories, Ending, Launch
 from agentv.model.suite.gateway import ModelProtocol
 from agentv.model.suite.tools import McpServer
 from agentv.model.values.response import Failure
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import JsonObject
 from agentv.ports import TargetRequest
-from agentv.registry.fields import Doc, FromEnvironment, Issue, Secret, Text
+from agentv.registry.fields import Doc, FromEnvironment, Secret, Text
 
 _PROVIDER = "agentv"
 _KEY = "OPENAI_API_KEY"
@@ -54,6 +45,7 @@ class Codex(NativeProvider):
         version_argv=("--version",),
         tested=("0.163.0", "0.171.0"),
     )
+    without_rules: ClassVar[str] = "knows no rules; 'deny' lets it read only, 'allow' lets it do all"
     unsupported: ClassVar[Mapping[str, str]] = {
         "allowed_tools": "its tools need no permission with 'permissions: allow'",
     }
@@ -69,12 +61,6 @@ class Codex(NativeProvider):
         FromEnvironment((_KEY,), required=False),
         Doc(f"key of the model's API; defaults to {_KEY}"),
     ] = None
-
-    def validate(self) -> Iterable[Issue]:
-        """Reports rules of permissions, which Codex does not know; what is wrong with the settings of any agent."""
-        yield from NativeProvider.validate(self)
-        if not isinstance(self.permissions, str):
-            yield Issue(("permissions",), "Codex knows no rules; 'deny' lets it read only, 'allow' lets it do all")
 
     def agent(self) -> CodexExec:
         """Codex with these settings."""
@@ -109,7 +95,7 @@ class CodexExec:
         stdin = request.prompt.encode(errors="replace")
         return Launch(tuple(argv), self._env(request, directories), files, skills, stdin, report)
 
-    def reader(self, recorder: TraceRecorder) -> CodexStream:
+    def reader(self, recorder: Recording) -> CodexStream:
         """A reader for one turn."""
         return CodexStream(
             recorder, self._session_usage, self._refused, reads_only=self._settings.permissions == "deny"
@@ -165,7 +151,7 @@ class CodexStream:
     """
 
     def __init__(
-        self, recorder: TraceRecorder, session_usage: dict[str, int], refused: set[str], *, reads_only: bool = False
+        self, recorder: Recording, session_usage: dict[str, int], refused: set[str], *, reads_only: bool = False
     ) -> None:
         self._recorder = recorder
         self._refused = refused

@@ -10,24 +10,14 @@ from uuid import uuid4
 
 from agentv.extensions.agents.adapters.failures import AGENT_STOPPED, API, NO_TOOLS
 from agentv.extensions.agents.adapters.native.model_access import (
+    WITHOUT_RULES,
     AnyModelSettings,
     model_access,
     native_tools,
-    rules_issue,
 )
+from agentv.extensions.agents.adapters.native.recorder import Recording, count, items, mapping, text
 from agentv.extensions.agents.adapters.native.settings import AgentProgram
-from agentv.extensions.agents.adapters.native.stream import (
-    Directories,
-    Ending,
-    Launch,
-    NativeAgent,
-    StreamReader,
-    TraceRecorder,
-    count,
-    items,
-    mapping,
-    text,
-)
+from agentv.extensions.agents.adapters.native.stream import Directories, Ending, Launch, NativeAgent, StreamReader
 from agentv.model.suite.tools import McpServer
 from agentv.model.values.response import Failure
 from agentv.model.values.usage import TokenUsage
@@ -55,12 +45,12 @@ class CopilotCli(AnyModelSettings):
     program: ClassVar[AgentProgram] = AgentProgram(
         "copilot", npm="@github/copilot", version_argv=("--version",), tested=("1.0",)
     )
+    without_rules: ClassVar[str] = WITHOUT_RULES
     unsupported: ClassVar[Mapping[str, str]] = {"system_prompt": "use 'append_system_prompt'"}
 
     def validate(self) -> Iterable[Issue]:
         """Reports what Copilot CLI has no counterpart of."""
         yield from AnyModelSettings.validate(self)
-        yield from rules_issue(self)
         if self.api == "gemini":
             yield Issue(("api",), "Copilot CLI speaks the protocols 'openai' and 'anthropic'")
 
@@ -118,7 +108,7 @@ class CopilotCliAdapter:
             *named,
         )
 
-    def reader(self, recorder: TraceRecorder) -> StreamReader:
+    def reader(self, recorder: Recording) -> StreamReader:
         """A reader for one turn."""
         return CopilotReader(recorder, self._totals)
 
@@ -139,7 +129,7 @@ class CopilotReader:
         totals: model → tokens of the turns before: the file has those of the whole session.
     """
 
-    def __init__(self, recorder: TraceRecorder, totals: dict[str, TokenUsage]) -> None:
+    def __init__(self, recorder: Recording, totals: dict[str, TokenUsage]) -> None:
         self._recorder = recorder
         self._totals = totals
         self._tokens: TokenUsage | None = None

@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from agentv.extensions.agents.adapters.failures import AGENT_STOPPED, API, LIMIT
 from agentv.extensions.agents.adapters.native.model_access import (
+    WITHOUT_RULES,
     NativeProvider,
     model_access,
     native_tools,
-    rules_issue,
 )
+from agentv.extensions.agents.adapters.native.recorder import Recording, count, mapping, text
 from agentv.extensions.agents.adapters.native.settings import AgentProgram
-from agentv.extensions.agents.adapters.native.stream import (
-    Directories,
-    Ending,
-    Launch,
-    NativeAgent,
-    StreamReader,
-    TraceRecorder,
-    count,
-    mapping,
-    text,
-)
+from agentv.extensions.agents.adapters.native.stream import Directories, Ending, Launch, NativeAgent, StreamReader
 from agentv.model.suite.gateway import ModelProtocol
 from agentv.model.suite.tools import McpServer
 from agentv.model.values.response import Failure
@@ -33,7 +24,7 @@ from agentv.model.values.tool_names import TOOLS
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import JsonObject
 from agentv.ports import TargetRequest
-from agentv.registry.fields import Doc, FromEnvironment, Issue, Secret, Text
+from agentv.registry.fields import Doc, FromEnvironment, Secret, Text
 
 _SETTINGS = ".gemini/settings.json"
 _SYSTEM_PROMPT = ".gemini/agentv-system.md"
@@ -55,6 +46,7 @@ class GeminiCli(NativeProvider):
     program: ClassVar[AgentProgram] = AgentProgram(
         "gemini", npm="@google/gemini-cli", version_argv=("--version",), tested=("0.61",)
     )
+    without_rules: ClassVar[str] = WITHOUT_RULES
     unsupported: ClassVar[Mapping[str, str]] = {"reasoning_effort": "name a model that thinks as you want in 'model'"}
     protocol: ClassVar[ModelProtocol | None] = "gemini"
 
@@ -64,11 +56,6 @@ class GeminiCli(NativeProvider):
         FromEnvironment(("GEMINI_API_KEY",), required=False),
         Doc("key of the model's API; defaults to GEMINI_API_KEY"),
     ] = None
-
-    def validate(self) -> Iterable[Issue]:
-        """Reports what Gemini CLI has no counterpart of."""
-        yield from NativeProvider.validate(self)
-        yield from rules_issue(self)
 
     def agent(self) -> NativeAgent:
         """The adapter with these settings."""
@@ -122,7 +109,7 @@ class GeminiCliAdapter:
             *(("--resume", session_id) if session_id else ()),
         )
 
-    def reader(self, recorder: TraceRecorder) -> StreamReader:
+    def reader(self, recorder: Recording) -> StreamReader:
         """A reader for one turn."""
         return GeminiReader(recorder)
 
@@ -136,7 +123,7 @@ def _server(server: McpServer) -> Mapping[str, Any]:
 class GeminiReader:
     """Reads the events of one turn. Texts come in pieces without an id: a tool's call ends a message."""
 
-    def __init__(self, recorder: TraceRecorder) -> None:
+    def __init__(self, recorder: Recording) -> None:
         self._recorder = recorder
         self._message = 0
         self._names: dict[str, str] = {}

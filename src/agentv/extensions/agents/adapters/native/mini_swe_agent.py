@@ -9,20 +9,9 @@ from typing import Any, ClassVar
 
 from agentv.extensions.agents.adapters.failures import AGENT_STOPPED, API, LIMIT, NO_SESSION, NO_TOOLS
 from agentv.extensions.agents.adapters.native.model_access import AnyModelSettings, model_access
+from agentv.extensions.agents.adapters.native.recorder import Recording, count, items, mapping, number, text
 from agentv.extensions.agents.adapters.native.settings import AgentProgram
-from agentv.extensions.agents.adapters.native.stream import (
-    Directories,
-    Ending,
-    Launch,
-    NativeAgent,
-    StreamReader,
-    TraceRecorder,
-    count,
-    items,
-    mapping,
-    number,
-    text,
-)
+from agentv.extensions.agents.adapters.native.stream import Directories, Ending, Launch, NativeAgent, StreamReader
 from agentv.model.suite.gateway import ModelProtocol
 from agentv.model.values.response import Failure
 from agentv.model.values.usage import TokenUsage
@@ -110,7 +99,7 @@ class MiniSweAgentAdapter:
         argv = ("--config", "mini.yaml", "--config", f"{place}/{_CONFIG}", "--output", f"{place}/{_TRAJECTORY}")
         return Launch(argv, env, {_CONFIG: json.dumps(config)}, report=_TRAJECTORY)
 
-    def reader(self, recorder: TraceRecorder) -> StreamReader:
+    def reader(self, recorder: Recording) -> StreamReader:
         """A reader for one run."""
         return MiniSweAgentReader(recorder)
 
@@ -118,7 +107,7 @@ class MiniSweAgentAdapter:
 class MiniSweAgentReader:
     """Reads a trajectory, which is one document."""
 
-    def __init__(self, recorder: TraceRecorder) -> None:
+    def __init__(self, recorder: Recording) -> None:
         self._recorder = recorder
         self._info: JsonObject = {}
         self._said = ""

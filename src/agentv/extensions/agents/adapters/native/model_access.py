@@ -26,6 +26,8 @@ class NativeProvider(NativeAgentSettings):
         return NativeTarget(self)
 
 
+WITHOUT_RULES = "takes no rules for permissions; set 'allow' or 'deny', and 'allowed_tools'"
+
 _PROVIDERS: Mapping[str, ModelProtocol] = {
     "openai": "openai",
     "anthropic": "anthropic",
@@ -100,10 +102,3 @@ def native_tools(agent: str, names: Iterable[str], of_server: str) -> Iterator[s
     for name in names:
         server, dot, tool = name.partition(".")
         yield from (of_server.format(server=server, tool=tool),) if dot else TOOLS.get(name, {}).get(agent, (name,))
-
-
-def rules_issue(settings: NativeAgentSettings) -> Iterator[Issue]:
-    """Reports rules of permissions, for an agent that takes none."""
-    if not isinstance(settings.permissions, str):
-        message = f"{settings.title} takes no rules for permissions; set 'allow' or 'deny', and 'allowed_tools'"
-        yield Issue(("permissions",), message)

@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from agentv.extensions.agents.adapters.failures import AGENT_STOPPED, API, DENIED, LIMIT
 from agentv.extensions.agents.adapters.native.model_access import (
+    WITHOUT_RULES,
     AnyModelSettings,
     model_access,
     native_tools,
-    rules_issue,
 )
+from agentv.extensions.agents.adapters.native.recorder import Recording, count, mapping, number, text
 from agentv.extensions.agents.adapters.native.settings import AgentProgram
-from agentv.extensions.agents.adapters.native.stream import (
-    Directories,
-    Ending,
-    Launch,
-    NativeAgent,
-    StreamReader,
-    TraceRecorder,
-    count,
-    mapping,
-    number,
-    text,
-)
+from agentv.extensions.agents.adapters.native.stream import Directories, Ending, Launch, NativeAgent, StreamReader
 from agentv.extensions.agents.adapters.settings import OnDenied
 from agentv.model.suite.gateway import ModelProtocol
 from agentv.model.suite.tools import McpServer
@@ -35,7 +25,6 @@ from agentv.model.values.tool_names import canonical_name
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import JsonObject
 from agentv.ports import TargetRequest
-from agentv.registry.fields import Issue
 
 _SKILLS = ".config/opencode/skills"
 _INSTRUCTIONS = ".config/opencode/agentv-instructions.md"
@@ -64,11 +53,7 @@ class OpenCode(AnyModelSettings):
     program: ClassVar[AgentProgram] = AgentProgram(
         "opencode", npm="opencode-ai", version_argv=("--version",), tested=("1.18",)
     )
-
-    def validate(self) -> Iterable[Issue]:
-        """Reports what OpenCode has no counterpart of."""
-        yield from AnyModelSettings.validate(self)
-        yield from rules_issue(self)
+    without_rules: ClassVar[str] = WITHOUT_RULES
 
     def agent(self) -> NativeAgent:
         """The adapter with these settings."""
@@ -132,7 +117,7 @@ class OpenCodeAdapter:
         allowed = (*_HARMLESS, *native_tools("opencode", self._settings.allowed_tools, "{server}_{tool}"))
         return {"*": "ask", **dict.fromkeys(allowed, "allow")}
 
-    def reader(self, recorder: TraceRecorder) -> StreamReader:
+    def reader(self, recorder: Recording) -> StreamReader:
         """A reader for one turn."""
         return OpenCodeReader(recorder, self._servers, self._settings.on_denied)
 
@@ -152,7 +137,7 @@ class OpenCodeReader:
         on_denied: of the target.
     """
 
-    def __init__(self, recorder: TraceRecorder, servers: tuple[str, ...] = (), on_denied: OnDenied = "error") -> None:
+    def __init__(self, recorder: Recording, servers: tuple[str, ...] = (), on_denied: OnDenied = "error") -> None:
         self._recorder = recorder
         self._servers = sorted(servers, key=len, reverse=True)
         self._on_denied = on_denied

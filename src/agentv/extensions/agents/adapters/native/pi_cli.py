@@ -9,20 +9,9 @@ from typing import ClassVar
 
 from agentv.extensions.agents.adapters.failures import AGENT_STOPPED, API, LIMIT, NO_TOOLS
 from agentv.extensions.agents.adapters.native.model_access import AnyModelSettings, model_access
+from agentv.extensions.agents.adapters.native.recorder import Recording, count, items, mapping, number, text
 from agentv.extensions.agents.adapters.native.settings import AgentProgram
-from agentv.extensions.agents.adapters.native.stream import (
-    Directories,
-    Ending,
-    Launch,
-    NativeAgent,
-    StreamReader,
-    TraceRecorder,
-    count,
-    items,
-    mapping,
-    number,
-    text,
-)
+from agentv.extensions.agents.adapters.native.stream import Directories, Ending, Launch, NativeAgent, StreamReader
 from agentv.model.suite.gateway import ModelProtocol
 from agentv.model.values.response import Failure
 from agentv.model.values.usage import TokenUsage
@@ -112,7 +101,7 @@ class PiCliAdapter:
             argv += ["--session", session_id]
         return Launch(tuple(argv), env, files, _SKILLS, request.prompt.encode(), discarded=(UPDATES,))
 
-    def reader(self, recorder: TraceRecorder) -> StreamReader:
+    def reader(self, recorder: Recording) -> StreamReader:
         """A reader for one turn."""
         return PiReader(recorder)
 
@@ -120,7 +109,7 @@ class PiCliAdapter:
 class PiReader:
     """Reads the events of one turn."""
 
-    def __init__(self, recorder: TraceRecorder) -> None:
+    def __init__(self, recorder: Recording) -> None:
         self._recorder = recorder
         self._session_id = ""
         self._last: JsonObject = {}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from msgspec import structs
 
@@ -13,7 +14,7 @@ from agentv.model.values.activity import AgentActivity
 from agentv.model.values.tool_names import canonical_name
 from agentv.model.values.trace import MessageStep, PermissionStep, Step, ToolCallStep, ToolStatus, UsageStep
 from agentv.model.values.usage import TokenUsage
-from agentv.model.values.values import Json, JsonObject
+from agentv.model.values.values import Json, JsonObject, objects_in
 
 Progress = Callable[[AgentActivity], None]
 
@@ -40,25 +41,10 @@ class _Texts:
         self.reasoning: list[str] = []
 
 
-@dataclass(slots=True)
-class _ReportedUsage:
-    """What the agent reports of its model calls, added up. `cost_usd`: None where the cost of one is unknown."""
-
-    tokens: TokenUsage | None = None
-    cost_usd: float | None = None
-    _calls: int = 0
-
-    def add(self, tokens: TokenUsage | None, cost_usd: float | None) -> None:
-        """One more call."""
-        before = 0.0 if not self._calls else self.cost_usd
-        self.cost_usd = None if before is None or cost_usd is None else before + cost_usd
-        self._calls += 1
-        if tokens is not None:
-            self.tokens = tokens if self.tokens is None else self.tokens + tokens
-
-
 class Recording:
-    """A `TraceRecorder` for one turn.
+    """Takes what the lines of a stream mean in one turn, and builds the trace.
+
+    Times are those of the arrival of the line.
 
     Args:
         prompt: what the agent is asked.
@@ -71,6 +57,7 @@ class Recording:
             says or calls something after the result of a tool.
         own_turns: those without its sub-agents'.
         tool_calls: how many tools it has called.
+        tokens: the sum of the usages, or None.
     """
 
     def __init__(
@@ -85,7 +72,8 @@ class Recording:
         self._after_result: dict[str | None, bool] = {}
         self._last_tool = self._before.last_tool
         self._texts: dict[int, _Texts] = {}
-        self._usage = _ReportedUsage()
+        self.tokens: TokenUsage | None = None
+        self._costs: list[float | None] = []
         self.facts = AgentFacts()
         self.turns = self.own_turns = 0
         self.tool_calls = 0
@@ -110,7 +98,10 @@ class Recording:
     def tool_call(
         self, call_id: str, native_name: str, arguments: JsonObject, *, parent: str | None = None, name: str = ""
     ) -> None:
-        """It calls a tool; a second one with the same `call_id` completes the first one's arguments."""
+        """It calls a tool; a second one with the same `call_id` completes the first one's arguments.
+
+        `name`: the canonical one, where the agent tells more than the native one does; empty: that of the native one.
+        """
         place = self._calls.get(call_id) if call_id else None
         if place is not None:
             self._replace(place, native_name, arguments)
@@ -135,17 +126,15 @@ class Recording:
                 step, name=canonical_name(native), native_name=native, arguments=merged
             )
 
-    def tool_result(
-        self, call_id: str, result: Json, *, error: str | None = None, status: ToolStatus | str = ""
-    ) -> None:
-        """The tool has ended. `status` as in `ToolStatus`; empty: `completed`, or `failed` with an error."""
+    def tool_result(self, call_id: str, result: Json, *, error: str | None = None) -> None:
+        """The tool has ended: `completed`, or `failed` with an error."""
         place = self._calls.get(call_id)
         step = self._steps[place] if place is not None else None
         if place is None or not isinstance(step, ToolCallStep):
             return
-        ended: ToolStatus = _status(status) or ("failed" if error is not None else "completed")
-        if step.status == "denied" and error is not None:
-            ended = "denied"
+        ended: ToolStatus = "completed"
+        if error is not None:
+            ended = "denied" if step.status == "denied" else "failed"
         started = step.started_ms
         self._steps[place] = structs.replace(
             step,
@@ -160,9 +149,10 @@ class Recording:
 
     def usage(self, model: str | None, tokens: TokenUsage | None, cost_usd: float | None = None) -> None:
         """One call of its model has ended, as the agent reports it."""
-        step = UsageStep(model, tokens, cost_usd, started_ms=self.now_ms)
-        self._steps.append(step)
-        self._usage.add(tokens, step.cost_usd)
+        self._steps.append(UsageStep(model, tokens, cost_usd, started_ms=self.now_ms))
+        self._costs.append(cost_usd)
+        if tokens is not None:
+            self.tokens = tokens if self.tokens is None else self.tokens + tokens
         self._progress()
 
     def denied(self, native_name: str, reason: str, call_id: str = "") -> None:
@@ -209,14 +199,10 @@ class Recording:
         return step
 
     @property
-    def tokens(self) -> TokenUsage | None:
-        """The sum of the usages, or None."""
-        return self._usage.tokens
-
-    @property
     def cost_usd(self) -> float | None:
-        """The sum of the costs; None where one is unknown."""
-        return self._usage.cost_usd
+        """The sum of the costs that the agent reports; None where it reports none, or one is unknown."""
+        known = [one for one in self._costs if one is not None]
+        return sum(known) if known and len(known) == len(self._costs) else None
 
     @property
     def activity(self) -> AgentActivity:
@@ -249,10 +235,6 @@ class Recording:
         self._on_progress(self.activity)
 
 
-def _status(status: str) -> ToolStatus | None:
-    return next((one for one in ("completed", "failed", "denied", "cancelled", "unknown") if one == status), None)
-
-
 def count_of(tokens: TokenUsage) -> int:
     """All tokens of a usage, as one number."""
     return tokens.total if tokens.total is not None else (tokens.input or 0) + (tokens.output or 0)
@@ -263,3 +245,43 @@ def text_of(value: object) -> str:
     if value is None or isinstance(value, str):
         return value or ""
     return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def text(event: Mapping[str, Any], key: str) -> str:
+    """A text; empty for anything else."""
+    value = event.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def texts(event: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    """The texts of a list; none for anything else."""
+    value = event.get(key)
+    return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list) else ()
+
+
+def mapping(event: Mapping[str, Any], key: str) -> JsonObject:
+    """An object; empty for anything else."""
+    value = event.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def items(event: Mapping[str, Any], key: str) -> list[JsonObject]:
+    """The objects of a list; none for anything else."""
+    return objects_in(event.get(key))
+
+
+_MOST = 1e18
+"""Numbers above are not counts."""
+
+
+def number(event: Mapping[str, Any], key: str) -> float | None:
+    """A number that is not negative; None for anything else."""
+    value = event.get(key)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 <= value <= _MOST else None
+
+
+def count(event: Mapping[str, Any], key: str) -> int:
+    """A whole number that is not negative; 0 for anything else."""
+    return int(number(event, key) or 0)

@@ -13,7 +13,7 @@ from msgspec import structs
 from agentv.extensions.agents.adapters.failures import AGENT_STOPPED, API, DENIED, NO_TOOLS, failed
 from agentv.extensions.agents.adapters.limits import SessionLimits
 from agentv.extensions.agents.adapters.native.directories import TrialDirectories
-from agentv.extensions.agents.adapters.native.recorder import AgentFacts, Recording
+from agentv.extensions.agents.adapters.native.recorder import Recording
 from agentv.extensions.agents.adapters.native.settings import UNTESTED, NativeAgentSettings, version_note
 from agentv.extensions.agents.adapters.native.stream import Ending, Launch, StreamReader
 from agentv.extensions.agents.adapters.process import (
@@ -24,7 +24,6 @@ from agentv.extensions.agents.adapters.process import (
     environment_of,
     start_argv,
 )
-from agentv.extensions.agents.adapters.settings import OnDenied
 from agentv.extensions.agents.adapters.trials import new_messages
 from agentv.extensions.agents.adapters.workspace_files import did_nothing, file_clock
 from agentv.model.suite.tools import McpServer
@@ -88,13 +87,13 @@ class StreamLines:
             return
         rest = process.partial.strip()
         if rest:
-            self.cut = rest.startswith(b"{") and not _is_event(_parsed(rest))
+            self.cut = rest.startswith(b"{") and not isinstance(_parsed(rest), dict)
             self.take(rest)
 
     def take_report(self, data: bytes) -> None:
         """Take what stands in a file: one JSON document, or the lines of a stream."""
         document = _parsed(data)
-        if _is_event(document):
+        if isinstance(document, dict):
             self.take(json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode(errors="replace"))
             return
         for line in data.splitlines():
@@ -108,7 +107,7 @@ class StreamLines:
         self._keep(line)
         self.count += 1
         event = _parsed(line)
-        if not _is_event(event):
+        if not isinstance(event, dict):
             self.noise += 1
             return
         try:
@@ -140,78 +139,9 @@ def _parsed(line: bytes) -> Any:
         return None
 
 
-def _is_event(value: object) -> bool:
-    return isinstance(value, dict)
-
-
+_BEFORE = ("", "mcp__", "mcp_")
 _JOINTS = (".", "_", "__", "/", "-")
 """What stands between the names of server and tool, in the names that agents make of them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """One turn that has ended by itself.
-
-    Attributes:
-        ending: as the stream tells it.
-        facts: what the agent said of itself.
-        status: exit status of the program; None: it went on after the end of its stream.
-        trace: its steps.
-        servers: the scripted tools of the case.
-        root: absolute path of the workspace.
-        began: when it began, in seconds since the epoch.
-        cut: the stream ends in the middle of an event.
-    """
-
-    ending: Ending
-    facts: AgentFacts
-    status: int | None
-    trace: Trace
-    servers: Sequence[McpServer]
-    root: str
-    began: float
-    cut: bool = False
-
-
-def failure_of(turn: Turn, on_denied: OnDenied) -> Failure | None:
-    """Why a turn is no answer; None: it is one. What the stream reports comes first, then what it leaves out."""
-    return next(_failures(turn, on_denied), None)
-
-
-def _failures(turn: Turn, on_denied: OnDenied) -> Iterator[Failure]:
-    ending = turn.ending
-    if ending.failure is not None:
-        yield ending.failure
-    if not ending.complete or turn.cut:
-        yield Failure(AGENT_STOPPED, _stopped(turn))
-    if ending.repeated:
-        yield Failure(AGENT_STOPPED, "the agent's stream has more than one result")
-    if turn.status:
-        yield Failure(AGENT_STOPPED, f"the agent reports success, and ended with exit status {turn.status}")
-    missing = _missing_tools(turn)
-    if missing:
-        yield Failure(NO_TOOLS, f"the agent does not offer its model the tools of {', '.join(missing)}")
-    if on_denied == "error" and turn.trace.denials and did_nothing(turn.trace, turn.root, turn.began):
-        yield Failure(DENIED, turn.trace.denial_message)
-
-
-def _stopped(turn: Turn) -> str:
-    where = "in the middle of an event" if turn.cut else "before its result"
-    how = "goes on" if turn.status is None else f"ended with exit status {turn.status}"
-    return f"the agent's stream ends {where}, and its program {how}"
-
-
-def _missing_tools(turn: Turn) -> list[str]:
-    """The servers of the case none of whose tools the agent lists; nothing where it lists no tools at all."""
-    if turn.facts.tools is None:
-        return []
-    listed = {form for name in turn.facts.tools for form in (name, canonical_name(name))}
-    return [one.name for one in turn.servers if not any(form.startswith(_prefixes(one.name)) for form in listed)]
-
-
-def _prefixes(server: str) -> tuple[str, ...]:
-    """What the names of a server's tools begin with."""
-    return tuple(f"{before}{server}{joint}" for before in ("", "mcp__", "mcp_") for joint in _JOINTS)
 
 
 EXIT_S = 10.0
@@ -384,22 +314,41 @@ class NativeSession:
         ending = running.reader.ending()
         if lines.broken is not None:
             return self._failure(lines.broken, running, ending)
-        turn = Turn(
-            ending,
-            recording.facts,
-            status,
-            self._trace(running, ending),
-            request.mcp_servers,
-            self._directories.paths.workspace,
-            running.began,
-            lines.cut,
-        )
-        failure = failure_of(turn, self._settings.on_denied)
+        failure = next(self._failures(running, request.mcp_servers, ending, status), None)
         if failure is not None:
             return self._failure(failure, running, ending)
         self._limits.end(recording.turns, recording.tool_calls)
         self._session_id = ending.session_id or self._session_id
         return self._response(running, ending)
+
+    def _failures(
+        self, running: _Running, servers: Sequence[McpServer], ending: Ending, status: int | None
+    ) -> Iterator[Failure]:
+        """Why a turn that ended by itself is no answer: what its stream reports comes first, then what it leaves out.
+
+        Args:
+            running: the turn.
+            servers: the scripted tools of the case.
+            ending: as the stream tells it.
+            status: exit status of the program; None: it went on after the end of its stream.
+        """
+        if ending.failure is not None:
+            yield ending.failure
+        cut = running.lines.cut
+        if not ending.complete or cut:
+            where = "in the middle of an event" if cut else "before its result"
+            how = "goes on" if status is None else f"ended with exit status {status}"
+            yield Failure(AGENT_STOPPED, f"the agent's stream ends {where}, and its program {how}")
+        if ending.repeated:
+            yield Failure(AGENT_STOPPED, "the agent's stream has more than one result")
+        if status:
+            yield Failure(AGENT_STOPPED, f"the agent reports success, and ended with exit status {status}")
+        missing = _missing_tools(running.recording.facts.tools, servers)
+        if missing:
+            yield Failure(NO_TOOLS, f"the agent does not offer its model the tools of {', '.join(missing)}")
+        trace, root = self._trace(running, ending), self._directories.paths.workspace
+        if self._settings.on_denied == "error" and trace.denials and did_nothing(trace, root, running.began):
+            yield Failure(DENIED, trace.denial_message)
 
     def _failure(self, failure: Failure, running: _Running, ending: Ending) -> Failure:
         stderr = running.lines.masked(running.process.stderr)
@@ -474,3 +423,12 @@ class NativeSession:
                 await self._running.process.end(grace_s)
         finally:
             self._directories.remove()
+
+
+def _missing_tools(tools: Sequence[str] | None, servers: Sequence[McpServer]) -> list[str]:
+    """The servers none of whose tools the agent lists; none where it lists no tools at all."""
+    if tools is None:
+        return []
+    listed = {form for name in tools for form in (name, canonical_name(name))}
+    begins = {one.name: tuple(f"{mcp}{one.name}{joint}" for mcp in _BEFORE for joint in _JOINTS) for one in servers}
+    return [name for name, prefixes in begins.items() if not any(form.startswith(prefixes) for form in listed)]

@@ -104,6 +104,7 @@ class NativeAgentSettings(ModelAgentSettings):
         program: where it is found without `command`.
         protocol: which model API it calls; None: it depends on its configuration, so that the gateway is not used.
         unsupported: setting that the agent has no counterpart of → what to do instead, as the end of a sentence.
+        without_rules: what to do in place of rules for permissions, for an agent that takes none.
     """
 
     short: ClassVar[str | None] = "model"
@@ -111,6 +112,7 @@ class NativeAgentSettings(ModelAgentSettings):
     program: ClassVar[AgentProgram] = AgentProgram("")
     protocol: ClassVar[ModelProtocol | None] = None
     unsupported: ClassVar[Mapping[str, str]] = {}
+    without_rules: ClassVar[str] = ""
 
     command: Annotated[Command, Doc("the agent's program; default: the installed one")] = field(default_factory=Command)
     home: Annotated[
@@ -129,6 +131,8 @@ class NativeAgentSettings(ModelAgentSettings):
         for name, instead in self.unsupported.items():
             if getattr(self, name) != defaults[name]:
                 yield Issue((name,), f"{self.title} has no setting for '{name}'; {instead}")
+        if self.without_rules and not isinstance(self.permissions, str):
+            yield Issue(("permissions",), f"{self.title} {self.without_rules}")
         yield from self._gateway_issues()
         if not self.has_command:
             missing = self.program.missing(self.title)

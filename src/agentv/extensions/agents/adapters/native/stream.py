@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
+from agentv.extensions.agents.adapters.native.recorder import Recording
 from agentv.model.values.response import Failure
 from agentv.model.values.usage import TokenUsage
-from agentv.model.values.values import Json, JsonObject, objects_in
+from agentv.model.values.values import JsonObject
 from agentv.ports import TargetRequest
 
 
@@ -85,43 +86,6 @@ class Ending:
     repeated: bool = False
 
 
-class TraceRecorder(Protocol):
-    """Takes what the lines of a stream mean, and builds the trace. Times are those of the arrival of the line."""
-
-    def message(self, text: str, *, reasoning: str = "", message_id: str = "", parent: str | None = None) -> None:
-        """The agent says something; the texts of one non-empty `message_id` are one message."""
-        ...
-
-    def tool_call(
-        self, call_id: str, native_name: str, arguments: JsonObject, *, parent: str | None = None, name: str = ""
-    ) -> None:
-        """It calls a tool; a second one with the same `call_id` completes the first one's arguments.
-
-        `name`: the canonical one, where the agent tells more than the native one does; empty: that of the native one.
-        """
-        ...
-
-    def tool_result(self, call_id: str, result: Json, *, error: str | None = None, status: str = "") -> None:
-        """The tool has ended. `status` as in `ToolStatus`; empty: `completed`, or `failed` with an error."""
-        ...
-
-    def usage(self, model: str | None, tokens: TokenUsage | None, cost_usd: float | None = None) -> None:
-        """One call of its model has ended, as the agent reports it."""
-        ...
-
-    def denied(self, native_name: str, reason: str, call_id: str = "") -> None:
-        """A permission was refused; `call_id` of the call that it was asked for."""
-        ...
-
-    def agent(self, name: str = "", version: str = "", model: str = "") -> None:
-        """What the agent says of itself."""
-        ...
-
-    def tools(self, native_names: tuple[str, ...]) -> None:
-        """The tools that the agent offers its model, where its stream lists them: without ours, it is `no-tools`."""
-        ...
-
-
 class StreamReader(Protocol):
     """Reads the lines of one turn."""
 
@@ -141,46 +105,6 @@ class NativeAgent(Protocol):
         """How to start it for a turn; `session_id` of the turn before, empty for the first."""
         ...
 
-    def reader(self, recorder: TraceRecorder) -> StreamReader:
+    def reader(self, recorder: Recording) -> StreamReader:
         """A reader for one turn."""
         ...
-
-
-def text(event: Mapping[str, Any], key: str) -> str:
-    """A text; empty for anything else."""
-    value = event.get(key)
-    return value if isinstance(value, str) else ""
-
-
-def texts(event: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    """The texts of a list; none for anything else."""
-    value = event.get(key)
-    return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list) else ()
-
-
-def mapping(event: Mapping[str, Any], key: str) -> JsonObject:
-    """An object; empty for anything else."""
-    value = event.get(key)
-    return value if isinstance(value, dict) else {}
-
-
-def items(event: Mapping[str, Any], key: str) -> list[JsonObject]:
-    """The objects of a list; none for anything else."""
-    return objects_in(event.get(key))
-
-
-_MOST = 1e18
-"""Numbers above are not counts."""
-
-
-def number(event: Mapping[str, Any], key: str) -> float | None:
-    """A number that is not negative; None for anything else."""
-    value = event.get(key)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value) if 0 <= value <= _MOST else None
-
-
-def count(event: Mapping[str, Any], key: str) -> int:
-    """A whole number that is not negative; 0 for anything else."""
-    return int(number(event, key) or 0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from typing import TYPE_CHECKING
 
 from agentv.extensions.agents.adapters.native.session import NativeSession
 from agentv.extensions.agents.adapters.native.settings import NativeAgentSettings
@@ -15,10 +14,6 @@ from agentv.ports import TargetRequest
 from agentv.registry.fields import Command
 from agentv.user_code.processes.processes import run_program
 
-if TYPE_CHECKING:
-    from agentv.extensions.agents.adapters.native.settings import NativeAgentSettings
-
-
 VERSION_S = 20.0
 """Seconds that `--version` may take; then the version is not known."""
 
@@ -26,29 +21,35 @@ _LIMIT = 100_000
 _VERSION = re.compile(rb"\d+\.\d+(?:\.\d+)*[\w.+-]*")
 
 
-class VersionLookup:
-    """Asks the program of a target once, in the sandbox of the first trial."""
+class NativeTarget(SessionTarget[NativeSession]):
+    """Agents of one target."""
 
     def __init__(self, settings: NativeAgentSettings) -> None:
+        super().__init__()
         self._settings = settings
-        self._asking: asyncio.Lock = asyncio.Lock()
-        self._found: str | None = None
+        self._looking: asyncio.Lock = asyncio.Lock()
+        self._version: str | None = None
 
-    async def of(self, request: TargetRequest) -> str:
-        """The version; empty: the stream tells it, or the program does not."""
-        if not self._settings.program.version_argv:
-            return ""
-        async with self._asking:
-            if self._found is None:
-                self._found = await self._asked(request)
-            return self._found
+    async def begin(self, request: TargetRequest) -> NativeSession | Failure:
+        """A session in the directories of the trial."""
+        try:
+            return NativeSession(self._settings, request)
+        except OSError as error:
+            return Failure("cannot-start", f"no directory can be made for the agent: {error}")
 
-    async def _asked(self, request: TargetRequest) -> str:
-        started = self._settings.started
-        if started.shell is not None:
+    async def ask(self, session: NativeSession, request: TargetRequest) -> TargetResponse | Failure:
+        """The answer of the agent, whose version is looked up once."""
+        async with self._looking:
+            if self._version is None:
+                self._version = await self._found_version(request)
+        return await session.ask(request, self._version)
+
+    async def _found_version(self, request: TargetRequest) -> str:
+        """What the program says, in the sandbox of the first trial; empty: the stream tells it, or nothing does."""
+        started, asked = self._settings.started, self._settings.program.version_argv
+        if not asked or started.shell is not None:
             return ""
-        argv = (*argv_of(started), *self._settings.program.version_argv)
-        cwd = request.workspace_path or ""
+        argv, cwd = (*argv_of(started), *asked), request.workspace_path or ""
         confined = argv if request.sandbox is None else tuple(request.sandbox.argv(argv, cwd))
         ended = await run_program(
             Command(confined, cwd=cwd),
@@ -61,23 +62,3 @@ class VersionLookup:
             return ""
         found = _VERSION.search(ended.stdout) or _VERSION.search(ended.stderr)
         return found[0].decode(errors="replace").rstrip(".") if found else ""
-
-
-class NativeTarget(SessionTarget[NativeSession]):
-    """Agents of one target."""
-
-    def __init__(self, settings: NativeAgentSettings) -> None:
-        super().__init__()
-        self._settings = settings
-        self._versions = VersionLookup(settings)
-
-    async def begin(self, request: TargetRequest) -> NativeSession | Failure:
-        """A session in the directories of the trial."""
-        try:
-            return NativeSession(self._settings, request)
-        except OSError as error:
-            return Failure("cannot-start", f"no directory can be made for the agent: {error}")
-
-    async def ask(self, session: NativeSession, request: TargetRequest) -> TargetResponse | Failure:
-        """The answer of the agent, whose version is looked up once."""
-        return await session.ask(request, await self._versions.of(request))
