@@ -20,13 +20,7 @@ from agentv.extensions.agents.traces.otlp_spans import OtelSpan
 from agentv.extensions.agents.traces.values import items, mapping
 from agentv.model.values.json_text import parse
 from agentv.model.values.trace import MessageStep, ToolCallStep, Trace, UsageStep
-from agentv.targets.model_api.streams import (
-    ChatStream,
-    ContentStream,
-    MessageStream,
-    ResponseStream,
-    StreamedReply,
-)
+from agentv.targets.model_api.streams import ChatStream, ContentStream, MessageStream, ResponseStream, StreamedReply
 
 _TRACE = "gateway"
 
