@@ -64,6 +64,17 @@ def test_merged_shards_are_the_whole_run(suite):
     assert suite.run("compare", "merged", "whole").status == 0
 
 
+def test_merged_shards_keep_their_gates(project):
+    gated = SUITE.replace("response: hello}", "response: hello}\nrun: {gate: corrected}")
+    project.write("evals/s.eval.yaml", gated + CASES)
+    for at in (1, 2):
+        assert project.run("eval", "evals", "-q", "--shard", f"{at}/2", "--out", f"s{at}").status == 1
+    merged = project.run("results", "merge", "s1", "s2", "--out", "merged")
+    assert "those of each shard are of its own cases" in merged.stderr
+    assert [gate["passed"] for gate in document(project, "merged/summary.json")["gates"]] == [False, False]
+    assert "gate failed" in project.run("results", "show", "merged").stdout
+
+
 def test_more_shards_than_cases_pass_and_are_merged(suite):
     """A shard without cases is a finished run with every report; a selection without cases stays an error."""
     options = ("--filter", "c[45]", "-o", "a.html", "-o", "a.xml", "-o", "a.md", "-o", "a.csv")

@@ -127,7 +127,7 @@ def merge_runs(named: Sequence[str], out: str | None = None, *, partial: bool = 
         with Journal(directory, project) as journal:
             journal.write_record({**read_document(directory.path / RUN), **record})
             journal.write_summary(_summary(shards, directory.path, record))
-    gates = "gates are not decided again: each shard decided them for its own cases"
+    gates = "gates are not decided again: those of each shard are of its own cases"
     has_gates = any(shard.listed.summary is not None and shard.listed.summary.gates for shard in shards)
     return MergedRun(directory.path, (*incomplete, *([gates] if has_gates else [])))
 
@@ -259,5 +259,6 @@ def _summary(shards: Sequence[_Shard], path: Path, record: dict[str, Json]) -> d
         processes=sum(one.processes for one in summaries),
         held_back=sum(one.held_back for one in summaries),
         judges=tuple(dict.fromkeys(name for one in summaries for name in one.judges)),
+        gates=tuple(gate for one in summaries for gate in one.gates),
     )
     return found.as_json()
