@@ -213,6 +213,11 @@ class CommandPasses(DeclaredAssertion):
         for option in ("fail_to_pass", "pass_to_pass"):
             if self.parse != "junit" and getattr(self, option) is not None:
                 yield Issue((option,), f"'{option}' requires parse: junit")
+        if self.parse == "reward" and self.stdout is not None:
+            yield Issue(("stdout",), "'stdout' has no effect with parse: reward: the reward alone is the score")
+        if self.exit and (self.parse == "reward" or self.fail_to_pass or self.pass_to_pass):
+            by = "the reward alone decides" if self.parse == "reward" else "the named tests alone decide"
+            yield Issue(("exit",), f"'exit' has no effect here: {by}")
         for option in ("cwd", "path"):
             yield from _path_issues(getattr(self, option), option)
         for place, glob in enumerate(self.allow_config):

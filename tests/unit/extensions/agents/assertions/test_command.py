@@ -211,6 +211,9 @@ def test_a_failure_in_a_report_counts_however_it_is_written(tmp_path, text):
         ({"fail_to_pass": ("a",)}, ("fail_to_pass",)),
         ({"cwd": "../x"}, ("cwd",)),
         ({"parse": "junit", "path": "*.xml"}, ("path",)),
+        ({"parse": "reward", "path": ".", "stdout": "ok"}, ("stdout",)),
+        ({"parse": "reward", "path": ".", "exit": 1}, ("exit",)),
+        ({"parse": "junit", "path": "a.xml", "fail_to_pass": ("a",), "exit": 1}, ("exit",)),
     ],
 )
 def test_options_that_cannot_work_are_refused(options, path):
