@@ -40,8 +40,9 @@ def _unsolved(found: CheckReport) -> Iterator[str]:
 
 def _closing(found: CheckReport) -> str:
     tried = f", {plural(found.solved, 'solution')} tried" if found.solved else ""
-    broken_off = "; interrupted, so that some were not checked" if found.interrupted else ""
-    return f"{plural(found.cases, 'case')} checked{tried}: {found.sound} without a problem{broken_off}"
+    if found.interrupted:
+        return f"interrupted, so that not all of {plural(found.cases, 'case')} are checked"
+    return f"{plural(found.cases, 'case')} checked{tried}: {found.sound} without a problem"
 
 
 def check_json(found: CheckReport) -> str:

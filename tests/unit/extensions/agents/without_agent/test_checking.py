@@ -11,7 +11,9 @@ from click.testing import CliRunner
 from agentv.app.settings import EvalSettings
 from agentv.cli.main import cli
 from agentv.errors import LoadError
+from agentv.extensions.agents.reports.check import render_check
 from agentv.extensions.agents.without_agent.checking import check_cases
+from agentv.model.run.case_check import CheckReport
 from needs import needs
 
 pytestmark = needs("bwrap")
@@ -170,3 +172,9 @@ def test_calls_of_tools_prove_a_case_whose_user_says_only_what_it_wants(project)
     assert report.solved == 2
     assert problems == [("does nothing", "not-graded"), ("does nothing", "not-graded")]
     assert "shop.pay of the solution fails: invalid arguments" in report.problems[0].message
+
+
+def test_an_interrupted_check_calls_no_case_sound():
+    assert (
+        render_check(CheckReport(3, 2, (), interrupted=True)) == "interrupted, so that not all of 3 cases are checked"
+    )
