@@ -50,6 +50,7 @@ def test_a_judge_and_a_person(tmp_path):
     assert r"ada (fail): look \x1b[2J" in text
     shown = json.loads(judge_check_json(check_judges("last")))["judges"][0]
     assert shown["confusion_matrix"]["false_passes"] == wrong
+    assert text.startswith(shown["sentence"])
     assert shown["corrected_pass_rate"]["interval"] == [found.corrected.low, found.corrected.high]
 
 

@@ -201,6 +201,7 @@ def _judge_json(found: CheckedJudge, run: str | None) -> dict[str, object]:
         "assertion": found.assertion,
         "judge": found.judge or None,
         "model": found.model,
+        "sentence": _headline(found) if found.matrix.total else "",
         "labels": found.counts,
         "notes": _remarks(found, run),
         "confusion_matrix": found.matrix,

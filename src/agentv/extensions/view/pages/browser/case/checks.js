@@ -85,9 +85,12 @@ function named(grade) {
   return textOf(grade.name) === grade.type || textOf(grade.name).startsWith(`${grade.type}: `);
 }
 
-// A single check in the words of the name, which stand right above it.
+// A single check in the words of the name, which stand right above it: `not: contains 'x'` of `not-contains: 'x'`.
 function saysNothingNew(grade) {
-  return grade.checks.length === 1 && textOf(grade.checks[0].text) === textOf(grade.name).replace(": ", " ");
+  const [first] = grade.checks;
+  return (
+    grade.checks.length === 1 && textOf(first.text).replace("not: ", "not-") === textOf(grade.name).replace(": ", " ")
+  );
 }
 
 function checkOf(check, alone) {

@@ -37,6 +37,7 @@ export function checkedJudge(judge, { run }, { single, canLabel }) {
     element(
       "div",
       { class: "panel" },
+      judge.sentence ? element("p", { class: "judgesays" }, inline(judge.sentence)) : null,
       answers ? rates(judge, answers) : null,
       notes(judge.notes),
       answers ? confusion(matrix) : null,

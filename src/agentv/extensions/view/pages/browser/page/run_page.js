@@ -214,7 +214,9 @@ export class RunPage {
       };
       const where =
         place < 0 ? "" : `${(place + 1).toLocaleString("en")} of ${this.results.total.toLocaleString("en")}`;
-      made.replaceChildren(step(-1, "‹ Previous", "k"), where, step(1, "Next ›", "j"));
+      made.replaceChildren(
+        ...(this.results?.total === 1 ? [] : [step(-1, "‹ Previous", "k"), where, step(1, "Next ›", "j")]),
+      );
     };
     fill();
     this.refillSteps = fill;

@@ -118,7 +118,7 @@ function verdict(state) {
     "header",
     { class: "verdict panel" },
     run.against ? null : subjectOf(run),
-    run.against ? element("h2", {}, heading(counts)) : element("h1", { tabindex: -1 }, heading(counts)),
+    run.against ? element("h2", {}, heading(run)) : element("h1", { tabindex: -1 }, heading(run)),
     run.summary?.partial ? element("p", {}, partMark(run.summary.partial)) : null,
     rate
       ? element(
@@ -184,7 +184,8 @@ function holdsAll(run) {
   );
 }
 
-function heading(counts) {
+function heading({ counts: { cases: counts }, state }) {
+  const yet = state === "running" ? " so far" : "";
   const total = STATUSES.reduce((cases, status) => cases + counts[status], 0);
   const bad = STATUSES.filter((status) => status !== "passed" && counts[status]);
   if (bad.length)
@@ -193,11 +194,12 @@ function heading(counts) {
         (status, place) =>
           `${counts[status].toLocaleString("en")}${place ? "" : ` of ${count(total, "case")}`} ${STATUS_WORDS[status]}`,
       )
-      .join(", ");
+      .join(", ")
+      .concat(yet);
   return counts.passed
     ? counts.passed === 1
       ? "The case passed"
-      : `All ${counts.passed.toLocaleString("en")} cases passed`
+      : `All ${counts.passed.toLocaleString("en")} cases passed${yet}`
     : "No cases ran";
 }
 
