@@ -23,6 +23,8 @@ LINK = re.compile(r"\[(?P<text>[^\]]+)\]\((?P<path>\.\./[^)#\s]*)(?:#[^)\s]+)?\)
 
 LINKED = re.compile(r"\[(?P<text>[^\]]+)\]\([^)\s]+\)")
 
+PICTURE = re.compile(r"!\[(?P<alt>[^\]]+)\]\((?P<path>[^)]+)\.webp\)")
+
 FOREIGN = re.compile(r"<(?:script|link|img|iframe)[^>]+(?:src|href)=\"?(?P<address>https?:[^\"\s>]+)")
 
 
@@ -99,7 +101,15 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
             for anchor, name in anchors_of(_source()).items()
         }
         markdown = retarget(markdown, targets)
+    markdown = PICTURE.sub(_in_both_themes, markdown)
     return FENCE.sub(_with_title, _without_outside_links(markdown, path))
+
+
+def _in_both_themes(found: re.Match[str]) -> str:
+    """A picture as the light theme shows it, and its dark twin; the theme hides one of them."""
+    alt, path = found["alt"], found["path"]
+    shown = ((path, "light"), (f"{path}-dark", "dark"))
+    return "".join(f"![{alt}]({file}.webp#only-{theme}){{ loading=lazy }}" for file, theme in shown)
 
 
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> None:  # noqa: ARG001  # as above

@@ -11,7 +11,6 @@ import click
 from diagrams import drawn
 from generate import complete
 from python_api import split_docstring
-from screenshots import SHOWN
 
 import agentv
 from agentv.app.authored.schema import schema_text
@@ -124,15 +123,14 @@ def test_every_public_name_has_an_entry_and_a_description() -> None:
         assert "SPEC" not in text
 
 
-def test_pictures_are_small_and_shown() -> None:
-    files = {file.stem: file for file in (ROOT / "docs" / "assets").glob("*.webp")}
-    assert set(files) == {one.name for one in SHOWN}
-    pages = "".join(page.read_text(encoding="utf-8") for page in ROOT.glob("docs/how-to/*.md"))
-    for name, file in files.items():
-        content = file.read_bytes()
+def test_pictures_are_small_and_shown_in_both_themes() -> None:
+    files = {file.stem: file.read_bytes() for file in (ROOT / "docs" / "assets").glob("*.webp")}
+    pages = "".join(page.read_text(encoding="utf-8") for page in ROOT.glob("docs/**/*.md"))
+    shown = set(re.findall(r"!\[[^\]]+\]\((?:\.\./)?assets/([\w-]+)\.webp\)", pages))
+    assert set(files) == shown | {f"{name}-dark" for name in shown}
+    for name, content in files.items():
         assert content[:4] + content[8:12] == b"RIFFWEBP"
         assert len(content) < 60_000, f"{name}: run python docs/website/screenshots.py"
-        assert f"](../assets/{name}.webp)" in pages
 
 
 def test_diagrams_are_not_stale() -> None:
