@@ -12,9 +12,10 @@ Expected failures of a trial are values (`agentv.model.Failure`), not exceptions
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Literal
+
+from msgspec import Struct
 
 from agentv.model.values.span import Span
 
@@ -32,8 +33,7 @@ class ExitStatus(IntEnum):
 Severity = Literal["error", "warning", "hint"]
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnostic:
+class Diagnostic(Struct, frozen=True):
     """One mistake in an authored file, with its position.
 
     Attributes:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, runtime_checkable
 
+from msgspec import Struct
+
 from agentv.model.run.trial import TrialResult
 from agentv.model.suite.gateway import GatewayAccess
 from agentv.model.suite.suite import TargetSpec
@@ -119,8 +121,7 @@ class Workspace(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeWorkspace:
+class JudgeWorkspace(Struct, frozen=True):
     """A copy of a workspace, for an agent that judges what lies in it.
 
     Attributes:
@@ -136,8 +137,7 @@ class JudgeWorkspace:
     max_turns: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramResult:
+class ProgramResult(Struct, frozen=True):
     """A program that ended by itself; `status` is negative where a signal ended it."""
 
     status: int
@@ -145,8 +145,7 @@ class ProgramResult:
     stderr: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class FailingTests:
+class FailingTests(Struct, frozen=True):
     """What a command did with hidden tests that must fail.
 
     Attributes:
@@ -299,8 +298,7 @@ class CodeCall:
     processes: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Returned:
+class Returned(Struct, frozen=True):
     """A value that a call returned, the milliseconds that it took, and the attempts before it whose worker died."""
 
     value: Any
@@ -371,8 +369,7 @@ class Reader(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """A call whose answer is kept, or was.
 
     Attributes:

@@ -10,6 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from agentv.app.results.stored import StoredRun
 from agentv.authoring.source.files import is_directory
 from agentv.errors import StoreError, UsageError
@@ -109,7 +111,7 @@ def _csv(exported: Exported) -> Iterator[str]:
     from agentv.reports.export.csv_rows import render_csv
     from agentv.store.rows.ordering import variable_names
 
-    run = replace(exported.run, places=exported.run.ordered_places())
+    run = structs.replace(exported.run, places=exported.run.ordered_places())
     names = variable_names(run.index, run.places or ())
     return render_csv(replace(exported, run=run).results(), names, root=run.root, ratings=_ratings(run))
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from agentv.app.registries import registries
 from agentv.app.wiring import LazyJavaScript, SystemClock
 from agentv.assertions.user_code.result import Settled, wire_of
@@ -74,7 +76,7 @@ def grade_one(name: str, options: Mapping[str, Json], context: AssertionContext,
     entry, diagnostics = load_assertion(name, options, str(directory), registries(), dict(context.env))
     redactor = Redactor({*environment_secrets(context.env), *secrets_in(options)})
     if entry is None:
-        hinted = (replace(one, hint=_OPTIONS) if one.code == "missing-key" else one for one in diagnostics)
+        hinted = (structs.replace(one, hint=_OPTIONS) if one.code == "missing-key" else one for one in diagnostics)
         raise LoadError(tuple(map(redactor.redact_diagnostic, hinted)))
     return redactor.redact_grade(asyncio.run(_graded(entry, context)))
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
-from msgspec import structs
+from msgspec import Struct, structs
 
 from agentv.authoring.code.fingerprints import fingerprint
 from agentv.authoring.source.files import without_home
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 _encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedCode:
+class RecordedCode(Struct, frozen=True):
     """Replaces grading code by a cassette.
 
     Attributes:

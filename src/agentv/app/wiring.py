@@ -5,11 +5,11 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agentv.app.changed_files import ImportedCode, SuiteFiles, directories_of_targets, unchanged
@@ -74,8 +74,7 @@ class LazyJavaScript:
             await self._host.close()  # and it stays: a late grading is refused, not served by a new process
 
 
-@dataclass(frozen=True, slots=True)
-class Answers:
+class Answers(Struct, frozen=True):
     """Where a run stores answers, and whether it may make calls.
 
     Attributes:
@@ -104,8 +103,7 @@ class NoAnswers:
         """Nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkspaceSettings:
+class WorkspaceSettings(Struct, frozen=True):
     """Where workspaces are made, and what agents do not see.
 
     Attributes:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from json import JSONDecodeError, JSONDecoder
+
+from msgspec import Struct
 
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.values import Json
@@ -27,8 +28,7 @@ class UnsearchableError(Exception):
     """A text has more brackets or values than the limit, so its content is unknown; the message says which."""
 
 
-@dataclass(frozen=True, slots=True)
-class NotJson:
+class NotJson(Struct, frozen=True):
     """Why a text is no JSON."""
 
     reason: str

@@ -115,8 +115,7 @@ class RunKeys(Declared):
     ] = None
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(Struct, frozen=True):
     """What the field of a setting declares.
 
     Attributes:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from agentv.model.values.formatting import plural
 from agentv.model.values.values import EMPTY, Json
@@ -15,8 +16,7 @@ UNREADABLE = "not a valid template"
 LITERAL_HINT = "for literal braces, write {{ '{{' }}"
 
 
-@dataclass(frozen=True, slots=True)
-class Language:
+class Language(Struct, frozen=True):
     """What placeholders are written in.
 
     Attributes:
@@ -31,8 +31,7 @@ class Language:
 JINJA = Language()
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """What placeholders can see: variables by name, all of them as `vars`, and the environment as `env`.
 
     `names` are further things to see, such as `prompt`; they hide variables of the same name, not `vars.prompt`.

@@ -8,10 +8,11 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import TypeVar
+
+from msgspec import Struct
 
 from agentv.user_code.processes.command_process import SignalError
 
@@ -24,8 +25,7 @@ MEMORY = 2_000_000_000
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class GivenUp:
+class GivenUp(Struct, frozen=True):
     """A file asks for too much.
 
     Attributes:

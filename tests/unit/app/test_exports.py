@@ -3,11 +3,11 @@ from __future__ import annotations
 import csv
 import io
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import junitparser
 import pytest
+from msgspec import structs
 
 from agentv.app.exports import (
     Exported,
@@ -120,7 +120,7 @@ def test_what_a_run_keeps_is_never_replaced(run, name):
     with pytest.raises(UsageError, match="is one of the run's own files"):
         write_export(run, run.path / name)
     with pytest.raises(UsageError, match="is one of the run's own files"):
-        write_export(replace(run, path=Path("elsewhere")), run.path / name)
+        write_export(structs.replace(run, path=Path("elsewhere")), run.path / name)
     assert run.index.read_bytes() == before
     write_export(run, run.path / "rows.jsonl")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv.app.planning.preparation import Prepared, caches, results_of, root_of
@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from agentv.store.journal.journal_reader import JournalReader
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerSources:
+class AnswerSources(Struct, frozen=True):
     """Sources of answers besides the journal of a run.
 
     Attributes:

@@ -6,9 +6,11 @@ import os
 import resource
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, structs
 
 from agentv.app.planning.workspaces import (
     check_workspaces,
@@ -40,8 +42,7 @@ ADDED_SHOWN = 10
 """Cases that run because others need them, and that are named."""
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(Struct, frozen=True):
     """A plan whose files are all read and valid; no call has been made yet.
 
     Attributes:
@@ -109,7 +110,9 @@ def _within_limits(prepared: Prepared) -> Prepared:
     workers, note = workers_within(min(requested, prepared.counts[1]), targets)
     if note is None:
         return prepared
-    return replace(prepared, settings=replace(prepared.settings, workers=workers), notes=(*prepared.notes, note))
+    return structs.replace(
+        prepared, settings=replace(prepared.settings, workers=workers), notes=(*prepared.notes, note)
+    )
 
 
 def _plan(settings: EvalSettings, suites: tuple[Suite, ...]) -> Plan:

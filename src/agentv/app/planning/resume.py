@@ -5,9 +5,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from agentv.app.settings import EvalSettings, declared_settings, flag_names, resumed_settings
 from agentv.authoring.source.files import shown
@@ -36,8 +38,7 @@ _REPEATED = flag_names("targets", "judge", "tests_from")
 """Settings without which files would decide otherwise → their flags."""
 
 
-@dataclass(frozen=True, slots=True)
-class PreviousRun:
+class PreviousRun(Struct, frozen=True):
     """Earlier processes of a run.
 
     Attributes:

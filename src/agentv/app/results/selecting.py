@@ -6,10 +6,11 @@ from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from agentv.app.compare.gathering import cases_of, planned_names
 from agentv.app.results.stored import StoredRun

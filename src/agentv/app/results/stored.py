@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from agentv.app.results.finding import find_run
 from agentv.app.results.place import RESULTS, place_holding
@@ -20,8 +21,7 @@ _OF_PARTIAL = frozenset({"show", "report", "compare", "compare with", "export"})
 """Actions of commands that have --partial."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredRun:
+class StoredRun(Struct, frozen=True):
     """A run whose directory exists.
 
     Attributes:

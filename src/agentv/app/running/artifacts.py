@@ -6,12 +6,12 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from agentv.app.running.kept_work import DIFF, WORK, KeptParts, document
 from agentv.model.run.trial import Trial, TrialResult

@@ -6,9 +6,9 @@ import asyncio
 import signal
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv.app.planning.preparation import max_errors_of, workers_of
@@ -80,8 +80,7 @@ class StopRequests:
         loop.call_later(GRACE_S, run.abort)
 
 
-@dataclass(frozen=True, slots=True)
-class DrivenRun:
+class DrivenRun(Struct, frozen=True):
     """A run whose trials have ended. `counts`: number of requested distinct cases and trials."""
 
     finished: RunFinished

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeAlias
+
+from msgspec.structs import replace
 
 from agentv.app.labelled_runs import labelled_runs
 from agentv.app.planning.answer_sources import AnswerSources, answer_sources

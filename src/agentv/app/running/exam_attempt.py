@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv.app.settings import shard_of
 from agentv.authoring.source.files import is_directory, repository_root, upwards
@@ -36,8 +38,7 @@ Raises:
 _WORST: Sequence[Status] = ("errored", "skipped", "shown", "failed", "passed")
 
 
-@dataclass(frozen=True, slots=True)
-class ExamAttempt:
+class ExamAttempt(Struct, frozen=True):
     """One exam that a run was.
 
     Attributes:
@@ -57,8 +58,7 @@ class ExamAttempt:
     partial: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Verdict:
+class _Verdict(Struct, frozen=True):
     """What one case came to on one target; `trial` is its first."""
 
     trial: Trial

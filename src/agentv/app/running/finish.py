@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import structs
+from msgspec import Struct, field, structs
+from msgspec.structs import replace
 
 from agentv.app.activation_gate import activation_gate
 from agentv.app.labelled_runs import has_gate, labelled_runs
@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from agentv.engine.calls.budget_limiter import BudgetLimiter
 
 
-@dataclass(frozen=True, slots=True)
-class _Exports:
+class _Exports(Struct, frozen=True):
     """The files that a run was written to, with their marks, and why others could not be."""
 
     marks: dict[str, Mark | None] = field(default_factory=dict)

@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec import to_builtins
+from msgspec import Struct, to_builtins
 
 from agentv.model.run.trial import Trial
 from agentv.model.run.work import AgentWork
@@ -35,8 +34,7 @@ DIFF = "diff.patch"
 _VERSION = 1
 
 
-@dataclass(frozen=True, slots=True)
-class KeptParts:
+class KeptParts(Struct, frozen=True):
     """The hashes of the files beside it; None: there is no such file, or a secret was taken out of it."""
 
     trace: str | None = None

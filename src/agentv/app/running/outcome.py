@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from agentv.app.running.exam_attempt import ExamAttempt
 from agentv.errors import ExitStatus
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
     from agentv.engine.draws import Draws
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """Result of a run.
 
     Attributes:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agentv.app.labelled_runs import has_gate
 from agentv.app.planning.answer_sources import AnswerSources
@@ -53,8 +53,7 @@ HELD = 5000
 Sink = Callable[[Event], None]
 
 
-@dataclass(frozen=True, slots=True)
-class OpenRun:
+class OpenRun(Struct, frozen=True):
     """A run whose directory is open and whose journal is not.
 
     Attributes:
@@ -118,8 +117,7 @@ def _budget_limiter_of(prepared: Prepared, run: Path) -> BudgetLimiter | None:
     return BudgetLimiter(Budget(usd, tokens, before.total), before.largest)
 
 
-@dataclass(frozen=True, slots=True)
-class EarlierTrials:
+class EarlierTrials(Struct, frozen=True):
     """Trials of earlier processes that still count.
 
     Attributes:
@@ -135,8 +133,7 @@ class EarlierTrials:
     summary_keys: JsonObject = EMPTY
 
 
-@dataclass(frozen=True, slots=True)
-class StartedRun:
+class StartedRun(Struct, frozen=True):
     """A run whose trials may begin.
 
     Attributes:

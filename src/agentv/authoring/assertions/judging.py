@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from msgspec import Struct, field, structs
+from msgspec.structs import replace
 
 from agentv.authoring.fields.decode import shape_of
 from agentv.authoring.fields.reading import Reading

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 from msgspec.structs import replace
 
 from agentv.authoring.assertions.consistency import assertions_of, counts_any, turn_facts
@@ -478,7 +477,7 @@ class InputReader(Struct, frozen=True):
         for one in own.report.diagnostics:
             of_all = one.code == "unset-environment" or one.message.startswith(UNREADABLE)
             where = "" if of_all else f", in the case '{case.keys.id}'"
-            reading.report.add(dataclasses.replace(one, message=f"{one.message}{where}"))
+            reading.report.add(structs.replace(one, message=f"{one.message}{where}"))
         if messages is None:
             reading.report.leave_unrendered()
             return None

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from agentv.authoring.cases.case import CaseReader
 from agentv.authoring.cases.streamed import SHOWN

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field, structs
+from msgspec.structs import replace
 
 from agentv.authoring.cases.messages import read_messages
 from agentv.authoring.cases.prompts import SuitePrompt

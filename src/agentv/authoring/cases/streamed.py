@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from hashlib import sha256
 from typing import Generic, Protocol, TypeVar
+
+from msgspec.structs import replace
 
 from agentv.authoring.source.nodes import Node
 from agentv.authoring.source.report import Report

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct
 
 from agentv.authoring.source.nodes import NOWHERE, MapNode, Node, Scalar, is_empty
 from agentv.model.suite.workspace import KeepWorkspaces, SandboxName
@@ -55,8 +56,7 @@ class WorkReader(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class SuiteWork:
+class SuiteWork(Struct, frozen=True, dict=True):
     """What is written of work for all cases of a suite.
 
     Attributes:

@@ -6,11 +6,11 @@ All but JSON lists are read record by record, so that memory does not grow with 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agentv.authoring.cases.data_files.csv_table import CsvTable
 from agentv.authoring.cases.data_files.jsonl import JsonLines

@@ -6,11 +6,11 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, field, structs
+from msgspec.structs import replace
 
 from agentv.authoring.fields.trust import ALLOW_DATA, UNTRUSTED
 from agentv.authoring.source.boundary import ALLOW, OUTSIDE, REASON, OutsideError

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, structs
 from msgspec.structs import replace
 
 from agentv.authoring.assertions.entries import AssertionReader
@@ -130,7 +129,7 @@ class HeaderReader(Struct, frozen=True):
         registry.default_provider = authored.default_provider
         reading = self._with_preprocessors(authored.preprocessors, reading)
         language = Language(nunjucks=authored.template == "nunjucks", missing_empty=authored.missing_vars == "empty")
-        scope = dataclasses.replace(reading.scope, language=language)
+        scope = structs.replace(reading.scope, language=language)
         reading = replace(reading, scope=scope, given=_options_of_types(authored, span_of(root.at)))
         run = self._run(authored, config, reading)
         registry.retry = run.retry or registry.retry

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
 
 from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from agentv.authoring.assertions.consistency import unused_templates
 from agentv.authoring.cases.data_files.rows import split_sheet

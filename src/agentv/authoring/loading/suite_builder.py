@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from agentv.authoring.cases.collector import CaseCollector
 from agentv.authoring.cases.datasets import CaseSources

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from errno import EACCES
 from typing import Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agentv.errors import Diagnostic
 from agentv.model.suite.repository import Checkout

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Generic, NamedTuple, TypeVar
+
+from msgspec.structs import replace
 
 from agentv.authoring.source.nodes import NOWHERE, ListNode, MapNode, Place, Scalar, span_of
 from agentv.errors import Diagnostic, Severity

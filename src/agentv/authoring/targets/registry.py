@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, field, structs
+from msgspec.structs import replace
 
 from agentv.authoring.fields.agentv.names import provider_name
 from agentv.authoring.fields.agentv.spellings import TARGET

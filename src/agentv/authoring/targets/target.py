@@ -7,11 +7,11 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from agentv.authoring.code.command_files import paths_of_command
 from agentv.authoring.code.fingerprints import commands_of, digest_of, files_behind, is_unfollowed

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from agentv.authoring.fields.decode import OptionsSchema
 from agentv.authoring.fields.reading import Reading

@@ -7,12 +7,12 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 import click
+from msgspec import Struct
 
 from agentv.app.planning.preparation import Prepared, prepare, root_of
 from agentv.app.running.evaluate import GRACE_S, Opened, evaluate
@@ -69,8 +69,7 @@ class Live(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class ProgressOptions:
+class ProgressOptions(Struct, frozen=True):
     """How much of a run is shown.
 
     Attributes:

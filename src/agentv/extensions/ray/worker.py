@@ -16,6 +16,8 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
+from msgspec import structs
+
 from agentv.app.wiring import Answers, Connections
 from agentv.engine.executor import LocalExecutor
 from agentv.engine.trial import AnsweredTrial, answered
@@ -127,7 +129,7 @@ class RemoteStore:
 
 def _bare(call: Call) -> Call:
     """A call without the environment: no secret travels more often than it must."""
-    return replace(call, request=replace(call.request, env={}))
+    return structs.replace(call, request=replace(call.request, env={}))
 
 
 class Worker:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, cast
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from agentv.model.run.grade import AskedJudge, Grade
 from agentv.model.run.trial import Score, Trial, TrialResult

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from agentv.model.run.summary import Summary
 from agentv.model.values.formatting import plural
@@ -24,8 +25,7 @@ STATUS: Mapping[FailureStatus, str] = {"failed": "failed", "errored": "errored",
 HEADING = "Failures by cause"
 
 
-@dataclass(frozen=True, slots=True)
-class FailureWords:
+class FailureWords(Struct, frozen=True):
     """How a run names its cases: by what else is needed to tell them apart.
 
     Attributes:

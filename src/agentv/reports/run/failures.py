@@ -12,9 +12,10 @@ import re
 from array import array
 from bisect import insort
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from functools import total_ordering
 from typing import Literal, NamedTuple
+
+from msgspec import Struct, field
 
 from agentv.model.run.sequential import NOT_DRAWN
 from agentv.model.run.trial import Score, TrialResult
@@ -43,8 +44,7 @@ CASE_FAILED = "case-failed"
 """The code of a judged answer that is not good enough: no mistake of a file, so that the catalogue does not hold it."""
 
 
-@dataclass(frozen=True, slots=True)
-class FailedTrial:
+class FailedTrial(Struct, frozen=True):
     """One trial of a group.
 
     Attributes:
@@ -64,8 +64,7 @@ class FailedTrial:
     number: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FailureGroup:
+class FailureGroup(Struct, frozen=True):
     """Trials that did not pass for one cause.
 
     Attributes:
@@ -139,8 +138,7 @@ class _Member:
         return hash(self.order)
 
 
-@dataclass(slots=True)
-class _Collected:
+class _Collected(Struct):
     """The trials of one cause so far."""
 
     cause: _Cause

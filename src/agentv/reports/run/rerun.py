@@ -6,9 +6,10 @@ import os
 import re
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from glob import escape
 from typing import Any
+
+from msgspec import Struct
 
 from agentv.model.values.values import Json, JsonObject, objects_in
 from agentv.reports.run.failures import FailedTrial, FailureGroup
@@ -39,8 +40,7 @@ _VALUES = {
 _FLAGS = {"allow_outside": "--allow-outside", "trust_data": "--trust-data", "allow_unchecked": "--allow-unchecked"}
 
 
-@dataclass(frozen=True, slots=True)
-class Rerun:
+class Rerun(Struct, frozen=True):
     """A command that runs failed cases again.
 
     Attributes:
@@ -52,8 +52,7 @@ class Rerun:
     cases: int
 
 
-@dataclass(frozen=True, slots=True)
-class RerunOptions:
+class RerunOptions(Struct, frozen=True):
     """How a run was started, as far as a command that runs some of its cases again needs it.
 
     Attributes:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import isnan
 from typing import Literal
+
+from msgspec import Struct
 
 from agentv.model.run.grade import NOT, Grade, reaches
 from agentv.model.run.trial import Score, Status, Trial, TrialResult
@@ -27,8 +28,7 @@ Kind = Literal["failed", "errored", "skipped", "noted", "shown"]
 """Why a trial is listed: it failed, errored, was skipped, passed with a failed check, or is only shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """One check that did not pass, or one assertion that could not judge.
 
     Attributes:
@@ -49,8 +49,7 @@ class Finding:
     scored: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PassedCase:
+class PassedCase(Struct, frozen=True):
     """A case that passed over its samples: how many of them did, and by which rule.
 
     `early`: how many samples there were, where they may end early; None: as many as there were to be.
@@ -61,8 +60,7 @@ class PassedCase:
     early: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TrialView:
+class TrialView(Struct, frozen=True):
     """One trial that needs a look.
 
     Attributes:

@@ -5,10 +5,10 @@ Only trials that did not pass, or passed with a failed check, are held, and of t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol, get_args
 
-from msgspec import structs
+from msgspec import Struct, field, structs
+from msgspec.structs import replace
 
 from agentv.model.run.cases import Sample, sample_of
 from agentv.model.run.events import AgentProgress, RunProgress
@@ -42,8 +42,7 @@ _ERRORS = 20
 """Errors that are looked for in what kept other trials from running."""
 
 
-@dataclass(slots=True)
-class _Samples:
+class _Samples(Struct):
     """The samples of one case on one target that have ended."""
 
     rule: Rule
@@ -80,8 +79,7 @@ class WorkingAgents(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class RunView:
+class RunView(Struct):
     """A run in progress. `add` adds one finished trial.
 
     Attributes:

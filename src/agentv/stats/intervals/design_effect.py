@@ -23,9 +23,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from math import fsum
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from agentv.stats.intervals.bounded_mean import bounded_mean_interval
 from agentv.stats.intervals.proportion import USUAL, interval_at
@@ -48,8 +49,7 @@ Sums = Iterable[ClusterSum | tuple[int, float]] | Mapping[tuple[int, float], int
 """The clusters one by one, or how many there are of each kind: thousands often are of few."""
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(Struct, frozen=True):
     """A rate or a mean of values in 0..1.
 
     Attributes:

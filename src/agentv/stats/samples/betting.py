@@ -22,9 +22,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from math import exp, log
 from typing import Literal
+
+from msgspec import Struct, field
 
 Claim = Literal["better", "worse", "non-inferior"]
 
@@ -85,8 +86,7 @@ def _lower_bound(differences: Mapping[Drawn, int], alpha: float) -> float:
     return below
 
 
-@dataclass(slots=True)
-class PairedBets:
+class PairedBets(Struct):
     """Paired differences in the order in which cases were drawn, and what they show at the latest look.
 
     With a margin of 0 the mean is claimed to be above 0 (`better`) or below it (`worse`). With another, `better` is

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from agentv.model.run.cases import Sample, case_verdict, gates_hold
 from agentv.model.run.grade import reaches
@@ -14,8 +15,7 @@ from agentv.model.suite.suite import Aggregate
 from agentv.stats.samples.sequence import confidence_sequence, side
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """How the samples of a case become its verdict.
 
     Attributes:

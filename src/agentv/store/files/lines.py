@@ -8,11 +8,12 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from threading import Lock
 from typing import BinaryIO
+
+from msgspec import Struct
 
 from agentv.errors import StoreError
 from agentv.store.files.private_files import Mark, mark, new_private, open_private
@@ -202,8 +203,7 @@ class LineFile:
         os.close(self._fd)
 
 
-@dataclass(frozen=True, slots=True)
-class Restored:
+class Restored(Struct, frozen=True):
     """The damage that another program did to a file of lines, and what was restored.
 
     Attributes:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from agentv.store.files.directory import HISTORY, REJECTED, RUN, SEARCHED, SUMMARY, VIEWED, write_private
 
@@ -17,8 +18,7 @@ _COUNTED = (HISTORY, REJECTED)
 """Files that are done with when the first trial starts."""
 
 
-@dataclass(slots=True)
-class WatchedFiles:
+class WatchedFiles(Struct):
     """The contents of these files, as agentv wrote them.
 
     Args:

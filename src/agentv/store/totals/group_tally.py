@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from math import ceil, floor, fsum
+
+from msgspec import Struct
 
 from agentv.model.run.group_totals import Counts, GroupTotals, Interval
 from agentv.model.run.summary import CaseRule
@@ -22,8 +23,7 @@ _DIGITS = 9
 """Trials end in any order, and the last bits of a sum of scores depend on it."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Nothing:
+class _Nothing(Struct, frozen=True):
     """Stands for the estimate of what was not judged."""
 
     mean: None = None
@@ -89,8 +89,7 @@ class _Cluster:
         return total if self.possible <= 1 else round(total, 12)
 
 
-@dataclass(slots=True)
-class _Sums:
+class _Sums(Struct):
     """Numbers of cases and trials, and sums over them.
 
     Attributes:

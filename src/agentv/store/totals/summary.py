@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agentv.errors import StoreError
@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from agentv.store.totals.samples import SamplesTally
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedCounts:
+class PlannedCounts(Struct, frozen=True):
     """The numbers of cases and trials to run. What has no row in the end counts as skipped.
 
     `by_suite`, `by_target` and `by_tag` are numbers of cases, by name; a group that is not named is as large as its

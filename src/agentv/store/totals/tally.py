@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from math import isnan, nan
 from typing import NamedTuple, get_args
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv.model.run.cases import RequiredGrade, Sample
 from agentv.model.run.clusters import CASE, cluster_of, key_of_cluster
@@ -70,8 +72,7 @@ class CaseSamples(NamedTuple):
     passed: int
 
 
-@dataclass(frozen=True, slots=True)
-class TalliedCase:
+class TalliedCase(Struct, frozen=True):
     """The verdict of one case on one target, and the results of its samples.
 
     `case` is the hash of the case itself, whatever it ran with. `samples` is there of a case with several, `early` of

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from math import inf
+
+from msgspec import Struct, field
 
 from agentv.model.values.response import Attempt
 
@@ -14,8 +15,7 @@ LONGEST_S = 30.0
 """Seconds that calls wait for an event loop that does not respond: as long as loading a model takes in a first call."""
 
 
-@dataclass(slots=True, eq=False)
-class Deadline:
+class Deadline(Struct, eq=False):
     """The time limit of one call.
 
     Attributes:

@@ -6,16 +6,16 @@ import os
 import re
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from agentv.user_code.javascript.runtime import HOW_TO_GET, candidates, strips_types
 
 _PROBE_S = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class MissingRuntime:
+class MissingRuntime(Struct, frozen=True):
     """No runtime fits.
 
     Attributes:

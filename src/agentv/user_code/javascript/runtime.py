@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+
+from msgspec import Struct
 
 from agentv.model.values.response import Failure
 from agentv.registry.fields import Command
@@ -24,8 +25,7 @@ _QUIET = "--disable-warning=ExperimentalWarning"
 _PROBE_S = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class Runtime:
+class Runtime(Struct, frozen=True):
     """A runtime that can grade: the words that begin its command line."""
 
     name: str

@@ -10,10 +10,11 @@ import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from agentv.model.values.response import Failure
 from agentv.registry.fields import Command
@@ -46,8 +47,7 @@ _marks: dict[int, bytes] = {}
 """Process of `start_program` → the mark of what it starts."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(Struct, frozen=True):
     """A program that ended by itself. `status` is negative where a signal ended it: -9 for SIGKILL."""
 
     status: int

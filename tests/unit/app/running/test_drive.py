@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from msgspec import structs
+
 from agentv.app.running.drive import DrivenRun, drive
 from agentv.app.running.start import start
 from agentv.engine.on_demand import OnDemandScheduler
@@ -41,7 +43,7 @@ def test_every_trial_gets_a_row_before_it_is_shown(tmp_path):
                 rows.append(len(set(one.journal.finished())))
             sink(event)
 
-        object.__setattr__(one.run, "sink", counting)
+        structs.force_setattr(one.run, "sink", counting)
         found = driven(one)
         assert (shown(one), rows) == ([("a", "passed"), ("b", "failed")], [1, 2])
         assert one.names() == ["RunStarted", "TrialFinished", "TrialFinished", "RunFinished"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -150,7 +149,7 @@ def test_a_row_is_appended_even_where_the_texts_cannot_be_kept(prepared, tmp_pat
 
 def test_a_run_without_cases_is_no_attempt_and_so_no_pass(prepared):
     run = prepared()
-    empty = replace(
+    empty = structs.replace(
         run, plan=structs.replace(run.plan, settings=structs.replace(run.plan.settings, chosen=lambda case: False))
     )
     assert list(exam_attempts(empty, [], run_id="r", now=NOW)) == []

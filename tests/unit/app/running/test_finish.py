@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import replace
 from typing import Any
 
 from msgspec import structs
@@ -28,7 +27,7 @@ def outcome_of(one: Any, *, meanwhile: Any = None, **changes: Any) -> Outcome:
         await begun.connections.close()
         if meanwhile is not None:
             meanwhile()
-        return finish(begun, replace(done, finished=structs.replace(done.finished, **changes)))
+        return finish(begun, structs.replace(done, finished=structs.replace(done.finished, **changes)))
 
     return asyncio.run(main())
 

@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from agentv.app.planning.preparation import prepare
 from agentv.app.settings import EvalSettings
@@ -121,7 +122,7 @@ def test_all_workers_together_call_no_endpoint_more_often_at_once_than_one_proce
 )
 def test_workers_ask_at_home_where_answers_may_be(tmp_path, settings, looks, no_target, no_judge):
     run = prepared(tmp_path)
-    config = worker_config(replace(run, settings=replace(run.settings, **settings)), 1)
+    config = worker_config(structs.replace(run, settings=replace(run.settings, **settings)), 1)
     assert (config.looks, config.no_target, config.no_judge) == (looks, no_target, no_judge)
 
 

@@ -3,13 +3,13 @@ from __future__ import annotations
 import base64
 import json
 import string
-from dataclasses import replace
 from urllib.parse import quote, quote_plus
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
+from msgspec.structs import replace
 
 from agentv.errors import Diagnostic
 from agentv.model.run.grade import AskedJudge, Check, Grade

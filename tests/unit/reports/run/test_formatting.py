@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 from msgspec import structs
 
 from agentv.model.values.response import Failure
@@ -19,4 +17,4 @@ def test_what_an_assertion_says_is_not_said_of_the_trial_too():
     view = trial_view("errored", finished("errored", error=error, scores=[score]))
     assert reason(view) == "unreadable-verdict: select-best: 'shortest'"
     assert SAID in check(view.findings[0])
-    assert SAID in reason(replace(view, findings=()))
+    assert SAID in reason(structs.replace(view, findings=()))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
 import pytest
 from msgspec import structs
@@ -50,8 +49,8 @@ def cassette(tmp_path):
 def test_two_who_add_at_once_lose_nothing_of_each_other(cassette):
     both = [Cassette.load(cassette, Redactor()) for _ in range(8)]
     for number, one in enumerate(both):
-        one.keep(replace(CALL, key=f"k{number}"), FULL)
-        one.keep(replace(CALL, key="same"), structs.replace(FULL, output=str(number)))
+        one.keep(structs.replace(CALL, key=f"k{number}"), FULL)
+        one.keep(structs.replace(CALL, key="same"), structs.replace(FULL, output=str(number)))
     with ThreadPoolExecutor(8) as pool:
         counts = list(pool.map(Cassette.add, both))
     assert sorted(counts) == list(range(3, 11))
@@ -122,7 +121,7 @@ def test_who_adds_answers_keeps_the_grades_that_another_has_added(cassette):
     one.holds_code = True
     one.keep_grade(GRADING, GRADE)
     one.add()
-    other.keep(replace(CALL, key="new"), FULL)
+    other.keep(structs.replace(CALL, key="new"), FULL)
     assert other.add() == 3
     again = Cassette.load(cassette, Redactor())
     assert (again.holds_code, again.grade(GRADING)) == (True, GRADE)

@@ -25,7 +25,7 @@ def call_for(key, case="case", *, judge=False, **changed):
     """A call for a case of the suite `refunds` on the target `gpt`."""
     made = call(key, case)
     request = replace(made.request, suite="refunds\0a hash", nonces=("n",) if judge else (), **changed)
-    return replace(made, request=request)
+    return structs.replace(made, request=request)
 
 
 def row(key="row", case="case", judged=None, **more):
@@ -58,8 +58,8 @@ def test_an_answer_before_the_checksum_of_its_trials_superseded_row_is_in_it(of)
     assert call_for("unknown") not in found
     for other in ({"case": "other"}, {"sample": 2}, {"prompt_id": "p"}):
         assert call_for("before", **other) not in found
-    assert replace(call_for("before"), target="another") not in found
-    assert replace(call_for("before"), request=replace(call_for("before").request, suite="others")) not in found
+    assert structs.replace(call_for("before"), target="another") not in found
+    assert structs.replace(call_for("before"), request=replace(call_for("before").request, suite="others")) not in found
 
 
 def test_of_several_superseded_rows_of_a_trial_the_last_one_counts(of):

@@ -291,7 +291,7 @@ def test_a_directory_that_is_removed_stops_the_run(directory, write):
 
 
 def judging(key):
-    return replace(call(key, "case"), request=replace(call(key, "case").request, nonces=("n",)))
+    return structs.replace(call(key, "case"), request=replace(call(key, "case").request, nonces=("n",)))
 
 
 def test_a_verdict_that_several_trials_share_is_paid_once_over_a_resume(directory):

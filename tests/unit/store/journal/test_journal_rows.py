@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from agentv.model.run.sequential import NOT_DRAWN
 from agentv.model.secrets.redaction import Redactor
@@ -97,7 +97,7 @@ def test_no_secret_is_in_what_a_run_writes_and_shows(tmp_path):
             journal.spend(f"case {SECRET}", f"target {SECRET}", UsageStep(tokens=TokenUsage(3, 4), cost_usd=0.5))
             journal.spend("case", "target", UsageStep(tokens=TokenUsage(3, 4), cost_usd=0.25))
             made = call("k", f"case {SECRET}")
-            journal.keep(replace(made, target=f"t {SECRET}"), TargetResponse(f"it is {SECRET}", cost_usd=0.5))
+            journal.keep(structs.replace(made, target=f"t {SECRET}"), TargetResponse(f"it is {SECRET}", cost_usd=0.5))
             shown = [journal.finish(result(key, output=f"it is {SECRET}")) for key in "ab"]
             shown.append(journal.finish(result("c", "skipped", output=f"it is {SECRET}")))
             plain = result("d")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property, partial
 from typing import BinaryIO
+
+from msgspec.structs import replace
 
 from agentv.authoring.assertions.type_names import AssertionTypes
 from agentv.authoring.cases.data_files.rows import LARGEST_VALUE, TableRow, Value, WrongValue

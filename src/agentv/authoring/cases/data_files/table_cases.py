@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from agentv.authoring.cases.data_files.csv_table import Expectations
 from agentv.authoring.cases.data_files.rows import Table, TableRow, WrongValue

@@ -33,7 +33,7 @@ class AgentRubric(LlmRubric):
         place = await workspace.copy_for_judge()
         if isinstance(place, Failure):
             return Grade.errored(place.code, place.message)
-        place = replace(place, max_turns=self.max_steps)
+        place = structs.replace(place, max_turns=self.max_steps)
         grade = await LlmRubric.grade(self, replace(context, judge_workspace=place))
         if await workspace.is_as(place.sha256):
             return grade

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from tempfile import TemporaryDirectory
 
+from msgspec import structs
+
 from agentv.app.planning.preparation import Prepared, prepare
 from agentv.app.running.evaluate import evaluate
 from agentv.app.settings import EvalSettings
@@ -95,7 +97,7 @@ def _run(prepared: Prepared, only: Sequence[CaseKey] | None = None) -> _Checked:
     """The results of all trials of a plan, or of those of some cases; nothing of the run is kept."""
     if only is not None:
         chosen = frozenset(trial.key for trial in prepared.plan if (trial.suite.name, trial.case.id) in only)
-        prepared = replace(prepared, chosen=chosen)
+        prepared = structs.replace(prepared, chosen=chosen)
     checked = _Checked(notes=prepared.notes)
 
     def keep(event: Event) -> None:
@@ -104,7 +106,7 @@ def _run(prepared: Prepared, only: Sequence[CaseKey] | None = None) -> _Checked:
             checked.results[trial.suite.name, trial.case.id, trial.variant_name].append(event.result)
 
     with TemporaryDirectory(prefix="agentv-check-") as out:
-        outcome = evaluate(replace(prepared, settings=replace(prepared.settings, out=f"{out}/run")), keep)
+        outcome = evaluate(structs.replace(prepared, settings=replace(prepared.settings, out=f"{out}/run")), keep)
     checked.interrupted = outcome.interrupted
     return checked
 

@@ -13,6 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from msgspec import structs
+
 from agentv.errors import Diagnostic
 from agentv.extensions.editor.changed_case import change_between
 from agentv.extensions.editor.checking import OF_SEVERAL_CASES, EditorCheck, check_changed_case, check_in_editor
@@ -267,7 +269,7 @@ def _moved(known: Sequence[Diagnostic], path: str, lines: tuple[int, int], added
             yield one
         elif span.line > last - added:
             moved = span._replace(line=span.line + added, end_line=span.end_line + added)
-            yield replace(one, span=moved)
+            yield structs.replace(one, span=moved)
         elif one.code in OF_SEVERAL_CASES:
             yield one
 

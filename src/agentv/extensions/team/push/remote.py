@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Annotated
 from urllib.parse import urlsplit
 
+from msgspec import Struct
+
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.nodes import MapNode, Node, Scalar, kind_of
@@ -81,8 +83,7 @@ def _check_address(address: str, at: Node, reading: Reading) -> None:
         reading.report.error("bad-value", at, problem[0], hint=problem[1])
 
 
-@dataclass(frozen=True, slots=True)
-class Remote:
+class Remote(Struct, frozen=True):
     """A project on a server.
 
     Attributes:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
+
+from msgspec import structs
 
 from agentv.extensions.view.pages.work import ShownWork
 from agentv.model.run.labelled.corrected import CorrectedRates
@@ -132,5 +134,5 @@ def _group(group: FailureGroup, options: RerunOptions) -> dict[str, Any]:
 
 
 def _member(trial: FailedTrial) -> dict[str, Any]:
-    found = {**asdict(trial), "suite_path": None, "line": None}
+    found = {**structs.asdict(trial), "suite_path": None, "line": None}
     return {name: value for name, value in found.items() if value is not None}

@@ -6,10 +6,10 @@ import os
 import shutil
 import sqlite3
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from agentv.app.results.listing import interrupted_in
 from agentv.extensions.view.index.case_index import CaseIndex, kept_value

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from agentv.extensions.agents.assertions.command import CommandPasses
 from agentv.ports import FailingTests, ProgramResult
