@@ -15,8 +15,9 @@ from msgspec import Struct
 
 from agentv.model.values.json_text import compact, parse
 from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.model.values.message import Role
 from agentv.model.values.tool_names import TOOLS, canonical_name
-from agentv.model.values.trace import ToolCallStep, ToolStatus
+from agentv.model.values.trace import MessageStep, ToolCallStep, ToolStatus
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import JsonObject
 
@@ -107,6 +108,24 @@ def _mcp_name(titles: tuple[str, ...], given: Mapping[str, Any]) -> str:
         if title.startswith("mcp_") and canonical_name(title) != title:
             return title
     return ""
+
+
+class AcpMessage:
+    """A message that arrives in chunks."""
+
+    def __init__(self, role: Role, identity: Any, started_ms: float | None) -> None:
+        self.role, self.identity, self.started_ms = role, identity, started_ms
+        self.texts: list[str] = []
+        self.thoughts: list[str] = []
+
+    @property
+    def text(self) -> str:
+        """What was said so far."""
+        return "".join(self.texts)
+
+    def step(self) -> MessageStep:
+        """The step of the trace."""
+        return MessageStep(self.role, self.text, "".join(self.thoughts) or None, self.started_ms)
 
 
 _TEXTS = {"title": "title", "kind": "kind", "status": "status", "name": "named"}

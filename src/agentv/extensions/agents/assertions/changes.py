@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 from agentv.assertions.evidence import excerpt, listed
-from agentv.extensions.agents.assertions.files import NO_WORKSPACE
+from agentv.extensions.agents.assertions.files import NO_WORKSPACE, glob_issues
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check, Grade, spent_on
 from agentv.model.run.verdict import combined
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.values.changes import FileChange
 from agentv.model.values.formatting import plural
-from agentv.model.values.path_globs import GlobError, check_glob, matches
-from agentv.registry.fields import Alias, Count, DeclaredAssertion, Doc, Entries, Issue, Reads, Text, Texts
+from agentv.model.values.path_globs import matches
+from agentv.registry.fields import Alias, Count, DeclaredAssertion, Doc, Entries, Issue, Reads, Texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,8 @@ class FileChanges(DeclaredAssertion):
 
     def validate(self) -> Iterable[Issue]:
         """Reports globs of no file, options that contradict `none`, and an assertion that checks nothing."""
-        yield from _glob_issues(self.allow, "allow")
-        yield from _glob_issues(self.deny, "deny")
+        yield from glob_issues(self.allow, "allow")
+        yield from glob_issues(self.deny, "deny")
         given = [name for name in ("allow", "deny", "max_files", "max_lines") if getattr(self, name) is not None]
         if self.none and given:
             yield Issue((given[0],), f"'none: true' allows no change, so '{given[0]}' has no meaning")
@@ -153,11 +153,3 @@ def _paths(change: FileChange) -> tuple[str, ...]:
 
 def _shown(paths: tuple[str, ...]) -> str:
     return excerpt(f"changed: {listed(paths)}") if paths else "no file was changed"
-
-
-def _glob_issues(globs: tuple[Text, ...] | None, option: str) -> Iterator[Issue]:
-    for place, glob in enumerate(globs or ()):
-        try:
-            check_glob(glob)
-        except GlobError as error:
-            yield Issue((option, place), str(error))

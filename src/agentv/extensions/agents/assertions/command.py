@@ -15,7 +15,7 @@ from xml.parsers.expat import ExpatError, ParserCreate
 from msgspec.structs import replace
 
 from agentv.assertions.evidence import excerpt, listed, quoted
-from agentv.extensions.agents.assertions.files import NO_WORKSPACE, Unreadable, content
+from agentv.extensions.agents.assertions.files import NO_WORKSPACE, Unreadable, content, glob_issues
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import PLACES, Check, Grade
 from agentv.model.suite.workspace import WorkspaceCommand
@@ -220,11 +220,7 @@ class CommandPasses(DeclaredAssertion):
             yield Issue(("exit",), f"'exit' has no effect here: {by}")
         for option in ("cwd", "path"):
             yield from _path_issues(getattr(self, option), option)
-        for place, glob in enumerate(self.allow_config):
-            try:
-                check_glob(glob)
-            except GlobError as error:
-                yield Issue(("allow_config", place), str(error))
+        yield from glob_issues(self.allow_config, "allow_config")
 
     async def grade(self, context: AssertionContext) -> Grade:
         """Run the command. It ends with the grade's time limit, and all that it started with it."""

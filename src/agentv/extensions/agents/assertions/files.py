@@ -107,6 +107,15 @@ def text_content(root: str, path: str) -> str | Unreadable:
         return Unreadable("is not UTF-8 text")
 
 
+def glob_issues(globs: Iterable[str] | None, option: str) -> Iterator[Issue]:
+    """Reports globs that match no file of any workspace."""
+    for place, glob in enumerate(globs or ()):
+        try:
+            check_glob(glob)
+        except GlobError as error:
+            yield Issue((option, place), str(error))
+
+
 _MOST_DIFFERENCES = 5
 
 WorkspacePath = Annotated[Text, Nonempty(), Doc("a path or glob, relative to the workspace")]

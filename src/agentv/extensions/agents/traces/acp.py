@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agentv.extensions.agents.acp_values import AcpCall, usage_of_turn
+from agentv.extensions.agents.acp_values import AcpCall, AcpMessage, usage_of_turn
 from agentv.extensions.agents.traces.values import (
     Problems,
     epoch_ms,
@@ -26,7 +26,7 @@ from agentv.extensions.agents.traces.values import (
 )
 from agentv.model.values.message import Role
 from agentv.model.values.response import Failure
-from agentv.model.values.trace import UNFINISHED, MessageStep, PermissionStep, Step, Trace, UsageStep
+from agentv.model.values.trace import UNFINISHED, PermissionStep, Step, Trace, UsageStep
 from agentv.model.values.values import JsonObject
 
 NATIVE_NAME = "acp.jsonl"
@@ -44,18 +44,6 @@ def read_acp(data: bytes) -> Trace | Failure:
     return reader.trace(data)
 
 
-class _Said:
-    """A message that arrives in chunks."""
-
-    def __init__(self, role: Role, identity: Any, started_ms: float | None) -> None:
-        self.role, self.identity, self.started_ms = role, identity, started_ms
-        self.texts: list[str] = []
-        self.thoughts: list[str] = []
-
-    def step(self) -> MessageStep:
-        return MessageStep(self.role, "".join(self.texts), "".join(self.thoughts) or None, self.started_ms)
-
-
 class AcpReader:
     """Takes the records of a stream in their order.
 
@@ -65,8 +53,8 @@ class AcpReader:
 
     def __init__(self, problems: Problems) -> None:
         self._problems = problems
-        self._parts: list[_Said | AcpCall | PermissionStep | UsageStep] = []
-        self._open: _Said | None = None
+        self._parts: list[AcpMessage | AcpCall | PermissionStep | UsageStep] = []
+        self._open: AcpMessage | None = None
         self._calls: dict[str, AcpCall] = {}
         self._asked: dict[str, JsonObject] = {}
         self._about: dict[str, str] = {"agent": "", "agent_version": "", "session_id": "", "model": ""}
@@ -143,7 +131,7 @@ class AcpReader:
 
     def _prompted(self, params: JsonObject) -> None:
         self._set_session(params)
-        said = _Said("user", None, self._now)
+        said = AcpMessage("user", None, self._now)
         said.texts.append(text_of(params.get("prompt")))
         self._parts.append(said)
         self._open, self._waits = None, True
@@ -184,7 +172,7 @@ class AcpReader:
             and not (thought and said.texts)
         )
         if said is None or not follows:
-            said = self._open = _Said(role, identity, self._now)
+            said = self._open = AcpMessage(role, identity, self._now)
             self._parts.append(said)
         (said.thoughts if thought else said.texts).append(text_of(content))
         said.identity = identity if said.identity is None and not thought else said.identity
@@ -195,7 +183,7 @@ class AcpReader:
         self._open = None
         text = text_of(fields.get("content"))
         last = self._parts[-1] if self._parts else None
-        if role == "user" and isinstance(last, _Said) and last.role == "user" and "".join(last.texts) == text:
+        if role == "user" and isinstance(last, AcpMessage) and last.role == "user" and last.text == text:
             return None
         fault = self._chunk(fields, role)
         self._open = None
@@ -293,8 +281,8 @@ class AcpReader:
         return None
 
 
-def _step_of(part: _Said | PermissionStep | UsageStep) -> Step:
-    return part.step() if isinstance(part, _Said) else part
+def _step_of(part: AcpMessage | PermissionStep | UsageStep) -> Step:
+    return part.step() if isinstance(part, AcpMessage) else part
 
 
 def _key(identity: Any) -> str:

@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Literal
 
 from agentv.extensions.agents.workspaces.sandboxes.process_group import allowed
 from agentv.model.suite.workspace import WorkspaceCommand
@@ -59,34 +60,28 @@ async def run_beside(written: WorkspaceCommand, workspace: str, env: Mapping[str
     )
 
 
-async def run_setup(
-    commands: Iterable[WorkspaceCommand], sandbox: Sandbox, workspace: str, env: Mapping[str, str]
-) -> Failure | None:
-    """Run the commands of `setup` in order, until one fails; why it did."""
-    failed = await _first_failed(commands, sandbox, workspace, env)
-    return None if failed is None else Failure("setup-failed", f"the setup command {failed}")
-
-
 async def run_hooks(
-    hooks: Iterable[WorkspaceCommand], sandbox: Sandbox, workspace: str, env: Mapping[str, str]
+    hooks: Iterable[WorkspaceCommand],
+    sandbox: Sandbox,
+    workspace: str,
+    env: Mapping[str, str],
+    *,
+    what: Literal["hook", "setup"] = "hook",
 ) -> Failure | None:
-    """Run hooks in order, until one fails; why it did."""
-    failed = await _first_failed(hooks, sandbox, workspace, env)
-    return None if failed is None else Failure("hook-failed", f"the hook {failed}")
-
-
-async def _first_failed(
-    commands: Iterable[WorkspaceCommand], sandbox: Sandbox, workspace: str, env: Mapping[str, str]
-) -> str | None:
-    for command in commands:
+    """Run hooks, or the commands of `setup`, in order, until one fails; why it did."""
+    for command in hooks:
         if command.directory:
             ended = await run_beside(command, workspace, {**env, "AGENTV_WORKSPACE_PATH": workspace})
         else:
             ended = await run_confined(command, sandbox, workspace, env)
+        why = ""
         if isinstance(ended, Failure):
-            return f"'{command}' failed: {ended.message}"
-        if ended.status:
-            return f"'{command}' ended with status {ended.status}: {tail(ended.stderr or ended.stdout) or 'no message'}"
+            why = f"failed: {ended.message}"
+        elif ended.status:
+            why = f"ended with status {ended.status}: {tail(ended.stderr or ended.stdout) or 'no message'}"
+        if why:
+            named = "hook" if what == "hook" else "setup command"
+            return Failure(f"{what}-failed", f"the {named} '{command}' {why}")
     return None
 
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from agentv.extensions.agents.workspaces.changes.baseline import Baselines
 from agentv.extensions.agents.workspaces.changes.snapshot import TICK_S, Snapshot, take
-from agentv.extensions.agents.workspaces.commands import run_setup
+from agentv.extensions.agents.workspaces.commands import run_hooks
 from agentv.extensions.agents.workspaces.directories import RunDirectory
 from agentv.extensions.agents.workspaces.files.placing import copy_directory, place_files
 from agentv.extensions.agents.workspaces.repositories import Checkouts
@@ -121,7 +121,7 @@ class PreparedWorkspaces:
         failure = failure or await asyncio.to_thread(self._check_out, spec, places.workspace)
         failure = failure or await asyncio.to_thread(place_files, spec.files, places.workspace)
         if failure is None and spec.setup:
-            failure = await run_setup(spec.setup, sandbox, places.workspace, env)
+            failure = await run_hooks(spec.setup, sandbox, places.workspace, env, what="setup")
         if failure is not None:
             return failure
         hidden = await asyncio.to_thread(self._hidden, spec, places)

@@ -6,28 +6,11 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agentv.extensions.agents.acp_values import AcpCall
+from agentv.extensions.agents.acp_values import AcpCall, AcpMessage
 from agentv.model.values.trace import MessageStep, PermissionStep, Step
 from agentv.model.values.usage import TokenUsage
 
 _CALLS = frozenset({"tool_call", "tool_call_update"})
-
-
-class _Said:
-    """A message that is being streamed."""
-
-    def __init__(self, started_ms: float, identity: Any) -> None:
-        self.started_ms = started_ms
-        self.identity = identity
-        self.texts: list[str] = []
-        self.thoughts: list[str] = []
-
-    @property
-    def text(self) -> str:
-        return "".join(self.texts)
-
-    def step(self) -> MessageStep:
-        return MessageStep("assistant", self.text, "".join(self.thoughts) or None, self.started_ms)
 
 
 class TraceBuilder:
@@ -49,8 +32,8 @@ class TraceBuilder:
         self._start = time.monotonic()
         self._on_progress = on_progress
         self._prompt = MessageStep("user", prompt, started_ms=0.0)
-        self._parts: list[_Said | AcpCall | PermissionStep] = []
-        self._open: _Said | None = None
+        self._parts: list[AcpMessage | AcpCall | PermissionStep] = []
+        self._open: AcpMessage | None = None
         self._after_result = True
         self.calls: dict[str, AcpCall] = {}
         self.turns = 0
@@ -100,7 +83,7 @@ class TraceBuilder:
     @property
     def answer(self) -> str:
         """The text of the last message."""
-        return next((one.text for one in reversed(self._parts) if isinstance(one, _Said) and one.texts), "")
+        return next((one.text for one in reversed(self._parts) if isinstance(one, AcpMessage) and one.texts), "")
 
     @property
     def denied(self) -> bool:
@@ -114,7 +97,7 @@ class TraceBuilder:
             if isinstance(one, AcpCall):
                 steps.append(one.step(cancelled=cancelled))
             else:
-                steps.append(one.step() if isinstance(one, _Said) else one)
+                steps.append(one.step() if isinstance(one, AcpMessage) else one)
         return tuple(steps)
 
     def _call(self, fields: Mapping[str, Any]) -> str | None:
@@ -146,7 +129,7 @@ class TraceBuilder:
         identity = fields.get("messageId")
         follows = said is not None and said.identity in (None, identity) and not (thought and said.texts)
         if said is None or not follows:
-            said = self._open = _Said(self.now_ms, identity)
+            said = self._open = AcpMessage("assistant", identity, self.now_ms)
             self._parts.append(said)
         (said.thoughts if thought else said.texts).append(text)
         said.identity = identity if not thought else said.identity

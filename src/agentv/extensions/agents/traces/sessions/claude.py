@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import re
 from pathlib import PurePosixPath
-from typing import Any
 
-from agentv.extensions.agents.traces.sessions.recorder import SessionFile, SessionRecorder
+from agentv.extensions.agents.traces.sessions.recorder import SessionFile, SessionRecorder, blocks_of, counted
 from agentv.extensions.agents.traces.values import (
-    Problems,
     arguments_of,
     count,
     items,
     mapping,
     number,
-    records_of,
     string,
     text_of,
 )
@@ -39,11 +36,10 @@ _DENIED = (
 
 def read_claude(session: SessionFile) -> Trace | Failure:
     """The trace of a session; a Failure if the file is not a session."""
-    problems = Problems()
-    recorder = SessionRecorder("claude", problems)
+    recorder = SessionRecorder("claude")
     reader = _ClaudeReader(recorder)
-    for _, record in records_of(session.data, problems):
-        reader.add(mapping(record))
+    for row in recorder.records(session.data):
+        reader.add(row)
     metas = {PurePosixPath(name).name: data for name, data in session.others.items()}
     for name, data in session.others.items():
         if name.endswith(".jsonl"):
@@ -89,7 +85,7 @@ class _ClaudeReader:
 
     def add_subagent(self, stem: str, data: bytes, about: JsonObject) -> None:
         """Take the file of a sub-agent."""
-        rows = [mapping(record) for _, record in records_of(data, self._recorder.problems)]
+        rows = list(self._recorder.records(data))
         first = next((row for row in rows if row.get("type") == "user"), {})
         agent = string(first.get("agentId")) or stem.removeprefix("agent-")
         call = string(about.get("toolUseId")) or self._calls_by_agent.get(agent) or self._call_for(first)
@@ -146,8 +142,7 @@ class _ClaudeReader:
                 self._calls_by_prompt.setdefault(prompt, []).append(identity)
 
     def _said(self, row: JsonObject, message: JsonObject) -> None:
-        content = message.get("content")
-        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else list(map(mapping, items(content)))
+        blocks = blocks_of(message.get("content"))
         for block in blocks:
             if block.get("type") == "tool_result":
                 self._result(row, block)
@@ -175,13 +170,7 @@ class _ClaudeReader:
 def _tokens(usage: JsonObject) -> TokenUsage | None:
     """Anthropic counts cached tokens apart; the total of one message stands in its last record."""
     taken, given = count(usage.get("input_tokens")), count(usage.get("output_tokens"))
-    if taken is None and given is None:
-        return None
-    read, written = (
-        count(usage.get("cache_read_input_tokens")) or 0,
-        count(usage.get("cache_creation_input_tokens")) or 0,
-    )
-    whole = (taken or 0) + read + written
-    details: Any = usage.get("output_tokens_details")
-    reasoning = count(mapping(details).get("thinking_tokens"))
-    return TokenUsage(input=whole, output=given, total=whole + (given or 0), cached=read, reasoning=reasoning)
+    read = count(usage.get("cache_read_input_tokens")) or 0
+    written = count(usage.get("cache_creation_input_tokens")) or 0
+    whole = None if taken is None and given is None else (taken or 0) + read + written
+    return counted(whole, given, read, count(mapping(usage.get("output_tokens_details")).get("thinking_tokens")))

@@ -9,15 +9,15 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from agentv.extensions.agents.traces.sessions.recorder import SessionFile, SessionRecorder
+from msgspec.structs import replace
+
+from agentv.extensions.agents.traces.sessions.recorder import SessionFile, SessionRecorder, counted
 from agentv.extensions.agents.traces.values import (
-    Problems,
     arguments_of,
     count,
     first,
     items,
     mapping,
-    records_of,
     string,
     text_of,
 )
@@ -39,19 +39,18 @@ _ITEMS = {"CommandExecution": "command_execution", "FileChange": "file_change"}
 
 def read_codex(session: SessionFile) -> Trace | Failure:
     """The trace of a session; a Failure if the file is not a session."""
-    problems = Problems()
-    recorder = SessionRecorder("codex", problems)
-    rows = [mapping(record) for _, record in records_of(session.data, problems)]
+    recorder = SessionRecorder("codex")
+    rows = list(recorder.records(session.data))
     reader = _CodexReader(recorder, rows)
     reader.add_all(rows)
-    waiting = [[mapping(record) for _, record in records_of(data, problems)] for data in session.others.values()]
+    waiting = [list(recorder.records(data)) for data in session.others.values()]
     for _ in session.others:  # a sub-agent of a sub-agent comes after it
         for others in [one for one in waiting if reader.call_of(_thread(one)) is not None]:
             waiting.remove(others)
             recorder.parent = reader.call_of(_thread(others))
             reader.add_subagent(others)
     for others in waiting:
-        problems.note(f"the file of the sub-agent '{_thread(others)[:40]}' belongs to no call")
+        recorder.problems.note(f"the file of the sub-agent '{_thread(others)[:40]}' belongs to no call")
     return recorder.trace(session.data)
 
 
@@ -226,13 +225,6 @@ def _said(output: Any) -> tuple[str, bool | None]:
 
 def _tokens(usage: JsonObject) -> TokenUsage | None:
     taken, given = count(usage.get("input_tokens")), count(usage.get("output_tokens"))
-    if taken is None and given is None:
-        return None
-    total = count(usage.get("total_tokens"))
-    return TokenUsage(
-        input=taken,
-        output=given,
-        total=(taken or 0) + (given or 0) if total is None else total,
-        cached=count(usage.get("cached_input_tokens")),
-        reasoning=count(usage.get("reasoning_output_tokens")),
-    )
+    cached, reasoning = count(usage.get("cached_input_tokens")), count(usage.get("reasoning_output_tokens"))
+    found, total = counted(taken, given, cached, reasoning), count(usage.get("total_tokens"))
+    return found if found is None or total is None else replace(found, total=total)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from agentv.extensions.agents.traces.sessions.recorder import SessionFile, SessionRecorder
+from agentv.extensions.agents.traces.sessions.recorder import SessionFile, SessionRecorder, counted
 from agentv.extensions.agents.traces.values import (
-    Problems,
     arguments_of,
     count,
     first,
     items,
     mapping,
-    records_of,
     string,
     text_of,
 )
@@ -24,11 +22,10 @@ _DENIED = frozenset({"denied", "rejected", "permission_denied"})
 
 def read_copilot(session: SessionFile) -> Trace | Failure:
     """The trace of a session; a Failure if the file is not a session."""
-    problems = Problems()
-    recorder = SessionRecorder("copilot", problems)
+    recorder = SessionRecorder("copilot")
     reader = _CopilotReader(recorder)
-    for _, record in records_of(session.data, problems):
-        reader.add(mapping(record))
+    for row in recorder.records(session.data):
+        reader.add(row)
     reader.end()
     return recorder.trace(session.data)
 
@@ -116,7 +113,4 @@ def _call(data: JsonObject, name: str) -> tuple[str, str, JsonObject]:
 
 def _tokens(usage: JsonObject) -> TokenUsage | None:
     taken, given = count(usage.get("inputTokens")), count(usage.get("outputTokens"))
-    if taken is None and given is None:
-        return None
-    cached, reasoning = count(usage.get("cacheReadTokens")), count(usage.get("reasoningTokens"))
-    return TokenUsage(taken, given, (taken or 0) + (given or 0), cached, reasoning)
+    return counted(taken, given, count(usage.get("cacheReadTokens")), count(usage.get("reasoningTokens")))

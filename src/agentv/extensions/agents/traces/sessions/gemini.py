@@ -9,15 +9,15 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 from typing import Any
 
-from agentv.extensions.agents.traces.sessions.recorder import SessionFile, SessionRecorder
+from msgspec.structs import replace
+
+from agentv.extensions.agents.traces.sessions.recorder import SessionFile, SessionRecorder, counted
 from agentv.extensions.agents.traces.values import (
-    Problems,
     arguments_of,
     count,
     first,
     items,
     mapping,
-    records_of,
     string,
     text_of,
 )
@@ -34,10 +34,9 @@ _DENIED = ("did not allow", "denied by policy", "rejected by user")
 
 def read_gemini(session: SessionFile) -> Trace | Failure:
     """The trace of a session; a Failure if the file is not a session."""
-    problems = Problems()
-    recorder = SessionRecorder("gemini", problems)
+    recorder = SessionRecorder("gemini")
     reader = _GeminiReader(recorder)
-    about, messages = _messages(session.data, problems)
+    about, messages = _messages(session.data, recorder)
     recorder.about["session"] = string(about.get("sessionId"))
     recorder.about["project"] = session.others.get(".project_root", b"").decode(errors="replace").strip()
     reader.add_all(messages)
@@ -45,11 +44,11 @@ def read_gemini(session: SessionFile) -> Trace | Failure:
         agent = PurePosixPath(name).stem
         if name.endswith((".jsonl", ".json")) and agent in reader.agents:
             recorder.parent = reader.agents[agent]
-            reader.add_all(_messages(data, problems)[1])
+            reader.add_all(_messages(data, recorder)[1])
     return recorder.trace(session.data)
 
 
-def _messages(data: bytes, problems: Problems) -> tuple[JsonObject, list[JsonObject]]:
+def _messages(data: bytes, recorder: SessionRecorder) -> tuple[JsonObject, list[JsonObject]]:
     """The facts about the session, and its messages at the end."""
     about: dict[str, Any] = {}
     messages: dict[str, JsonObject] = {}
@@ -58,8 +57,7 @@ def _messages(data: bytes, problems: Problems) -> tuple[JsonObject, list[JsonObj
         for row in map(mapping, items(rows)):
             messages[string(row.get("id")) or str(len(messages))] = row
 
-    for _, record in records_of(data, problems):
-        row = mapping(record)
+    for row in recorder.records(data):
         changed = mapping(row.get("$set"))
         if "$rewindTo" in row:
             names = list(messages)
@@ -150,6 +148,5 @@ def _tokens(tokens: JsonObject) -> TokenUsage | None:
         return None
     thoughts = count(tokens.get("thoughts")) or 0
     whole = (given or 0) + thoughts
-    total = count(tokens.get("total"))
-    cached = count(tokens.get("cached"))
-    return TokenUsage(taken, whole, (taken or 0) + whole if total is None else total, cached, thoughts)
+    found, total = counted(taken, whole, count(tokens.get("cached")), thoughts), count(tokens.get("total"))
+    return found if found is None or total is None else replace(found, total=total)

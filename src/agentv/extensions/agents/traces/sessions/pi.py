@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from agentv.extensions.agents.traces.sessions.recorder import SessionFile, SessionRecorder
+from agentv.extensions.agents.traces.sessions.recorder import SessionFile, SessionRecorder, blocks_of, counted
 from agentv.extensions.agents.traces.values import (
-    Problems,
     arguments_of,
     count,
-    items,
     mapping,
     number,
-    records_of,
     string,
     text_of,
 )
@@ -24,9 +21,8 @@ _ENDS = frozenset({"error", "aborted"})
 
 def read_pi(session: SessionFile) -> Trace | Failure:
     """The trace of a session; a Failure if the file is not a session."""
-    problems = Problems()
-    recorder = SessionRecorder("pi", problems)
-    rows = [mapping(record) for _, record in records_of(session.data, problems)]
+    recorder = SessionRecorder("pi")
+    rows = list(recorder.records(session.data))
     about = next((row for row in rows if row.get("type") == "session"), {})
     recorder.about["session"] = string(about.get("id"))
     recorder.about["project"] = string(about.get("cwd"))
@@ -63,8 +59,7 @@ def _add(recorder: SessionRecorder, message: JsonObject) -> None:
 
 
 def _answer(recorder: SessionRecorder, message: JsonObject) -> None:
-    content = message.get("content")
-    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else list(map(mapping, items(content)))
+    blocks = blocks_of(message.get("content"))
     text = "\n\n".join(string(block.get("text")) for block in blocks if block.get("type") == "text")
     thought = "\n\n".join(string(block.get("thinking")) for block in blocks if block.get("type") == "thinking")
     recorder.message("assistant", text, reasoning=thought)
@@ -83,8 +78,5 @@ def _answer(recorder: SessionRecorder, message: JsonObject) -> None:
 def _tokens(usage: JsonObject) -> TokenUsage | None:
     """Pi counts cached tokens apart."""
     taken, given = count(usage.get("input")), count(usage.get("output"))
-    if taken is None and given is None:
-        return None
     read, written = count(usage.get("cacheRead")) or 0, count(usage.get("cacheWrite")) or 0
-    whole = (taken or 0) + read + written
-    return TokenUsage(whole, given, whole + (given or 0), read)
+    return counted(None if taken is None and given is None else (taken or 0) + read + written, given, read)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from agentv.extensions.agents.traces.values import Problems, epoch_ms, sound_parents
+from agentv.extensions.agents.traces.values import Problems, epoch_ms, items, mapping, records_of, sound_parents
 from agentv.model.values.message import Role
 from agentv.model.values.response import Failure
 from agentv.model.values.tool_names import names_of_call
@@ -38,40 +38,18 @@ class SessionFile:
     others: Mapping[str, bytes] = field(default_factory=dict)
 
 
-class _Texts:
-    """The parts of a message that comes in several records."""
-
-    def __init__(self, text: str, reasoning: str) -> None:
-        self._text = [text] if text else []
-        self._reasoning = [reasoning] if reasoning else []
-
-    @classmethod
-    def of(cls, step: Step) -> _Texts:
-        """Those of its first record."""
-        return cls(step.text, step.reasoning or "") if isinstance(step, MessageStep) else cls("", "")
-
-    def add(self, text: str, reasoning: str) -> None:
-        """One more record."""
-        self._text += [text] if text else []
-        self._reasoning += [reasoning] if reasoning else []
-
-    def joined(self, step: Step) -> Step:
-        """The message with all its parts."""
-        if not isinstance(step, MessageStep):
-            return step
-        return replace(step, text="\n\n".join(self._text), reasoning="\n\n".join(self._reasoning) or None)
-
-
 class SessionRecorder:
     """Takes what the records of a session mean, and builds its trace.
 
     Args:
         source: name of the program.
+
+    Attributes:
         problems: what cannot be read.
     """
 
-    def __init__(self, source: str, problems: Problems) -> None:
-        self.problems = problems
+    def __init__(self, source: str) -> None:
+        self.problems = Problems()
         self.about: dict[str, str] = {"agent": source, "version": "", "session": "", "project": ""}
         self.stop_reason = ""
         self.error = ""
@@ -82,9 +60,13 @@ class SessionRecorder:
         self._calls: dict[str, int] = {}
         self._usages: dict[str, int] = {}
         self._messages: dict[str, int] = {}
-        self._texts: dict[int, _Texts] = {}
+        self._texts: dict[int, tuple[list[str], list[str]]] = {}
         self._first_ms: float | None = None
         self._now_ms: float | None = None
+
+    def records(self, data: bytes) -> Iterator[JsonObject]:
+        """The records of a file of the session."""
+        return (mapping(record) for _, record in records_of(data, self.problems))
 
     def set_time(self, timestamp: Json) -> None:
         """The time of the records that follow."""
@@ -110,13 +92,15 @@ class SessionRecorder:
             self._messages.clear()
             self._usages.clear()
         place = self._messages.get(key) if key else None
-        if place is not None:
-            known = self._texts.setdefault(place, _Texts.of(self._steps[place]))
-            known.add(text, reasoning)
-            return
-        if key:
-            self._messages[key] = len(self._steps)
-        self._steps.append(MessageStep(role, text, reasoning or None, self._started_ms, self.parent))
+        if place is None:
+            place = len(self._steps)
+            self._texts[place] = ([], [])
+            self._steps.append(MessageStep(role, "", None, self._started_ms, self.parent))
+            if key:
+                self._messages[key] = place
+        texts, thoughts = self._texts[place]
+        texts += [text] if text else []
+        thoughts += [reasoning] if reasoning else []
 
     def call(self, identity: str, native: str, arguments: JsonObject) -> None:
         """A call of a tool; a second one with the same id is the same, unless the first one has ended."""
@@ -152,7 +136,6 @@ class SessionRecorder:
         *,
         error: str | None = None,
         status: ToolStatus | None = None,
-        duration_ms: float | None = None,
     ) -> None:
         """The tool has ended. Without a status it has failed if there is an error, else completed."""
         place = self._calls.get(identity)
@@ -162,9 +145,7 @@ class SessionRecorder:
         now, begun = self._started_ms, call.started_ms
         took = None if now is None or begun is None else round(max(0.0, now - begun), 3)
         state = status or ("completed" if error is None else "failed")
-        self._steps[place] = replace(
-            call, result=result, error=error, status=state, duration_ms=took if duration_ms is None else duration_ms
-        )
+        self._steps[place] = replace(call, result=result, error=error, status=state, duration_ms=took)
         if state == "denied":
             tool = call.native_name or call.name
             self._steps.append(PermissionStep(tool, allowed=False, reason=error, started_ms=now, parent=call.parent))
@@ -196,8 +177,11 @@ class SessionRecorder:
 
     def trace(self, native: bytes) -> Trace | Failure:
         """The trace of all records; a Failure where nothing was said."""
-        for place, texts in self._texts.items():
-            self._steps[place] = texts.joined(self._steps[place])
+        for place, (texts, thoughts) in self._texts.items():
+            step = self._steps[place]
+            if isinstance(step, MessageStep):
+                joined = "\n\n".join(thoughts) or None
+                self._steps[place] = replace(step, text="\n\n".join(texts), reasoning=joined)
         if not any(isinstance(step, MessageStep | ToolCallStep) for step in self._steps):
             why = f": {self.problems}" if self.problems else ""
             return Failure("bad-trace", f"the file has no message of a session of {self._source}{why}")
@@ -234,3 +218,17 @@ def _unfinished(steps: list[Step]) -> bool:
         return True
     said = [step for step in steps if isinstance(step, MessageStep | ToolCallStep)]
     return bool(said) and not (isinstance(said[-1], MessageStep) and said[-1].role == "assistant")
+
+
+def blocks_of(content: Json) -> Sequence[JsonObject]:
+    """The blocks of a message; a text as one block."""
+    return [{"type": "text", "text": content}] if isinstance(content, str) else [mapping(one) for one in items(content)]
+
+
+def counted(
+    taken: int | None, given: int | None, cached: int | None = None, reasoning: int | None = None
+) -> TokenUsage | None:
+    """Token counts with their sum; None if there are none."""
+    if taken is None and given is None:
+        return None
+    return TokenUsage(taken, given, (taken or 0) + (given or 0), cached, reasoning)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from pathlib import Path
 
-from agentv.extensions.agents.workspaces.changes.diff import changes_of, name_arguments, patch_arguments
+from agentv.extensions.agents.workspaces.changes.diff import NAMES, PATCH, changes_of
 from agentv.extensions.agents.workspaces.changes.snapshot import FileState, Snapshot, content
 from agentv.model.values.changes import WorkspaceChanges
 from agentv.model.values.response import Failure
@@ -85,10 +85,10 @@ class Baselines:
             final: that of the final state.
             now: the final state.
         """
-        names = await self._git(*name_arguments(base, final))
+        names = await self._git(*NAMES, base, final)
         if isinstance(names, Failure):
             return names
-        patch = await self._git(*patch_arguments(base, final))
+        patch = await self._git(*PATCH, base, final)
         if isinstance(patch, Failure):
             return patch
         return changes_of(names.stdout, patch.stdout, now)

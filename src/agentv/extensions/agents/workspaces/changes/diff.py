@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from agentv.extensions.agents.workspaces.changes.snapshot import Snapshot
 from agentv.model.values.changes import ChangeKind, FileChange, WorkspaceChanges
@@ -14,36 +13,25 @@ _CUT = " more characters are not shown\n"
 """Characters of a patch that are kept."""
 
 _COMMON = ("diff-tree", "-r", "-M", "--no-commit-id", "--no-ext-diff", "--no-textconv", "--no-color")
+NAMES = (*_COMMON, "--raw", "--numstat", "-z")
+"""Arguments of git that list the changed files between two commits, and count their lines."""
+
+PATCH = (*_COMMON, "--patch", "--text")
+"""Arguments of git that print the patch between two commits."""
+
 _KINDS: dict[bytes, ChangeKind] = {b"A": "added", b"D": "deleted", b"R": "renamed"}
-
-
-@dataclass(frozen=True, slots=True)
-class _Change:
-    kind: ChangeKind
-    path: bytes
-    old_path: bytes | None
-
-
-def name_arguments(base: str, final: str) -> tuple[str, ...]:
-    """Arguments of git that list the changed files and count their lines."""
-    return (*_COMMON, "--raw", "--numstat", "-z", base, final)
-
-
-def patch_arguments(base: str, final: str) -> tuple[str, ...]:
-    """Arguments of git that print the patch."""
-    return (*_COMMON, "--patch", "--text", base, final)
 
 
 def changes_of(names: bytes, patch: bytes, now: Snapshot) -> WorkspaceChanges:
     """The changes, in the order of their paths.
 
     Args:
-        names: what git prints for `name_arguments`.
-        patch: and for `patch_arguments`.
+        names: what git prints for `NAMES`.
+        patch: and for `PATCH`.
         now: the final state.
     """
     words = iter(names.split(b"\0"))
-    changes: list[_Change] = []
+    changes: list[tuple[ChangeKind, bytes, bytes | None]] = []
     lines: dict[bytes, tuple[int, int]] = {}
     for word in words:
         if word.startswith(b":"):
@@ -51,7 +39,7 @@ def changes_of(names: bytes, patch: bytes, now: Snapshot) -> WorkspaceChanges:
         elif word:
             path, counts = _counts(word, words)
             lines[path] = counts
-    files = tuple(_file_change(one, lines.get(one.path, (0, 0)), now) for one in changes)
+    files = tuple(_file_change(*one, lines.get(one[1], (0, 0)), now) for one in changes)
     text = _text(patch)
     return WorkspaceChanges(files, text, cut=len(text) > PATCH_LIMIT or text.endswith(_CUT))
 
@@ -61,12 +49,13 @@ def shown_path(path: bytes) -> str:
     return path.decode("utf-8", "backslashreplace")
 
 
-def _change(word: bytes, words: Iterator[bytes]) -> _Change:
+def _change(word: bytes, words: Iterator[bytes]) -> tuple[ChangeKind, bytes, bytes | None]:
+    """Kind and path of a change, and the path before it was renamed."""
     status = word.rpartition(b" ")[2][:1]
     first = next(words)
     if status in {b"R", b"C"}:
-        return _Change("renamed", next(words), first)
-    return _Change(_KINDS.get(status, "modified"), first, None)
+        return "renamed", next(words), first
+    return _KINDS.get(status, "modified"), first, None
 
 
 def _counts(word: bytes, words: Iterator[bytes]) -> tuple[bytes, tuple[int, int]]:
@@ -81,13 +70,15 @@ def _number(text: bytes) -> int:
     return int(text) if text.isdigit() else 0
 
 
-def _file_change(change: _Change, lines: tuple[int, int], now: Snapshot) -> FileChange:
-    state = now.files.get(change.path)
+def _file_change(
+    kind: ChangeKind, path: bytes, old_path: bytes | None, lines: tuple[int, int], now: Snapshot
+) -> FileChange:
+    state = now.files.get(path)
     binary = state is not None and state.binary
     return FileChange(
-        path=shown_path(change.path),
-        kind=change.kind,
-        old_path=shown_path(change.old_path) if change.old_path is not None else None,
+        path=shown_path(path),
+        kind=kind,
+        old_path=shown_path(old_path) if old_path is not None else None,
         added_lines=None if binary else lines[0],
         deleted_lines=None if binary else lines[1],
         size=state.size if state is not None else None,

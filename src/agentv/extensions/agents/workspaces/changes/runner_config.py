@@ -89,7 +89,6 @@ _IN_PART: Mapping[str, re.Pattern[str]] = {
 }
 """Name of a file that configures more than tests → its parts about tests."""
 
-_MODULE_SUFFIXES = (".py", ".pyc", ".so", ".pyd")
 _WORD = re.compile(r"(?=([\w-]+\.\w+))?(\w+)")
 _PACKAGE = "package.json"
 _PACKAGE_KEYS = ("jest", "mocha", "ava", "vitest")
@@ -145,7 +144,7 @@ def _takes_place(place: PurePosixPath, directories: set[str], names: Collection[
 
 
 def _is_module(place: PurePosixPath) -> bool:
-    return place.suffix in _MODULE_SUFFIXES
+    return place.suffix in _SUFFIXES
 
 
 def _without_suffix(place: PurePosixPath) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 from agentv.extensions.agents.workspaces.sandboxes import port_forwarding
 from agentv.extensions.agents.workspaces.sandboxes.launcher import command_line
@@ -37,6 +38,8 @@ class Bubblewrap:
         mounts: further path of the workspace, or of a directory of it → that directory.
     """
 
+    name: ClassVar[SandboxName] = "bwrap"
+
     program: str
     user_namespace: bool
     inner: ProcessGroup
@@ -44,11 +47,6 @@ class Bubblewrap:
     private: tuple[str, ...] = ()
     forwards: Mapping[int, str] = field(default_factory=dict)
     mounts: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def name(self) -> SandboxName:
-        """The sandbox is bubblewrap."""
-        return "bwrap"
 
     @property
     def places(self) -> Places:

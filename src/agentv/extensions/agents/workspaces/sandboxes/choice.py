@@ -53,12 +53,6 @@ class Capabilities:
         """Why docker cannot be used."""
         return _docker()[1]
 
-    def lines(self) -> tuple[str, ...]:
-        """What a person reads."""
-        bwrap = f"bwrap: works ({self.bwrap})" if self.bwrap else f"bwrap: not available. {self.bwrap_problem}"
-        docker = f"docker: works ({self.docker})" if self.docker else f"docker: not available. {self.docker_problem}"
-        return (bwrap, *(() if self.bwrap else (WITHOUT_BWRAP,)), docker)
-
 
 @cache
 def capabilities() -> Capabilities:
@@ -199,8 +193,11 @@ class LocalSandboxes:
     def problem(self, name: SandboxName) -> str:
         """Why one is not available."""
         found = capabilities()
-        return {"none": "", "bwrap": found.bwrap_problem}[name] if name != "docker" else found.docker_problem
+        return "" if name == "none" else found.bwrap_problem if name == "bwrap" else found.docker_problem
 
     def lines(self) -> tuple[str, ...]:
-        """What there is."""
-        return capabilities().lines()
+        """What a person reads."""
+        found = capabilities()
+        bwrap = f"bwrap: works ({found.bwrap})" if found.bwrap else f"bwrap: not available. {found.bwrap_problem}"
+        docker = f"docker: works ({found.docker})" if found.docker else f"docker: not available. {found.docker_problem}"
+        return (bwrap, *(() if found.bwrap else (WITHOUT_BWRAP,)), docker)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import ClassVar
 
 from agentv.extensions.agents.workspaces.sandboxes import container, launcher
 from agentv.extensions.agents.workspaces.sandboxes.process_group import Places, ProcessGroup, allowed, end_processes
@@ -45,6 +46,8 @@ class Docker:
             runs, it could make the directory a link.
     """
 
+    name: ClassVar[SandboxName] = "docker"
+
     program: str
     image: str
     recipe: DockerImage
@@ -52,11 +55,6 @@ class Docker:
     network: Network
     run: str
     mounts: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def name(self) -> SandboxName:
-        """The sandbox is a container."""
-        return "docker"
 
     @property
     def places(self) -> Places:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 from agentv.extensions.agents.workspaces.sandboxes import launcher
 from agentv.extensions.agents.workspaces.sandboxes.launcher import command_line
@@ -159,30 +160,18 @@ class ProcessGroup:
         grading: for the commands of graders, which find nothing on PATH that an agent could have planted.
     """
 
+    name: ClassVar[SandboxName] = "none"
+    network: ClassVar[Network] = "host"
+
     places: Places
     env: Mapping[str, str]
     file_limit: int = 0
     grading: bool = False
 
     @property
-    def name(self) -> SandboxName:
-        """Nothing is hidden from the program."""
-        return "none"
-
-    @property
     def home(self) -> str:
         """HOME of the program."""
         return self.places.home
-
-    @property
-    def temporary(self) -> str:
-        """TMPDIR of the program."""
-        return self.places.temporary
-
-    @property
-    def network(self) -> Network:
-        """That of the host."""
-        return "host"
 
     def forwarding(self, forwards: Mapping[int, str]) -> ProcessGroup:
         """Itself: its programs are on the host's own network."""
@@ -200,7 +189,7 @@ class ProcessGroup:
         found = {**allowed(os.environ, named), **graders, **self.env, **env}
         if self.grading:
             found["PATH"] = without_directories(found["PATH"], (self.places.trial, self.places.workspace))
-        return {**found, "HOME": self.home, "TMPDIR": self.temporary, MARK: self.places.trial}
+        return {**found, "HOME": self.home, "TMPDIR": self.places.temporary, MARK: self.places.trial}
 
     def for_grading(self, places: Places, env: Mapping[str, str]) -> ProcessGroup:
         """The same sandbox for the commands of graders."""
