@@ -43,11 +43,12 @@ from agentv.extensions.agents.authoring.schema import (
     AuthoredCommand,
     AuthoredEnvironment,
     AuthoredRepository,
+    AuthoredServer,
+    AuthoredTool,
     AuthoredUser,
     AuthoredVariant,
     AuthoredWorkspace,
 )
-from agentv.extensions.agents.authoring.tool_schema import AuthoredServer, AuthoredTool
 from agentv.extensions.mutate.operators.catalogue import OPERATORS
 from agentv.model.values.tool_names import KNOWN_AGENTS, TOOLS
 from agentv.registry.extensions import (

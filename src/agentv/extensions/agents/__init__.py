@@ -37,8 +37,8 @@ ASSERTIONS = {
     "file-contains": "agentv.extensions.agents.assertions.files:FileContains",
     "file-equals": "agentv.extensions.agents.assertions.files:FileEquals",
     "file-json": "agentv.extensions.agents.assertions.files:FileJson",
-    "file-changes": "agentv.extensions.agents.assertions.changes:FileChanges",
-    "diff": "agentv.extensions.agents.assertions.changes:Diff",
+    "file-changes": "agentv.extensions.agents.assertions.files:FileChanges",
+    "diff": "agentv.extensions.agents.assertions.files:Diff",
     "tool-errors": "agentv.extensions.agents.assertions.tool_calls:ToolErrors",
     "permission-denials": "agentv.extensions.agents.assertions.tool_calls:PermissionDenials",
     "turns": "agentv.extensions.agents.assertions.tool_calls:Turns",
@@ -68,7 +68,7 @@ CASE_KEYS = {
 SCHEMA_DEFS = {"workspaces": "agentv.extensions.agents.authoring.json_schema:workspace_defs"}
 
 PORTS = {
-    "ModelExchanges": "agentv.extensions.agents.recording.model_exchanges:CassetteExchanges",
+    "ModelExchanges": "agentv.extensions.agents.recording.trial_replay:CassetteExchanges",
     "Sandboxes": "agentv.extensions.agents.workspaces.sandboxes.choice:LocalSandboxes",
     "TrialWorks": "agentv.extensions.agents.trial.works:RunWorks",
     "WorkingAgents": "agentv.extensions.agents.reports.working:AgentsView",

@@ -1,16 +1,112 @@
-"""Sessions of agents, one for each trial: begun at its first turn, asked again at the next ones, and ended."""
+"""Sessions of agents, one for each trial, and their limits: begun at its first turn, asked again at the next, ended."""
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
-from agentv.extensions.agents.adapters.failures import NO_SESSION
+from agentv.extensions.agents.adapters.failures import LIMIT, NO_SESSION
 from agentv.extensions.agents.adapters.process import GRACE_S
+from agentv.extensions.agents.adapters.settings import AgentSettings
 from agentv.model.values.message import Message
-from agentv.model.values.response import Failure, TargetResponse
+from agentv.model.values.response import RUN_INTERRUPTED, Failure, TargetResponse
 from agentv.ports import TargetRequest
+
+_MARGIN_S = 10.0
+
+
+class SessionLimits:
+    """What a session may take, over all of its turns; the time is that of one turn.
+
+    Args:
+        settings: of the target.
+        request: the first of the session; the lower limit holds.
+
+    Attributes:
+        reached: which limit was passed, as soon as one is, or that the run was interrupted.
+        is_interrupted: it is the latter.
+        turns, tool_calls: calls of the model and of tools in the turns that have ended.
+    """
+
+    def __init__(self, settings: AgentSettings, request: TargetRequest) -> None:
+        self._max_turns = _least(settings.max_turns, request.max_turns)
+        self._max_tool_calls = _least(settings.max_tool_calls, request.max_tool_calls)
+        self.turns = 0
+        self.tool_calls = 0
+        self.is_interrupted = False
+        self._interruption: asyncio.Future[None] | None = None
+        self.reached: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self.begin(request)
+
+    def begin(self, request: TargetRequest) -> None:
+        """A turn begins."""
+        self._began = time.monotonic()
+        self._timeout_s = request.timeout_s
+        self._forget_interruption()
+        self._interruption = request.interruption
+        if self._interruption is not None:
+            self._interruption.add_done_callback(self._interrupt)
+
+    def close(self) -> None:
+        """The session has ended."""
+        self._forget_interruption()
+        self.reached.cancel()
+
+    @property
+    def code(self) -> str:
+        """The code of the failure of an agent that `reached` ended, or its time: `agent-limit`, or `interrupted`."""
+        return RUN_INTERRUPTED if self.is_interrupted else LIMIT
+
+    def _interrupt(self, interruption: asyncio.Future[None]) -> None:
+        if not interruption.cancelled() and not self.reached.done():
+            self.is_interrupted = True
+            self.reached.set_result("the run was interrupted")
+
+    def _forget_interruption(self) -> None:
+        if self._interruption is not None:
+            self._interruption.remove_done_callback(self._interrupt)
+            self._interruption = None
+
+    def end(self, turns: int, tool_calls: int) -> None:
+        """A turn has ended, and took so much."""
+        self.turns += turns
+        self.tool_calls += tool_calls
+
+    def check(self, turns: int, tool_calls: int) -> None:
+        """Note whether the turn has taken too much."""
+        passed = ""
+        if self._max_turns is not None and self.turns + turns > self._max_turns:
+            passed = f"more than {self._max_turns} model calls (max_turns)"
+        elif self._max_tool_calls is not None and self.tool_calls + tool_calls > self._max_tool_calls:
+            passed = f"more than {self._max_tool_calls} tool calls (max_tool_calls)"
+        if passed and not self.reached.done():
+            self.reached.set_result(passed)
+
+    @property
+    def elapsed_ms(self) -> float:
+        """Milliseconds since the turn began."""
+        return round((time.monotonic() - self._began) * 1000, 3)
+
+    @property
+    def remaining_s(self) -> float:
+        """Seconds until the engine gives up."""
+        return max(0.0, self._timeout_s - (time.monotonic() - self._began))
+
+    @property
+    def left_s(self) -> float:
+        """Seconds until the agent is ended: before the engine gives up, so that its trace is kept."""
+        return max(0.0, self.remaining_s - min(_MARGIN_S, self._timeout_s / 10))
+
+    @property
+    def grace_s(self) -> float:
+        """Seconds that the agent has to end, so that its answer, or its failure, is still in time."""
+        return min(GRACE_S, self.remaining_s * 0.5)
+
+
+def _least(*limits: int | None) -> int | None:
+    return min((one for one in limits if one is not None), default=None)
 
 
 def new_messages(messages: Sequence[Message]) -> Sequence[Message]:

@@ -1,4 +1,7 @@
-"""`command`: a program decides in the final workspace, by its exit status or by its tests (AGENTS.md section 7)."""
+"""`command`: a program decides in the final workspace, by its exit status or by its tests (AGENTS.md section 7).
+
+Reports of tests are JUnit's XML, as all test runners write it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The tools that an agent called, in AgentV's form and as a share: `tool-trajectory`, `tool-call-f1` (SPEC 7.2)."""
+"""The tools that an agent called, in AgentV's form, as a share and in numbers (SPEC 7.2).
+
+`tool-trajectory`, `tool-call-f1`, `tool-errors`, `permission-denials`, `turns`.
+"""
 
 from __future__ import annotations
 

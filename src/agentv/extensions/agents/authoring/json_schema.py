@@ -11,13 +11,14 @@ from agentv.extensions.agents.authoring.schema import (
     AuthoredCommand,
     AuthoredEnvironment,
     AuthoredHooks,
+    AuthoredServer,
     AuthoredSetup,
     AuthoredSolution,
+    AuthoredTool,
     AuthoredUser,
     AuthoredVariant,
     AuthoredWorkspace,
 )
-from agentv.extensions.agents.authoring.tool_schema import AuthoredServer, AuthoredTool
 
 _NOTHING: Schema = {"type": "null"}
 _WORDS: Schema = {"anyOf": [NAME, {"type": "array", "items": TEXT, "minItems": 1}]}

@@ -1,4 +1,4 @@
-"""The workspace of each case of a suite: the suite's, with what the case says key by key, hashed."""
+"""The workspace of each case of a suite, and its variants: the suite's, with what the case says key by key, hashed."""
 
 from __future__ import annotations
 
@@ -18,11 +18,9 @@ from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.schema import AuthoredCase
 from agentv.authoring.fields.trust import refuse_data
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, holds_placeholder, is_empty, kind_of, span_of
-from agentv.extensions.agents.authoring.environment import read_environment
-from agentv.extensions.agents.authoring.hooks import NAMES, read_extensions
-from agentv.extensions.agents.authoring.parts import CopyReader, FileDigests
+from agentv.extensions.agents.authoring.parts import NAMES, CopyReader, FileDigests, read_extensions
 from agentv.extensions.agents.authoring.schema import AuthoredVariant
-from agentv.extensions.agents.authoring.workspace import MappingReader, Parts
+from agentv.extensions.agents.authoring.workspace import MappingReader, Parts, read_environment
 from agentv.model.suite.workspace import (
     WORKSPACE,
     CopiedFiles,

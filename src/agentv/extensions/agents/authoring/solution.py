@@ -1,4 +1,4 @@
-"""The `solution` of a case: a patch, files or commands that make it pass (AGENTS.md section 8)."""
+"""The `solution` of a case, which makes it pass, and the simulated `user` who talks with its target."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.python_source import parsed
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.nodes import MapNode, Node, Scalar, holds_placeholder, is_empty, kind_of, node_of, span_of
-from agentv.extensions.agents.authoring.tool_schema import OFFERED, AuthoredServer, AuthoredTool
+from agentv.extensions.agents.authoring.schema import OFFERED, AuthoredServer, AuthoredTool
 from agentv.model.suite.tools import ScriptedServer, ScriptedTool, ToolFailure
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.values import EMPTY, Json, JsonObject

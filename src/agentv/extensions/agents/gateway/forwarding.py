@@ -1,4 +1,4 @@
-"""One model call: forwarded with the real key, passed back piece by piece, and counted on the way."""
+"""One model call: forwarded with the real key, passed back piece by piece, counted, recorded or replayed on the way."""
 
 from __future__ import annotations
 
@@ -11,8 +11,14 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from agentv.extensions.agents.gateway import model_apis
-from agentv.extensions.agents.gateway.headers import StreamRedaction, redacted, returned_headers, sent_headers
-from agentv.extensions.agents.gateway.routes import CallBody, Route
+from agentv.extensions.agents.gateway.routes import (
+    CallBody,
+    Route,
+    StreamRedaction,
+    redacted,
+    returned_headers,
+    sent_headers,
+)
 from agentv.extensions.agents.gateway.session import ENDED_BEFORE, CountedCall, TrialSession
 from agentv.extensions.agents.gateway.usage import ReplyReader, StreamReader, TooLongEventError
 from agentv.model.suite.gateway import DROP, ModelProtocol, ModelUpstream

@@ -1,4 +1,4 @@
-"""The server of the gateway: answers requests with a live trial's token, on loopback and on Unix sockets."""
+"""The gateway of a run, and its server: it answers requests with a live trial's token on loopback and Unix sockets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from agentv.extensions.agents.gateway.forwarding import (
     reason_of,
     replayed_response,
 )
-from agentv.extensions.agents.gateway.headers import redacted, returned_headers, sent_headers
 from agentv.extensions.agents.gateway.model_apis import endpoint_of_upstream
 from agentv.extensions.agents.gateway.routes import (
     LONGEST,
@@ -31,7 +30,10 @@ from agentv.extensions.agents.gateway.routes import (
     Route,
     protocol_of,
     read_body,
+    redacted,
+    returned_headers,
     route_of,
+    sent_headers,
     token_in,
 )
 from agentv.extensions.agents.gateway.session import CountedCall, GatewayTrial, TrialSession

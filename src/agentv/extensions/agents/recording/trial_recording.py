@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from msgspec import UNSET
 
-from agentv.extensions.agents.recording.placeholders import Placeholders
-from agentv.extensions.agents.recording.prompts import Prompt, prompt_of, shared, shortened
+from agentv.extensions.agents.recording.prompts import Placeholders, Prompt, prompt_of, shared, shortened
 from agentv.extensions.agents.recording.trial_texts import TrialTexts
 from agentv.model.values.exchange import ModelReply, ModelRequest
 from agentv.model.values.message import portable

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from agentv.extensions.agents.scripted_tools.functions import checked
 from agentv.extensions.agents.scripted_tools.joined import joined
-from agentv.extensions.agents.scripted_tools.tool_calls import ToolCalls
+from agentv.extensions.agents.scripted_tools.tool_calls import ToolCalls, checked
 from agentv.extensions.agents.unix_sockets import listening_at
 from agentv.model.suite.tools import FIRST_SANDBOX_PORT, McpServer, ScriptedServer
 from agentv.model.suite.workspace import Network, ToolUse

@@ -21,8 +21,16 @@ from agentv.extensions.agents.traces.messages import (
     step_of,
     with_result,
 )
-from agentv.extensions.agents.traces.otlp_dialects import AGENTS, MODEL_CALLS, TOOLS, canonical, operation_of
-from agentv.extensions.agents.traces.otlp_spans import OtelSpan, is_json, spans_of
+from agentv.extensions.agents.traces.otlp_spans import (
+    AGENTS,
+    MODEL_CALLS,
+    TOOLS,
+    OtelSpan,
+    canonical,
+    is_json,
+    operation_of,
+    spans_of,
+)
 from agentv.extensions.agents.traces.values import (
     Problems,
     first,

@@ -1,4 +1,4 @@
-"""Values out of the JSON of others: what has the wrong type counts as absent, and what is wrong is noted."""
+"""Values and records out of the JSON of others: what has a wrong type counts as absent, what is wrong is noted."""
 
 from __future__ import annotations
 

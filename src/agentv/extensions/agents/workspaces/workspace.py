@@ -36,7 +36,8 @@ from agentv.extensions.agents.workspaces.changes.runner_config import (
 )
 from agentv.extensions.agents.workspaces.changes.snapshot import LINK, REGULAR, TEXT_LIMIT, Snapshot, content, take
 from agentv.extensions.agents.workspaces.commands import run_confined, run_hooks
-from agentv.extensions.agents.workspaces.directories import grading
+from agentv.extensions.agents.workspaces.directories import Quota, grading
+from agentv.extensions.agents.workspaces.files.copies import digest_of, disarm, remove_secrets
 from agentv.extensions.agents.workspaces.files.placing import (
     copy_directory,
     make_writable,
@@ -45,9 +46,6 @@ from agentv.extensions.agents.workspaces.files.placing import (
     remove_file,
     write_file,
 )
-from agentv.extensions.agents.workspaces.files.without_secrets import remove_secrets
-from agentv.extensions.agents.workspaces.judge_copy import digest_of, disarm
-from agentv.extensions.agents.workspaces.quota import Quota
 from agentv.extensions.agents.workspaces.sandboxes.choice import ConfinedPrograms
 from agentv.extensions.agents.workspaces.sandboxes.launcher import GRACE_S
 from agentv.extensions.agents.workspaces.sandboxes.process_group import SAFE_PATH, Places, ProcessGroup

@@ -20,7 +20,7 @@ from agentv.engine.calls.budget import Budget
 from agentv.engine.calls.budget_limiter import BudgetLimiter
 from agentv.extensions.agents.gateway.routes import route_of
 from agentv.extensions.agents.gateway.session import GatewayTrial
-from agentv.extensions.agents.recording.model_exchanges import CassetteExchanges
+from agentv.extensions.agents.recording.trial_replay import CassetteExchanges
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.suite.gateway import ModelUpstream
 from agentv.model.suite.suite import Retry, TargetSpec

@@ -296,7 +296,7 @@ def test_one_file_cannot_outgrow_the_limit_before_the_watch_looks(place: Place) 
 
 
 def test_the_watch_ends_an_agent_that_fills_the_disk(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agentv.extensions.agents.workspaces.quota.INTERVAL_S", 0.1)
+    monkeypatch.setattr("agentv.extensions.agents.workspaces.directories.INTERVAL_S", 0.1)
     began = time.monotonic()
     script = "i=0; while :; do head -c 500000 /dev/zero > f$i; i=$((i+1)); sleep 0.02; done"
     trial = place.trial(script, max_mb=5, timeout_s=60)

@@ -29,10 +29,9 @@ from agentv.extensions.agents.adapters.acp.client import AcpClient
 from agentv.extensions.agents.adapters.acp.trace_builder import TraceBuilder, is_call, model_in, usage_of
 from agentv.extensions.agents.adapters.acp.transport import AcpTransport
 from agentv.extensions.agents.adapters.failures import AGENT_STOPPED, API, DENIED, LIMIT, PROTOCOL, REFUSED, failed
-from agentv.extensions.agents.adapters.limits import SessionLimits
 from agentv.extensions.agents.adapters.process import GRACE_S, AgentProcess, start_agent
 from agentv.extensions.agents.adapters.settings import AcpSettings
-from agentv.extensions.agents.adapters.trials import new_messages
+from agentv.extensions.agents.adapters.trials import SessionLimits, new_messages
 from agentv.extensions.agents.adapters.workspace_files import did_nothing, file_clock
 from agentv.model.suite.tools import McpServer
 from agentv.model.values.activity import AgentActivity

@@ -1,4 +1,4 @@
-"""Recorder of one turn: what the lines of a stream mean becomes the steps of a trace."""
+"""Recorder of one turn: what the lines of a stream mean becomes the steps of a trace; values out of events."""
 
 from __future__ import annotations
 

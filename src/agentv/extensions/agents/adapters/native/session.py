@@ -11,7 +11,6 @@ from typing import Any
 from msgspec import structs
 
 from agentv.extensions.agents.adapters.failures import AGENT_STOPPED, API, DENIED, NO_TOOLS, failed
-from agentv.extensions.agents.adapters.limits import SessionLimits
 from agentv.extensions.agents.adapters.native.directories import TrialDirectories
 from agentv.extensions.agents.adapters.native.recorder import Recording
 from agentv.extensions.agents.adapters.native.settings import UNTESTED, NativeAgentSettings, version_note
@@ -24,7 +23,7 @@ from agentv.extensions.agents.adapters.process import (
     environment_of,
     start_argv,
 )
-from agentv.extensions.agents.adapters.trials import new_messages
+from agentv.extensions.agents.adapters.trials import SessionLimits, new_messages
 from agentv.extensions.agents.adapters.workspace_files import did_nothing, file_clock
 from agentv.model.suite.tools import McpServer
 from agentv.model.values.activity import AgentActivity

@@ -1,4 +1,4 @@
-"""Parsing of what `git diff-tree` prints into changes."""
+"""Changes of files: what `git diff-tree` prints, and those that globs protect or leave out."""
 
 from __future__ import annotations
 

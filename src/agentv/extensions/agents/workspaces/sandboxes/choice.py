@@ -1,4 +1,4 @@
-"""Choice of the sandbox of a trial."""
+"""Choice of the sandbox of a trial, by what this machine can do."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from functools import cache
 from msgspec import structs
 
 from agentv.app.wiring import WorkspaceSettings
-from agentv.extensions.agents.workspaces.quota import MEGABYTE
+from agentv.extensions.agents.workspaces.directories import MEGABYTE
 from agentv.extensions.agents.workspaces.sandboxes.bubblewrap import Bubblewrap
 from agentv.extensions.agents.workspaces.sandboxes.docker import Docker
 from agentv.extensions.agents.workspaces.sandboxes.process_group import Places, ProcessGroup

@@ -1,4 +1,4 @@
-"""Sandbox `none`: nothing is hidden, but everything that a program starts ends with it."""
+"""Sandbox `none`: nothing is hidden, but everything that a program starts ends with it; what all sandboxes share."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The real key in what an API replies."""
 
-from agentv.extensions.agents.gateway.headers import StreamRedaction
+from agentv.extensions.agents.gateway.routes import StreamRedaction
 from agentv.model.suite.gateway import ModelUpstream
 
 KEY = "sk-sk-real-0123456789"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentv.extensions.agents.recording.placeholders import Placeholders
+from agentv.extensions.agents.recording.prompts import Placeholders
 
 PLACEHOLDERS = Placeholders(
     {"/srv/w/17/workspace": "[workspace]", "/srv/w/17/home": "[home]", "agentv-trial-x1": "[token]"}

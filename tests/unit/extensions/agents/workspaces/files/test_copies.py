@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agentv.extensions.agents.workspaces.files import without_secrets as module
+from agentv.extensions.agents.workspaces.files import copies as module
 from doubles.opened_workspaces import Place
 
 SECRET = "sk-shop-1234567890abcdef"

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from agentv.errors import StoreError
-from agentv.extensions.agents.recording.model_exchanges import CassetteExchanges
+from agentv.extensions.agents.recording.trial_replay import CassetteExchanges
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.values.exchange import ModelReply, ModelRequest
 from agentv.model.values.message import Message

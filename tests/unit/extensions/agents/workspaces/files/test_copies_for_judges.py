@@ -3,7 +3,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from agentv.extensions.agents.workspaces.judge_copy import disarm
+from agentv.extensions.agents.workspaces.files.copies import disarm
 
 
 def test_nothing_in_a_copy_is_a_setting_of_the_judge_and_no_link_leads_out_of_it(tmp_path):
