@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from agentv.app.settings import EvalSettings
 from agentv.cli.main import cli
 from agentv.errors import LoadError
-from agentv.extensions.agents.reports.check import render_check
+from agentv.extensions.agents.commands.work import render_check
 from agentv.extensions.agents.without_agent.checking import check_cases
 from agentv.model.run.case_check import CheckReport
 from needs import needs
