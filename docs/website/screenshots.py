@@ -33,7 +33,7 @@ THEMES = {"light": "", "dark": "-dark"}
 SHARPNESS = 1.5
 """Pixels of a picture for each pixel of its page."""
 QUALITY = 60
-"""Of WebP, in percent: texts are sharp, and a picture takes about 50 kB."""
+"""Of WebP, in percent: texts are sharp, and a picture takes about 60 kB."""
 TERMINAL = 808
 """Pixels of 92 columns."""
 FILE = re.compile(r"^```\w+ title=(?P<path>\S+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -121,12 +121,13 @@ class Camera:
 
     def _opened(self, width: int, height: int) -> Any:
         size = {"width": width, "height": height}
-        return self._browser.new_page(viewport=size, device_scale_factor=SHARPNESS, bypass_csp=True)
+        return self._browser.new_page(viewport=size, bypass_csp=True)
 
     def _write(self, page: Any, name: str) -> None:
         page.evaluate("() => new Promise((done) => setTimeout(() => requestAnimationFrame(done), 300))")
         session = page.context.new_cdp_session(page)
-        found = session.send("Page.captureScreenshot", {"format": "webp", "quality": QUALITY})
+        shown = {**page.viewport_size, "x": 0, "y": page.evaluate("scrollY"), "scale": SHARPNESS}
+        found = session.send("Page.captureScreenshot", {"format": "webp", "quality": QUALITY, "clip": shown})
         file = DOCS / "assets" / f"{name}.webp"
         file.write_bytes(base64.b64decode(found["data"]))
         sys.stdout.write(f"docs/assets/{file.name}: {file.stat().st_size:,} bytes\n")
@@ -137,7 +138,7 @@ def answers(home: Path, camera: Camera) -> None:
     shutil.copytree(EXAMPLES / "two-models", home, dirs_exist_ok=True)
     agentv(home, "eval", ".", "-o", "report.html")
     report = (home / "report.html").as_uri()
-    camera.take("answers", report + "#/answers")
+    camera.take("answers", report + "#/answers", View(height=727))
     camera.take("report", report, View(height=700))
     camera.take("report-case", report, CASE)
     camera.take("report-phone", report, View(390, 700))
@@ -159,7 +160,7 @@ def judged(home: Path, camera: Camera) -> None:
     (home / "judge.py").write_text(JUDGE, encoding="utf-8")
     (home / "agent.py").write_text(f"def answer(prompt): return {ANSWER!r}", encoding="utf-8")
     agentv(home, "eval", "evals/support.eval.yaml", "--target", "python:agent.py:answer", "-o", "report.html")
-    camera.take("judged", (home / "report.html").as_uri(), replace(CASE, width=800, height=860))
+    camera.take("judged", (home / "report.html").as_uri(), replace(CASE, width=800, height=820))
 
 
 def judge(home: Path, camera: Camera) -> None:
@@ -187,9 +188,9 @@ def label(home: Path, camera: Camera) -> None:
 def live(home: Path, camera: Camera) -> None:
     """The overview of a run that is half done."""
     suite = (EXAMPLES / "two-models" / "shop.eval.yaml").read_text(encoding="utf-8")
-    (home / "shop.eval.yaml").write_text(re.sub(r"delay_ms: \d+", "delay_ms: 900", suite), encoding="utf-8")
+    (home / "shop.eval.yaml").write_text(re.sub(r"delay_ms: \d+", "delay_ms: 2000", suite), encoding="utf-8")
     with viewed(home) as address, running(home, "eval", ".", "--repeat", "5", "--workers", "8"):
-        until = "document.querySelector('progress')?.value >= 70"
+        until = "document.querySelector('progress')?.value >= 64"
         camera.take("live", address, View(ready="progress", click=".runname", until=until))
 
 

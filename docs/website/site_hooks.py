@@ -106,17 +106,18 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def _in_both_themes(found: re.Match[str]) -> str:
-    """A picture as the light theme shows it, and its dark twin; the theme hides one of them."""
+    """A picture in the light theme, and its dark twin, each with a link to itself; the theme hides one of them."""
     alt, path = found["alt"], found["path"]
     shown = ((path, "light"), (f"{path}-dark", "dark"))
-    return "".join(f"![{alt}]({file}.webp#only-{theme}){{ loading=lazy }}" for file, theme in shown)
+    return "".join(f"[![{alt}]({file}.webp#only-{theme}){{ loading=lazy }}]({file}.webp)" for file, theme in shown)
 
 
-def on_post_page(output: str, page: Page, config: MkDocsConfig) -> None:  # noqa: ARG001  # as above
-    """Refuse a page that loads anything from another server."""
+def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:  # noqa: ARG001  # as above
+    """The page with a name for the search, which the theme forgot. One that loads from another server is refused."""
     found = FOREIGN.search(output)
     if found is not None:
         raise PluginError(f"{page.file.src_uri} loads {found['address']}: the site works without a network")
+    return output.replace('role="dialog"', 'role="dialog" aria-label="Search"')
 
 
 def _with_title(found: re.Match[str]) -> str:

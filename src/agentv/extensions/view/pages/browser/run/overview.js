@@ -80,7 +80,7 @@ function tiles(state) {
         },
         element("strong", {}, number),
         statusIcon(status),
-        several ? `cases ${STATUS_WORDS[status]}` : STATUS_WORDS[status],
+        several ? `${number === "1" ? "case" : "cases"} ${STATUS_WORDS[status]}` : STATUS_WORDS[status],
       ),
     );
   state.refillTiles = () => {
@@ -112,7 +112,6 @@ function tiles(state) {
 // The first heading of a page is its title; where a comparison has that, the run's own totals come under it.
 function verdict(state) {
   const { run } = state;
-  const counts = run.counts.cases;
   const rate = run.rates.run;
   return element(
     "header",
