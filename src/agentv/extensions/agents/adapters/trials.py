@@ -128,14 +128,11 @@ def trial_key(request: TargetRequest) -> TrialKey:
 class AgentSession(Protocol):
     """A session of one trial."""
 
+    limits: SessionLimits
+
     @property
     def usable(self) -> bool:
         """Whether it can be asked again."""
-        ...
-
-    @property
-    def grace_s(self) -> float:
-        """Seconds that the agent has to end within the time of the call."""
         ...
 
     async def close(self, grace_s: float) -> None:
@@ -189,7 +186,7 @@ class SessionTarget(Generic[Session]):
         """End a session. `in_time`: before the time of its call is over; `at_once`: nobody waits for it any more."""
         session = self._sessions.pop(key, None)
         if session is not None:
-            await session.close(0.0 if at_once else session.grace_s if in_time else GRACE_S)
+            await session.close(0.0 if at_once else session.limits.grace_s if in_time else GRACE_S)
 
     async def end_session(self, request: TargetRequest) -> None:
         """End the session of a trial that asks nothing more."""

@@ -18,6 +18,7 @@ from xml.parsers.expat import ExpatError, ParserCreate
 from msgspec.structs import replace
 
 from agentv.assertions.evidence import excerpt, listed, quoted
+from agentv.extensions.agents.assertions.calls import all_or_nothing
 from agentv.extensions.agents.assertions.files import NO_WORKSPACE, Unreadable, content, glob_issues
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import PLACES, Check, Grade
@@ -260,7 +261,7 @@ class CommandPasses(DeclaredAssertion):
         if isinstance(ended, Failure):
             return Grade.errored(ended.code, ended.message), None
         if not paths:
-            return _all_of([*self._outcome(ended)]), ended
+            return all_or_nothing([*self._outcome(ended)]), ended
         graded = self._reward if self.parse == "reward" else self._tests
         return await call(lambda: graded(ended, os.path.realpath(directory))), ended
 
@@ -407,11 +408,6 @@ def _share(checks: Sequence[Check]) -> Grade:
     return Grade(
         round(held / len(checks), PLACES), held == len(checks), tuple(shown), details=details, has_own_threshold=True
     )
-
-
-def _all_of(checks: Sequence[Check]) -> Grade:
-    passed = all(check.passed for check in checks)
-    return Grade(1.0 if passed else 0.0, passed, tuple(checks))
 
 
 def _remove_report(workspace: Path, path: str) -> str:

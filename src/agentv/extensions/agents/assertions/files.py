@@ -17,6 +17,7 @@ from typing import Annotated, ClassVar, Literal
 
 from agentv.assertions.evidence import around, excerpt, listed, quoted
 from agentv.assertions.json_compare import differences, shown
+from agentv.extensions.agents.assertions.calls import all_or_nothing
 from agentv.matching.json_text import NotJson, UnsearchableError
 from agentv.matching.json_text import parse as parse_json
 from agentv.matching.patterns import PatternError, compiled, search
@@ -387,9 +388,7 @@ class FileChanges(DeclaredAssertion):
         """Check each limit: a check per limit."""
         if context.changes is None:
             return NO_WORKSPACE
-        checks = tuple(self._checks(context.changes.files))
-        passed = all(check.passed for check in checks)
-        return Grade(1.0 if passed else 0.0, passed, checks)
+        return all_or_nothing([*self._checks(context.changes.files)])
 
     def _checks(self, files: Sequence[FileChange]) -> Iterator[Check]:
         paths = tuple(dict.fromkeys(path for one in files for path in _paths_of(one)))

@@ -189,7 +189,7 @@ class ToolTrajectory(DeclaredAssertion):
         """The grade where no other call may be made: one call too many weighs as one that is missing."""
         expected = len(self.expected or ())
         right, wanted = sum(check.passed for check in checks), len(checks) + max(0, len(calls) - expected)
-        number = _count_check(expected, calls)
+        number = Check(f"makes {plural(expected, 'call')}", len(calls) == expected, called(calls))
         passed = number.passed and right == len(checks)
         return Grade(round(right / wanted, PLACES) if wanted else 1.0, passed, (*checks, number))
 
@@ -318,10 +318,6 @@ def _output_check(expected: ExpectedCall, call: ToolCall, context: AssertionCont
         return Check(text, False, excerpt(f"found no JSON: {output}"))
     wrong = next(differences(expected.output, found, subset=True), None)
     return Check(text, wrong is None, excerpt(wrong or output))
-
-
-def _count_check(expected: int, calls: Sequence[ToolCall]) -> Check:
-    return Check(f"makes {plural(expected, 'call')}", len(calls) == expected, called(calls))
 
 
 def _shown(call: ToolCall) -> str:

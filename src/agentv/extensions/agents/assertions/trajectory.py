@@ -311,13 +311,13 @@ class StepCount(DeclaredAssertion):
             return no_calls(context)
         bounds, number = self.value, self.value.count(context, calls)
         passed = (bounds.min is None or number >= bounds.min) and (bounds.max is None or number <= bounds.max)
-        what = f"calls {quoted(bounds.name)}" if bounds.name else f"takes a step{_of_type(bounds)}"
+        what = (
+            f"calls {quoted(bounds.name)}"
+            if bounds.name
+            else f"takes a step{f' of type {bounds.type}' if bounds.type else ''}"
+        )
         evidence = excerpt(f"{number}; {called(calls)}")
         return Grade.of(passed, f"{what} {_bounds(bounds.min, bounds.max)}", evidence)
-
-
-def _of_type(bounds: StepBounds) -> str:
-    return f" of type {bounds.type}" if bounds.type else ""
 
 
 def _at(place: int) -> str:

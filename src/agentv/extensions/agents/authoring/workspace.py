@@ -101,9 +101,9 @@ class MappingReader(Struct, frozen=True):
         return mapping_in(found, node, "workspace", reading)
 
     def _parts(self, read: AuthoredWorkspace, node: MapNode, reading: Reading) -> Parts:
-        copies, kept = CopyReader(self.digests), CopyReader(self.digests, hidden=True)
+        base, copies, kept = read.template, CopyReader(self.digests), CopyReader(self.digests, hidden=True)
         readers: Mapping[str, Any] = {
-            "template": lambda: _template(read.template, copies, reading),
+            "template": lambda: None if is_empty(base) else copies.directory(base, "template", reading),
             "files": lambda: copies.read(node.items["files"], "files", reading),
             "hidden": lambda: kept.read(node.items["hidden"], "hidden", reading),
             "setup": lambda: read_commands(read.setup, "setup", reading),
@@ -176,10 +176,6 @@ def _names_other(rendered: Node, written: Node) -> bool:
         isinstance(new, MapNode) and isinstance(old, MapNode) and new.get("repo") is not old.get("repo")
         for new, old in pairs
     )
-
-
-def _template(node: Node | None, copies: CopyReader, reading: Reading) -> Any:
-    return None if node is None or is_empty(node) else copies.directory(node, "template", reading)
 
 
 def _globs(globs: tuple[str, ...], node: MapNode, key: str, reading: Reading) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,9 +14,11 @@ from agentv.cli.options.expected import Choice
 from agentv.cli.options.formats import chosen_format, format_options
 from agentv.cli.printing import print_diagnostics
 from agentv.errors import ExitStatus
-from agentv.model.run.case_check import CaseProblem, CheckReport
 from agentv.model.values.formatting import plural
 from agentv.reports.text.escaping import one_line
+
+if TYPE_CHECKING:
+    from agentv.extensions.agents.without_agent.checking import CaseProblem, CheckReport
 
 
 @click.command("prepare", epilog="Example: agentv prepare fix.eval.yaml --test-id negative --out negative")

@@ -214,11 +214,11 @@ class ForwardedCall:
         return found
 
     async def _exchanged(self) -> TargetResponse | Failure:
-        session, route = self.session, self.route
+        session, route, body = self.session, self.route, self.body.data
         url = address(session.upstream, route.path, self.request, session.access.token)
         async with self.client.post(
             url,
-            data=_sent(self.body.data),
+            data=body if len(body) <= _CHUNK else BytesIO(body),  # in pieces, so that other calls are not delayed
             headers=sent_headers(self.request, session.upstream, session.access.token),
             proxy=proxy_for(str(url)),
             allow_redirects=False,  # the key is for this server alone
@@ -402,11 +402,6 @@ async def bounded(content: Any, longest: int = LONGEST_REPLY) -> bytes | None:
         if len(data) > longest:
             return None
     return bytes(data)
-
-
-def _sent(data: bytes) -> bytes | BytesIO:
-    """A large body as a file, which is sent in pieces, so that other calls are not delayed."""
-    return data if len(data) <= _CHUNK else BytesIO(data)
 
 
 def _now() -> float:

@@ -105,13 +105,10 @@ class ReplyReader:
             return
         for one in _listed(found):
             self._read(one)
-        self.complete = any(isinstance(one, dict) and self._answers(one) for one in _listed(found))
+        keys = _ANSWERS[self._api]
+        self.complete = any(isinstance(one, dict) and any(name in one for name in keys) for one in _listed(found))
         if not self.complete and self.error is None:
             self.error = "the reply has no answer"
-
-    def _answers(self, found: dict[str, Any]) -> bool:
-        """Whether an object has what a reply of its API always has."""
-        return any(name in found for name in _ANSWERS[self._api])
 
     def read_event(self, data: bytes) -> bool:
         """Take the data of an event; returns whether it tells of usage and of nothing else."""

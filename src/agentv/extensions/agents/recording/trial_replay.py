@@ -21,7 +21,7 @@ from agentv.model.values.formatting import plural
 from agentv.model.values.response import Failure
 from agentv.ports import Call
 from agentv.store.cassettes.cassette import Cassette
-from agentv.store.cassettes.recorded_trials import ExchangeLine, RecordedTrial, RequestLine
+from agentv.store.cassettes.recorded_trials import ExchangeLine, RecordedTrial
 
 _BEFORE, _BEHIND = 20, 60
 """Characters of a text that are quoted around the first difference."""
@@ -48,7 +48,9 @@ class _Recorded:
 
     def likeness(self, prompt: Prompt) -> int:
         """The likeness of the conversation that it begins to the one that a prompt begins."""
-        same = [one == other for one, other in zip(_recorded_head(self.line.request), _head(prompt), strict=True)]
+        asked = self.line.request
+        recorded = (asked.method, asked.path, asked.model, asked.system, asked.tools)
+        same = [one == other for one, other in zip(recorded, _head(prompt), strict=True)]
         return sum(same) + (self.digests[:1] == prompt.digests[:1])
 
 
@@ -204,10 +206,6 @@ def _whole(exchanges: tuple[ExchangeLine, ...]) -> Iterator[_Recorded]:
 
 def _head(prompt: Prompt) -> tuple[str, ...]:
     return (prompt.method, prompt.path, prompt.model, prompt.system, prompt.tools)
-
-
-def _recorded_head(asked: RequestLine) -> tuple[str, ...]:
-    return (asked.method, asked.path, asked.model, asked.system, asked.tools)
 
 
 def _differences(line: ExchangeLine, prompt: Prompt, last: Prompt | None) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from agentv.model.run.trace_summary import Spent, summary_of_trace
@@ -139,7 +139,7 @@ def _lines(rows: Sequence[_Row], options: TraceOptions) -> Iterator[str]:
     """The rows as columns; columns that no row fills are left out."""
     filled = [at for at in range(3) if any(row.facts[at] for row in rows)]
     if not options.full:
-        cells = [[*_dimmed(row.facts[at] for at in filled), (row.text, row.style)] for row in rows]
+        cells: list[list[Cell]] = [[*((row.facts[at], "dim") for at in filled), (row.text, row.style)] for row in rows]
         yield from aligned(cells, options.width, color=options.color)
         return
     for row in rows:
@@ -148,10 +148,6 @@ def _lines(rows: Sequence[_Row], options: TraceOptions) -> Iterator[str]:
             [*(row.facts[at] for at in filled if row.facts[at]), paint(first, row.style, color=options.color)]
         )
         yield from (f"{TAB}{line}" for line in rest)
-
-
-def _dimmed(texts: Iterable[str]) -> list[Cell]:
-    return [(text, "dim") for text in texts]
 
 
 _TITLES: Mapping[str, str] = {

@@ -117,7 +117,8 @@ class RunningTools:
             sockets = SocketServer(server)
             self._listening.append(sockets)
             await sockets.start(listening_at(path))
-            made.append(McpServer(one.name, command=(_python(), "-I", "-S", relay, path)))
+            python = shutil.which("python3") or sys.executable  # agents can start it too: sandboxes show PATH
+            made.append(McpServer(one.name, command=(python, "-I", "-S", relay, path)))
         self.servers = tuple(made)
 
     def _relay(self, directory: str) -> str:
@@ -155,8 +156,3 @@ class RunningTools:
         self._listening.clear()
         if self._directory:
             shutil.rmtree(self._directory, ignore_errors=True)
-
-
-def _python() -> str:
-    """A Python that agents can start too: the one on PATH, which sandboxes show; else this one."""
-    return shutil.which("python3") or sys.executable

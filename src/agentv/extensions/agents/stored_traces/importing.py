@@ -113,7 +113,7 @@ def _sessions(form: str, file: str) -> list[ImportedSession]:
     read = FORMATS[form]
     traces = read(data)
     if isinstance(traces, Failure):
-        other = next((name for name, one in FORMATS.items() if name != form and _reads(one, data)), None)
+        other = next((name for name, one in FORMATS.items() if name != form and isinstance(one(data), list)), None)
         raise UsageError(
             f"{file}: {traces.message}", f"it reads as {other}: agentv import {other} {file}" if other else None
         )
@@ -151,10 +151,6 @@ def _beside(path: Path) -> str | None:
     except OSError:
         return None
     return did_you_mean(path.name, names)
-
-
-def _reads(read: Callable[[bytes], list[Trace] | Failure], data: bytes) -> bool:
-    return not isinstance(read(data), Failure)
 
 
 def _case_of(trace: Trace) -> str:

@@ -119,7 +119,8 @@ def list_sessions(program: str, chosen: SessionFilter) -> Iterator[FoundSession]
             trace = read_session(program, path)
         except OSError as error:
             trace = Failure("bad-trace", f"cannot read it: {error.strerror}")
-        found = FoundSession(_identity(path, trace), path, trace, _begun(trace, path))
+        named = (trace.session_id if isinstance(trace, Trace) else "") or _identity_by_name(path)
+        found = FoundSession(named, path, trace, _begun(trace, path))
         if _fits(found, chosen):
             yield found
 
@@ -195,10 +196,6 @@ def _fits(found: FoundSession, chosen: SessionFilter) -> bool:
     wanted = os.path.realpath(chosen.project)
     there = os.path.realpath(found.project) if found.project else ""
     return there == wanted or there.startswith(wanted.rstrip("/") + "/")
-
-
-def _identity(path: Path, trace: Trace | Failure) -> str:
-    return (trace.session_id if isinstance(trace, Trace) else "") or _identity_by_name(path)
 
 
 def _identity_by_name(path: Path) -> str:

@@ -99,10 +99,14 @@ class AcpReader:
         if self._waits:
             self._problems.note(f"the stream {UNFINISHED}")
         cancelled = self._stop_reason == "cancelled"
-        steps = [one.step(cancelled=cancelled) if isinstance(one, AcpCall) else _step_of(one) for one in self._parts]
-        steps = list(sound_parents(steps, self._problems))
+        steps: list[Step] = []
+        for one in self._parts:
+            if isinstance(one, AcpCall):
+                steps.append(one.step(cancelled=cancelled))
+            else:
+                steps.append(one.step() if isinstance(one, AcpMessage) else one)
         return Trace(
-            tuple(steps),
+            sound_parents(steps, self._problems),
             source="acp",
             agent=self._about["agent"],
             agent_version=self._about["agent_version"],
@@ -279,10 +283,6 @@ class AcpReader:
             if one.get("category") == "model":
                 self._about["model"] = string(one.get("currentValue"))
         return None
-
-
-def _step_of(part: AcpMessage | PermissionStep | UsageStep) -> Step:
-    return part.step() if isinstance(part, AcpMessage) else part
 
 
 def _key(identity: Any) -> str:

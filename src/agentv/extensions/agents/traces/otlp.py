@@ -217,7 +217,7 @@ class _Reader:
             session_cost_usd=number(about.get("agentv.session_cost_usd")),
             duration_ms=round(max(ended) - self._start, 3) if ended else None,
             partial=str(self._problems),
-            metadata=_of_agentv(about),
+            metadata={key: value for key, value in about.items() if key in _OF_AGENTV},
         )
 
     def _root(self) -> OtelSpan:
@@ -229,7 +229,7 @@ class _Reader:
     def _error(self) -> str:
         """The error in which the session ended: that of its last root, or of the last agent that no other called."""
         working = [span for span in self._spans if operation_of(span)]
-        agents = [span for span in working if operation_of(span) in AGENTS and self._is_outermost(span)]
+        agents = [span for span in working if operation_of(span) in AGENTS and self._caller(span) is None]
         ends = [*(self._top[span.id] for span in working[-1:]), *agents[-1:]]
         return next((span.error for span in ends if span.error), "")
 
@@ -288,9 +288,6 @@ class _Reader:
             return False
         own, other = _agent_name(span), _agent_name(above)
         return bool(own and other) and own != other
-
-    def _is_outermost(self, span: OtelSpan) -> bool:
-        return self._caller(span) is None
 
     def _at(self, span: OtelSpan) -> tuple[float | None, float | None]:
         """When a span began, from the start of the trace, and how long it took."""
@@ -417,6 +414,7 @@ class _Reader:
         return found[1]
 
 
+_OF_AGENTV = frozenset({"agentv.case.id", "agentv.run.id", "agentv.sample"})
 _COUNTS: Mapping[str, str] = {
     "input": "input_tokens",
     "output": "output_tokens",
@@ -469,7 +467,3 @@ def _waits(steps: Sequence[Step]) -> bool:
     """Whether the last word is the user's, so that no model answered."""
     main = [step for step in steps if step.parent is None and isinstance(step, MessageStep | ToolCallStep)]
     return bool(main) and isinstance(main[-1], MessageStep) and main[-1].role == "user"
-
-
-def _of_agentv(about: JsonObject) -> dict[str, Any]:
-    return {key: value for key, value in about.items() if key in {"agentv.case.id", "agentv.run.id", "agentv.sample"}}

@@ -172,7 +172,14 @@ class AgentTrial(Struct):
                 return changes
             self.changes = changes
         case = self.trial.case
-        if case.solution is not None and case.tools and any(map(_compares_solution, case.all_assertions())):
+        if (
+            case.solution is not None
+            and case.tools
+            and any(
+                isinstance(one.assertion, ToolState) and one.assertion.after == "solution"
+                for one in case.all_assertions()
+            )
+        ):
             left = await self.run_context.scripted_tools.state_after(case.solution.calls, case.tools)
             if isinstance(left, Failure):
                 return left
@@ -361,10 +368,6 @@ def _joined(first: Trace, second: Trace) -> Trace:
         native=first.native + second.native,
         duration_ms=sum(known) if known else None,
     )
-
-
-def _compares_solution(entry: AssertionEntry) -> bool:
-    return isinstance(entry.assertion, ToolState) and entry.assertion.after == "solution"
 
 
 class _ProtectedFiles(Struct, frozen=True):

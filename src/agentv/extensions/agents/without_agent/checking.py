@@ -10,18 +10,79 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from tempfile import TemporaryDirectory
+from typing import Literal
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from agentv.app.planning.preparation import Prepared, prepare
 from agentv.app.running.evaluate import evaluate
 from agentv.app.settings import EvalSettings
+from agentv.errors import Diagnostic, ExitStatus
 from agentv.extensions.agents.without_agent.substitutes import Act, CaseKey, NoAgent, SolutionAgent, substitute
-from agentv.model.run.case_check import CaseProblem, CheckReport
 from agentv.model.run.events import Event, TrialFinished
 from agentv.model.run.trial import TrialResult
 from agentv.model.suite.suite import Case
 from agentv.model.values.message import reference_text
+
+Problem = Literal["passes-untouched", "solution-fails", "grading-differs", "hidden-readable", "not-graded"]
+
+
+class CaseProblem(Struct, frozen=True):
+    """Why a case is no sound test.
+
+    Attributes:
+        case: its id.
+        variant: with which it was tried; None: the suite has none.
+        detail: the checks, files or grades that show it.
+        errored: it is not known whether the case is sound.
+    """
+
+    suite: str
+    case: str
+    variant: str | None
+    problem: Problem
+    message: str
+    detail: tuple[str, ...] = ()
+    errored: bool = False
+
+    @property
+    def name(self) -> str:
+        """The case, with its variant."""
+        return self.case if self.variant is None else f"{self.case} ({self.variant})"
+
+
+class CheckReport(Struct, frozen=True):
+    """What became of a check.
+
+    Attributes:
+        cases: distinct cases that were checked.
+        solved: those of them whose solution was tried.
+        without_solution: names of the cases that have none, where solutions were asked for.
+        interrupted: Ctrl-C ended it early.
+    """
+
+    cases: int
+    solved: int
+    problems: tuple[CaseProblem, ...]
+    without_solution: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    interrupted: bool = False
+
+    @property
+    def sound(self) -> int:
+        """Cases without a problem."""
+        return self.cases - len({(one.suite, one.case) for one in self.problems})
+
+    @property
+    def status(self) -> ExitStatus:
+        """0 all cases are sound; 1 some are not; 3 some could not be checked."""
+        if self.interrupted:
+            return ExitStatus.INTERRUPTED
+        if any(one.errored for one in self.problems):
+            return ExitStatus.ERRORED
+        return ExitStatus.FAILED if self.problems or self.without_solution else ExitStatus.PASSED
+
 
 NOTHING = "nothing"
 SOLUTION = "solution"
@@ -51,7 +112,7 @@ def check_cases(settings: EvalSettings, *, oracle: bool) -> CheckReport:
     settings = replace(settings, repeat=_SAMPLES, until=None, cache=False, keep_workspaces="none", first_messages=True)
     agent = NoAgent({}, {})
     prepared = _prepared(settings, NOTHING, agent.act)
-    cases = _cases(prepared)
+    cases: dict[CaseKey, Case] = {(one.name, case.id): case for one, case, *_ in prepared.plan.planned_cases()}
     hidden = {
         key: tuple(one.source for one in case.workspace.hidden)
         for key, case in cases.items()
@@ -87,10 +148,6 @@ def _is_solvable(case: Case) -> bool:
 
 def _prepared(settings: EvalSettings, name: str, act: Act) -> Prepared:
     return prepare(replace(settings, targets=(), given_target=substitute(name, act)))
-
-
-def _cases(prepared: Prepared) -> dict[CaseKey, Case]:
-    return {(suite.name, case.id): case for suite, case, *_ in prepared.plan.planned_cases()}
 
 
 def _run(prepared: Prepared, only: Sequence[CaseKey] | None = None) -> _Checked:

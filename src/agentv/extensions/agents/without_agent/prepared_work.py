@@ -95,6 +95,8 @@ def work_to_grade(settings: EvalSettings, asked: GradeRequest) -> EvalSettings:
         LoadError: the eval file is wrong.
         UsageError: the directory was not prepared for this case, or a file cannot be read.
     """
+    from agentv.store.files.traces import read
+
     directory = Path(asked.directory)
     manifest = _manifest(directory)
     if manifest.get("test_id") != asked.test_id:
@@ -103,7 +105,9 @@ def work_to_grade(settings: EvalSettings, asked: GradeRequest) -> EvalSettings:
     workspace = directory / WORKSPACE
     variant = manifest.get("variant")
     settings = replace(settings, variants=(variant,) if isinstance(variant, str) else ())
-    trace = None if asked.trace is None else read_any_trace(asked.trace)
+    trace = None if asked.trace is None else read(asked.trace)
+    if isinstance(trace, Failure):
+        raise UsageError(f"{asked.trace}: {trace.message}", "give a trace.json; `agentv import` reads other formats")
     response = _response(asked.response, trace)
     work = PreparedWork(str(workspace.resolve()), response, trace)
     trial = _only(_prepared(settings, asked.test_id, work), asked.test_id)
@@ -113,20 +117,6 @@ def work_to_grade(settings: EvalSettings, asked: GradeRequest) -> EvalSettings:
     if manifest.get("case_sha256") != trial.case.sha256:
         raise UsageError(f"the case '{asked.test_id}' changed since it was prepared", "prepare it again")
     return _settings(settings, asked.test_id, work)
-
-
-def read_any_trace(path: str) -> Trace:
-    """A trace in any format that is known.
-
-    Raises:
-        UsageError: it cannot be read.
-    """
-    from agentv.store.files.traces import read
-
-    found = read(path)
-    if isinstance(found, Failure):
-        raise UsageError(f"{path}: {found.message}", "give a trace.json; `agentv import` reads other formats")
-    return found
 
 
 def _settings(settings: EvalSettings, test_id: str, work: PreparedWork) -> EvalSettings:

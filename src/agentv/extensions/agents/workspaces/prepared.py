@@ -50,7 +50,7 @@ class PreparedWorkspace:
         """Copy it into the directories of a trial; why it failed."""
         own = self.places
         failure = await copy_directory(own.workspace, places.workspace)
-        if failure is None and with_home and await asyncio.to_thread(_holds_files, own.home):
+        if failure is None and with_home and await asyncio.to_thread(lambda: any(Path(own.home).iterdir())):
             failure = await copy_directory(own.home, places.home)
         if failure is None and (self.naming_itself or self.home_naming_itself):
             await asyncio.to_thread(self._relocate, places, with_home=with_home)
@@ -171,10 +171,6 @@ class PreparedWorkspaces:
             if failure is not None:
                 return failure
         return None
-
-
-def _holds_files(directory: str) -> bool:
-    return bool(os.listdir(directory))  # noqa: PTH208  # names alone
 
 
 def _is_ready(template: str, place: Path) -> bool:

@@ -116,18 +116,15 @@ class _Run:
         baseline = failure or await self._baseline(places.workspace, prepared, copied=not spec.hooks.before_each)
         if isinstance(baseline, Failure):
             return baseline
+        kept = self._settings.kept_directory or str(Path(self._settings.place) / "agentv-kept")
         return LocalWorkspace(
             spec=structs.replace(spec, hidden=prepared.hidden) if prepared is not None else spec,
             places=places,
             sandbox=sandbox,
             baseline=baseline,
-            storage=RunStorage(self._baselines, self._kept_directory, self._settings.redactor),
+            storage=RunStorage(self._baselines, kept, self._settings.redactor),
             env=env,
         )
-
-    @property
-    def _kept_directory(self) -> str:
-        return self._settings.kept_directory or str(Path(self._settings.place) / "agentv-kept")
 
     async def close(self) -> tuple[Failure, ...]:
         """Run the hooks after all trials, and remove what is left; what failed."""

@@ -12,8 +12,7 @@ from agentv.app.settings import EvalSettings
 from agentv.cli.main import cli
 from agentv.errors import LoadError
 from agentv.extensions.agents.commands.work import render_check
-from agentv.extensions.agents.without_agent.checking import check_cases
-from agentv.model.run.case_check import CheckReport
+from agentv.extensions.agents.without_agent.checking import CheckReport, check_cases
 from needs import needs
 
 pytestmark = needs("bwrap")

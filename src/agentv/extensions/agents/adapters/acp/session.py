@@ -201,7 +201,7 @@ class AcpSession:
         self._directory = directory
         self._process = process
         self._root = root
-        self._limits = SessionLimits(settings, request)
+        self.limits = SessionLimits(settings, request)
         self._trace = TraceBuilder(prompt_text(request.messages), self._progressed)
         self._client = AcpClient(settings, request, root)
         self._client.trace = self._trace
@@ -219,7 +219,7 @@ class AcpSession:
 
     async def open(self, request: TargetRequest) -> Failure | None:
         """Initialize, authenticate where that takes nothing, and begin the session; why that fails."""
-        limits = self._limits
+        limits = self.limits
         opening = asyncio.ensure_future(self._opened(request))
         opening.add_done_callback(lambda one: one.cancelled() or one.exception())  # seen, whoever waits for it
         try:
@@ -234,11 +234,6 @@ class AcpSession:
             return await self._lost(error, "before its session began")
         finally:
             opening.cancel()
-
-    @property
-    def grace_s(self) -> float:
-        """Seconds that the agent has to end within the time of the call."""
-        return self._limits.grace_s
 
     async def _opened(self, request: TargetRequest) -> Failure | None:
         capabilities = ClientCapabilities(
@@ -287,7 +282,7 @@ class AcpSession:
         follows = request.turn is not None and request.turn > 1
         messages = new_messages(request.messages) if follows else request.messages
         if follows:
-            self._limits.begin(request)
+            self.limits.begin(request)
             self._on_activity = request.on_activity
             self._trace = self._client.trace = TraceBuilder(prompt_text(messages), self._progressed)
         self.usable = False
@@ -298,7 +293,7 @@ class AcpSession:
         asking = asyncio.ensure_future(self._connection.prompt(self._facts.id, blocks))
         asking.add_done_callback(lambda one: one.cancelled() or one.exception())  # seen, whoever waits for it
         try:
-            limits = self._limits
+            limits = self.limits
             both = (asking, limits.reached)
             await asyncio.wait(both, timeout=limits.left_s, return_when=asyncio.FIRST_COMPLETED)
             if limits.reached.done() and not (asking.done() and limits.is_interrupted):
@@ -324,25 +319,21 @@ class AcpSession:
             return failed(AGENT_STOPPED, "the agent says that its turn was cancelled, which nobody asked for", response)
         if reason == "refusal":
             return failed(REFUSED, "the agent's model refused to go on (stop reason 'refusal')", response)
-        if self._did_nothing(response, moment):
+        forbids, trace = self._settings.on_denied == "error", response.trace
+        if forbids and trace is not None and self._trace.denied and did_nothing(trace, self._root, moment):
             return failed(DENIED, self._traced("").denial_message, response)
-        self._limits.end(self._trace.turns, len(self._trace.calls))
+        self.limits.end(self._trace.turns, len(self._trace.calls))
         self._facts.end_turn(self._trace, response)
         self.usable = True
         return response
 
-    def _did_nothing(self, response: TargetResponse, moment: float) -> bool:
-        if self._settings.on_denied == "grade" or not self._trace.denied or response.trace is None:
-            return False
-        return did_nothing(response.trace, self._root, moment)
-
     async def _stopped(self, asking: asyncio.Future[Any], why: str) -> Failure:
         """Have the agent end its turn, and give what it has done until then."""
         with suppress(Exception):
-            async with asyncio.timeout(min(CANCEL_S, self._limits.remaining_s * 0.3)):
+            async with asyncio.timeout(min(CANCEL_S, self.limits.remaining_s * 0.3)):
                 await self._connection.cancel(self._facts.id)
                 await asyncio.wait([asking])
-        return failed(self._limits.code, why, self._response("cancelled", None))
+        return failed(self.limits.code, why, self._response("cancelled", None))
 
     async def _lost(self, error: Exception, when: str) -> Failure:
         """Why a call of the agent gave nothing."""
@@ -377,7 +368,7 @@ class AcpSession:
             messages=tuple(one for one in messages_of(trace) if one.role != "user"),
             token_usage=trace.tokens,
             cost_usd=trace.cost_usd,
-            duration_ms=self._limits.elapsed_ms,
+            duration_ms=self.limits.elapsed_ms,
             finish_reason=reason or None,
             metadata=trace.metadata,
             trace=trace,
@@ -388,7 +379,7 @@ class AcpSession:
         return self._facts.trace(self._trace, self._transport, reason, ended)
 
     def _progressed(self) -> None:
-        trace, limits = self._trace, self._limits
+        trace, limits = self._trace, self.limits
         limits.check(trace.turns, len(trace.calls))
         if self._on_activity is None:
             return
@@ -406,7 +397,7 @@ class AcpSession:
     async def close(self, grace_s: float = GRACE_S) -> None:
         """End the agent and its terminals, and remove the directory that was made for it."""
         self.usable = False
-        self._limits.close()
+        self.limits.close()
         try:
             await self._process.end(grace_s)
         finally:
@@ -437,7 +428,7 @@ async def open_session(settings: AcpSettings, request: TargetRequest) -> AcpSess
         await session.close(0.0)
         raise
     if failure is not None:
-        await session.close(session.grace_s)
+        await session.close(session.limits.grace_s)
         return failure
     return session
 

@@ -51,7 +51,8 @@ class AcpTransport:
             ConnectionError: it is a request, and the agent reads no more. A response is then left unsaid.
         """
         line = json.dumps(message, separators=(",", ":"), ensure_ascii=True).encode()
-        self._keep(json.dumps(masked(message), separators=(",", ":")).encode() if _holds_secrets(message) else line)
+        secret = message.get("method") == "session/new"
+        self._keep(json.dumps(masked(message), separators=(",", ":")).encode() if secret else line)
         try:
             await self._process.write(line)
         except OSError as error:
@@ -141,10 +142,6 @@ def _looks_like_message(line: bytes) -> bool:
 def _not_protocol(what: str, line: bytes) -> Failure:
     shown = line[:_SHOWN].decode(errors="replace")
     return Failure("agent-protocol", f"{what}: {shown}")
-
-
-def _holds_secrets(message: Mapping[str, Any]) -> bool:
-    return message.get("method") == "session/new"
 
 
 def masked(message: Mapping[str, Any]) -> dict[str, Any]:

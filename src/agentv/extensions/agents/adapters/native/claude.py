@@ -122,7 +122,7 @@ class ClaudeCode:
     def _permissions(self) -> list[str]:
         policy = self._settings.permissions
         allowed = ["--allowedTools", ",".join(self._settings.allowed_tools)] if self._settings.allowed_tools else []
-        if policy == "allow" or (not isinstance(policy, str) and _allows_rest(policy)):
+        if policy == "allow" or (not isinstance(policy, str) and policy[-1:] == (PermissionRule("allow"),)):
             return ["--dangerously-skip-permissions", *allowed]
         return ["--permission-mode", "dontAsk", *allowed]
 
@@ -295,11 +295,6 @@ def _result_of(content: Any) -> Any:
         return content
     found = [one.get("text") for one in content if isinstance(one, Mapping) and one.get("type") == "text"]
     return "\n".join(map(str, found)) if len(found) == len(content) else content
-
-
-def _allows_rest(rules: Sequence[PermissionRule]) -> bool:
-    """Whether what no other rule names is allowed."""
-    return bool(rules) and rules[-1] == PermissionRule("allow")
 
 
 def _rules(rules: Sequence[PermissionRule]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -243,39 +243,19 @@ class CodexStream:
         self._recorder.tool_result(call_id, None if error is not None else result, error=error)
 
 
-def _command(item: JsonObject) -> tuple[str, JsonObject]:
-    return "command_execution", {"command": item.get("command")}
-
-
-def _file_change(item: JsonObject) -> tuple[str, JsonObject]:
-    return "file_change", {"changes": list(items(item, "changes"))}
-
-
 def _mcp(item: JsonObject) -> tuple[str, JsonObject]:
     arguments = item.get("arguments")
     name = f"mcp__{text(item, 'server')}__{text(item, 'tool')}"
     return name, arguments if isinstance(arguments, dict) else {"input": arguments} if arguments is not None else {}
 
 
-def _web_search(item: JsonObject) -> tuple[str, JsonObject]:
-    return "web_search", {"query": item.get("query")}
-
-
-def _plan(item: JsonObject) -> tuple[str, JsonObject]:
-    return "todo_list", {"items": list(items(item, "items"))}
-
-
-def _collaboration(item: JsonObject) -> tuple[str, JsonObject]:
-    return text(item, "tool") or "spawn_agent", {"prompt": item.get("prompt")}
-
-
-_CALLS = {
-    "command_execution": _command,
-    "file_change": _file_change,
+_CALLS: Mapping[str, Callable[[JsonObject], tuple[str, JsonObject]]] = {
+    "command_execution": lambda item: ("command_execution", {"command": item.get("command")}),
+    "file_change": lambda item: ("file_change", {"changes": list(items(item, "changes"))}),
     "mcp_tool_call": _mcp,
-    "web_search": _web_search,
-    "todo_list": _plan,
-    "collab_tool_call": _collaboration,
+    "web_search": lambda item: ("web_search", {"query": item.get("query")}),
+    "todo_list": lambda item: ("todo_list", {"items": list(items(item, "items"))}),
+    "collab_tool_call": lambda item: (text(item, "tool") or "spawn_agent", {"prompt": item.get("prompt")}),
 }
 """Type of an item → name and arguments of the call that it is."""
 

@@ -177,7 +177,7 @@ class NativeSession:
         self._settings = settings
         self._agent = settings.agent()
         self._directories = TrialDirectories(request, host_home=settings.home == "host")
-        self._limits = SessionLimits(settings, request)
+        self.limits = SessionLimits(settings, request)
         self._activity = AgentActivity()
         self._session_id = ""
         self._running: _Running | None = None
@@ -193,7 +193,7 @@ class NativeSession:
         follows = request.turn is not None and request.turn > 1
         messages = new_messages(request.messages) if follows else request.messages
         if follows:
-            self._limits.begin(request)
+            self.limits.begin(request)
             request = replace(request, messages=tuple(messages), prompt=prompt_text(tuple(messages)))
         self.usable = False
         recording = Recording(prompt_text(tuple(messages)), self._activity, self._reporter(request))
@@ -206,7 +206,7 @@ class NativeSession:
             answer = await self._ended(running, request)
         finally:
             self._activity = recording.activity
-            await running.process.end(self._limits.grace_s)
+            await running.process.end(self.limits.grace_s)
         self.usable = isinstance(answer, TargetResponse)
         return answer
 
@@ -214,7 +214,7 @@ class NativeSession:
         def report(activity: AgentActivity) -> None:
             running = self._running
             if running is not None:
-                self._limits.check(running.recording.turns, running.recording.tool_calls)
+                self.limits.check(running.recording.turns, running.recording.tool_calls)
             if request.on_activity is not None:
                 request.on_activity(activity)
 
@@ -261,7 +261,7 @@ class NativeSession:
 
     async def _ended(self, running: _Running, request: TargetRequest) -> TargetResponse | Failure:
         """Wait for the end of a turn, or end it at a limit."""
-        limits, process = self._limits, running.process
+        limits, process = self.limits, running.process
         reading = asyncio.ensure_future(running.lines.read(process))
         exiting = asyncio.ensure_future(process.wait(None))
         try:
@@ -289,7 +289,7 @@ class NativeSession:
         self, running: _Running, reading: asyncio.Future[None], exiting: asyncio.Future[int | None]
     ) -> bool:
         """Wait until the stream ends, the program exits or a limit is reached; whether it lingers after its result."""
-        limits, seen = self._limits, -1
+        limits, seen = self.limits, -1
         both = (reading, exiting, limits.reached)
         while limits.left_s > 0:
             done, _ = await asyncio.wait(both, timeout=min(EXIT_S, limits.left_s), return_when=asyncio.FIRST_COMPLETED)
@@ -304,9 +304,9 @@ class NativeSession:
         """The failure of a turn that was ended at a limit: what its model's API did comes first."""
         ending = replace(running.reader.ending(), complete=False)
         failure = ending.failure
-        if failure is not None and failure.code == API and not self._limits.is_interrupted:
+        if failure is not None and failure.code == API and not self.limits.is_interrupted:
             return self._failure(structs.replace(failure, message=f"{failure.message}; {why}"), running, ending)
-        return self._failure(Failure(self._limits.code, why), running, ending)
+        return self._failure(Failure(self.limits.code, why), running, ending)
 
     def _judged(self, running: _Running, request: TargetRequest, status: int | None) -> TargetResponse | Failure:
         lines, recording = running.lines, running.recording
@@ -316,7 +316,7 @@ class NativeSession:
         failure = next(self._failures(running, request.mcp_servers, ending, status), None)
         if failure is not None:
             return self._failure(failure, running, ending)
-        self._limits.end(recording.turns, recording.tool_calls)
+        self.limits.end(recording.turns, recording.tool_calls)
         self._session_id = ending.session_id or self._session_id
         return self._response(running, ending)
 
@@ -354,7 +354,7 @@ class NativeSession:
         response = self._response(running, ending)
         untested = version_note(self._settings.program, running.recording.facts.version).get(UNTESTED)
         message = failure.message if untested is None else f"{failure.message} ({untested})"
-        return failed(failure.code, message, response, b"" if failure.code == self._limits.code else stderr)
+        return failed(failure.code, message, response, b"" if failure.code == self.limits.code else stderr)
 
     def _response(self, running: _Running, ending: Ending) -> TargetResponse:
         trace = self._trace(running, ending)
@@ -364,7 +364,7 @@ class NativeSession:
             messages=tuple(one for one in messages_of(trace) if one.role != "user"),
             token_usage=trace.tokens,
             cost_usd=trace.cost_usd,
-            duration_ms=self._limits.elapsed_ms,
+            duration_ms=self.limits.elapsed_ms,
             finish_reason=trace.stop_reason or None,
             metadata=trace.metadata,
             trace=trace,
@@ -408,15 +408,10 @@ class NativeSession:
         }
         return {name: one for name, one in known.items() if one}
 
-    @property
-    def grace_s(self) -> float:
-        """Seconds that the agent has to end within the time of the call."""
-        return self._limits.grace_s
-
     async def close(self, grace_s: float) -> None:
         """End the agent, if it runs, and remove the directories."""
         self.usable = False
-        self._limits.close()
+        self.limits.close()
         try:
             if self._running is not None:
                 await self._running.process.end(grace_s)

@@ -66,7 +66,7 @@ class Baselines:
         if started is not None:
             return started
         before = earlier.files if earlier is not None else {}
-        changed = [path for path, state in now.files.items() if not _is_same(before.get(path), state)]
+        changed = [path for path, state in now.files.items() if path not in before or not before[path].is_like(state)]
         gone = [path for path in before if path not in now.files]
         if base and not changed and not gone:
             return base
@@ -137,10 +137,6 @@ def _environment() -> dict[str, str]:
         "HOME": os.devnull,
         "LC_ALL": "C",
     }
-
-
-def _is_same(before: FileState | None, now: FileState) -> bool:
-    return before is not None and before.is_like(now)
 
 
 def _streams(
