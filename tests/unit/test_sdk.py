@@ -84,17 +84,20 @@ def test_a_function_returns_what_it_retrieved():
     def answer(prompt: str) -> object:
         if prompt == "hello":
             return {"output": prompt, "context": ["a", {"text": "b", "id": 1}], "contexts": 1, "metadata": {"n": 1}}
+        if prompt == "hello call":
+            return {"output": prompt, "tool_calls": []}
         return TargetResponse(prompt, context=(RetrievedText("c"),))
 
     cases = [one(**{"assert": [{"python": "[item.text for item in context.context] == ['a', 'b']"}]})]
-    cases += [one("b", input="hello again")]
+    cases += [one("b", input="hello again"), one("c", input="hello call")]
     done = evaluate({"tests": cases}, target=answer)
-    first, second = sorted(done.results, key=lambda result: result.trial.case.id)
+    first, second, third = sorted(done.results, key=lambda result: result.trial.case.id)
     assert done.status is ExitStatus.PASSED
     assert first.context == (RetrievedText("a"), RetrievedText("b", "1"))
     assert first.response_metadata == {"n": 1}
     assert first.notes == ("the target's mapping has keys that are ignored: 'contexts'; did you mean 'context'?",)
     assert (second.context, second.notes) == ((RetrievedText("c"),), ())
+    assert third.notes[0].endswith("'tool_calls'; tool calls belong in the messages of 'output'")
 
 
 def test_a_suite_built_in_python_and_an_async_target():

@@ -68,10 +68,12 @@ MEANT = {
 
 MEANT_OPTIONS = {
     **dict.fromkeys(("--model", "--models", "--provider", "--providers"), "did you mean --target PROVIDER:MODEL?"),
-    **dict.fromkeys(("--config", "--file"), "eval files are arguments"),
+    **dict.fromkeys(("--config", "--file", "-c"), "eval files are arguments"),
     **dict.fromkeys(("--max-concurrency", "--concurrency", "--parallel", "--jobs"), "did you mean --workers?"),
     **dict.fromkeys(("--output", "--output-path"), "did you mean --out?"),
     **dict.fromkeys(("--filter-pattern", "--only", "--case"), "did you mean --filter?"),
+    "--filter-failing": "did you mean --last-failed?",
+    "--filter-first-n": "did you mean --limit?",
     "--prompts": "did you mean --prompt NAME?",
     **dict.fromkeys(("--repetitions", "--trials", "--epochs", "--num-trials"), "did you mean --repeat?"),
 }

@@ -338,6 +338,8 @@ def _notes_on(answer: TargetResponse) -> tuple[str, ...]:
     found = (extractOne(name, ANSWER_KEYS, score_cutoff=_MISSPELT) for name in answer.ignored)
     near = next((one[0] for one in found if one is not None), None)
     hint = f"did you mean '{near}'?" if near is not None else "put other data under 'metadata'"
+    if "tool_calls" in answer.ignored:
+        hint = "tool calls belong in the messages of 'output'"
     return (f"the target's mapping has keys that are ignored: {names}; {hint}",)
 
 

@@ -8,6 +8,8 @@ def test_words_that_are_meant_otherwise_are_told(capsys):
         ("show", "last"): "no command 'show'; did you mean 'results show'?",
         ("report",): "no command 'report'; did you mean 'results report'?",
         ("eval", "a.eval.yaml", "--prompts", "brief"): "'--prompts'; did you mean --prompt NAME?",
+        ("eval", "--filter-failing", "out.json"): "'--filter-failing'; did you mean --last-failed?",
+        ("eval", "-c", "promptfooconfig.yaml"): "no option '-c'; eval files are arguments",
         ("results", "report", "-o", "y.html"): "'-o'; did you mean --html FILE, --md FILE or --junit FILE?",
         ("compare",): "'RUN [CANDIDATE]...'; name two runs, or one with several targets",
         ("power", "last"): "(last); an earlier run is --from RUN",

@@ -427,6 +427,10 @@ def _render_scalar(node: Scalar, reading: Reading) -> Node | None:
     return node_of(value, node.at)
 
 
+_SPACED = re.compile(r"\{\{ *(\w+(?: \w+)+) *\}\}")
+"""A placeholder of several words, such as the header of a spreadsheet's column."""
+
+
 def _report(error: RenderError, node: Scalar, reading: Reading) -> None:
     place = _place_of(error.name, node, reading)
     if error.code == "unset-environment":
@@ -445,6 +449,8 @@ def _report(error: RenderError, node: Scalar, reading: Reading) -> None:
     message = error.message.removesuffix(f"; {LITERAL_HINT}").removesuffix(".")
     advice = LITERAL_HINT if message != error.message else None
     hint = did_you_mean(error.name, reading.scope.vars) if error.name else None
+    if spaced := _SPACED.search(node.text) if error.code == "bad-template" else None:
+        hint = f"for a variable with spaces, write {{{{ vars['{spaced[1]}'] }}}}"
     notes = (advice,) if hint and advice else ()
     reading.report.error(error.code, place, message, hint=hint or advice, notes=notes)
 

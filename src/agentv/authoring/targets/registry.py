@@ -402,6 +402,8 @@ def _report_unknown(
     provider = _provider_of_model(written, registry.providers)
     if provider is not None and not (named and nearest(written, named)):
         hint = f"for the model, write the provider in front: {provider}:{written}"
+    if hint is None and ".py" in written:
+        hint = f"for a function of a file, write python:{written}"
     if bare is not None:
         hint = f"as a provider, it needs a setting: write '{bare.name}:…'" if bare.settings.short else None
     elif hint is None:

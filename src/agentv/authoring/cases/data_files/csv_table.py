@@ -275,4 +275,4 @@ def _wrong_separator(header: Sequence[str]) -> WrongValue | None:
     if used is None:
         return None
     message = f"the columns are separated by {_DELIMITERS[used]}, but a CSV file needs commas"
-    return WrongValue(message, "save it with commas")
+    return WrongValue(message, "save it with commas, or as .xlsx")
