@@ -22,6 +22,7 @@ import termios
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from decimal import ROUND_HALF_UP, Decimal
 from html import escape
 from pathlib import Path
 from typing import IO, Any, cast
@@ -60,6 +61,21 @@ def judge(prompt):
 """
 """Stands for a judge model."""
 ANSWER = "I am sorry, but you bought the lamp 45 days ago. After 30 days I cannot give you your money back."
+
+
+CASHIER = """
+from decimal import ROUND_HALF_UP, Decimal
+from pathlib import Path
+
+def answer(prompt, workspace_path):
+    price = prompt.split()[-1]
+    skill = Path(workspace_path, ".claude/skills/rounding/SKILL.md").exists()
+    exact = Decimal(price) * Decimal("1.19")
+    total = exact.quantize(Decimal("0.01"), ROUND_HALF_UP) if skill else round(float(price) * 1.19, 2)
+    read = (2900 if skill else 2400) + int(float(price) * (90 if skill else 40))
+    return {"output": f"{total:.2f}", "token_usage": {"input": read, "output": 180}, "cost_usd": read * 4e-6}
+"""
+"""Stands for an agent: with a skill it rounds as the shop does, and reads more."""
 
 
 @dataclass(frozen=True)
@@ -185,6 +201,23 @@ def label(home: Path, camera: Camera) -> None:
         camera.take("label", f"{address}#/label", View(click="button.primary"))
 
 
+def variants(home: Path, camera: Camera) -> None:
+    """An agent with the skill of the guide, and without it, in twenty cases."""
+    write_files("how-to/test-a-skill.md", home)
+    prices = [f"{cents / 100:.2f}" for cents in (*range(50, 1050, 100), *range(120, 1120, 100))]
+    right = {price: (Decimal(price) * Decimal("1.19")).quantize(Decimal("0.01"), ROUND_HALF_UP) for price in prices}
+    suite = (home / "fix.eval.yaml").read_text(encoding="utf-8")
+    head = suite[suite.index("workspace:") : suite.index("tests:")]
+    target = "name: prices\ntarget: { name: agent, provider: python, function: 'cashier.py:answer' }\n"
+    case = "  - {{ id: 'tax-{0}', input: 'Add 19 percent of tax to {0}', assert: [equals: '{1}'] }}\n"
+    tests = "".join(case.format(price, total) for price, total in right.items())
+    (home / "fix.eval.yaml").write_text(f"{target}{head}tests:\n{tests}", encoding="utf-8")
+    (home / "cashier.py").write_text(CASHIER, encoding="utf-8")
+    agentv(home, "eval", "fix.eval.yaml", "-o", "report.html")
+    view = View(800, 615, top="h2:has-text('By variant')")
+    camera.take("variants", (home / "report.html").as_uri(), view)
+
+
 def live(home: Path, camera: Camera) -> None:
     """The overview of a run that is half done."""
     suite = (EXAMPLES / "two-models" / "shop.eval.yaml").read_text(encoding="utf-8")
@@ -212,7 +245,7 @@ def agent(home: Path, camera: Camera) -> None:
 
 
 STORIES: dict[str, Callable[[Path, Camera], None]] = {
-    one.__name__: one for one in (answers, compare, judged, judge, label, live, terminal, agent)
+    one.__name__: one for one in (answers, compare, judged, judge, label, variants, live, terminal, agent)
 }
 
 
