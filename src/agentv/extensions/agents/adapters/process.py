@@ -23,6 +23,9 @@ INTERRUPT_S = 2.0
 STREAM_LIMIT = 64_000_000
 """Bytes that an agent may print in all."""
 
+NATIVE_LIMIT = 32_000_000
+"""Bytes of a stream that are kept; what follows is left out, and the trace says so."""
+
 LINE_LIMIT = 16_000_000
 """Bytes of one line."""
 
@@ -32,6 +35,28 @@ _LOG_S = 0.2
 
 class TooLargeStreamError(Exception):
     """The agent printed more than it may."""
+
+
+class KeptStream:
+    """A stream as it came, for the trace.
+
+    Attributes:
+        truncated: not all of it is kept.
+    """
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+        self.truncated = False
+
+    def keep(self, line: bytes) -> None:
+        """Keep a line, if there is room for it."""
+        if len(self._data) + len(line) < NATIVE_LIMIT:
+            self._data += line + b"\n"
+        else:
+            self.truncated = True
+
+    def __bytes__(self) -> bytes:
+        return bytes(self._data)
 
 
 class AgentProcess:

@@ -13,7 +13,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from types import MappingProxyType
 from typing import Annotated
 
 from msgspec.structs import replace
@@ -59,19 +58,6 @@ _PREFIXES = frozenset({"sudo", "env", "command", "time", "nice", "exec"})
 """Words before the program of a command."""
 
 _PUNCTUATION = frozenset("();<>|&\n")
-
-
-@dataclass(frozen=True, slots=True)
-class SkillEvidence:
-    """How calls of one tool show that a skill was used.
-
-    Attributes:
-        also: other names of the tool in transcripts that are not of a known agent, in small letters.
-        skills: the skills that a call with these arguments gave the agent.
-    """
-
-    also: frozenset[str]
-    skills: Callable[[JsonObject], Iterable[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,9 +137,9 @@ def skills_of(call: ToolCall) -> Iterable[str]:
     """The skills that a call gave the agent, each once."""
     known = call.names if call.native_name is not None else ()  # else it may be a tool of the user's own
     also = {name.casefold() for name in call.names}
-    for tool, evidence in EVIDENCE.items():
-        if tool in known or not evidence.also.isdisjoint(also):
-            return dict.fromkeys(evidence.skills(call.arguments))
+    for tool, (others, given) in EVIDENCE.items():
+        if tool in known or not others.isdisjoint(also):
+            return dict.fromkeys(given(call.arguments))
     return ()
 
 
@@ -307,11 +293,10 @@ def _redirected(operator: str, words: list[str], parts: deque[str]) -> bool:
     return operator == ">&"
 
 
-EVIDENCE: Mapping[str, SkillEvidence] = MappingProxyType(
-    {
-        "skill": SkillEvidence(frozenset({"skill"}), _loaded),
-        "read": SkillEvidence(frozenset({"read", "read_file", "readfile", "view"}), _read),
-        "shell": SkillEvidence(frozenset(), _printed),
-    }
-)
-"""Canonical name of a tool → what its calls show. Calls of all other tools show nothing."""
+EVIDENCE: Mapping[str, tuple[frozenset[str], Callable[[JsonObject], Iterable[str]]]] = {
+    "skill": (frozenset({"skill"}), _loaded),
+    "read": (frozenset({"read", "read_file", "readfile", "view"}), _read),
+    "shell": (frozenset(), _printed),
+}
+"""Canonical name of a tool → other names of it in transcripts that are not of a known agent, in small letters; and the
+skills that a call with some arguments gave the agent. Calls of all other tools show nothing."""

@@ -311,11 +311,8 @@ class StepCount(DeclaredAssertion):
             return no_calls(context)
         bounds, number = self.value, self.value.count(context, calls)
         passed = (bounds.min is None or number >= bounds.min) and (bounds.max is None or number <= bounds.max)
-        what = (
-            f"calls {quoted(bounds.name)}"
-            if bounds.name
-            else f"takes a step{f' of type {bounds.type}' if bounds.type else ''}"
-        )
+        kind = f" of type {bounds.type}" if bounds.type else ""
+        what = f"calls {quoted(bounds.name)}" if bounds.name else f"takes a step{kind}"
         evidence = excerpt(f"{number}; {called(calls)}")
         return Grade.of(passed, f"{what} {_bounds(bounds.min, bounds.max)}", evidence)
 

@@ -129,6 +129,7 @@ class TrialSession:
         limits: admits its calls.
         forget: takes its token out of the gateway, and closes its socket.
         spent: gets each call that has ended.
+        refusal: why no more calls are made; None: they are.
     """
 
     access: GatewayAccess
@@ -142,7 +143,7 @@ class TrialSession:
     running: set[asyncio.Task[object]] = field(default_factory=set)
     calls: list[CountedCall] = field(default_factory=list)
     closed: bool = False
-    _refusal: Failure | None = None
+    refusal: Failure | None = None
     _refused: asyncio.Event = field(default_factory=asyncio.Event)
     _began: float = field(init=False)
     _room: int = MOST_KEPT
@@ -180,19 +181,14 @@ class TrialSession:
 
     def refuse(self, failure: Failure) -> None:
         """Make no more calls of this trial, which cannot count."""
-        self._refusal = self._refusal or failure
+        self.refusal = self.refusal or failure
         self._refused.set()
-
-    @property
-    def refusal(self) -> Failure | None:
-        """Why no more calls are made; None: they are."""
-        return self._refusal
 
     @property
     def failure(self) -> Failure | None:
         """Why the trial cannot count: its calls are refused, or the last of them gave no whole answer."""
-        if self._refusal is not None:
-            return self._refusal
+        if self.refusal is not None:
+            return self.refusal
         call = next((one for one in reversed(self.calls) if not one.excused), None)
         if call is not None:
             return self._unfinished() if call.failure is None else self._unreached(call, call.failure)
@@ -204,7 +200,7 @@ class TrialSession:
     def abandoned(self) -> bool:
         """Whether the agent broke off all of its calls, as one does that is ended at a limit."""
         codes = {one.failure.code for one in self.calls if one.failure is not None}
-        excused = self._refusal is None and all(one.excused for one in self.calls)
+        excused = self.refusal is None and all(one.excused for one in self.calls)
         return excused and BROKEN_OFF in codes and ENDED_BEFORE not in codes
 
     def _unfinished(self) -> Failure | None:

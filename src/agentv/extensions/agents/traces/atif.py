@@ -46,12 +46,7 @@ NATIVE_NAME = "atif.json"
 
 _VERSION = lazy_pattern(r"ATIF-v1\.\d+")
 _ROLES: Mapping[str, Role] = {"system": "system", "user": "user", "agent": "assistant"}
-_STATUSES: Mapping[str, ToolStatus] = {
-    "completed": "completed",
-    "failed": "failed",
-    "denied": "denied",
-    "cancelled": "cancelled",
-}
+_ENDS: tuple[ToolStatus, ...] = ("completed", "failed", "denied", "cancelled")
 
 
 def read_atif(data: bytes) -> Trace | Failure:
@@ -164,7 +159,9 @@ class _Reader:
         extra = {**mapping(call.get("extra")), **mapping((result or {}).get("extra"))}
         said = None if result is None else text_of(result.get("content"))
         failed = extra.get("status") == "failed" or extra.get("is_error") is True
-        status = _STATUSES.get(string(extra.get("status")), "unknown" if result is None else "completed")
+        status = next(
+            (one for one in _ENDS if one == extra.get("status")), "unknown" if result is None else "completed"
+        )
         arguments = arguments_of(call.get("arguments"))
         name, native = names_of_call(native, arguments)
         self.steps.append(

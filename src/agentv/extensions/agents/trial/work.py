@@ -85,11 +85,6 @@ class AgentTrial(Struct):
     _kept: AgentWork | None = None
 
     @property
-    def is_recorded(self) -> bool:
-        """Whether the case has a workspace that this trial has not."""
-        return self.trial.case.workspace is not None and self.workspace is None
-
-    @property
     def runs_recorded(self) -> bool:
         """Whether its model calls are recorded or replayed, so that the agent runs whatever answers are stored."""
         return self.gateway is not None and self.gateway.exchanges is not None
@@ -281,7 +276,7 @@ class AgentTrial(Struct):
     def judged(self, result: TrialResult) -> TrialResult:
         """The result as the workspace lets it stand: whoever changed protected files has failed."""
         spec = self.trial.case.workspace
-        unknown = self.is_recorded and self.changes is None
+        unknown = self.workspace is None and self.changes is None
         if spec is not None and spec.protected and unknown and result.status in ("passed", "failed"):
             return structs.replace(result, status="errored", score=None, error=NO_WORKSPACE)
         changed = self.changes.protected if self.changes is not None else ()

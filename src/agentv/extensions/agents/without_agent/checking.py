@@ -120,14 +120,14 @@ def check_cases(settings: EvalSettings, *, oracle: bool) -> CheckReport:
     }
     agent = NoAgent(hidden, {})
     nothing = _run(_prepared(settings, NOTHING, agent.act))
-    problems = [*_of_nothing(nothing), *_readable(agent.readable)]
+    problems = [*_shown_by(nothing, solved=False), *_readable(agent.readable)]
     solvable = {key: case for key, case in cases.items() if _is_solvable(case)} if oracle else {}
     solved = _Checked()
     if solvable and not nothing.interrupted:
         solutions = {key: case.solution for key, case in solvable.items() if case.solution is not None}
         answers = {key: reference_text(case.expected_output) for key, case in solvable.items() if case.expected_output}
         solved = _run(_prepared(settings, SOLUTION, SolutionAgent(solutions, answers).act), tuple(solvable))
-        problems += _of_solution(solved)
+        problems += _shown_by(solved, solved=True)
     return CheckReport(
         cases=len(cases),
         solved=len(solvable),
@@ -168,30 +168,20 @@ def _run(prepared: Prepared, only: Sequence[CaseKey] | None = None) -> _Checked:
     return checked
 
 
-def _of_nothing(checked: _Checked) -> Iterator[CaseProblem]:
-    """What an agent shows that does nothing: it must fail, each time."""
+def _shown_by(checked: _Checked, *, solved: bool) -> Iterator[CaseProblem]:
+    """What a substitute shows: a case must fail each time for one that does nothing, and pass each time if solved."""
     for case, results in checked.results.items():
         errored = next((one.error for one in results if one.status == "errored"), None)
+        passed = [one.status == "passed" for one in results]
         if errored is not None:
-            said = f"cannot be graded: {errored.message} [{errored.code}]"
+            said = f"{'the solution ' if solved else ''}cannot be graded: {errored.message} [{errored.code}]"
             yield CaseProblem(*case, "not-graded", said, errored=True)
-        elif any(one.status == "passed" for one in results):
+        elif solved and not all(passed) and len({one.status for one in results}) == 1:
+            yield CaseProblem(*case, "solution-fails", "its solution does not pass", _failed(results[0]))
+        elif not solved and any(passed):
             yield CaseProblem(*case, "passes-untouched", "passes for an agent that does nothing")
         else:
-            yield from _differing(case, results, "of an agent that does nothing")
-
-
-def _of_solution(checked: _Checked) -> Iterator[CaseProblem]:
-    """What solutions show: they must pass, each time."""
-    for case, results in checked.results.items():
-        errored = next((one.error for one in results if one.status == "errored"), None)
-        if errored is not None:
-            said = f"the solution cannot be graded: {errored.message} [{errored.code}]"
-            yield CaseProblem(*case, "not-graded", said, errored=True)
-        elif any(one.status != "passed" for one in results) and len({one.status for one in results}) == 1:
-            yield CaseProblem(*case, "solution-fails", "its solution does not pass", _failed(results[0]))
-        else:
-            yield from _differing(case, results, "of its solution")
+            yield from _differing(case, results, "of its solution" if solved else "of an agent that does nothing")
 
 
 def _differing(case: tuple[str, str, str | None], results: Sequence[TrialResult], whose: str) -> Iterator[CaseProblem]:

@@ -29,7 +29,7 @@ from agentv.extensions.agents.adapters.acp.client import AcpClient
 from agentv.extensions.agents.adapters.acp.trace_builder import TraceBuilder, is_call, model_in, usage_of
 from agentv.extensions.agents.adapters.acp.transport import AcpTransport
 from agentv.extensions.agents.adapters.failures import AGENT_STOPPED, API, DENIED, LIMIT, PROTOCOL, REFUSED, failed
-from agentv.extensions.agents.adapters.process import GRACE_S, AgentProcess, start_agent
+from agentv.extensions.agents.adapters.process import GRACE_S, AgentProcess, KeptStream, start_agent
 from agentv.extensions.agents.adapters.settings import AcpSettings
 from agentv.extensions.agents.adapters.trials import SessionLimits, new_messages
 from agentv.extensions.agents.adapters.workspace_files import did_nothing, file_clock
@@ -100,7 +100,7 @@ class SessionFacts:
             stop_reason=reason,
             duration_ms=builder.now_ms,
             metadata=self.metadata(builder, transport),
-            native=transport.native(),
+            native=bytes(transport.native),
             native_name=NATIVE_NAME,
         )
 
@@ -121,7 +121,7 @@ class SessionFacts:
         model = builder.model or self.model
         facts |= {"model": model} if model else {}
         facts |= {"noise_lines": transport.noise} if transport.noise else {}
-        return facts | ({"native_truncated": True} if transport.truncated else {})
+        return facts | ({"native_truncated": True} if transport.native.truncated else {})
 
 
 def prompt_blocks(messages: Sequence[Message], agent: InitializeResponse | None) -> list[Any] | Failure:
@@ -305,7 +305,7 @@ class AcpSession:
             return await self._lost(error, "before it answered")
         finally:
             asking.cancel()
-            self._transport.forget()
+            self._transport.native = KeptStream()  # what it has is of this answer
 
     def _judged(self, ended: Any, moment: float) -> TargetResponse | Failure:
         """The answer, unless how it ended makes it none."""

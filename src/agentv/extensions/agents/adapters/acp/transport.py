@@ -12,11 +12,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from agentv.extensions.agents.adapters.process import AgentProcess, TooLargeStreamError
+from agentv.extensions.agents.adapters.process import AgentProcess, KeptStream, TooLargeStreamError
 from agentv.model.values.response import Failure
-
-NATIVE_LIMIT = 32_000_000
-"""Bytes of the stream that are kept, both directions together; what follows is left out, and the trace says so."""
 
 MASK = "***"
 _SHOWN = 200
@@ -32,14 +29,14 @@ class AcpTransport:
     Attributes:
         broken: what the agent sent that is not the protocol; None: nothing. The stream ends there.
         ended: set when nothing more is read.
+        native: the stream as it came, both directions together, a message a line.
         noise: lines that are no messages, such as logs on stdout.
     """
 
     def __init__(self, process: AgentProcess, on_update: Callable[[object, Mapping[str, Any]], str | None]) -> None:
         self._process = process
         self._on_update = on_update
-        self._native = bytearray()
-        self.truncated = False
+        self.native = KeptStream()
         self.broken: Failure | None = None
         self.noise = 0
         self.ended = asyncio.Event()
@@ -52,7 +49,7 @@ class AcpTransport:
         """
         line = json.dumps(message, separators=(",", ":"), ensure_ascii=True).encode()
         secret = message.get("method") == "session/new"
-        self._keep(json.dumps(masked(message), separators=(",", ":")).encode() if secret else line)
+        self.native.keep(json.dumps(masked(message), separators=(",", ":")).encode() if secret else line)
         try:
             await self._process.write(line)
         except OSError as error:
@@ -85,19 +82,10 @@ class AcpTransport:
     async def close(self) -> None:
         """Nothing: the process is ended by who started it."""
 
-    def native(self) -> bytes:
-        """The stream as it came, a message a line."""
-        return bytes(self._native)
-
-    def forget(self) -> None:
-        """Discard the native stream so far, which belongs to an earlier answer."""
-        self._native.clear()
-        self.truncated = False
-
     def _end(self) -> None:
         rest = self._process.partial.strip()
         if rest:
-            self._keep(rest)
+            self.native.keep(rest)
             if self._message(rest) is not None or _looks_like_message(rest):
                 self.broken = _not_protocol("the stream ends in the middle of a message", rest)
 
@@ -106,7 +94,7 @@ class AcpTransport:
         line = line.strip()
         if not line:
             return None
-        self._keep(line)
+        self.native.keep(line)
         value: Any = None
         with suppress(ValueError, RecursionError):
             value = json.loads(line)
@@ -127,12 +115,6 @@ class AcpTransport:
         fault = self._on_update(known.get("sessionId"), update) if isinstance(update, Mapping) else "has no update"
         if fault is not None:
             self.broken = _not_protocol(f"a session/update {fault}", json.dumps(message).encode())
-
-    def _keep(self, line: bytes) -> None:
-        if len(self._native) + len(line) < NATIVE_LIMIT:
-            self._native += line + b"\n"
-        else:
-            self.truncated = True
 
 
 def _looks_like_message(line: bytes) -> bool:

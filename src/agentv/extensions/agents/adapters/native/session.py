@@ -18,6 +18,7 @@ from agentv.extensions.agents.adapters.native.stream import Ending, Launch, Stre
 from agentv.extensions.agents.adapters.process import (
     INTERRUPT_S,
     AgentProcess,
+    KeptStream,
     TooLargeStreamError,
     argv_of,
     environment_of,
@@ -33,9 +34,6 @@ from agentv.model.values.tool_names import canonical_name
 from agentv.model.values.trace import Trace, UsageStep
 from agentv.model.values.trace_messages import messages_of
 from agentv.ports import TargetRequest
-
-NATIVE_LIMIT = 32_000_000
-"""Bytes of the stream that are kept; what follows is left out, and the trace says so."""
 
 MASK = b"***"
 _SHORTEST_SECRET = 6
@@ -55,20 +53,19 @@ class StreamLines:
         count: lines so far.
         noise: lines that are no events, such as logs.
         unread: events that the adapter could not read: of another shape than it knows.
-        truncated: not all of the stream is kept.
+        native: the stream as it came, secrets masked.
     """
 
     def __init__(self, reader: StreamReader, secrets: Iterable[str], discarded: tuple[bytes, ...] = ()) -> None:
         self._reader = reader
         self._discarded = discarded
         self._secrets = [one.encode() for one in secrets if len(one) >= _SHORTEST_SECRET]
-        self._native = bytearray()
+        self.native = KeptStream()
         self.broken: Failure | None = None
         self.cut = False
         self.count = 0
         self.noise = 0
         self.unread = 0
-        self.truncated = False
 
     async def read(self, process: AgentProcess) -> None:
         """Read until the stream ends, or cannot be read any further."""
@@ -103,7 +100,7 @@ class StreamLines:
         line = line.strip()
         if not line:
             return
-        self._keep(line)
+        self.native.keep(self.masked(line))
         self.count += 1
         event = _parsed(line)
         if not isinstance(event, dict):
@@ -114,21 +111,11 @@ class StreamLines:
         except (LookupError, TypeError, ValueError, AttributeError):  # an event of a version that is not known
             self.unread += 1
 
-    def native(self) -> bytes:
-        """The stream as it came, secrets masked."""
-        return bytes(self._native)
-
     def masked(self, data: bytes) -> bytes:
         """Data without the secrets."""
         for secret in self._secrets:
             data = data.replace(secret, MASK)
         return data
-
-    def _keep(self, line: bytes) -> None:
-        if len(self._native) + len(line) < NATIVE_LIMIT:
-            self._native += self.masked(line) + b"\n"
-        else:
-            self.truncated = True
 
 
 def _parsed(line: bytes) -> Any:
@@ -387,7 +374,7 @@ class NativeSession:
             stop_reason=ending.stop_reason,
             duration_ms=recording.now_ms,
             metadata=self._facts(running, ending),
-            native=lines.native(),
+            native=bytes(lines.native),
             native_name=f"{name}.jsonl",
             partial="" if ending.complete else "the agent was ended, or ended, before its stream was complete",
         )
@@ -403,7 +390,7 @@ class NativeSession:
             "turns": running.recording.own_turns,
             "noise_lines": lines.noise,
             "unread_events": lines.unread,
-            "native_truncated": lines.truncated,
+            "native_truncated": lines.native.truncated,
             **version_note(self._settings.program, facts.version),
         }
         return {name: one for name, one in known.items() if one}

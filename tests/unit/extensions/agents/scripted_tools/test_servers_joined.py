@@ -1,6 +1,6 @@
 import pytest
 
-from agentv.extensions.agents.scripted_tools.joined import UNCONFIRMED, joined
+from agentv.extensions.agents.scripted_tools.servers import UNCONFIRMED, joined
 from agentv.model.values.trace import MessageStep, ToolCallStep, Trace
 
 ASKED = MessageStep("user", "refund 17")
