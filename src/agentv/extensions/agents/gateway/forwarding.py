@@ -8,7 +8,11 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from aiohttp import ClientConnectionResetError, ClientConnectorError, ClientError, ClientResponse, ClientSession
+from aiohttp.web import Request, Response, StreamResponse
+from yarl import URL
 
 from agentv.extensions.agents.gateway import model_apis
 from agentv.extensions.agents.gateway.routes import (
@@ -28,11 +32,6 @@ from agentv.targets.http.statuses import limits_of
 from agentv.user_code.functions.deadline import LIMIT
 from agentv.user_code.proxies import proxy_for
 from agentv.work_ports import TrialExchanges
-
-if TYPE_CHECKING:
-    from aiohttp import ClientResponse, ClientSession
-    from aiohttp.web import Request, Response, StreamResponse
-
 
 SPENT = 402
 """Status of a call for which there is no money: no SDK and no agent asks again."""
@@ -105,8 +104,6 @@ class KeptExchange:
 
 def replayed_response(exchanges: TrialExchanges, request: ModelRequest, connection: Request) -> Response:
     """The recorded reply to a request that is no model call; it comes at once."""
-    from aiohttp.web import Response
-
     found = exchanges.recorded(request)
     if not isinstance(found, ModelReply):
         protocol: ModelProtocol = request.protocol  # type: ignore[assignment]  # a route has no other
@@ -194,8 +191,6 @@ class ForwardedCall:
 
     async def _attempt(self) -> TargetResponse | Failure:
         """One attempt: until its first byte is passed on, it can be made again."""
-        from aiohttp import ClientConnectionResetError, ClientConnectorError, ClientError
-
         self.last = None
         try:
             found = await self._exchanged()
@@ -352,8 +347,6 @@ class ForwardedCall:
         what = "the connection was dropped" if fault == DROP else f"HTTP {fault}"
         self.call.failure = Failure("connection", f"{what}: {_FAULT_STATUS_TEXT}")
         if fault == DROP:
-            from aiohttp.web import StreamResponse
-
             break_off(self.request)
             return StreamResponse()
         return await self._send(int(fault), error_body(self.route.protocol, int(fault), _FAULT_STATUS_TEXT), {})
@@ -363,8 +356,6 @@ class ForwardedCall:
         return await self._send(status, error_body(self.route.protocol, status, message), headers)
 
     async def _send(self, status: int, data: bytes, headers: Mapping[str, str]) -> StreamResponse:
-        from aiohttp.web import Response
-
         known = {"Content-Type": "application/json", **headers}
         answer = Response(status=status, body=data, headers=known)
         await answer.prepare(self.request)
@@ -373,17 +364,13 @@ class ForwardedCall:
         return answer
 
     async def _begin(self, status: int, headers: Mapping[str, str]) -> StreamResponse:
-        from aiohttp.web import StreamResponse
-
         answer = self.reply = StreamResponse(status=status, headers=dict(headers))
         await answer.prepare(self.request)
         return answer
 
 
-def address(upstream: ModelUpstream, path: str, request: Request, token: str) -> Any:
+def address(upstream: ModelUpstream, path: str, request: Request, token: str) -> URL:
     """The URL of the API for a path, with the query that the agent sent, but for a key in it."""
-    from yarl import URL
-
     query = [(name, value) for name, value in request.query.items() if name != "key" and token not in value]
     url = URL(f"{upstream.base_url}{path}", encoded=True)
     return url.update_query(query) if query else url

@@ -9,7 +9,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from contextvars import Context
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from aiohttp import ClientError, ClientSession, ClientTimeout, DummyCookieJar
+from aiohttp.web import Application, AppRunner, BaseSite, Request, Response, SockSite, StreamResponse, TCPSite
 
 from agentv.engine.calls.call_throttle import CallThrottle
 from agentv.extensions.agents.gateway.forwarding import (
@@ -44,12 +46,8 @@ from agentv.model.values.exchange import ModelRequest
 from agentv.model.values.response import Failure
 from agentv.ports import SpendingLog
 from agentv.targets.model_api.prices import load_prices
+from agentv.user_code.connectors import unlimited_connector
 from agentv.user_code.proxies import proxy_for
-
-if TYPE_CHECKING:
-    from aiohttp import ClientSession
-    from aiohttp.web import AppRunner, BaseSite, Request, Response, StreamResponse
-
 
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
 
@@ -75,11 +73,6 @@ class GatewayServer:
         Raises:
             OSError: no port is free.
         """
-        from aiohttp import ClientSession, ClientTimeout, DummyCookieJar
-        from aiohttp.web import Application, AppRunner, TCPSite
-
-        from agentv.user_code.connectors import unlimited_connector
-
         app = Application(client_max_size=LONGEST)
         app.router.add_route("*", "/{path:.*}", self._handle)
         self._runner = AppRunner(
@@ -103,8 +96,6 @@ class GatewayServer:
         Raises:
             OSError: the system refuses.
         """
-        from aiohttp.web import SockSite
-
         assert self._runner is not None  # noqa: S101  # it was started
         site = SockSite(self._runner, listening_at(path))
         await site.start()
@@ -180,9 +171,6 @@ class GatewayServer:
 
     async def _other(self, request: Request, route: Route, session: TrialSession, data: bytes) -> StreamResponse:
         """A request that is no model call, such as one that counts tokens: passed on as it is, once."""
-        from aiohttp import ClientError
-        from aiohttp.web import Response
-
         assert self._client is not None  # noqa: S101  # it was started
         upstream, token, exchanges = session.upstream, session.access.token, session.trial.exchanges
         asked = ModelRequest(route.protocol, request.method, route.path, data)
@@ -225,8 +213,6 @@ def _remove(socket: str) -> None:
 
 
 def _refusal(path: str, status: int, message: str) -> Response:
-    from aiohttp.web import Response
-
     body = error_body(protocol_of(path), status, message)
     return Response(status=status, body=body, content_type="application/json", headers=dict(NOT_AGAIN))
 

@@ -98,8 +98,6 @@ class GatewayTrial:
 
     case_id: str
     target: str
-    sample: int = 1
-    variant: str | None = None
     socket_directory: str = ""
     budget_usd: float | None = None
     key: str = ""
@@ -151,9 +149,7 @@ class TrialSession:
 
     def __post_init__(self) -> None:
         self._began = self.clock()
-        trial = self.trial
-        key = trial.key or f"{trial.case_id}\0{trial.target}\0{trial.variant}\0{trial.sample}"
-        self.faults = FaultPlan(self.upstream.faults, key)
+        self.faults = FaultPlan(self.upstream.faults, self.trial.key)
 
     def begin(self, body: CallBody, api: Api) -> CountedCall:
         """A call begins."""

@@ -224,8 +224,6 @@ async def open_use(
         GatewayTrial(
             case.id,
             trial.target.name,
-            trial.sample,
-            trial.variant_name,
             socket_directory,
             limits_of(trial).budget_usd,
             trial.key,
