@@ -352,6 +352,7 @@ def test_a_run_is_followed_while_it_goes_on(project, opened, tmp_path):
         tab.wait_for_function("() => document.querySelector('.progress .small')?.textContent === '1 of 3 trials'")
         tab.wait_for_function("() => document.querySelectorAll('.row .id').length === 1")
         assert tab.locator(".row .id").all_inner_texts() == ["first"]
+        assert tab.inner_text("h1") == "1 case passed so far"
         tab.evaluate("window.stays = true")
         answers = opened("#/run/waiting/answers")
         answers.wait_for_selector(".grate :text('100.0%')")

@@ -195,11 +195,9 @@ function heading({ counts: { cases: counts }, state }) {
       )
       .join(", ")
       .concat(yet);
-  return counts.passed
-    ? counts.passed === 1
-      ? "The case passed"
-      : `All ${counts.passed.toLocaleString("en")} cases passed${yet}`
-    : "No cases ran";
+  if (!total) return "No cases ran";
+  if (yet) return `${count(total, "case")} passed${yet}`;
+  return total === 1 ? "The case passed" : `All ${total.toLocaleString("en")} cases passed`;
 }
 
 function scale() {
