@@ -228,7 +228,7 @@ class TargetJudge:
 
 
 def _has_looked(response: TargetResponse) -> bool:
-    """Whether a tool told the judge something; True where its trace cannot show that."""
+    """Whether a tool call of the judge succeeded; True if its trace cannot show that."""
     trace = response.trace
     return trace is None or bool(trace.partial) or any(not call.failed for call in trace.tool_calls)
 

@@ -125,8 +125,8 @@ class ModelClient:
         if isinstance(error, APIStatusError):
             return self._refused(error)
         if isinstance(error, OpenAIError) and not isinstance(error, APIConnectionError):
-            told: Any = error.body if isinstance(error, APIError) else None  # by an event of a stream
-            return reported_error({"error": told}) or bad_answer(self._shown(str(error)))
+            body: Any = error.body if isinstance(error, APIError) else None  # by an event of a stream
+            return reported_error({"error": body}) or bad_answer(self._shown(str(error)))
         if isinstance(error, json.JSONDecodeError):
             return bad_answer(f"an event of the stream is not JSON: {self._shown(str(error))}")
         if isinstance(error, TypeError | ValueError) and not isinstance(error, PackedError):

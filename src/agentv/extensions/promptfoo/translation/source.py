@@ -166,7 +166,7 @@ def mapping(node: Node, items: Mapping[str, Node]) -> MapNode:
 
 
 def without(node: Node, *names: str) -> MapNode:
-    """A mapping without some of its keys; an empty one of what is none."""
+    """A mapping without some of its keys; empty if the node is not a mapping."""
     items = node.items if isinstance(node, MapNode) else {}
     return mapping(node, {key: item for key, item in items.items() if key not in names})
 

@@ -223,7 +223,7 @@ def moved_cases(ids: Sequence[str], runs: Sequence[GrowingRun]) -> MovedCases:
     base, *candidates = runs
     found = compared(base, candidates)
     named = [(ids[0], other) for other in ids[1:]]
-    told = [
+    verdicts = [
         refused_comparison(both, one) if isinstance(one, UsageError) else told_comparison(both, one, counts_of(one), [])
         for both, one in zip(named, found, strict=True)
     ]
@@ -237,7 +237,7 @@ def moved_cases(ids: Sequence[str], runs: Sequence[GrowingRun]) -> MovedCases:
             *(_row("worse", key, columns, before, after) for key in first),
             *(_row("better", key, columns, before, after) for key in last),
         ]
-    return MovedCases(told, len(worse), len(better), [row for row in rows if row is not None])
+    return MovedCases(verdicts, len(worse), len(better), [row for row in rows if row is not None])
 
 
 def _directions(found: Sequence[Comparison]) -> tuple[Mapping[CaseKey, float], Mapping[CaseKey, float]]:

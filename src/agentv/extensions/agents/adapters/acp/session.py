@@ -410,7 +410,7 @@ class AcpSession:
 
 
 async def open_session(settings: AcpSettings, request: TargetRequest) -> AcpSession | Failure:
-    """Start an agent and begin a session in the workspace, or in a directory of its own where there is none."""
+    """Start an agent and begin a session in the workspace, else in a directory of its own."""
     directory = None if request.workspace_path is not None else TemporaryDirectory(prefix=temporary_prefix())
     root = request.workspace_path or (directory.name if directory else "")
     process: AgentProcess | Failure | None = None
