@@ -51,6 +51,7 @@ from agentv.extensions.agents.authoring.schema import (
 )
 from agentv.extensions.mutate.operators.catalogue import OPERATORS
 from agentv.model.values.tool_names import KNOWN_AGENTS, TOOLS
+from agentv.model.values.values import EMPTY
 from agentv.registry.extensions import (
     COMMANDS,
     CONFIG_KEYS,
@@ -62,6 +63,7 @@ from agentv.registry.extensions import (
 )
 from agentv.registry.extensions import OPTIONS as FLAGS
 from agentv.registry.fields import Command
+from agentv.registry.types import ProviderSettings
 
 PART = re.compile(r"^<!-- generated: (?P<name>[^>]+?) -->$", re.MULTILINE)
 
@@ -84,22 +86,23 @@ def options_of(cls: type) -> list[Option]:
     hints = get_type_hints(cls, include_extras=True)
     shape = shape_of(cls)
     defaults = {one.name: one.default for one in fields(cls)}
+    more = SETTINGS if issubclass(cls, ProviderSettings | AuthoredTarget) else {}
     return [
         Option(
             name=key,
             value=rule.kind.wanted,
             default="required" if rule.required else shown_default(defaults[rule.name]),
-            meaning=doc_of(hints[rule.name]) + older_note(older_of(shape, rule.name, key)),
+            meaning=doc_of(hints[rule.name]) + older_note(older_of(shape, rule.name, key, more)),
         )
         for key, rule in shape.rules.items()
         if not rule.older
     ]
 
 
-def older_of(shape: OptionsSchema, name: str, key: str) -> list[str]:
-    """The older spellings of an option."""
+def older_of(shape: OptionsSchema, name: str, key: str, more: Mapping[str, Any] = EMPTY) -> list[str]:
+    """The older spellings of a key: those that its class declares, and more of them."""
     declared = [other for other, rule in shape.rules.items() if rule.name == name and rule.older]
-    return [*declared, *(other for other, new in SETTINGS.items() if new == key and other not in declared)]
+    return [*declared, *(other for other, new in more.items() if new == key and other not in declared)]
 
 
 def older_note(spellings: Iterable[str]) -> str:
