@@ -228,7 +228,7 @@ def blocks_of(content: Json) -> Sequence[JsonObject]:
 def counted(
     taken: int | None, given: int | None, cached: int | None = None, reasoning: int | None = None
 ) -> TokenUsage | None:
-    """Token counts with their sum; None if there are none."""
+    """Token counts with their sum; None without counts."""
     if taken is None and given is None:
         return None
     return TokenUsage(taken, given, (taken or 0) + (given or 0), cached, reasoning)
