@@ -450,6 +450,7 @@ def _report(error: RenderError, node: Scalar, reading: Reading) -> None:
     advice = LITERAL_HINT if message != error.message else None
     hint = did_you_mean(error.name, reading.scope.vars) if error.name else None
     if spaced := _SPACED.search(node.text) if error.code == "bad-template" else None:
+        message = f"not a valid template: '{spaced[1]}' has a space"
         hint = f"for a variable with spaces, write {{{{ vars['{spaced[1]}'] }}}}"
     notes = (advice,) if hint and advice else ()
     reading.report.error(error.code, place, message, hint=hint or advice, notes=notes)

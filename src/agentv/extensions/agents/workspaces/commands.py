@@ -66,7 +66,7 @@ async def run_hooks(
     workspace: str,
     env: Mapping[str, str],
     *,
-    what: Literal["hook", "setup"] = "hook",
+    code: Literal["hook-failed", "setup-failed"] = "hook-failed",
 ) -> Failure | None:
     """Run hooks, or the commands of `setup`, in order, until one fails; why it did."""
     for command in hooks:
@@ -80,8 +80,8 @@ async def run_hooks(
         elif ended.status:
             why = f"ended with status {ended.status}: {tail(ended.stderr or ended.stdout) or 'no message'}"
         if why:
-            named = "hook" if what == "hook" else "setup command"
-            return Failure(f"{what}-failed", f"the {named} '{command}' {why}")
+            named = "hook" if code == "hook-failed" else "setup command"
+            return Failure(code, f"the {named} '{command}' {why}")
     return None
 
 
