@@ -6,7 +6,6 @@ import asyncio
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Literal
 
 from agentv.extensions.agents.workspaces.sandboxes.process_group import allowed
 from agentv.model.suite.workspace import WorkspaceCommand
@@ -66,7 +65,7 @@ async def run_hooks(
     workspace: str,
     env: Mapping[str, str],
     *,
-    code: Literal["hook-failed", "setup-failed"] = "hook-failed",
+    setup: bool = False,
 ) -> Failure | None:
     """Run hooks, or the commands of `setup`, in order, until one fails; why it did."""
     for command in hooks:
@@ -79,9 +78,10 @@ async def run_hooks(
             why = f"failed: {ended.message}"
         elif ended.status:
             why = f"ended with status {ended.status}: {tail(ended.stderr or ended.stdout) or 'no message'}"
+        if why and setup:
+            return Failure("setup-failed", f"the setup command '{command}' {why}")
         if why:
-            named = "hook" if code == "hook-failed" else "setup command"
-            return Failure(code, f"the {named} '{command}' {why}")
+            return Failure("hook-failed", f"the hook '{command}' {why}")
     return None
 
 

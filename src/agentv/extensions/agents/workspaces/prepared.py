@@ -121,7 +121,7 @@ class PreparedWorkspaces:
         failure = failure or await asyncio.to_thread(self._check_out, spec, places.workspace)
         failure = failure or await asyncio.to_thread(place_files, spec.files, places.workspace)
         if failure is None and spec.setup:
-            failure = await run_hooks(spec.setup, sandbox, places.workspace, env, code="setup-failed")
+            failure = await run_hooks(spec.setup, sandbox, places.workspace, env, setup=True)
         if failure is not None:
             return failure
         hidden = await asyncio.to_thread(self._hidden, spec, places)
