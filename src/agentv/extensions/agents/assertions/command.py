@@ -109,7 +109,7 @@ class _Reader:
         self._test: Mapping[str, str] | None = None
         self._outcome: Outcome = "passed"
         self._message = ""
-        self._suites = 0
+        self._suites: list[tuple[int, int]] = []
         self.declared = 0
         self.is_report = False
 
@@ -117,7 +117,8 @@ class _Reader:
         tag = name.rpartition("}")[2].lower()
         if tag in ("testsuite", "testsuites"):
             self.is_report = True
-            self._declare(attributes, outermost=tag == "testsuites")
+            counts = [attributes.get(key, "") for key in ("failures", "errors")]
+            self._suites.append((sum(int(count) for count in counts if count.isascii() and count.isdigit()), 0))
         elif tag == "testcase":
             status = attributes.get("status", "").lower()
             self._test, self._outcome, self._message = attributes, _STATUSES.get(status, "passed"), ""
@@ -129,15 +130,16 @@ class _Reader:
                 ReportedTest("", "outside of any test", "", _OUTCOMES[tag], attributes.get("message", ""))
             )
 
-    def _declare(self, attributes: Mapping[str, str], *, outermost: bool) -> None:
-        """Add up how many tests failed by the attributes of suites, which may stand at the outermost one alone."""
-        counts = [attributes.get(key, "") for key in ("failures", "errors")]
-        number = sum(int(count) for count in counts if count.isascii() and count.isdigit())
-        self._suites += 0 if outermost else number
-        self.declared = max(self.declared, number, self._suites)
-
     def end(self, name: str) -> None:
-        if name.rpartition("}")[2].lower() != "testcase" or self._test is None:
+        tag = name.rpartition("}")[2].lower()
+        if tag in ("testsuite", "testsuites"):
+            number = max(self._suites.pop())  # a suite may count what the suites in it count, or may not count at all
+            if self._suites:
+                own, inner = self._suites[-1]
+                self._suites[-1] = own, inner + number
+            else:
+                self.declared += number
+        if tag != "testcase" or self._test is None:
             return
         if len(self._found) >= MOST_TESTS:
             raise ReportError(f"has more than {MOST_TESTS:,} tests")

@@ -203,6 +203,12 @@ def test_a_failure_in_a_report_counts_however_it_is_written(tmp_path, text):
     assert (found.error, found.passed) == (None, False)
 
 
+def test_a_suite_may_count_the_failures_of_the_suites_in_it(tmp_path):
+    inner = '<testsuite failures="1"><testcase name="t"/><testcase name="u"><failure/></testcase></testsuite>'
+    found = with_report(tmp_path, f'<testsuites><testsuite failures="1">{inner}</testsuite></testsuites>')
+    assert (found.score, found.passed) == (pytest.approx(2 / 3, abs=1e-3), False)
+
+
 @pytest.mark.parametrize(
     ("options", "path"),
     [

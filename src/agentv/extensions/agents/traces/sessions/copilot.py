@@ -3,15 +3,7 @@
 from __future__ import annotations
 
 from agentv.extensions.agents.traces.sessions.recorder import SessionFile, SessionRecorder, counted
-from agentv.extensions.agents.traces.values import (
-    arguments_of,
-    count,
-    first,
-    items,
-    mapping,
-    string,
-    text_of,
-)
+from agentv.extensions.agents.traces.values import arguments_of, count, first, items, mapping, string, text_of
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import Trace
 from agentv.model.values.usage import TokenUsage

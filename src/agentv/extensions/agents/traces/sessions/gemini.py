@@ -12,15 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from agentv.extensions.agents.traces.sessions.recorder import SessionFile, SessionRecorder, counted
-from agentv.extensions.agents.traces.values import (
-    arguments_of,
-    count,
-    first,
-    items,
-    mapping,
-    string,
-    text_of,
-)
+from agentv.extensions.agents.traces.values import arguments_of, count, first, items, mapping, string, text_of
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import ToolStatus, Trace
 from agentv.model.values.usage import TokenUsage
