@@ -46,17 +46,25 @@ class CheckedTarget:
 
 
 def check_all(called: Sequence[CheckedTarget], env: Mapping[str, str], timeout_s: float) -> list[CheckOutcome]:
-    """The result of one call to each target, in order; all are called concurrently."""
+    """The result of one call to each target, in order; all are called concurrently.
+
+    A target's own `timeout_s` is its limit where that is shorter.
+    """
     return asyncio.run(_check_all(called, env, timeout_s))
 
 
 async def _check_all(called: Sequence[CheckedTarget], env: Mapping[str, str], timeout_s: float) -> list[CheckOutcome]:
     connections = Connections()
     try:
-        return await asyncio.gather(*(_check(connections, one, env, timeout_s) for one in called))
+        return await asyncio.gather(*(_check(connections, one, env, _limit(one, timeout_s)) for one in called))
     finally:
         await connections.close()
         kill_all()
+
+
+def _limit(called: CheckedTarget, timeout_s: float) -> float:
+    own = called.spec.timeout_s
+    return timeout_s if own is None else min(own, timeout_s)
 
 
 async def _check(
@@ -175,7 +183,7 @@ _FIXES_OF_STATUS: Mapping[int, str] = {
 _FIXES: Mapping[str, str] = {
     "connection": "is the server running, and is 'base_url' right?",
     "unset-environment": "set it in the environment or in a .env file",
-    "timeout": "allow more time with --timeout SECONDS",
+    "timeout": "allow more time with --timeout SECONDS, or with the target's 'timeout_s' if that is shorter",
     "agent-api": "does the agent reach its model? check 'model', 'base_url' and 'api_key'",
     "cannot-start": "does the program start in a terminal? check 'command'",
     "agent-stopped": "does it start in a terminal? the message ends with what it wrote last",

@@ -25,7 +25,7 @@ from agentv.user_code.functions.guard import apart_from_output
     type=click.FloatRange(0.1, 3600),
     default=30.0,
     metavar="SECONDS",
-    help="Time limit for one call, in seconds.",
+    help="Time limit for one call, in seconds; a target's shorter 'timeout_s' takes precedence.",
 )
 @click.option(
     "--env-file",

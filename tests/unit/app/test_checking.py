@@ -45,3 +45,11 @@ def test_a_server_without_keys_is_let_in_by_headers(server):
 
 def test_a_program_that_answers_nothing_fails():
     assert "ended without an answer" in fix(Cli(Command(shell="true")))
+
+
+def test_the_shorter_limit_holds_the_targets_or_the_calls():
+    slow = TargetSpec("slow", "cli", Cli(Command(shell="sleep 20")), timeout_s=0.2)
+    patient = TargetSpec("patient", "cli", Cli(Command(shell="sleep 0.4; echo OK")), timeout_s=20.0)
+    late, ok = check_all([CheckedTarget(slow), CheckedTarget(patient)], {}, 10.0)
+    assert (late.code, ok.state) == ("timeout", "ok")
+    assert "'timeout_s'" in (late.fix or "")
