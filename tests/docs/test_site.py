@@ -19,6 +19,7 @@ from agentv.cli.main import cli
 from needs import needs
 
 ROOT = Path(__file__).parents[2]
+SOURCES = ROOT / "src" / "agentv"
 COMING_FROM = ("deepeval", "inspect", "pydantic-evals", "pytest")
 BARE_INSTALL = re.compile(r"pip install (?:-\S+ )*['\"]?agentv(?! @)(?![\w\[.-])")
 """Installs a release; no release exists yet. With an extra, pip adds to the agentv that is installed."""
@@ -91,6 +92,21 @@ def test_the_install_page_lists_every_extra() -> None:
     text = (ROOT / "docs" / "how-to" / "install.md").read_text(encoding="utf-8")
     extras = (extra for extra, packages in project["optional-dependencies"].items() if packages)  # older ones are empty
     assert [extra for extra in extras if f"`{extra}`" not in text] == []
+
+
+def test_modules_that_pages_name_exist() -> None:
+    folders = {ROOT / "ARCHITECTURE.md": SOURCES, ROOT / "docs/explanation/statistics-formulas.md": SOURCES / "stats"}
+    folders |= {page: page.parent for page in SOURCES.glob("extensions/*/README.md")}
+    lost = []
+    for page, folder in folders.items():
+        named = re.findall(r"`([a-z_/]+(?:\.py|/))`", page.read_text(encoding="utf-8"))
+        places = (folder, SOURCES, ROOT / "benchmarks")
+        lost += [
+            f"{page.relative_to(ROOT)}: {name}"
+            for name in named
+            if not (ROOT / name).exists() and not any(any(place.rglob(name.rstrip("/"))) for place in places)
+        ]
+    assert lost == []
 
 
 def test_the_navigation_names_every_page() -> None:
