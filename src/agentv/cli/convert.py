@@ -9,9 +9,17 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from agentv.app.authored.convert import SAID
+from agentv.app.authored.convert import TRUSTS_DATA, convert
 from agentv.authoring.cases.data_files.rows import HUB
-from agentv.authoring.dialects.recognition import AGENTV, FORMATS, named_by
+from agentv.authoring.dialects.recognition import (
+    AGENTV,
+    FORMATS,
+    SampleDialect,
+    dialect,
+    dialects,
+    document_dialect,
+    named_by,
+)
 from agentv.cli.lazy import Registered, options_of_extensions
 from agentv.cli.options.expected import Choice
 from agentv.cli.printing import print_diagnostics
@@ -74,7 +82,6 @@ def command(source: Path | str, **options: Any) -> int:
     Writes nothing if something that could change a verdict has no equivalent; it is listed.
     """
     from agentv.app.authored.source_format import format_of
-    from agentv.authoring.dialects.recognition import SampleDialect, dialect, dialects
 
     if isinstance(source, str):
         source, options["out"] = _downloaded(source, options["out"], options["to"])
@@ -150,13 +157,11 @@ def _convert_document(source: Path, form: str, options: dict[str, Any]) -> int:
     print_diagnostics(done.diagnostics)
     print_written(done.path)
     if done.trusts:
-        click.echo(f"  {SAID}", err=True)
+        click.echo(f"  {TRUSTS_DATA}", err=True)
     return ExitStatus.PASSED
 
 
 def _convert_suite(source: Path, options: dict[str, Any]) -> int:
-    from agentv.app.authored.convert import convert
-    from agentv.authoring.dialects.recognition import document_dialect
     from agentv.authoring.loading.load import refuse_others
     from agentv.authoring.source.files import is_of_project
 
@@ -176,7 +181,7 @@ def _convert_suite(source: Path, options: dict[str, Any]) -> int:
     for path in written:
         print_written(path)
         if to == "csv" and path.suffix == ".yaml" and "trust_data: true" in path.read_text(encoding="utf-8"):
-            click.echo(f"  {SAID}", err=True)
+            click.echo(f"  {TRUSTS_DATA}", err=True)
     return ExitStatus.PASSED
 
 

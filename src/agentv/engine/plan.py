@@ -1,4 +1,4 @@
-"""Suites to trials: pure, and one at a time, so that a million cases need no memory (SPEC sections 9, 10 and 12)."""
+"""Suites to trials, all, drawn or failed ones: pure, and one at a time to save memory (SPEC sections 9, 10 and 12)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workers of a run: each takes a trial, runs it, hands in its result, and takes the next."""
+"""Workers of a run, and their queue: each takes a trial, runs it, hands in its result, and takes the next."""
 
 from __future__ import annotations
 

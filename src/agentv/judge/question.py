@@ -1,4 +1,4 @@
-"""The question to a judge: the filled prompt, untrusted text behind delimiters, and a word for the verdict."""
+"""The question to a judge: its prompt, untrusted text behind delimiters, the word for the verdict, its identity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`mock`: answers that are written in the file."""
+"""`mock` and `echo`: answers that are written in the file, and the prompt given back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps of a `ModelServer`: an answer, an error of the provider, or a network fault."""
+"""Steps of a `ModelServer` (an answer, a provider's error, or a network fault), and the scripts that order them."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def script_of(script: Script) -> Callable[[ModelCall], Step]:
     """
     if not isinstance(script, str):
         if callable(script):
-            return lambda call: _prompt_text(script, call)
+            return lambda call: _reply_of(script, call)
         if isinstance(script, Sequence):
             return _InOrder(script).next
     step = step_of(script)
@@ -195,7 +195,7 @@ def step_of(step: str | Step) -> Step:
     raise TypeError(f"a reply must be a text or a step such as Answer(…) or Status(429), found {step!r}")
 
 
-def _prompt_text(function: Callable[[ModelCall], str | Step], call: ModelCall) -> Step:
+def _reply_of(function: Callable[[ModelCall], str | Step], call: ModelCall) -> Step:
     try:
         with foreign_code("target-raised", "the reply function"):
             return step_of(function(call))

@@ -26,7 +26,7 @@ from agentv.errors import LoadError, UsageError
 from agentv.model.suite.suite import Case, Suite
 from agentv.model.values.formatting import plural
 
-SAID = "its data rows run code, because it sets 'run: {trust_data: true}': read them before you run it"
+TRUSTS_DATA = "its data rows run code, because it sets 'run: {trust_data: true}': read them before you run it"
 _RUN = "run"
 
 

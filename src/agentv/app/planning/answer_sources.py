@@ -1,4 +1,4 @@
-"""Answers that a run need not ask for: those of a run to regrade, and those of a cassette; and what it records."""
+"""Answers that a run need not ask for (of a run to regrade, a cassette, the cache), and the store that looks there."""
 
 from __future__ import annotations
 

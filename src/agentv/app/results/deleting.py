@@ -1,4 +1,4 @@
-"""`agentv results delete`: which runs are meant, and that they may go."""
+"""`agentv results delete` and `pin`: which runs are meant, and whether they may go."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import msgspec
 
 from agentv.model.run.summary import PartialRun
 from agentv.model.values.values import Json, JsonObject, objects_in
-from agentv.store.files.encoding import described
+from agentv.store.files.encoding import decodable
 from agentv.store.totals.summary import PlannedCounts
 
 
@@ -33,7 +33,7 @@ def partial_in(record: JsonObject) -> PartialRun | None:
     """Which part of the suites ran; None: all of them, or the record does not say it."""
     found = record.get("partial")
     try:
-        return None if found is None else msgspec.convert(found, described(PartialRun))
+        return None if found is None else msgspec.convert(found, decodable(PartialRun))
     except msgspec.ValidationError:
         return None
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agentv.app.settings import shard_of
+from agentv.app.settings import EvalSettings, shard_of
 from agentv.authoring.source.files import is_directory, repository_root, upwards
 from agentv.errors import StoreError
 from agentv.model.run.trial import Status, Trial
@@ -23,7 +23,6 @@ from agentv.model.values.values import Json
 
 if TYPE_CHECKING:
     from agentv.app.planning.preparation import Prepared
-    from agentv.app.settings import EvalSettings
     from agentv.engine.plan import Plan
     from agentv.model.run.row import Row
     from agentv.prompts.watched_log import WatchedLog

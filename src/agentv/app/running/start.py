@@ -39,7 +39,7 @@ from agentv.store.files.directory import HISTORY, INDEX, JOURNAL, KEPT_WORKSPACE
 from agentv.store.files.lines import read_lines
 from agentv.store.journal.answers import SpentLine, is_spent_line, verified
 from agentv.store.journal.journal import Journal
-from agentv.store.rows.reading import is_of_interrupted, read_rows, row_in
+from agentv.store.rows.reading import is_of_interrupted, read_rows, replaced_rows, row_in
 from agentv.store.totals.summary import RunCounts, take_summary
 
 if TYPE_CHECKING:
@@ -281,8 +281,6 @@ def _replaced(run: OpenRun) -> Iterable[Row]:
     """The rows that newer ones replace: those of a run that was resumed."""
     if not run.resumes:
         return ()
-    from agentv.store.rows.reading import replaced_rows
-
     return replaced_rows(Path(run.directory.path))
 
 

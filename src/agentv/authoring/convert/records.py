@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from agentv.authoring.cases.data_files.csv_table import CsvTable
 from agentv.authoring.cases.data_files.jsonl import JsonLines
-from agentv.authoring.cases.data_files.rows import WrongValue
+from agentv.authoring.cases.data_files.rows import WrongValue, missing_library
 from agentv.authoring.source.files import ARROW, PARQUET
 from agentv.authoring.source.json_text import parse_json, read_json
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, kind_of, mapping, node_of, span_of
@@ -183,7 +183,6 @@ def _rows(path: str, findings: Findings) -> Iterator[Node]:
 
 def _table(path: str, findings: Findings) -> Iterator[Node]:
     from agentv.authoring.cases.data_files.arrow_file import ArrowTable
-    from agentv.authoring.cases.data_files.rows import missing_library
 
     missing = missing_library(path)
     if missing is not None:

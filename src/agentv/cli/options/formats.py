@@ -13,7 +13,7 @@ from agentv.cli.lazy import section
 from agentv.cli.options.expected import Choice
 from agentv.cli.printing import print_diagnostics
 from agentv.errors import Diagnostic, ExitStatus, Severity, UsageError
-from agentv.reports.diagnostics.diagnostics import said
+from agentv.reports.diagnostics.diagnostics import diagnostics_json, full_text
 from agentv.reports.text.escaping import safe
 from agentv.reports.text.paths import shown_from
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from agentv.reports.run.view import RunView
 
 
-_COMMANDS: dict[Severity, str] = {"error": "error", "warning": "warning", "hint": "notice"}
+_LEVELS: dict[Severity, str] = {"error": "error", "warning": "warning", "hint": "notice"}
 
 
 def render_github(found: Sequence[Diagnostic], *, root: str) -> str:
@@ -32,7 +32,7 @@ def render_github(found: Sequence[Diagnostic], *, root: str) -> str:
         found: in any order.
         root: absolute path of the repository, from which GitHub reads paths.
     """
-    return "\n".join(_command(one, root) for one in sorted(found, key=lambda one: one.order))
+    return "\n".join(_annotation(one, root) for one in sorted(found, key=lambda one: one.order))
 
 
 def summary_command(text: str, *, title: str, failed: bool) -> str:
@@ -40,10 +40,10 @@ def summary_command(text: str, *, title: str, failed: bool) -> str:
     return f"::{'error' if failed else 'notice'} title={_property(title)}::{_data(text)}"
 
 
-def _command(found: Diagnostic, root: str) -> str:
+def _annotation(found: Diagnostic, root: str) -> str:
     properties = {**_place(found, root), "title": f"agentv {found.code}"}
     listed = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
-    return f"::{_COMMANDS[found.severity]} {listed}::{_data(said(found))}"
+    return f"::{_LEVELS[found.severity]} {listed}::{_data(full_text(found))}"
 
 
 def _place(found: Diagnostic, root: str) -> dict[str, str]:
@@ -103,8 +103,6 @@ def print_as(found: Sequence[Diagnostic], form: Format) -> None:
     if form == "text":
         print_diagnostics(found)
     elif form == "json":
-        from agentv.reports.diagnostics.diagnostics import diagnostics_json
-
         click.echo(diagnostics_json(found))
     elif form == "sarif":
         click.echo(_sarif(found))
@@ -122,7 +120,6 @@ def print_run_as(form: Format, warnings: Sequence[Diagnostic], view: RunView, ou
     from agentv.model.values.formatting import plural
     from agentv.reports.run.corrected import gate_line
     from agentv.reports.run.totals import outcomes
-    from agentv.reports.text.paths import shown_from
 
     cases, left = outcome.summary.cases, len(ran_groups(view)) - CAUSES
     results = shown_from(str(outcome.directory), _root())

@@ -1,4 +1,4 @@
-"""State shared by all calls of one target."""
+"""State shared by all calls of one target, and waits that end when the run is interrupted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files that a suite's grades depend on, as they were when the suite was loaded, before any call."""
+"""The files that a suite's grades depend on, as they were when it was loaded, and where code is looked for."""
 
 from __future__ import annotations
 

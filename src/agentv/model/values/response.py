@@ -1,4 +1,4 @@
-"""Response of a target: an answer, or the reason for a failure."""
+"""Response of a target: an answer and why it ended, or the reason for a failure."""
 
 from __future__ import annotations
 

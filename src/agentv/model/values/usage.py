@@ -1,4 +1,4 @@
-"""Token counts of calls."""
+"""Token counts of calls, and prices of tokens."""
 
 from __future__ import annotations
 

@@ -24,11 +24,11 @@ from agentv.reports.text.escaping import TAB, apart, one_line, safe
 from agentv.reports.text.paths import shown_from
 from agentv.reports.text.tables import paint
 
-LARGEST = 200_000
+LONGEST_DIFF = 200_000
 """Characters of both texts beyond which they are not compared: the time would grow with the square of their lines."""
 
 
-def compared(reference: str, answer: str) -> list[str] | None:
+def text_diff(reference: str, answer: str) -> list[str] | None:
     """What differs, `-` before lines of the reference and `+` before those of the answer, and what stands around it.
 
     None where the texts are the same but for white space around them. Every line is safe to be shown. Of texts that
@@ -37,7 +37,7 @@ def compared(reference: str, answer: str) -> list[str] | None:
     before, after = reference.strip(), answer.strip()
     if before == after:
         return None
-    if len(before) + len(after) > LARGEST:
+    if len(before) + len(after) > LONGEST_DIFF:
         return [f"too long to compare: {len(before):,} and {len(after):,} characters"]
     found = unified_diff(before.split("\n"), after.split("\n"), lineterm="")
     return [safe(line) for line in islice(found, 2, None)]
@@ -290,7 +290,7 @@ def _reference(result: TrialResult, options: ShowOptions) -> Iterator[str]:
     if result.output is None:
         yield from _text(expected, options)
         return
-    lines = compared(expected, result.output)
+    lines = text_diff(expected, result.output)
     if lines is None:
         yield "the answer is the same"
         return

@@ -73,7 +73,7 @@ def _json_row(found: Diagnostic, here: str) -> dict[str, str | int | None]:
     }
 
 
-def said(found: Diagnostic) -> str:
+def full_text(found: Diagnostic) -> str:
     """Everything that a diagnostic says, in lines: the message, the hint, the notes."""
     return "\n".join([found.message, *([found.hint] if found.hint else []), *found.notes])
 

@@ -293,7 +293,7 @@ def _no_command(found: re.Match[str]) -> str:
     return r"\x23" if indent is None else rf"{indent}\x3a"
 
 
-_SENTENCE = 500
+_LONGEST_SENTENCE = 500
 """Characters of what a comparison shows."""
 
 
@@ -313,7 +313,7 @@ def matrix_markdown(matrix: RunMatrix) -> Iterator[str]:
 
 def activation_markdown(found: Activation) -> Iterator[str]:
     """A sentence, the measures of each skill, and the confusion matrix."""
-    yield f"\n{code(activation.sentence(found), _SENTENCE)}\n"
+    yield f"\n{code(activation.sentence(found), _LONGEST_SENTENCE)}\n"
     yield "\n| skill | precision | recall | F1 |\n| --- | --- | --- | --- |\n"
     for skill in found.skills:
         words = (one.partition(" ")[2] for one in activation.measure_words(skill))
@@ -328,7 +328,7 @@ def _compared(matrix: RunMatrix) -> Iterator[str]:
     yield f"\n{heading[0].upper()}{heading[1:]}\n\n"
     for one in found[:COMPARED]:
         shown = ("-", sentence(one)), ("  -", details(one))
-        yield from (f"{sign} {code(text, _SENTENCE)}\n" for sign, text in shown if text)
+        yield from (f"{sign} {code(text, _LONGEST_SENTENCE)}\n" for sign, text in shown if text)
     if len(found) > COMPARED:
         yield f"- and {len(found) - COMPARED} more, in `summary.json`\n"
 

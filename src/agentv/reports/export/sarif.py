@@ -14,7 +14,7 @@ from urllib.parse import quote
 from agentv.errors import Diagnostic, Severity
 from agentv.model.values.span import Span
 from agentv.model.values.values import Json
-from agentv.reports.diagnostics.diagnostics import said
+from agentv.reports.diagnostics.diagnostics import full_text
 from agentv.reports.diagnostics.explanations import Explanation, render_explanation, render_markdown
 from agentv.reports.text.escaping import safe
 
@@ -61,7 +61,7 @@ def _result(found: Diagnostic, rule: int, root: str) -> dict[str, Json]:
         "ruleId": found.code,
         "ruleIndex": rule,
         "level": _LEVELS[found.severity],
-        "message": {"text": safe(said(found))},
+        "message": {"text": safe(full_text(found))},
     }
     if found.span is not None:
         result["locations"] = [{"physicalLocation": _location(found.span, root)}]

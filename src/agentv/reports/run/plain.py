@@ -9,7 +9,7 @@ from agentv.model.values.formatting import elapsed, money, plural
 from agentv.reports.run.failure_lines import SHOWN, FailureWords, closing_lines, rerun_line, run_word
 from agentv.reports.run.failures import FailureGroup
 from agentv.reports.run.formatting import LONGEST, check, label, reason, source
-from agentv.reports.run.totals import early_words, listed, more_early, totals
+from agentv.reports.run.totals import early_words, listed_cases, more_early, totals
 from agentv.reports.run.trial_view import Finding, Kind, TrialView
 from agentv.reports.run.view import RunView
 from agentv.reports.text.escaping import one_line
@@ -142,7 +142,7 @@ def _early(view: RunView, summary: Summary) -> Iterator[str]:
         return
     from agentv.reports.run.samples import sampled_label
 
-    for case in listed(summary.early_stops):
+    for case in listed_cases(summary.early_stops):
         yield f"SAMPLES {sampled_label(case, targets=view.several_targets)}: {early_words(case)}"
     if more := more_early(summary.early_stops):
         yield more

@@ -22,7 +22,7 @@ from agentv.reports.run.failures import FailureGroup
 from agentv.reports.run.formatting import HEADINGS, LONGEST, check, label, reason, source
 from agentv.reports.run.plain import doing_words, running_words
 from agentv.reports.run.samples import HEADING, more_words, number_unsteady, sampled_label, sampled_words, unsteady
-from agentv.reports.run.totals import EARLY_HEADING, early_words, listed, more_early, number_listed, totals
+from agentv.reports.run.totals import EARLY_HEADING, early_words, listed_cases, more_early, number_listed, totals
 from agentv.reports.run.trial_view import Finding, Kind, TrialView
 from agentv.reports.run.view import RunView
 from agentv.reports.text.escaping import cells, one_line
@@ -269,7 +269,7 @@ def _samples(console: Console, samples: Samples, *, targets: bool) -> None:
 def _early(console: Console, stops: EarlyStops, *, targets: bool) -> None:
     rows = [
         (sampled_label(case, targets=targets), "~" if case.stopped.why == "undecided" else "", early_words(case))
-        for case in listed(stops)
+        for case in listed_cases(stops)
     ]
     _cases(console, f"{EARLY_HEADING} ({number_listed(stops)})", rows, more_early(stops))
 

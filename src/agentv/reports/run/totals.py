@@ -1,4 +1,4 @@
-"""The totals of a run in words (SPEC section 1: failed and errored are never mixed up)."""
+"""The totals of a run in words, with early ends and a comparison (SPEC section 1: failed and errored stay apart)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _WHYS: dict[Why, str] = {
 }
 
 
-def listed(stops: EarlyStops) -> tuple[EarlyCase, ...]:
+def listed_cases(stops: EarlyStops) -> tuple[EarlyCase, ...]:
     """The cases that are listed; those that passed and were decided are counted in the totals alone."""
     return stops.by_case[:SHOWN]
 
@@ -51,7 +51,7 @@ def early_words(case: EarlyCase) -> str:
 
 def more_early(stops: EarlyStops) -> str | None:
     """Number of cases that are not listed; None if all are."""
-    more = number_listed(stops) - len(listed(stops))
+    more = number_listed(stops) - len(listed_cases(stops))
     cases = "case that failed or is" if more == 1 else "cases that failed or are"
     return f"and {more:,} more {cases} undecided, in summary.json" if more > 0 else None
 

@@ -1,4 +1,4 @@
-"""From p-values to a verdict: better, worse, equivalent, non-inferior, or inconclusive.
+"""From p-values to a verdict (better, worse, equivalent, non-inferior, inconclusive), and which decisions are kept.
 
 A claim is a one-sided test at a border of the margin, at half the level: two claims that exclude each other share it.
 `better`: the mean difference lies above +margin; `worse`: below -margin; `equivalent`: between both; `non-inferior`:

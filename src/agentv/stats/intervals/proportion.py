@@ -1,4 +1,4 @@
-"""Confidence interval of a proportion."""
+"""Confidence interval of a proportion, and what cases that were all alike say of the others."""
 
 from __future__ import annotations
 

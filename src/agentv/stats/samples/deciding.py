@@ -1,4 +1,4 @@
-"""Verdict of a case from samples that may end early: when to stop, and what follows."""
+"""Verdict of a case from samples that may end early: when to stop, what follows, and an unbiased rate."""
 
 from __future__ import annotations
 

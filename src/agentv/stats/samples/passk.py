@@ -1,4 +1,4 @@
-"""Several samples of one case: the chance that one of k would pass, and that all k would.
+"""Several samples of one case: the chance that one of k would pass, that all k would, and how far they disagree.
 
 Plain Python: every run with `repeat` reckons them.
 """

@@ -1,4 +1,4 @@
-"""Values to JSON, fast. What JSON cannot say is written as something that it can: a row is never lost to it."""
+"""Values to JSON, fast: what JSON cannot say is written as something it can, so no row is lost; types to decode."""
 
 from __future__ import annotations
 
@@ -85,8 +85,8 @@ Decoded = TypeVar("Decoded")
 _DESCRIBING = Lock()
 
 
-def described(kind: type[Decoded]) -> type[Decoded]:
-    """The type, which any number of threads may now decode into."""
+def decodable(kind: type[Decoded]) -> type[Decoded]:
+    """Return the type, which any number of threads may now decode JSON into."""
     hashable: Any = kind
     with _DESCRIBING:
         _describe(hashable)

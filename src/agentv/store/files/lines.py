@@ -1,4 +1,4 @@
-"""Append-only files of lines: each line is written completely or repaired if the last writer was interrupted."""
+"""Append-only files of lines, each written completely or repaired after an interruption; signatures of lines."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from agentv.model.run.summary import Summary
 from agentv.model.values.hashes import NumberedHashes, text_hash
 from agentv.model.values.values import JsonObject
 from agentv.store.files.directory import HISTORY, INDEX, RUN, SEARCHED, read_document
-from agentv.store.files.encoding import described
+from agentv.store.files.encoding import decodable
 from agentv.store.rows.ordering import FileOrder
 from agentv.store.rows.reading import read_placed_rows
 from agentv.store.totals.tally import STATUSES
@@ -119,7 +119,7 @@ class RowIndex:
     def totals(self) -> Summary | None:
         """The totals that were made when this was built."""
         (text,) = self._database.execute("SELECT totals FROM built_from").fetchone()
-        return None if text is None else msgspec.json.decode(text, type=described(Summary))
+        return None if text is None else msgspec.json.decode(text, type=decodable(Summary))
 
     def counts(self, selection: Selection) -> Counts:
         """The number of chosen trials with each status."""

@@ -1,4 +1,4 @@
-"""Rows read back from the files of a run."""
+"""Rows read back from the files of a run, and which of them later rows replaced."""
 
 from __future__ import annotations
 

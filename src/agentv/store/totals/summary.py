@@ -23,7 +23,7 @@ from agentv.model.run.row import Row
 from agentv.model.run.summary import Summary
 from agentv.model.values.values import JsonObject
 from agentv.store.files.directory import SUMMARY, DamagedRecordError, RunDirectory, read_document
-from agentv.store.files.encoding import described
+from agentv.store.files.encoding import decodable
 from agentv.store.totals.group_tally import GroupTally, merged, one_rule
 from agentv.store.totals.spending import SpentByCell
 from agentv.store.totals.tally import Profile, Tally
@@ -226,7 +226,7 @@ def summary_in(path: Path, content: bytes) -> Summary:
         StoreError: it is no summary.
     """
     try:
-        return replace(msgspec.json.decode(content, type=described(Summary)), corrected=None)
+        return replace(msgspec.json.decode(content, type=decodable(Summary)), corrected=None)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise StoreError(f"cannot read {path}: not a summary of a run: {error}") from error
 

@@ -1,4 +1,4 @@
-"""Content of a message as the parts of an API's own shape."""
+"""Content of a message, attached documents too, as the parts of an API's own shape."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings that every provider of a model API has."""
+"""Settings that every provider of a model API has, and parameters that only some models take."""
 
 from __future__ import annotations
 

@@ -180,8 +180,8 @@ Xai = _hosted(
 )
 
 
-BASE_URL = "https://openrouter.ai/api/v1"
-_EMBEDDING_MODEL = "openai/text-embedding-3-small"
+_OPENROUTER_URL = "https://openrouter.ai/api/v1"
+_OPENROUTER_EMBEDDINGS = "openai/text-embedding-3-small"
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +194,7 @@ class OpenRouter(OpenAIProvider):
         Text | None,
         Alias(("endpoint",)),
         FromEnvironment(("OPENROUTER_BASE_URL",), required=False),
-        Doc(f"base URL of the API; defaults to OPENROUTER_BASE_URL, then `{BASE_URL}`"),
+        Doc(f"base URL of the API; defaults to OPENROUTER_BASE_URL, then `{_OPENROUTER_URL}`"),
     ] = None
     api_key: Annotated[
         Text | None,
@@ -205,12 +205,12 @@ class OpenRouter(OpenAIProvider):
 
     def dialect(self) -> Dialect:
         """OpenAI's own models keep to schemas here too; of the others it depends on who serves them."""
-        base_url = (self.base_url or BASE_URL).rstrip("/")
+        base_url = (self.base_url or _OPENROUTER_URL).rstrip("/")
         return Dialect(
             name="openrouter",
             base_url=base_url,
             api_key=self.api_key,
-            embedding_model=self.embedding_model or (self.model if "embed" in self.model else _EMBEDDING_MODEL),
+            embedding_model=self.embedding_model or (self.model if "embed" in self.model else _OPENROUTER_EMBEDDINGS),
             prices=self.elsewhere() or "openrouter",
             strict_schemas=self.model.startswith("openai/") if self.strict_schemas is None else self.strict_schemas,
             key_from=("OPENROUTER_API_KEY",),

@@ -1,4 +1,4 @@
-"""Arguments of promptfoo's `call_api(prompt, options, context)` and `callApi(prompt, context, options)`."""
+"""Calls of promptfoo's `call_api(prompt, options, context)`, `callApi(prompt, context, options)`: values, process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One JavaScript process that grades: requests out, replies in, a JSON object each (see `worker.mjs`)."""
+"""One JavaScript process that grades, and its channel: requests out, replies in, each a JSON object (`worker.mjs`)."""
 
 from __future__ import annotations
 

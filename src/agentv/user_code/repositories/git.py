@@ -1,4 +1,4 @@
-"""The program `git`: without prompts, without running code of repositories, with a time limit."""
+"""The program `git`, without prompts or code of repositories and with a time limit; and the refs that it lists."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from agentv.model.suite.repository import RepositoryFile
 from agentv.model.values.response import Failure
-from agentv.user_code.processes.processes import Finished
+from agentv.user_code.processes.processes import Finished, run_program
 
 LIST_S = 60.0
 """Seconds to list the branches and tags of a repository."""
@@ -87,7 +87,6 @@ def run_git(arguments: Sequence[str], cwd: str, env: Mapping[str, str], timeout_
     from pathlib import Path
 
     from agentv.registry.fields import Command
-    from agentv.user_code.processes.processes import run_program
 
     own = {name: value for name, value in env.items() if name not in _NOT_THEIRS}
     own |= {**_OURS, "GIT_CEILING_DIRECTORIES": str(Path(cwd).parent)}
@@ -119,7 +118,9 @@ def _error_text(finished: Finished) -> str:
 
 FULL_SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 SHORT_SHA = re.compile(r"[0-9a-f]{7,63}")
-_LINE = re.compile(r"(?P<sha>[0-9a-f]{40,64})\t(?P<ref>HEAD|refs/(?:heads|tags)/[^\x00-\x20\x7f:*?\[\\^~]+)(?:\^\{\})?")
+_REF_LINE = re.compile(
+    r"(?P<sha>[0-9a-f]{40,64})\t(?P<ref>HEAD|refs/(?:heads|tags)/[^\x00-\x20\x7f:*?\[\\^~]+)(?:\^\{\})?"
+)
 """What git allows in a name and no more: it becomes part of a command line."""
 
 
@@ -137,17 +138,17 @@ class Fit:
         return self.ref.removeprefix("refs/heads/").removeprefix("refs/tags/")
 
 
-def listed(output: bytes) -> dict[str, str]:
+def refs_in(output: bytes) -> dict[str, str]:
     """Ref → commit, out of what `git ls-remote` prints. A tag that is an object stands for what it tags."""
     found: dict[str, str] = {}
     for line in output.decode(errors="surrogateescape").splitlines():
-        match = _LINE.fullmatch(line)
+        match = _REF_LINE.fullmatch(line)
         if match:
             found[match["ref"]] = match["sha"]  # the peeled one follows and wins
     return found
 
 
-def fitting(wanted: RepositoryFile, refs: Mapping[str, str]) -> list[Fit]:
+def fitting_refs(wanted: RepositoryFile, refs: Mapping[str, str]) -> list[Fit]:
     """Every ref that the URL may mean and that leaves a path: one, but where a branch and a tag are in the way."""
     if wanted.rest[0] == "HEAD" and "HEAD" in refs:
         return [Fit("HEAD", refs["HEAD"], 1)]

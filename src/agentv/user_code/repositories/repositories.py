@@ -23,9 +23,9 @@ from agentv.user_code.repositories.git import (
     SHORT_SHA,
     Fit,
     RunGit,
-    fitting,
-    listed,
+    fitting_refs,
     reason_of,
+    refs_in,
     run_git,
 )
 
@@ -105,7 +105,7 @@ class _Remote:
         listing = self._listed(head=first == "HEAD")
         if isinstance(listing, Unavailable):
             return listing
-        fits = fitting(wanted, listing.refs)
+        fits = fitting_refs(wanted, listing.refs)
         if len({fit.sha for fit in fits}) > 1:
             return self._ambiguous(fits)
         if fits:
@@ -117,7 +117,7 @@ class _Remote:
     def _stored(self, wanted: RepositoryFile) -> Checkout | None:
         """The file as it is stored, if its host need not be asked: a commit, a tag, or a branch of today."""
         noted, first = self._shelf.noted(), wanted.rest[0].lower()
-        fits = fitting(wanted, {ref: sha for ref, (sha, _) in noted.items()})
+        fits = fitting_refs(wanted, {ref: sha for ref, (sha, _) in noted.items()})
         if not fits and first in noted and not wanted.kind:
             fits = [Fit(first, noted[first][0], 1)]  # a commit by its first digits
         if len({fit.sha for fit in fits}) != 1 or not self._shelf.tree(fits[0].sha):
@@ -161,7 +161,7 @@ class _Remote:
         kinds = () if patterns else ("--heads", "--tags")
         ended = self._git("ls-remote", "--quiet", *kinds, "--", self._url, *patterns, within_s=LIST_S)
         if isinstance(ended, Finished) and ended.status == 0:
-            return _Listing(listed(ended.stdout), {})
+            return _Listing(refs_in(ended.stdout), {})
         failure = Unavailable("git-failed", f"cannot reach {self._name}", reason_of(ended))
         if isinstance(ended, Finished) and _REFUSED.search(ended.stderr.decode(errors="replace")):
             failure = self._no_repository(failure.reason)  # as proxies and portals say too: what is here still serves

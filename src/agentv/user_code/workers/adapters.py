@@ -1,4 +1,4 @@
-"""How workers call users' functions: with what they ask for by name, with a context, or item by item."""
+"""How workers call users' functions, by name, with a context or item by item; and how these call a judge."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-from agentv.reports.commands.stored_run import LARGEST, compared
+from agentv.reports.commands.stored_run import LONGEST_DIFF, text_diff
 
 
 def test_no_line_can_steer_a_terminal():
-    assert compared("a", "\x1b[2J") == ["@@ -1 +1 @@", "-a", "+\\x1b[2J"]
+    assert text_diff("a", "\x1b[2J") == ["@@ -1 +1 @@", "-a", "+\\x1b[2J"]
 
 
 def test_very_long_texts_are_not_compared():
-    assert compared("a", "b\n" * LARGEST) == ["too long to compare: 1 and 399,999 characters"]
+    assert text_diff("a", "b\n" * LONGEST_DIFF) == ["too long to compare: 1 and 399,999 characters"]

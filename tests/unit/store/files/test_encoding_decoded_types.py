@@ -10,7 +10,7 @@ from typing import Optional
 
 import msgspec
 
-from agentv.store.files.encoding import described
+from agentv.store.files.encoding import decodable
 
 sys.setswitchinterval(1e-6)
 for turn in range(40):
@@ -37,6 +37,6 @@ for turn in range(40):
 
 
 def test_threads_that_decode_into_one_type_for_the_first_time_do_not_crash():
-    script = THREADS.replace("KIND", "described(outer)")
+    script = THREADS.replace("KIND", "decodable(outer)")
     ended = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True, timeout=60)
     assert (ended.returncode, ended.stderr) == (0, "")

@@ -126,8 +126,6 @@ class Table(Protocol):
 
 def report_unreadable(path: str, error: Exception | str, report: Report, hint: str | None = None) -> None:
     """Report a file whose content is not what its name says."""
-    from agentv.model.values.formatting import shorten
-
     text = shorten(" ".join(str(error).split()), 200)
     report.error("bad-table", Span(path, 1, 1, 1, 1), text, hint=hint)
 
