@@ -1,4 +1,4 @@
-"""The marker around what a judge must not obey, new for each question (SPEC section 9)."""
+"""The marker around what a judge must not obey, new for each question; excerpts of long texts (SPEC section 9)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the value of an option must be, in words."""
+"""What the value of an option must be, in words; and options that take a choice or a share."""
 
 from __future__ import annotations
 

@@ -29,10 +29,10 @@ LONGEST_DIFF = 200_000
 
 
 def text_diff(reference: str, answer: str) -> list[str] | None:
-    """What differs, `-` before lines of the reference and `+` before those of the answer, and what stands around it.
+    """Return the lines that differ, `-` for the reference and `+` for the answer, with the lines around them.
 
-    None where the texts are the same but for white space around them. Every line is safe to be shown. Of texts that
-    are too long to be compared only that is said.
+    Return None if only white space around the texts differs, and one line that says so if they are too long to
+    compare. Every line is safe to show.
     """
     before, after = reference.strip(), answer.strip()
     if before == after:

@@ -82,17 +82,17 @@ def _parts(value: Any) -> Any:
 
 Decoded = TypeVar("Decoded")
 
-_DESCRIBING = Lock()
+_PREPARING = Lock()
 
 
 def decodable(kind: type[Decoded]) -> type[Decoded]:
     """Return the type, which any number of threads may now decode JSON into."""
     hashable: Any = kind
-    with _DESCRIBING:
-        _describe(hashable)
+    with _PREPARING:
+        _prepare(hashable)
     return kind
 
 
 @cache
-def _describe(kind: Any) -> None:
+def _prepare(kind: Any) -> None:
     msgspec.json.Decoder(kind)

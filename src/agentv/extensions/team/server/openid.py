@@ -26,7 +26,7 @@ from msgspec import Struct
 
 from agentv.errors import UsageError
 from agentv.extensions.team.store.members import Person, email_in_lower_case
-from agentv.store.files.encoding import described
+from agentv.store.files.encoding import decodable
 
 SECRET_VARIABLE = "AGENTV_OIDC_CLIENT_SECRET"  # noqa: S105  # the name of a variable
 
@@ -367,7 +367,7 @@ def _decoded(address: str, status: int, body: bytes, into: Any) -> Any:
     if status != 200:
         raise ProviderUnavailableError(f"the OpenID provider answered {status} at {address}")
     try:
-        return msgspec.json.decode(body, type=described(into))
+        return msgspec.json.decode(body, type=decodable(into))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ProviderUnavailableError(f"the OpenID provider's answer at {address} is not valid: {error}") from error
 

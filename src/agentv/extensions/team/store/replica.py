@@ -21,7 +21,7 @@ from agentv.extensions.team.store.labels import TeamLabels
 from agentv.extensions.team.store.uploaded import Replaced, copied_record
 from agentv.extensions.team.store.uploads import silent_since
 from agentv.store.files.directory import INDEX, JOURNAL, RUN, SUMMARY, results_directory, write_private
-from agentv.store.files.encoding import described
+from agentv.store.files.encoding import decodable
 from agentv.store.files.private_files import make_private, open_private
 from agentv.store.journal.answers import HEADER, SummaryChecksum, row_checksum_line, summary_checksum_line
 from agentv.store.labels.label_files import label_line, labels_directory, labels_file
@@ -350,5 +350,5 @@ def _checksum(line: bytes) -> bytes:
 
 def _read_copied(path: Path) -> _Copied:
     with suppress(OSError, msgspec.DecodeError):
-        return msgspec.json.decode((path / _COPIED).read_bytes(), type=described(_Copied))
+        return msgspec.json.decode((path / _COPIED).read_bytes(), type=decodable(_Copied))
     return _Copied()
