@@ -85,12 +85,12 @@ GROUPS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("store/journal", "../contract/test_stores.py"),
     ),
     "resume": (
-        ("engine/calls/recorded_call.py", "app/planning/resume.py", "store/rows/history.py", "store/rows/current.py"),
+        ("engine/calls/recorded_call.py", "app/planning/resume.py", "store/rows/reading.py"),
         (
             "engine/calls/test_recorded_call.py",
             "app/planning/test_resumed_settings.py",
-            "store/rows/test_current.py",
-            "store/rows/test_history.py",
+            "store/rows/test_reading_current.py",
+            "store/rows/test_reading_history.py",
         ),
     ),
     "replies": (

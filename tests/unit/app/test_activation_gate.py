@@ -35,6 +35,7 @@ BOTH = ["refund", "returns"]
         ((BOTH, BOTH), "  min_precision: 0.5\n", {}, "PASSED", [True]),
         ((["returns"], ["returns"]), "", {}, "FAILED", [False]),
         ((["returns"], ["refund"]), OWN.replace("WANTED", "other"), {}, "FAILED", [True]),
+        ((["returns"], ["refund"]), OWN.replace("{skill", "{query: Hi, skill"), {}, "FAILED", [True]),
         ((["refund"], []), OWN.replace("WANTED", "done"), {"filter": ["mine"]}, "PASSED", []),
     ],
 )

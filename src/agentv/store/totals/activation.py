@@ -34,9 +34,9 @@ class ActivationTally:
         if not {"query", "skill"} <= row.metadata.keys() or row.status == "skipped":
             return
         score = next((one for one in row.scores if one.type == TAG and "loaded" in one.details), None)
-        self.cases.add(case_of(row))
         self._expected[row.suite, row.test_id] = row.metadata["skill"]
         if score is not None:
+            self.cases.add(case_of(row))
             self._skills[row.suite] = score.details["skills"]
         judged = row.status in ("passed", "failed")
         samples = self._queries[row.suite, row.target, row.variant or ""].setdefault(row.test_id, {})

@@ -12,7 +12,7 @@ import msgspec
 from anyio import to_thread
 from msgspec import Struct
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -194,5 +194,6 @@ _PROBLEMS: dict[type[Exception], tuple[int, str]] = {
     OtherTokenError: (403, "other-token"),
     AgentvError: (422, "refused"),
     msgspec.ValidationError: (400, "bad-request"),
+    ClientDisconnect: (400, "cut"),  # nobody reads this answer, but the metrics count it
 }
 """Exception → the status and the code of its answer; the first that fits."""

@@ -10,7 +10,7 @@ from hashlib import sha256
 
 import httpx
 import pytest
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
 from agentv.extensions.team.server import endpoints
 from agentv.extensions.team.server.endpoints import read_body
@@ -330,3 +330,7 @@ def test_names_of_artifacts_are_bounded_and_printable(client, path):
     assert code(answer) == (422, "refused")
     assert answer.json()["error"]["message"].isprintable()
     assert client.delete(f"/api/uploads/{RUN_ID}").json() == {"changed": True}
+
+
+def test_a_client_that_goes_away_is_no_error_of_the_server(server):
+    assert endpoints.failed(server.state, ClientDisconnect()).status_code == 400
