@@ -1,4 +1,4 @@
-"""Scripted tools of trials: started, reached by agents, read afterwards."""
+"""Scripted tools of trials: started, reached by agents; their calls are joined with what the agent reports."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def joined(trace: Trace | None, calls: Sequence[ToolCallStep], servers: Sequence
     """The trace with the recorded calls.
 
     A call that the agent reports too stands where the agent reports it, with the arguments and the result that we saw.
-    One that it does not report follows the recorded call before it. One that we never saw is named in the metadata and
-    left out. If the agent says that it failed, it stays under another name: it is an error of the agent, and no call of
-    the tool.
+    One that it does not report keeps its place among the recorded ones. One that we never saw is named in the metadata
+    and left out. If the agent says that it failed, it stays under another name: it is an error of the agent, and no
+    call of the tool.
 
     Args:
         trace: of the agent; None: it reports none.
@@ -65,17 +65,15 @@ def joined(trace: Trace | None, calls: Sequence[ToolCallStep], servers: Sequence
         last = place
     missing = [place for place in free if _is_claimed(steps[place], servers)]
     made: list[Step] = []
-    if -1 in extra:
-        begin = _first_answer(steps)
-        made += [*steps[:begin], *extra[-1]]
-    else:
-        begin = 0
-    for place, step in enumerate(steps[begin:], begin):
+    begin = min([*seen, _first_answer(steps)])
+    for place, step in enumerate(steps):
+        made += extra.get(-1, ()) if place == begin else ()
         if place in missing:
             made += _renamed(step)
             continue
         made.append(_confirmed(step, seen[place]) if place in seen else step)
         made += extra.get(place, ())
+    made += extra.get(-1, ()) if begin == len(steps) else ()
     names = [step.name for place in missing if isinstance(step := steps[place], ToolCallStep)]
     metadata = {**trace.metadata, UNCONFIRMED: names} if names else trace.metadata
     return replace(trace, steps=tuple(made), metadata=metadata)
@@ -133,7 +131,7 @@ def _confirmed(step: Step, call: ToolCallStep) -> Step:
 
 
 def _first_answer(steps: Sequence[Step]) -> int:
-    """Where calls go that the agent reports nothing near of: before its last message."""
+    """Where calls go if the agent reports none: before its last message."""
     said = [place for place, step in enumerate(steps) if isinstance(step, MessageStep) and step.role == "assistant"]
     return said[-1] if said else len(steps)
 

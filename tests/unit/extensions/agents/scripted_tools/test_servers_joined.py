@@ -32,6 +32,15 @@ def test_a_call_that_both_report_counts_once_as_we_saw_it():
     assert found.steps[-1] == DONE
 
 
+@pytest.mark.parametrize("silent", [(0,), (1,), (2,), (0, 2), (1, 2), (0, 1, 2)])
+def test_every_call_that_arrived_counts_in_its_order_however_few_the_agent_reports(silent):
+    tools = ("get_order", "refund", "close")
+    steps = [told(f"shop.{tool}") for place, tool in enumerate(tools) if place not in silent]
+    found = join(*steps, told("shop.cancel"), calls=tuple(map(seen, tools)))
+    assert names(found) == [(f"shop.{tool}", "tools", "ok") for tool in tools]
+    assert found.steps[-1] == DONE
+
+
 def test_the_arguments_that_arrived_decide():
     found = join(told("shop.refund", order_id="1"), calls=(seen("refund", order_id="17"),))
     assert [one.arguments for one in found.tool_calls] == [{"order_id": "17"}]
