@@ -1,4 +1,4 @@
-"""Scripted MCP tools of a suite and of a case: the case's over the suite's, tool by tool."""
+"""Scripted MCP tools, written out or functions of a Python module: a case's over its suite's, tool by tool."""
 
 from __future__ import annotations
 

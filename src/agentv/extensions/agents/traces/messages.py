@@ -1,4 +1,4 @@
-"""Messages of a conversation in the forms of the known APIs, frameworks and conventions, read as `Spoken`.
+"""Messages of a conversation in the forms of the known APIs, frameworks and conventions, and the trace that they give.
 
 OpenAI's chat messages and items of its Responses API, Anthropic's and Gemini's content, the parts of OpenTelemetry's
 GenAI conventions, messages of LangChain and pydantic-ai, events of Google's ADK, and our own transcripts.

@@ -1,4 +1,4 @@
-"""One session with an agent: started, asked, ended."""
+"""One session with an agent: started, asked in content blocks, ended; what it says of itself, and its trace."""
 
 from __future__ import annotations
 
