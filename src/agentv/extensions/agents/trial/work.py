@@ -359,6 +359,7 @@ def _joined(first: Trace, second: Trace) -> Trace:
     return structs.replace(
         second,
         steps=(*first.steps, *later),
+        partial="; ".join(dict.fromkeys(filter(None, (first.partial, second.partial)))),
         metadata={**second.metadata, "turns": turns} if turns else second.metadata,
         native=first.native + second.native,
         duration_ms=sum(known) if known else None,

@@ -251,7 +251,8 @@ def test_an_agent_that_ran_out_of_time_is_an_error_unless_its_work_is_graded():
 
 
 def test_one_workspace_stays_through_the_turns_and_only_the_case_sees_it():
-    steps = [Trace((MessageStep("assistant", word),), agent_version="2") for word in ("one", "two")]
+    ends = {"one": "cut off", "two": ""}
+    steps = [Trace((MessageStep("assistant", word),), agent_version="2", partial=end) for word, end in ends.items()]
     given = Given([TargetResponse(word, trace=trace) for word, trace in zip("ab", steps, strict=True)], turns=2)
     result = given.result()
     assert [note for note in given.notes if note in ("ask", "grade", "finish")] == [
@@ -260,7 +261,7 @@ def test_one_workspace_stays_through_the_turns_and_only_the_case_sees_it():
     ]
     assert [context.workspace for context in given.seen.contexts] == [None, None, given.opened]
     assert [step.text for step in result.work.trace.steps] == ["one", "two"]
-    assert result.work.agent_version == "2"
+    assert (result.work.agent_version, result.work.trace.partial) == ("2", "cut off")
 
 
 def test_hooks_of_agentv_get_the_facts_of_the_trial():
