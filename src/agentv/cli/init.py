@@ -33,7 +33,8 @@ def command(directory: Path, *, template: str | None, skill: bool, sdk: bool) ->
     if skill:
         _report(directory, write_skills(directory))
     if template is None and str(directory) in TEMPLATES and not directory.exists():
-        hint = f"agentv init --template {directory}; for a directory of this name add the template, {TEMPLATES[0]}"
+        named = f"agentv init {directory} --template {TEMPLATES[0]}"
+        hint = f"agentv init --template {directory}; for a directory of this name: {named}"
         raise UsageError(f"'{directory}' is a template, and would be a directory here", hint)
     if template is not None or not (sdk or skill):
         started = start_project(directory, template or TEMPLATES[0])

@@ -8,12 +8,9 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from stat import S_ISREG
-from typing import Literal
 
 from agentv.model.suite.exam import DESCRIPTION, TARGET, ExamRow, normalised
-from agentv.model.suite.library import called
-
-ChangeKind = Literal["edited", "added", "removed"]
+from agentv.model.suite.library import ChangeKind, called
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,4 +142,4 @@ def _directory(prepared: Prepared) -> Iterator[RunDirectory]:
         yield opened
 
 
-__all__ = ["GRACE_S", "Demand", "StopRequests", "evaluate", "evaluate_async"]
+__all__ = ["GRACE_S", "StopRequests", "evaluate", "evaluate_async"]

@@ -43,7 +43,7 @@ from agentv.model.suite.assertion import AssertionEntry
 from agentv.registry import fields as declared
 from agentv.registry.fields import Declared, Issue
 
-__all__ = ["INVALID", "AsNode", "FieldType", "OptionRule", "OptionsSchema", "kind_for", "report_issue", "shape_of"]
+__all__ = ["INVALID", "AsNode", "OptionRule", "OptionsSchema", "kind_for", "report_issue", "shape_of"]
 
 
 class OptionRule(Struct, frozen=True):

@@ -26,7 +26,7 @@ from agentv.model.suite.suite import Suite
 from agentv.model.values.span import Span
 from agentv.model.values.values import Json
 
-__all__ = ["LoadRequest", "Loaded", "Registries", "eval_files", "load", "load_assertion"]
+__all__ = ["LoadRequest", "Loaded", "eval_files", "load", "load_assertion"]
 
 COLLECTED = ("*.eval.yaml", "*.eval.yml", "*.eval.py", "EVAL.yaml", "EVAL.yml")
 """What a directory is searched for, beside exams and the names that dialects have (SPEC section 2)."""

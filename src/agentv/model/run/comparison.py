@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from agentv.model.run.compared.usage import CaseUsage, UsageDifference
 from agentv.model.run.compared.verdicts import Measure, Verdict, Withheld
 from agentv.model.run.grade import TOLERANCE
+from agentv.model.run.group_totals import Interval
 from agentv.model.run.matrix import ComparedMeasure, Dimension, MatrixComparison
 from agentv.model.run.trial import Status
 from agentv.model.suite.suite import Aggregate
@@ -28,7 +29,6 @@ Change = Literal["input", "checks", "threshold", "text"]
 Loss = Literal["failed", "errored", "skipped", "shown", "missing"]
 """What became of a case that passed in the base; `missing`: the candidate does not hold it."""
 
-Interval = tuple[float, float]
 
 Fill = Literal[0, 1]
 """What an errored sample is taken to have scored."""

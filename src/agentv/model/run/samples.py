@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
-Interval = tuple[float, float]
+from agentv.model.run.group_totals import Interval
 
 
 class SampledCase(Struct, frozen=True):

@@ -11,7 +11,8 @@ from typing import TypeAlias
 from msgspec import to_builtins
 
 from agentv.model.run.compared.run_comparison import RunComparison
-from agentv.model.run.comparison import CaseKey, CasePair, Comparison, Interval, Judgement, Matrix, MovedCase, RunLabel
+from agentv.model.run.comparison import CaseKey, CasePair, Comparison, Judgement, Matrix, MovedCase, RunLabel
+from agentv.model.run.group_totals import Interval
 from agentv.model.values.values import Json
 from agentv.reports.text.paths import shown_from
 

@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from math import fsum
 
-from agentv.model.run.samples import Interval, SampledCase, Samples
+from agentv.model.run.group_totals import Interval
+from agentv.model.run.samples import SampledCase, Samples
 from agentv.stats.intervals.design_effect import Estimate, Sums, estimated_mean, estimated_rate
 from agentv.stats.intervals.proportion import wilson_interval
 from agentv.stats.samples.passk import at_k_interval, hat_k_interval, is_flaky, pass_at_k, pass_hat_k, usual_k

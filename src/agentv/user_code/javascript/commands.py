@@ -16,6 +16,7 @@ from agentv.user_code.javascript.missing_runtime import program_version
 from agentv.version import __version__
 
 _HERE = Path(__file__).parent
+SDK = _HERE / "sdk"
 _OLDEST = (18, 18)
 """The first Node that takes `--import` out of the environment."""
 
@@ -62,9 +63,6 @@ def _takes_import(node: str, path: str) -> bool:
     with _asking:
         version = program_version(node, path)
     return version is not None and version >= _OLDEST
-
-
-SDK = Path(__file__).parent / "sdk"
 
 
 _NAMES = ("@agentv/sdk", "@agentv/eval", "agentv")
