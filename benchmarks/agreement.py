@@ -2,7 +2,7 @@
 
     pip install statsmodels && python benchmarks/agreement.py
 
-CR2 with unequal clusters is compared with R's clubSandwich in tests/unit/stats/test_clustered.py.
+CR2 with unequal clusters is compared with R's clubSandwich in tests/unit/stats/intervals/test_clustered.py.
 """
 
 from __future__ import annotations

@@ -41,6 +41,7 @@ from agentv.cli.main import cli
 from agentv.codes import CODES
 from agentv.model.run.summary import Summary
 from agentv.registry.extensions import NAMES
+from agentv.reports.export.csv_rows import COLUMNS
 from agentv.store.rows.rows import Row, ScoreRow
 from e2e.command import fork_server
 from needs import needs
@@ -285,6 +286,8 @@ def test_every_key_of_the_results_is_explained() -> None:
     text = (ROOT / "docs" / "reference" / "results.md").read_text(encoding="utf-8")
     keys = {*Row.__struct_encode_fields__, *ScoreRow.__struct_encode_fields__, *Summary.__struct_fields__}
     assert {key for key in keys if f"`{key}`" not in text} == set()
+    columns = re.findall(r"`([a-z_]+)`", text.partition("Its columns are ")[2].partition("`vars.NAME`")[0])
+    assert columns == list(COLUMNS)
 
 
 def test_every_code_that_a_page_names_exists() -> None:

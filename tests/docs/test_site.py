@@ -95,12 +95,13 @@ def test_the_install_page_lists_every_extra() -> None:
 
 
 def test_modules_that_pages_name_exist() -> None:
-    folders = {ROOT / "ARCHITECTURE.md": SOURCES, ROOT / "docs/explanation/statistics-formulas.md": SOURCES / "stats"}
+    folders = {ROOT / page: SOURCES for page in ("ARCHITECTURE.md", "CONTRIBUTING.md")}
+    folders |= {ROOT / "docs/explanation/statistics-formulas.md": SOURCES / "stats"}
     folders |= {page: page.parent for page in SOURCES.glob("extensions/*/README.md")}
     lost = []
     for page, folder in folders.items():
         named = re.findall(r"`([a-z_/]+(?:\.py|/))`", page.read_text(encoding="utf-8"))
-        places = (folder, SOURCES, ROOT / "benchmarks")
+        places = (folder, SOURCES, ROOT / "benchmarks", ROOT / "tests")
         lost += [
             f"{page.relative_to(ROOT)}: {name}"
             for name in named
