@@ -13,11 +13,11 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from agentv.errors import StoreError
 from agentv.extensions.team.server.endpoints import failed, json_response, read_body
 from agentv.extensions.team.server.identity import Identity, cookie_of, csrf_of, origin_of, session_identity, set_cookie
 from agentv.extensions.team.server.openid import Attempt, OpenIdError, ProviderUnavailableError, own_path
 from agentv.extensions.team.server.state import TeamState
-from agentv.extensions.team.store.database import DatabaseUnavailableError
 from agentv.extensions.team.store.members import Person
 from agentv.extensions.team.store.tokens import PREFIX, Token
 from agentv.registry.extensions import PAGES, loaded
@@ -120,7 +120,7 @@ class SignIn:
         text = cookie_of(request, "session", self._origin(request))
         try:
             found = await run_in_threadpool(session_identity, self._state, text) if text else None
-        except DatabaseUnavailableError:
+        except StoreError:
             return self._page(target, 503, "The server cannot reach its database. Try again.")
         return self._page(target, who=found)
 
@@ -133,7 +133,7 @@ class SignIn:
             target = attempt.target if attempt is not None else "/"
             response: Response = RedirectResponse(target, 303, HEADERS)
             await run_in_threadpool(self._begin_session, request, response, signed_in)
-        except (RefusedError, DatabaseUnavailableError) as error:
+        except (RefusedError, StoreError) as error:
             status, message = 503, "The server cannot reach its database. Try again."
             if isinstance(error, RefusedError):
                 status, message = error.status, str(error)

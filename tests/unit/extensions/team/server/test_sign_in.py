@@ -11,11 +11,11 @@ import pytest
 from joserfc.jwk import ECKey, OctKey, RSAKey
 from starlette.testclient import TestClient
 
-from agentv.errors import UsageError
+from agentv.errors import StoreError, UsageError
 from agentv.extensions.team.server.openid import SECRET_VARIABLE, OpenIdProvider, opened_provider, own_path
 from agentv.extensions.team.server.serving import team_application, trusted_proxies
 from agentv.extensions.team.server.state import TeamState
-from agentv.extensions.team.store.database import audit_lines
+from agentv.extensions.team.store.database import DatabaseUnavailableError, audit_lines
 from agentv.extensions.team.store.members import LONGEST, LONGEST_IDLE, MemberName, Sessions, member_name
 from doubles.dripping_server import dripping_server
 from doubles.openid_provider import CLIENT, SECRET, openid_double
@@ -369,6 +369,20 @@ def test_of_a_refusal_only_the_code_is_shown(openid, browser, refusal, shown):
     answer = browser.get(openid.authorize(browser.begin()))
     assert (answer.status_code, f"refused the sign-in: {shown}" in answer.text) == (403, True), answer.text
     assert "private" not in answer.text
+
+
+@pytest.mark.parametrize("error", [DatabaseUnavailableError, StoreError])
+def test_a_database_that_does_not_answer_gives_a_page(server, openid, browser, monkeypatch, error):
+    def refuse(*_):
+        raise error("private")
+
+    assert browser.get(openid.authorize(browser.begin())).status_code == 303
+    callback = openid.authorize(browser.begin())
+    monkeypatch.setattr(server.state.sessions, "find", refuse)
+    monkeypatch.setattr(server.state.members, "scopes", refuse)
+    for answer in (browser.get("/sign-in"), browser.get(callback)):
+        assert (answer.status_code, "cannot reach its database" in answer.text) == (503, True)
+        assert "private" not in answer.text
 
 
 def test_sign_ins_that_wait_for_the_provider_hold_nobody_else_up(server, openid, browser):
