@@ -21,7 +21,9 @@ from agentv.model.run.trial import TrialResult
 from agentv.model.values.values import objects_in
 from agentv.registry.extensions import EXPORT_FORMATS, HOW_TO_GET, known, lacking, loaded, registered
 from agentv.store.files.directory import HISTORY, INDEX, JOURNAL, REJECTED, RUN, SUMMARY
+from agentv.store.files.lines import lines_at, read_lines
 from agentv.store.files.whole_file import check_place, write_whole
+from agentv.store.rows.reading import is_torn, key_of_row, not_a_row, replaced_lines
 
 if TYPE_CHECKING:
     from agentv.registry.types import ReportFormat
@@ -61,8 +63,6 @@ class Exported:
 
     def rows(self) -> Iterator[str]:
         """The rows of the chosen trials as they lie on disk, so that keys which only others know stay in them."""
-        from agentv.store.files.lines import lines_at, read_lines
-        from agentv.store.rows.reading import replaced_lines
         from agentv.store.rows.results import read_results
 
         if self.run.places is not None:
@@ -79,8 +79,6 @@ class Exported:
 
 
 def _checked(run: StoredRun, lines: Iterable[tuple[int, bytes]]) -> Iterator[str]:
-    from agentv.store.rows.reading import is_torn, key_of_row, not_a_row
-
     for number, line in lines:
         if key_of_row(line) is not None:
             yield _text(line)

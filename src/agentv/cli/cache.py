@@ -11,7 +11,7 @@ import click
 
 from agentv.cli.lazy import Commands
 from agentv.errors import ExitStatus
-from agentv.model.values.formatting import plural
+from agentv.model.values.formatting import plural, timestamp
 from agentv.reports.text.escaping import one_line
 from agentv.reports.text.paths import shown_from
 
@@ -60,7 +60,6 @@ def show(*, as_json: bool) -> int:
 def forget(older_than: float | None) -> int:
     """Delete stored answers."""
     from agentv.app.wiring import SystemClock
-    from agentv.model.values.formatting import timestamp
 
     path, deleted = _file(), 0
     before = None if older_than is None else timestamp(SystemClock().utc() - timedelta(days=older_than), "seconds")

@@ -20,6 +20,8 @@ from agentv.authoring.dialects.recognition import (
     document_dialect,
     named_by,
 )
+from agentv.authoring.loading.load import refuse_others
+from agentv.authoring.source.files import is_of_project
 from agentv.cli.lazy import Registered, options_of_extensions
 from agentv.cli.options.expected import Choice
 from agentv.cli.printing import print_diagnostics
@@ -162,9 +164,6 @@ def _convert_document(source: Path, form: str, options: dict[str, Any]) -> int:
 
 
 def _convert_suite(source: Path, options: dict[str, Any]) -> int:
-    from agentv.authoring.loading.load import refuse_others
-    from agentv.authoring.source.files import is_of_project
-
     to = options["to"]
     refuse_others(str(source))
     if is_of_project(source.absolute()):

@@ -17,6 +17,7 @@ from agentv.cli.options.formats import chosen_format, format_options, print_as
 from agentv.cli.printing import paths_of_project, takes_color
 from agentv.errors import Diagnostic, ExitStatus, LoadError
 from agentv.model.values.formatting import plural
+from agentv.reports.diagnostics.diagnostics import count_of, render_diagnostics
 from agentv.reports.text.escaping import safe
 from agentv.reports.text.paths import shown_from
 
@@ -68,8 +69,6 @@ def _print_file(one: Checked) -> None:
     if one.note:
         click.echo(f"note: {safe(one.note)}", err=True)
     if one.diagnostics:
-        from agentv.reports.diagnostics.diagnostics import render_diagnostics
-
         color = takes_color(sys.stderr)
         shown = render_diagnostics(one.diagnostics, source_of, counted=False, color=color)
         click.echo(f"{shown}\n", err=True, color=color)
@@ -77,8 +76,6 @@ def _print_file(one: Checked) -> None:
 
 def _summary(checked: Sequence[Checked], found: Sequence[Diagnostic], *, wrong: bool) -> str:
     """`3 errors, 1 warning in 2 of 14 files`; last `valid` where nothing fails."""
-    from agentv.reports.diagnostics.diagnostics import count_of
-
     named = [one for one in checked if one.path]  # what is wrong with plugins is in no file of theirs
     files = plural(len(named), "file")
     touched = sum(bool(one.diagnostics) for one in named)

@@ -10,10 +10,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentv.app.prompts.library import Library, LibraryPrompt
-from agentv.authoring.prompt_library import EXAM_FILES, META, PROMPT_FILES, check_prompt, exam_of, prompt_file_of
+from agentv.authoring.prompt_library import (
+    EXAM_FILES,
+    META,
+    PROMPT_FILES,
+    check_prompt,
+    exam_of,
+    library_reading,
+    prompt_file_of,
+)
 from agentv.authoring.source.files import shown
 from agentv.authoring.source.ignores import MARK, without_ignored
 from agentv.authoring.source.nearest import did_you_mean
+from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic, StoreError
 from agentv.model.suite.exam import STATUSES, ExamRow, PromptStatus
 from agentv.model.values.span import Span
@@ -94,7 +103,6 @@ class Examiner:
     def load(self, exam: str) -> tuple[Suite | None, tuple[Diagnostic, ...]]:
         """An exam, and what is wrong with it."""
         from agentv.authoring.loading.suite import SuiteReader
-        from agentv.authoring.source.report import Report
 
         reader = SuiteReader(exam, self._request, self._registries, Report())
         suite = reader.read()
@@ -120,8 +128,6 @@ class Examiner:
 
     def _text(self, prompt: LibraryPrompt) -> Iterator[Diagnostic]:
         """Problems with the text of a prompt without an exam; reading an exam reports them already."""
-        from agentv.authoring.prompt_library import library_reading
-
         reading = library_reading(prompt.directory, self._library.env)
         if prompt_file_of(prompt.directory) is None:
             message = "this prompt has no text: there is no prompt.xml, prompt.md or prompt.txt"

@@ -199,7 +199,6 @@ class RecordedTargets:
 
     def _records(self, directory: str, wanted: Iterable[str]) -> dict[str, bytes]:
         from agentv.authoring.loading.exams import target_record
-        from agentv.authoring.source.report import Report
 
         registry, found = self._registry(directory), {}
         for path in wanted:
@@ -210,7 +209,6 @@ class RecordedTargets:
         return found
 
     def _registry(self, directory: str) -> TargetRegistry:
-        from agentv.authoring.prompt_library import library_reading
         from agentv.authoring.source.environment import dotenv_of, merged
         from agentv.authoring.targets.catalog import open_registry
 

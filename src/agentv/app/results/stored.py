@@ -16,6 +16,7 @@ from agentv.model.run.trial import TrialResult
 from agentv.model.values.values import JsonObject
 from agentv.store.files.directory import INDEX, RUN, SUMMARY, is_being_written, read_document, results_directory
 from agentv.store.journal.verification import check_rows, stored_summary
+from agentv.store.rows.reading import replaced_lines
 
 _OF_PARTIAL = frozenset({"show", "report", "compare", "compare with", "export"})
 """Actions of commands that have --partial."""
@@ -72,7 +73,6 @@ class StoredRun(Struct, frozen=True):
             StoreError: a line is no row; the text names it.
         """
         from agentv.store.rows.ordering import places_in_order
-        from agentv.store.rows.reading import replaced_lines
 
         if self.places is not None:
             return self.places

@@ -30,6 +30,7 @@ from agentv.authoring.header.header import HeaderReader, names_judge
 from agentv.authoring.loading.context import TESTS, SuiteContext, cases_beside, read_sidecar
 from agentv.authoring.loading.exams import exam_of
 from agentv.authoring.loading.suite_builder import SuiteBuilder
+from agentv.authoring.prompt_library import read_meta
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, holds_placeholder, kind_of, node_of
 from agentv.authoring.source.report import Report, Result
 from agentv.authoring.source.yaml import Sink, read_yaml
@@ -117,7 +118,6 @@ class SuiteReader:
     def check_meta(self) -> None:
         """Check a prompt's `meta.yaml` that has no exam next to it."""
         self._shared = True
-        from agentv.authoring.prompt_library import read_meta  # most eval files are no prompt's
 
         read_meta(str(Path(self.path).parent), self._reading)
 

@@ -13,9 +13,11 @@ from agentv.cli.lazy import section
 from agentv.cli.options.expected import Choice
 from agentv.cli.printing import print_diagnostics
 from agentv.errors import Diagnostic, ExitStatus, Severity, UsageError
+from agentv.model.values.formatting import plural
 from agentv.reports.diagnostics.diagnostics import diagnostics_json, full_text
 from agentv.reports.text.escaping import safe
 from agentv.reports.text.paths import shown_from
+from agentv.version import __version__
 
 if TYPE_CHECKING:
     from agentv.app.running.outcome import Outcome
@@ -117,7 +119,6 @@ def print_run_as(form: Format, warnings: Sequence[Diagnostic], view: RunView, ou
     if form != "github":
         print_as([*warnings, *run_diagnostics(view)], form)
         return
-    from agentv.model.values.formatting import plural
     from agentv.reports.run.corrected import gate_line
     from agentv.reports.run.totals import outcomes
 
@@ -133,7 +134,6 @@ def print_run_as(form: Format, warnings: Sequence[Diagnostic], view: RunView, ou
 def _sarif(found: Sequence[Diagnostic]) -> str:
     from agentv.app.authored.explain import explanations
     from agentv.reports.export.sarif import render_sarif
-    from agentv.version import __version__
 
     rules = explanations(one.code for one in found)
     return render_sarif(found, rules, root=_root(), version=__version__)
