@@ -6,7 +6,6 @@ import asyncio
 import json
 from collections.abc import Sequence
 from hashlib import sha256
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,6 +19,7 @@ from agentv.model.run.context import AssertionContext, Judge
 from agentv.model.run.grade import spent_on
 from agentv.model.run.trial import Score, Status, Trial, TrialResult
 from agentv.model.run.verdict import combined
+from agentv.model.run.work import AgentWork
 from agentv.model.suite.assertion import AssertionEntry, Transform
 from agentv.model.suite.suite import CODE_TIMEOUT_S
 from agentv.model.values.formatting import timestamp
@@ -31,9 +31,6 @@ from agentv.ports import Embedder, Executor, JavaScriptHost, TargetRequest
 from agentv.user_code.functions.deadline import Deadline
 from agentv.user_code.functions.guard import attempt
 from agentv.work_ports import TrialWork
-
-if TYPE_CHECKING:
-    from agentv.model.run.work import AgentWork
 
 DEPENDENCY_NOT_PASSED = "dependency-not-passed"
 _MISSPELT = 80

@@ -25,6 +25,7 @@ from agentv.authoring.source.nearest import did_you_mean
 from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic, StoreError
 from agentv.model.suite.exam import STATUSES, ExamRow, PromptStatus
+from agentv.model.suite.suite import Suite
 from agentv.model.values.span import Span
 from agentv.prompts.evidence import changes, digests
 from agentv.prompts.gates import GateEvidence, StatusEvidence, is_whole, status_evidence
@@ -33,7 +34,6 @@ from agentv.reports.run.exam_attempts import when
 
 if TYPE_CHECKING:
     from agentv.authoring.fields.request import LoadRequest, Registries
-    from agentv.model.suite.suite import Suite
 
 
 @dataclass(frozen=True, slots=True)

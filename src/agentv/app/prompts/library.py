@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -22,14 +21,12 @@ from agentv.authoring.prompt_library import (
 from agentv.authoring.source.files import exists, is_directory, is_file, shown
 from agentv.authoring.source.ignores import without_ignored
 from agentv.authoring.source.report import Report
+from agentv.authoring.targets.registry import TargetRegistry
 from agentv.errors import Diagnostic, LoadError, UsageError
 from agentv.model.suite.exam import TARGET, PromptMeta
 from agentv.prompts.evidence import digests
-
-if TYPE_CHECKING:
-    from agentv.authoring.targets.registry import TargetRegistry
-    from agentv.registry.table import Registry
-    from agentv.registry.types import Provider
+from agentv.registry.table import Registry
+from agentv.registry.types import Provider
 
 _NO_LIBRARY = "no 'prompts' directory between here and the repository root"
 _HINT = "agentv prompt init NAME creates one; 'prompts_dir' in .agentv/config.yaml sets another directory"

@@ -15,6 +15,8 @@ from agentv.app.planning.preparation import max_errors_of, workers_of
 from agentv.app.running.artifacts import Artifacts
 from agentv.app.running.start import StartedRun
 from agentv.engine.dependency_order import DependencyScheduler
+from agentv.engine.draws import Draws
+from agentv.engine.executor import TrialExecutor
 from agentv.engine.run import Run, RunOptions
 from agentv.engine.run_state import RunLimits
 from agentv.engine.trial import not_run
@@ -35,8 +37,6 @@ from agentv.model.values.response import Failure
 from agentv.user_code.processes.command_process import acting_on_signals
 
 if TYPE_CHECKING:
-    from agentv.engine.draws import Draws
-    from agentv.engine.executor import TrialExecutor
     from agentv.engine.on_demand import OnDemandScheduler
 
 GRACE_S = 10.0

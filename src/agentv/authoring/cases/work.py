@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import Struct
 
 from agentv.authoring.source.nodes import NOWHERE, MapNode, Node, Scalar, is_empty
-from agentv.model.suite.workspace import KeepWorkspaces, SandboxName
+from agentv.model.suite.workspace import KeepWorkspaces, SandboxName, Solution, Variant, WorkspaceSpec
 from agentv.registry.extensions import HOW_TO_GET, PORTS, lacking, loaded, missing
 from agentv.registry.types import ChooseSandbox
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from agentv.authoring.targets.registry import TargetRegistry
     from agentv.model.suite.suite import Case, SimulatedUser, SkillMinimums, TargetSpec
     from agentv.model.suite.tools import ScriptedServer
-    from agentv.model.suite.workspace import Solution, Variant, WorkspaceSpec
 
 
 class WorkReader(Protocol):

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from agentv.model.suite.suite import TargetSpec
+from agentv.model.values.response import Failure
 
 if TYPE_CHECKING:
     from agentv.engine.calls.budget_limiter import TargetSpend
     from agentv.engine.calls.circuit_breaker import TargetStop
     from agentv.engine.calls.rate_limiter import RateLimiter
     from agentv.engine.calls.server_limiter import ServerLimiter
-    from agentv.model.values.response import Failure
 
 
 class InterruptibleSleep:
