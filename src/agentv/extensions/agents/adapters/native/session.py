@@ -28,6 +28,7 @@ from agentv.extensions.agents.adapters.trials import SessionLimits, new_messages
 from agentv.extensions.agents.adapters.workspace_files import did_nothing, file_clock
 from agentv.model.suite.tools import McpServer
 from agentv.model.values.activity import AgentActivity
+from agentv.model.values.formatting import plural
 from agentv.model.values.message import prompt_text
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.tool_names import canonical_name
@@ -376,7 +377,7 @@ class NativeSession:
             metadata=self._facts(running, ending),
             native=bytes(lines.native),
             native_name=f"{name}.jsonl",
-            partial="" if ending.complete else "the agent was ended, or ended, before its stream was complete",
+            partial="; ".join(_missing_steps(running.lines, ending)),
         )
 
     def _facts(self, running: _Running, ending: Ending) -> dict[str, Any]:
@@ -404,6 +405,14 @@ class NativeSession:
                 await self._running.process.end(grace_s)
         finally:
             self._directories.remove()
+
+
+def _missing_steps(lines: StreamLines, ending: Ending) -> Iterator[str]:
+    """Why steps may be missing in the trace of a turn."""
+    if not ending.complete:
+        yield "the agent was ended, or ended, before its stream was complete"
+    if lines.unread:
+        yield f"{plural(lines.unread, 'event')} of the agent's stream could not be read"
 
 
 def _missing_tools(tools: Sequence[str] | None, servers: Sequence[McpServer]) -> list[str]:

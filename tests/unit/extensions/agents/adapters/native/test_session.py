@@ -12,6 +12,7 @@ import pytest
 from agentv.extensions.agents.adapters.native import session as module
 from agentv.extensions.agents.adapters.native.claude import Claude
 from agentv.extensions.agents.adapters.native.codex import Codex
+from agentv.extensions.agents.adapters.native.pi_cli import PiCli
 from agentv.model.suite.gateway import GatewayAccess
 from agentv.model.suite.tools import McpServer
 from agentv.model.values.message import Message
@@ -19,7 +20,7 @@ from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.usage import TokenUsage
 from doubles.agents import RecordingSandbox
 from doubles.asking import answer, asked, request, spec_of
-from doubles.native_agents import printing, stream
+from doubles.native_agents import STREAMS, printing, stream
 from doubles.processes_alive import all_gone, ids_in
 
 RESULT = '{"type":"result","subtype":"success","result":"Done.","is_error":false}\n'
@@ -116,6 +117,14 @@ def test_what_it_prints_besides_is_survived(line, box):
     found = answer(printing(Claude, script={"text": f"{text}\n{RESULT}"}), box)
     assert isinstance(found, TargetResponse)
     assert found.output == "Done."
+
+
+def test_a_trace_is_partial_where_an_event_cannot_be_read(box):
+    text = '{"type": ["of tomorrow"]}\n' + (STREAMS / "pi-cli/edit.jsonl").read_text()
+    found = answer(printing(PiCli, script={"text": text}), box)
+    assert isinstance(found, TargetResponse)
+    assert found.trace is not None
+    assert found.trace.partial == "1 event of the agent's stream could not be read"
 
 
 @pytest.mark.parametrize(("tools", "code"), [(("shop",), None), (("shop", "bank"), "no-tools")])
