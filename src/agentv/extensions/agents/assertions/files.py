@@ -111,10 +111,11 @@ def content(root: str, path: str) -> bytes | Unreadable:
         return Unreadable("is a link to nothing" if Path(root, path).is_symlink() else "does not exist")
     except OSError as error:
         return Unreadable(f"cannot be read: {error.strerror}")
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(descriptor)
+        return Unreadable("is a directory" if stat.S_ISDIR(mode) else "is no regular file")
     with os.fdopen(descriptor, "rb") as file:
-        mode = os.fstat(descriptor).st_mode
-        if not stat.S_ISREG(mode):
-            return Unreadable("is a directory" if stat.S_ISDIR(mode) else "is no regular file")
         data = file.read(LIMIT + 1)
     return Unreadable(f"has more than {LIMIT // 1_000_000} MB") if len(data) > LIMIT else data
 

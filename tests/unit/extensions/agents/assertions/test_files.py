@@ -83,10 +83,11 @@ def test_a_link_out_of_the_workspace_is_not_read(workspace, tmp_path):
     assert not graded(FileContains("**/secret", value="password"), workspace).passed
 
 
-def test_a_pipe_does_not_hang_the_grade(workspace):
+@pytest.mark.parametrize(("path", "said"), [("pipe", "is no regular file"), ("src", "is a directory")])
+def test_what_is_no_file_fails_and_does_not_hang_the_grade(workspace, path, said):
     os.mkfifo(workspace / "pipe")
-    found = graded(FileContains("pipe", value="x"), workspace)
-    assert found.checks[0].evidence == "is no regular file"
+    found = graded(FileContains(path, value="x"), workspace)
+    assert (found.error, found.checks[0].evidence) == (None, said)
 
 
 def test_any_file_of_a_glob_may_contain_the_text(workspace):

@@ -74,9 +74,11 @@ class TrialDirectories:
             descriptor = os.open(self._place(name), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except (OSError, ValueError):
             return b""
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            return b""
         with os.fdopen(descriptor, "rb") as file:
-            sound = stat.S_ISREG(os.fstat(descriptor).st_mode)
-            return file.read(STREAM_LIMIT) if sound else b""
+            return file.read(STREAM_LIMIT)
 
     def copy_skills(self, skills: Iterable[str], place: str) -> Failure | None:
         """Copy directories of skills to where the agent reads them; why that is impossible."""
