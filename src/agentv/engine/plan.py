@@ -18,7 +18,7 @@ from agentv.model.run.trial import Trial
 from agentv.model.suite.suite import DEFAULT_THRESHOLD, DEFAULT_TIMEOUT_S, Case, Suite, TargetSpec, Until
 from agentv.model.suite.workspace import Variant
 
-DIGEST = 16
+_NUMBER_BYTES = 16
 """Bytes of a case's number: two cases never have the same."""
 
 
@@ -39,7 +39,7 @@ class DrawnCases(Struct, frozen=True):
 
     def takes(self, suite: Suite, case: Case) -> bool:
         """Whether a case was drawn; one case with several prompts is drawn, or not, with all of them."""
-        return self.bound is None or number_of(suite, case, self.seed, self.root) <= self.bound
+        return self.bound is None or draw_number(suite, case, self.seed, self.root) <= self.bound
 
 
 def draw(suites: Iterable[Suite], chosen: Callable[[Case], bool], number: int, *, seed: int, root: str) -> DrawnCases:
@@ -53,7 +53,7 @@ def draw(suites: Iterable[Suite], chosen: Callable[[Case], bool], number: int, *
                 continue
             before = case.id
             of += 1
-            mirrored = _mirrored(number_of(suite, case, seed, root))
+            mirrored = _mirrored(draw_number(suite, case, seed, root))
             if len(drawn) < number:
                 heappush(drawn, mirrored)
             else:
@@ -62,10 +62,10 @@ def draw(suites: Iterable[Suite], chosen: Callable[[Case], bool], number: int, *
     return DrawnCases(seed, root, bound, len(drawn), of)
 
 
-def number_of(suite: Suite, case: Case, seed: int, root: str) -> bytes:
+def draw_number(suite: Suite, case: Case, seed: int, root: str) -> bytes:
     """The number of a case under a seed."""
     facts = f"{seed}\0{suite.path.removeprefix(root)}\0{suite.name}\0{case.id}"
-    return hashlib.blake2b(facts.encode(errors="surrogatepass"), digest_size=DIGEST).digest()
+    return hashlib.blake2b(facts.encode(errors="surrogatepass"), digest_size=_NUMBER_BYTES).digest()
 
 
 _COMPLEMENT = bytes(255 - byte for byte in range(256))

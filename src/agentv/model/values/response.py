@@ -14,7 +14,7 @@ from agentv.model.values.trace import Trace
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import EMPTY, JsonObject
 
-_SAME = {
+_FINISH_REASONS = {
     "end_turn": "stop",
     "stop_sequence": "stop",
     "eos": "stop",
@@ -36,7 +36,7 @@ _SAME = {
 def canonical_reason(reason: str) -> str:
     """The reason in OpenAI's terms: stop, length, tool_calls, content_filter; an unknown one in lower case."""
     word = reason.strip().casefold().replace("-", "_")
-    return _SAME.get(word, word)
+    return _FINISH_REASONS.get(word, word)
 
 
 def is_cut(reason: str | None) -> bool:

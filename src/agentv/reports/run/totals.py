@@ -18,10 +18,10 @@ from agentv.reports.text.signs import signed
 
 EARLY_HEADING = "Samples that ended early: cases that failed or are undecided"
 
-SHOWN = 100
+EARLY_SHOWN = 100
 """Cases that are listed; the summary holds more."""
 
-_WHYS: dict[Why, str] = {
+_EARLY_ENDS: dict[Why, str] = {
     "above": "the rate is above the threshold, but a required assertion failed",
     "below": "the rate is below the threshold",
     "gate": "a required assertion failed",
@@ -31,7 +31,7 @@ _WHYS: dict[Why, str] = {
 
 def listed_cases(stops: EarlyStops) -> tuple[EarlyCase, ...]:
     """The cases that are listed; those that passed and were decided are counted in the totals alone."""
-    return stops.by_case[:SHOWN]
+    return stops.by_case[:EARLY_SHOWN]
 
 
 def number_listed(stops: EarlyStops) -> int:
@@ -43,7 +43,7 @@ def early_words(case: EarlyCase) -> str:
     """`3 of 12 passed, undecided (fails by this share); anytime-valid bounds of the rate: 3.1% to 79.2%, …`."""
     stopped = case.stopped
     bounds = f"{percent(stopped.low)} to {percent(stopped.high)}, error rate at most {percent(case.alpha)} each"
-    why = _WHYS.get(stopped.why, stopped.why)
+    why = _EARLY_ENDS.get(stopped.why, stopped.why)
     if stopped.why == "undecided":
         why += f" ({'passes' if case.status == 'passed' else 'fails'} by this share)"
     return f"{stopped.passed} of {stopped.samples} passed, {why}; anytime-valid bounds of the rate: {bounds}"
@@ -63,10 +63,11 @@ def against_line(found: SequentialComparison) -> str:
     drawn = f"{found.drawn:,} of {plural(found.cases, 'case')} drawn at random"
     if found.clusters != found.drawn:
         drawn += f", in {plural(found.clusters, 'cluster')}"
-    return f"{_claim(found)}: pass rate {_difference(found)} ({interval}) on {drawn}{''.join(_rest(found))}"
+    notes = "".join(_notes_against(found))
+    return f"{_claim_against(found)}: pass rate {_difference_against(found)} ({interval}) on {drawn}{notes}"
 
 
-def _claim(found: SequentialComparison) -> str:
+def _claim_against(found: SequentialComparison) -> str:
     base = one_line(found.base)
     if found.verdict == "non-inferior":
         return f"not worse than {base} by more than {found.margin:g}"
@@ -74,12 +75,12 @@ def _claim(found: SequentialComparison) -> str:
     return f"inconclusive against {base}" if found.verdict == "inconclusive" else f"{found.verdict} than {base}{by}"
 
 
-def _difference(found: SequentialComparison) -> str:
+def _difference_against(found: SequentialComparison) -> str:
     low, high = found.difference
     return signed(low, 3) if round(high - low, 9) == 0 else f"{signed(low, 3)} to {signed(high, 3)}"
 
 
-def _rest(found: SequentialComparison) -> list[str]:
+def _notes_against(found: SequentialComparison) -> list[str]:
     lines = []
     if found.errored:
         lines.append(f"; {found.errored:,} of them errored and may have passed or failed")

@@ -13,7 +13,7 @@ from agentv.model.values.message import DocumentBlock, ImageBlock, Message
 from agentv.model.values.response import Failure
 
 PDF = "application/pdf"
-LARGEST = 50_000_000
+LARGEST_PDF = 50_000_000
 """Bytes of a PDF that is read. Every API refuses less than that, in its own words."""
 
 
@@ -56,8 +56,8 @@ def _read(path: str, _sha256: str) -> Attached:
         ValueError: it is too large; the text begins with a verb.
     """
     file = Path(path)
-    if file.stat().st_size > LARGEST:
-        raise ValueError(f"is larger than {LARGEST / 1_000_000:g} MB")
+    if file.stat().st_size > LARGEST_PDF:
+        raise ValueError(f"is larger than {LARGEST_PDF / 1_000_000:g} MB")
     return Attached(file.name, base64.b64encode(file.read_bytes()).decode())
 
 
