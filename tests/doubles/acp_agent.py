@@ -129,44 +129,6 @@ class AcpAgent(acp.Agent):
         if call.get("then") and self.outcome in {"yes", "always"}:
             Path(self.cwd, call["then"]).write_text("done")
 
-    async def do_write(self, pair):
-        path, text = pair
-        self.asked.append(
-            await self.told(self.client.write_text_file(content=text, path=self.place(path), session_id=self.session))
-        )
-
-    async def do_read(self, path):
-        self.asked.append(await self.told(self.client.read_text_file(path=self.place(path), session_id=self.session)))
-
-    async def do_read_lines(self, asked):
-        path, line, limit = asked
-        call = self.client.read_text_file(path=self.place(path), session_id=self.session, line=line, limit=limit)
-        self.asked.append(await self.told(call))
-
-    async def do_terminal(self, wanted):
-        env = [schema.EnvVariable(name="MARK", value="here")]
-        call = self.client.create_terminal(session_id=self.session, env=env, **wanted)
-        try:
-            made = await call
-        except acp.RequestError as error:
-            self.asked.append(str(error))
-            return
-        ended = await self.client.wait_for_terminal_exit(session_id=self.session, terminal_id=made.terminal_id)
-        said = await self.client.terminal_output(session_id=self.session, terminal_id=made.terminal_id)
-        exit_code, by = (getattr(ended, name, None) for name in ("exit_code", "signal"))
-        self.asked.append(f"{exit_code} {by} {said.truncated} {said.output}")
-        await self.client.release_terminal(session_id=self.session, terminal_id=made.terminal_id)
-
-    async def told(self, call):
-        try:
-            answer = await call
-        except acp.RequestError as error:
-            return f"error: {error}"
-        return getattr(answer, "content", "written")
-
-    def place(self, path):
-        return str(Path(self.cwd, path))
-
     async def do_file(self, pair):
         path = Path(self.cwd, pair[0])
         path.parent.mkdir(parents=True, exist_ok=True)

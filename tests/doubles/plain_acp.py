@@ -24,12 +24,6 @@ _METHODS = {
 }
 _CALLS = {
     "request_permission": "session/request_permission",
-    "write_text_file": "fs/write_text_file",
-    "read_text_file": "fs/read_text_file",
-    "create_terminal": "terminal/create",
-    "wait_for_terminal_exit": "terminal/wait_for_exit",
-    "terminal_output": "terminal/output",
-    "release_terminal": "terminal/release",
 }
 
 

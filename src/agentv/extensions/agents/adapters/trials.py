@@ -1,10 +1,12 @@
-"""Sessions of agents, one for each trial, and their limits: begun at its first turn, asked again at the next, ended."""
+"""Sessions of agents, one for each trial: begun at its first turn, asked again at the next, ended; and their limits."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from agentv.extensions.agents.adapters.failures import LIMIT, NO_SESSION
@@ -12,6 +14,7 @@ from agentv.extensions.agents.adapters.process import GRACE_S
 from agentv.extensions.agents.adapters.settings import AgentSettings
 from agentv.model.values.message import Message
 from agentv.model.values.response import RUN_INTERRUPTED, Failure, TargetResponse
+from agentv.model.values.trace import Trace
 from agentv.ports import TargetRequest
 
 _MARGIN_S = 10.0
@@ -113,6 +116,43 @@ def new_messages(messages: Sequence[Message]) -> Sequence[Message]:
     """The messages after the agent's last answer: those that its session has not seen."""
     answers = [place for place, one in enumerate(messages) if one.role == "assistant"]
     return messages[answers[-1] + 1 :] if answers else messages
+
+
+def did_nothing(trace: Trace, root: str, moment: float) -> bool:
+    """Whether the agent has changed nothing since a moment: no file of its workspace, nothing by an MCP tool.
+
+    Times of change are read here, which any program can make new; the comparison of the workspace with its baseline
+    decides again once the agent has ended.
+    """
+    return not trace.worked_elsewhere and not changed_since(root, moment)
+
+
+def file_clock() -> float:
+    """Now in seconds, by the clock of the file system: on Linux, changes get the time of the last tick."""
+    coarse = getattr(time, "CLOCK_REALTIME_COARSE", None)
+    return time.time() if coarse is None else time.clock_gettime(coarse)
+
+
+def changed_since(root: str, moment: float) -> bool:
+    """Whether anything in a directory was changed since a moment of `file_clock`. `.git` does not count.
+
+    The times of last change of a status (`ctime`) are read: no program can set them back.
+    """
+    todo = [root]
+    while todo:
+        directory = todo.pop()
+        with suppress(OSError):
+            if os.stat(directory).st_ctime >= moment:  # noqa: PTH116  # the hot loop
+                return True
+            with os.scandir(directory) as entries:
+                for entry in entries:
+                    if entry.name == ".git":
+                        continue
+                    if entry.is_dir(follow_symlinks=False):
+                        todo.append(entry.path)
+                    elif entry.stat(follow_symlinks=False).st_ctime >= moment:
+                        return True
+    return False
 
 
 TrialKey: TypeAlias = tuple[str | int | None, ...]

@@ -15,7 +15,6 @@ from acp import PROTOCOL_VERSION, RequestError, connect_to_agent, image_block, r
 from acp.schema import (
     ClientCapabilities,
     EnvVariable,
-    FileSystemCapabilities,
     HttpHeader,
     HttpMcpServer,
     Implementation,
@@ -31,8 +30,7 @@ from agentv.extensions.agents.adapters.acp.transport import AcpTransport
 from agentv.extensions.agents.adapters.failures import AGENT_STOPPED, API, DENIED, LIMIT, PROTOCOL, REFUSED, failed
 from agentv.extensions.agents.adapters.process import GRACE_S, AgentProcess, KeptStream, start_agent
 from agentv.extensions.agents.adapters.settings import AcpSettings
-from agentv.extensions.agents.adapters.trials import SessionLimits, new_messages
-from agentv.extensions.agents.adapters.workspace_files import did_nothing, file_clock
+from agentv.extensions.agents.adapters.trials import SessionLimits, did_nothing, file_clock, new_messages
 from agentv.model.suite.tools import McpServer
 from agentv.model.values.activity import AgentActivity
 from agentv.model.values.message import DocumentBlock, ImageBlock, Message, prompt_text
@@ -203,7 +201,7 @@ class AcpSession:
         self._root = root
         self.limits = SessionLimits(settings, request)
         self._trace = TraceBuilder(prompt_text(request.messages), self._progressed)
-        self._client = AcpClient(settings, request, root)
+        self._client = AcpClient(settings.permissions, root)
         self._client.trace = self._trace
         self._transport = AcpTransport(process, self._updated)
         self._connection = connect_to_agent(self._client, self._transport, use_unstable_protocol=True)  # type: ignore[arg-type]  # a Client by what it does
@@ -236,12 +234,9 @@ class AcpSession:
             opening.cancel()
 
     async def _opened(self, request: TargetRequest) -> Failure | None:
-        capabilities = ClientCapabilities(
-            fs=FileSystemCapabilities(read_text_file=True, write_text_file=True), terminal=True
-        )
         info = Implementation(name="agentv", version=__version__)
         connection = self._connection
-        self._facts.agent = agent = await connection.initialize(PROTOCOL_VERSION, capabilities, info)
+        self._facts.agent = agent = await connection.initialize(PROTOCOL_VERSION, ClientCapabilities(), info)
         if agent.protocol_version != PROTOCOL_VERSION:
             message = f"the agent speaks version {agent.protocol_version} of ACP, not {PROTOCOL_VERSION}"
             return self._failed(PROTOCOL, message)
@@ -395,14 +390,13 @@ class AcpSession:
         )
 
     async def close(self, grace_s: float = GRACE_S) -> None:
-        """End the agent and its terminals, and remove the directory that was made for it."""
+        """End the agent, and remove the directory that was made for it."""
         self.usable = False
         self.limits.close()
         try:
             await self._process.end(grace_s)
         finally:
             try:
-                await self._client.terminals.close()
                 await self._connection.close()
             finally:
                 if self._directory is not None:

@@ -70,11 +70,6 @@ class TraceBuilder:
             known.denied = not allowed
         self._parts.append(PermissionStep(made.names.name, allowed, reason, self.now_ms))
 
-    def access(self, tool: str, *, allowed: bool, reason: str) -> None:
-        """Record that a file or a program outside the workspace was refused."""
-        self._open = None
-        self._parts.append(PermissionStep(tool, allowed, reason, self.now_ms))
-
     def use(self, fields: Mapping[str, Any]) -> AcpCall:
         """The call that a request for permission is about, which may be new."""
         self._call(fields)

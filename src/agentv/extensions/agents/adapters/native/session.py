@@ -24,8 +24,7 @@ from agentv.extensions.agents.adapters.process import (
     environment_of,
     start_argv,
 )
-from agentv.extensions.agents.adapters.trials import SessionLimits, new_messages
-from agentv.extensions.agents.adapters.workspace_files import did_nothing, file_clock
+from agentv.extensions.agents.adapters.trials import SessionLimits, did_nothing, file_clock, new_messages
 from agentv.model.suite.tools import McpServer
 from agentv.model.values.activity import AgentActivity
 from agentv.model.values.formatting import plural

@@ -1,0 +1,17 @@
+import os
+import time
+
+from agentv.extensions.agents.adapters.trials import changed_since
+
+
+def test_changes_are_seen_whatever_the_times_of_files_say(tmp_path):
+    (tmp_path / "dir").mkdir()
+    (tmp_path / "dir" / "a").write_text("x")
+    (tmp_path / ".git").mkdir()
+    moment = time.time() + 0.1
+    time.sleep(0.2)
+    (tmp_path / ".git" / "index").write_text("x")
+    assert not changed_since(str(tmp_path), moment)
+    (tmp_path / "dir" / "a").write_text("y")
+    os.utime(tmp_path / "dir" / "a", (0, 0))
+    assert changed_since(str(tmp_path), moment)
