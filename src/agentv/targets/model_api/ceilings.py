@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from agentv.model.run.budget import UNKNOWN, Ceiling
 from agentv.model.values.message import Block, DocumentBlock, ImageBlock, Message
@@ -55,8 +54,8 @@ class RequestSettings:
         model: by its provider's name.
         longest: tokens that an answer may have by the settings; None: what the model can give.
         extra: further keys of the request's body, which may say it otherwise, and how many answers are asked for (`n`).
-        besides: what every request holds beside its messages: a system prompt, tools, a schema.
-        own: it runs on a machine of the user's, where nobody is paid.
+        fixed_parts: what every request holds beside its messages: a system prompt, tools, a schema.
+        self_hosted: it runs on a machine of the user's, where nobody is paid.
     """
 
     prices: str | None
@@ -75,13 +74,12 @@ class RequestSettings:
         usage = TokenUsage(input_tokens, longest * self._answers(), input_tokens + longest * self._answers())
         return Ceiling(self._price(usage), usage.total)
 
-    def ceiling_of_body(self, body: JsonObject, *, answers: int = 1, besides: int = 0) -> Ceiling:
+    def ceiling_of_body(self, body: JsonObject, *, answers: int = 1) -> Ceiling:
         """Of one call whose body somebody else has written.
 
         Args:
             body: as it is sent.
             answers: how many it asks for.
-            besides: tokens of input that are not in it.
         """
         longest = self._longest()
         if longest is None:
@@ -91,7 +89,6 @@ class RequestSettings:
             input_tokens = window_of(self.prices, self.model) if self.prices is not None else None
             if input_tokens is None:
                 return UNKNOWN
-        input_tokens += besides
         output_tokens = longest * max(answers, 1)
         usage = TokenUsage(input_tokens, output_tokens, input_tokens + output_tokens)
         return Ceiling(self._price(usage), usage.total)
@@ -125,101 +122,29 @@ def tokens_at_most(request: TargetRequest, fixed_parts: Sequence[Json] = ()) -> 
     return sum(map(_of_message, messages)) + sum(map(_of_json, (*fixed_parts, request.schema)))
 
 
+_ELSEWHERE = re.compile(
+    r'(?<!\\)"(?:previous_response_id|conversation|file_id|file_url|fileData|fileUri|file_uri|cachedContent'
+    r'|cached_content|container|prompt_id)": (?!null)|(?<!\\)"type": "url"|(?<!\\)"prompt": \{"id"'
+)
+"""How a request refers to what the API keeps, or fetches."""
+
+_PICTURES = re.compile(r'(?<!\\)"type": "(?:image|image_url|input_image|computer_screenshot)"')
+_DATA = re.compile(
+    r"data:image/[\w.+-]+;base64,[\w+/=]+"
+    r'|(?<!\\)"(?:media_type|mimeType|mime_type)": "image/[^"]*", "data": "[^"]*"'
+)
+
+
 def tokens_in_body(body: JsonObject) -> int | None:
-    """Tokens that the body of a request has at most; None where it refers to texts that stand elsewhere."""
-    found = 0
-    pending: list[_Entry] = [_Entry(key, value, key in _TEXTS) for key, value in body.items()]
-    while pending:
-        key, value, is_text = pending.pop()
-        if value and (key in _ELSEWHERE or _is_kept_prompt(key, value)):
-            return None
-        if isinstance(value, str):
-            found += PICTURE if key == _PICTURE else _bytes(value) + 1
-        elif isinstance(value, Mapping):
-            found += MESSAGE + _bytes(key)
-            pending += _within(key, value, is_text=is_text)
-        elif isinstance(value, Sequence):
-            found += MESSAGE + _bytes(key)
-            pending += (_Entry(key, one, is_text) for one in value)
-        else:
-            found += MESSAGE
-    return found
+    """Tokens that the body of a request has at most: one for each byte, `PICTURE` for the data of a picture.
 
-
-class _Entry(NamedTuple):
-    """A value of a body; `is_text`: the model reads it as it is written, so that nothing in it is a picture."""
-
-    key: str
-    value: Json
-    is_text: bool
-
-
-def _within(key: str, value: Mapping[str, Json], *, is_text: bool) -> Iterator[_Entry]:
-    """The entries of an object; the data of a picture under a key that says so."""
-    kind = _kind(value)
-    pictures = frozenset() if is_text else _pictures_in(key, value)
-    is_call = kind.endswith("tool_use")
-    for name, one in value.items():
-        if kind == "document" and name == "source" and isinstance(one, Mapping) and one.get("url"):
-            yield _Entry("file_url", one["url"], is_text)
-        elif name in pictures and isinstance(one, str):
-            yield _Entry(_PICTURE, one, is_text)
-        elif kind == "image" and name == "source" and not is_text:
-            yield _Entry(_SOURCE, one, is_text)
-        elif kind in _WITH_ADDRESS and name == "image_url" and not is_text:
-            yield _Entry(_ADDRESS, one, is_text)
-        else:
-            yield _Entry(name, one, is_text or name in _TEXTS or (is_call and name == "input"))
-
-
-def _kind(value: Mapping[str, Json]) -> str:
-    """The type of a part of a message; in a schema it may be a list."""
-    kind = value.get("type")
-    return kind if isinstance(kind, str) else ""
-
-
-def _pictures_in(key: str, value: Mapping[str, Json]) -> frozenset[str]:
-    """The keys of an object whose texts are pictures, or their addresses, as the APIs spell parts of a message."""
-    if key == _ADDRESS:
-        return frozenset({"url"})
-    if _kind(value) in _WITH_ADDRESS:
-        return frozenset({"image_url"})
-    if key == _SOURCE or key in _INLINE:
-        media = value.get("media_type") or value.get("mimeType") or value.get("mime_type")
-        is_picture = isinstance(media, str) and media.startswith("image/")
-        return frozenset({"data", "url"} if is_picture else {"url"})
-    return frozenset()
-
-
-def _is_kept_prompt(key: str, value: Json) -> bool:
-    """Whether it names a prompt that OpenAI keeps."""
-    return key == "prompt" and isinstance(value, Mapping) and "id" in value
-
-
-_PICTURE, _SOURCE, _ADDRESS = "\0picture", "\0source", "\0address"
-_WITH_ADDRESS = frozenset({"image_url", "input_image", "computer_screenshot"})
-"""Types of the parts of a message that hold a picture's address, or its data in one."""
-_INLINE = frozenset({"inlineData", "inline_data"})
-_TEXTS = frozenset(
-    {"args", "arguments", "tools", "functions", "functionDeclarations", "metadata", "response", "response_format"}
-)
-"""Keys of arguments and schemas: whatever stands in them, the model reads it as text."""
-_ELSEWHERE = frozenset(
-    {
-        "previous_response_id",
-        "conversation",
-        "file_id",
-        "file_url",
-        "fileData",
-        "fileUri",
-        "file_uri",
-        "cachedContent",
-        "cached_content",
-        "container",
-        "prompt_id",
-    }
-)
-"""Keys by which a request refers to what the API keeps, or fetches."""
+    None where it refers to what stands elsewhere.
+    """
+    written = json.dumps(body, ensure_ascii=False)
+    if _ELSEWHERE.search(written):
+        return None
+    rest, pictures = _DATA.subn("", written)
+    return _bytes(rest) + PICTURE * max(pictures, len(_PICTURES.findall(written)))
 
 
 def _of_message(message: Message) -> int:

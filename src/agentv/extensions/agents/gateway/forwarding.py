@@ -287,7 +287,7 @@ class ForwardedCall:
         usage = dict(reader.usage) if reader.usage is not None else None
         tokens, written = model_apis.usage_of(self.route.protocol, usage)
         call.model = reader.model or call.model
-        call.tokens, call.finish, call.surcharged = tokens, reader.finish, reader.surcharged
+        call.tokens, call.finish = tokens, reader.finish
         reported = usage.get("cost") if usage is not None else None
         call.cost_usd = (
             float(reported)
@@ -302,8 +302,6 @@ class ForwardedCall:
             return CallFailure("bad-answer", "the stream ended early")
         limits = None if reply is None else limits_of(reply.headers)
         cost = 0.0 if call.cost_usd is None and model_apis.is_local(session.upstream) else call.cost_usd
-        if reader.surcharged and reported is None:  # a budget counts what was reserved
-            cost = None
         return TargetResponse(None, token_usage=tokens, cost_usd=cost, limits=limits)
 
     async def _replayed(self, recorded: ModelReply | Failure) -> StreamResponse:

@@ -44,7 +44,6 @@ class CountedCall:
         ended: nothing more comes.
         offers_tools: it is of the agent's own work: calls beside it, such as for a title, offer the model no tools.
         finish: why the model ended, in the words of its API; empty: the API does not say.
-        surcharged: it was billed beside its tokens at the list price, too: its cost is higher than `cost_usd`.
         api: how its bodies are read.
         request, reply: the bodies, as far as they are kept.
     """
@@ -60,7 +59,6 @@ class CountedCall:
     ended: bool = False
     offers_tools: bool = False
     finish: str = ""
-    surcharged: bool = False
     api: Api = "chat"
     request: bytes = b""
     reply: bytes = b""
@@ -228,10 +226,6 @@ class TrialSession:
         unknown = sum(call.ended and call.tokens is None and call.failure is None for call in self.calls)
         if unknown:
             found.append(f"the model's API reported no usage for {unknown} of {len(self.calls)} calls")
-        dearer = sum(call.surcharged for call in self.calls)
-        if dearer:
-            what = "were billed at a dearer tier, or used tools of the provider"
-            found.append(f"{dearer} of {len(self.calls)} model calls {what}, which their cost does not include")
         if self.trial.exchanges is not None:
             found += self.trial.exchanges.notes()
         return tuple(found)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from agentv.extensions.agents.gateway.routes import Api
-from agentv.model.values.values import Json, objects_in
+from agentv.model.values.values import Json
 
 LONGEST_EVENT = 32_000_000
 """Bytes of one event."""
@@ -83,7 +83,6 @@ class ReplyReader:
         model: that answered; empty: the API does not say.
         error: of an API that fails after it has begun to reply.
         complete: the reply has its own end.
-        surcharged: it was billed beside its tokens at the list price, too.
         finish: why the model ended, in the words of its API; empty: the API does not say.
     """
 
@@ -93,7 +92,6 @@ class ReplyReader:
         self.error: str | None = None
         self.complete = False
         self.finish = ""
-        self.surcharged = False
         self._api = api
 
     def read_whole(self, body: bytes) -> None:
@@ -124,7 +122,6 @@ class ReplyReader:
     def _read(self, found: Any) -> bool:
         if not isinstance(found, dict):
             return False
-        self.surcharged = self.surcharged or is_surcharged(found)
         if self._api == "messages":
             self._message(found)
         elif self._api == "responses":
@@ -231,33 +228,3 @@ def _listed(found: Any) -> list[Any]:
 def _words(error: Json) -> str:
     text = error.get("message") if isinstance(error, Mapping) else error
     return str(text or "the API reports an error without a message")[:500]
-
-
-_TOOL_ITEMS = ("web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call")
-"""Types of the items in OpenAI's responses that are calls of its own tools."""
-
-
-def is_surcharged(found: Mapping[str, Any]) -> bool:
-    """Whether an event or a whole reply of a model API tells of a dearer tier, or of a tool that the provider ran."""
-    return any(_names_surcharge(one) for one in _objects(found))
-
-
-def _objects(found: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
-    """The objects that may tell: the reply itself, and what stands directly in it."""
-    yield found
-    for key in ("response", "message", "item", "usage"):
-        inner = found.get(key)
-        if isinstance(inner, Mapping):
-            yield inner
-            if key != "usage" and isinstance(inner.get("usage"), Mapping):
-                yield inner["usage"]
-    for key in ("output", "candidates"):
-        yield from objects_in(found.get(key))
-
-
-def _names_surcharge(one: Mapping[str, Any]) -> bool:
-    used = one.get("server_tool_use")
-    if isinstance(used, Mapping) and any(isinstance(count, int) and count > 0 for count in used.values()):
-        return True
-    is_dearer = one.get("speed") == "fast" or (one.get("service_tier") == "priority" and "input_tokens" not in one)
-    return is_dearer or one.get("type") in _TOOL_ITEMS or bool(one.get("groundingMetadata"))

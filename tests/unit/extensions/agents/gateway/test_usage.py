@@ -130,29 +130,6 @@ def test_data_of_an_event(event, data):
     assert data_of(event) == data
 
 
-@pytest.mark.parametrize(
-    ("api", "reply", "surcharged"),
-    [
-        ("chat", {"choices": [], "service_tier": "priority"}, True),
-        ("chat", {"choices": [], "service_tier": "default"}, False),
-        ("responses", {"type": "response.completed", "response": {"service_tier": "priority"}}, True),
-        ("responses", {"type": "response.output_item.done", "item": {"type": "web_search_call"}}, True),
-        ("responses", {"output": [{"type": "function_call"}, {"type": "code_interpreter_call"}]}, True),
-        ("responses", {"output": [{"type": "message", "content": "web_search_call"}]}, False),
-        ("messages", {"usage": {"input_tokens": 1, "server_tool_use": {"web_search_requests": 1}}}, True),
-        ("messages", {"usage": {"input_tokens": 1, "server_tool_use": {"web_search_requests": 0}}}, False),
-        ("messages", {"type": "message_start", "message": {"usage": {"input_tokens": 1, "speed": "fast"}}}, True),
-        ("messages", {"usage": {"input_tokens": 1, "service_tier": "priority"}}, False),  # capacity that is paid for
-        ("gemini", {"candidates": [{"groundingMetadata": {"webSearchQueries": ["a"]}}]}, True),
-        ("gemini", {"candidates": [{"groundingMetadata": {}, "finishReason": "STOP"}]}, False),
-    ],
-)
-def test_what_is_billed_beside_the_tokens_is_seen(api, reply, surcharged):
-    reader = ReplyReader(api)
-    reader.read_event(json.dumps(reply).encode())
-    assert reader.surcharged is surcharged
-
-
 KEYS = [
     "type",
     "response",
