@@ -1,1 +1,1 @@
-"""Judges compared on labelled answers, and probed with changed ones."""
+"""Judges compared on labelled answers."""

@@ -332,16 +332,13 @@ class FoundAnswers:
         return tuple(f"left out: {plural(number, 'answer')} {why}" for why, number in self.omitted.items())
 
 
-async def stored_answers_of(
-    wanted: Iterable[GradedAnswer], prepared: Prepared, caller: JudgeCaller, *, by_rubric: bool = True
-) -> FoundAnswers:
-    """The stored answers of a run. Nobody is asked.
+async def stored_answers_of(wanted: Iterable[GradedAnswer], prepared: Prepared, caller: JudgeCaller) -> FoundAnswers:
+    """The stored answers of a run, by the rubrics of then, which labels are of. Nobody is asked.
 
     Args:
         wanted: as the run graded them.
         prepared: the plan of the run.
         caller: reads the rubrics.
-        by_rubric: only those with the rubric of then, which their labels are of.
     """
     found = FoundAnswers()
     places = {place_of(one) for one in wanted}
@@ -356,16 +353,16 @@ async def stored_answers_of(
         if why is not None:
             reasons[case] = f"of {why}"
             continue
-        await _add(trial, places, assertions, (caller, found, by_rubric))
+        await _add(trial, places, assertions, (caller, found))
     for suite, _, key in places - found.found.keys():
         found.omitted[reasons.get((suite, key[0]), NOT_AS_IN_THE_RUN)] += 1
     return found
 
 
 async def _add(
-    trial: Trial, places: Collection[Place], assertions: Collection[str], into: tuple[JudgeCaller, FoundAnswers, bool]
+    trial: Trial, places: Collection[Place], assertions: Collection[str], into: tuple[JudgeCaller, FoundAnswers]
 ) -> None:
-    caller, found, by_rubric = into
+    caller, found = into
     answered = await answer_of(trial, caller.connections)
     if not isinstance(answered, AnsweredTrial):
         return
@@ -379,7 +376,7 @@ async def _add(
         asked = as_labelled(asked_judge("", "", rubric, answered.context.criteria), entry.shown_type)
         stored = StoredAnswer(trial, answered.answer, answered.context, entry, rubric)
         for place in of_output:
-            if place[1] == entry.name and (not by_rubric or place[2][2] == asked.rubric_sha256):
+            if place[1] == entry.name and place[2][2] == asked.rubric_sha256:
                 found.found.setdefault(place, stored)
 
 

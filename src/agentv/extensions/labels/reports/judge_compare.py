@@ -1,9 +1,8 @@
-"""`agentv judge compare` and `agentv judge check --probe`, as text for people and as JSON for programs."""
+"""`agentv judge compare`, as text for people and as JSON for programs."""
 
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import to_builtins
@@ -16,7 +15,6 @@ from agentv.extensions.labels.judges.comparing import (
     ComparedJudge,
     JudgeComparison,
 )
-from agentv.extensions.labels.judges.probing import Flips, JudgeProbing, ProbedJudge, ProbeOutcome
 from agentv.extensions.labels.stats.paired_accuracy import AccuracyDifference
 from agentv.extensions.labels.stats.posterior import Estimated
 from agentv.model.values.formatting import duration, money, plural
@@ -183,64 +181,3 @@ def _judge_json(one: ComparedJudge) -> dict[str, object]:
     accuracy = found.pop("accuracy") or dict.fromkeys(("accuracy", "tpr", "tnr", "kappa"))
     named = {"judge": found.pop("name"), "model": found.pop("model") or None}
     return {**named, "confusion_matrix": found.pop("matrix"), **accuracy, **found}
-
-
-SHOWN_FLIPS = 3
-"""Changed verdicts that are shown of each probe."""
-
-
-def render_judge_probing(found: JudgeProbing) -> str:
-    """A block for each assertion, then what the calls cost."""
-    blocks = ["\n".join(_probed_judge(one, found.run)) for one in found.judges]
-    return "\n\n".join([*blocks, calls_line(found.new_calls, found.spent_usd)])
-
-
-def _probed_judge(found: ProbedJudge, run: str) -> Iterator[str]:
-    verdicts = f"it passes {found.passed} and fails {found.answers - found.passed}"
-    name = f"judge '{one_line(found.judge)}' ({one_line(found.model)})"
-    yield f"{one_line(found.assertion)}, {name}: {plural(found.answers, 'answer')}, of which {verdicts}"
-    for note in found.notes:
-        yield f"note: {one_line(note)}"
-    if found.errors:
-        kind = "warning" if found.probes else "error"
-        yield f"{kind}: the judge gave no verdict on {plural(found.errors, 'answer')}"
-        yield f"  {one_line(found.error or '', _LONGEST_ERROR)}"
-    if not found.probes:
-        yield f"more than {MOST_ERRORS:.0%} of the answers have no verdict, so the judge is not probed"
-        return
-    yield ""
-    yield from table(("probe", "fail → pass", "pass → fail", ""), [_row(one) for one in found.probes])
-    yield ""
-    yield from _flips(found.probes, run)
-
-
-def _row(found: ProbeOutcome) -> tuple[str, ...]:
-    notes = []
-    if found.does_not_fit:
-        notes.append(f"does not fit {plural(found.does_not_fit, 'answer')}")
-    if found.errors:
-        notes.append(f"no verdict on {plural(found.errors, 'answer')}")
-    return (found.probe, _flip_share(found.fail_to_pass), _flip_share(found.pass_to_fail), "; ".join(notes))
-
-
-def _flip_share(found: Flips) -> str:
-    if found.share is None:
-        return "-"
-    interval = "" if found.interval is None else f" ({percent(found.interval[0])} to {percent(found.interval[1])})"
-    return f"{found.flipped} of {found.answers}: {percent(found.share)}{interval}"
-
-
-def _flips(probes: Sequence[ProbeOutcome], run: str) -> Iterator[str]:
-    if not any(one.flips for one in probes):
-        yield "no verdict changed"
-        return
-    yield "changed verdicts:"
-    for one in probes:
-        for flip in one.flips[:SHOWN_FLIPS]:
-            direction = "pass → fail" if flip.before == "pass" else "fail → pass"
-            show = one_line(shlex.join(["agentv", "results", "show", run, "--case", flip.case]))
-            yield f"  {one.probe}, {direction}: {show}"
-            if flip.reason:
-                yield f"    the judge then: {one_line(flip.reason, _LONGEST_ERROR)}"
-        if len(one.flips) > SHOWN_FLIPS:
-            yield f"  {one.probe}: {len(one.flips) - SHOWN_FLIPS} more; --json lists all, with the changed answers"
