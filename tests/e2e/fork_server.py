@@ -51,13 +51,12 @@ LIBRARIES = (
     "agentv.targets.anthropic.target",
     "agentv.targets.gemini.target",
     "agentv.targets.openai_compatible.openai",
+    "aiohttp",
     "anthropic.resources.messages",
     "genai_prices",
     "google.genai",
     "httpcore2",
-    "httpx_aiohttp",
     "mcp",
-    "openai.resources.chat.completions",
     "scipy.special",
 )
 """What models and agents are asked with, and what statistics need. LiteLLM is not among them: it reads variables when imported."""

@@ -14,7 +14,6 @@ HEAVY = [
     "google.genai",
     "httpx",
     "httpx2",
-    "httpx_aiohttp",
     "litellm",
     "model2vec",
     "numpy",

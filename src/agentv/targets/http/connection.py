@@ -6,21 +6,15 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from io import BytesIO
-from typing import TYPE_CHECKING
+from ssl import SSLContext
+from typing import TYPE_CHECKING, Any
 
 from agentv.model.values.response import Failure
 from agentv.targets.http.answers import LIMIT, TOO_LARGE
 from agentv.user_code.proxies import proxy_for
 
 if TYPE_CHECKING:
-    from aiohttp import (
-        ClientError,
-        ClientHandlerType,
-        ClientMiddlewareType,
-        ClientRequest,
-        ClientResponse,
-        ClientSession,
-    )
+    from aiohttp import ClientError, ClientHandlerType, ClientRequest, ClientResponse, ClientSession
 
 _CHUNK = 65_536
 
@@ -65,7 +59,7 @@ class Connection:
                     method,
                     url,
                     headers=headers,
-                    data=_sent(body),
+                    data=sendable(body),
                     proxy=proxy_for(url),
                     allow_redirects=False,  # what headers and body hold is for this server alone
                 ) as response,
@@ -80,9 +74,7 @@ class Connection:
 
     def _opened(self) -> ClientSession:
         if self._session is None:
-            from aiohttp import ClientResponse
-
-            self._session = _unlimited_session(ClientResponse)
+            self._session = unlimited_session()
         return self._session
 
     async def close(self) -> None:
@@ -114,10 +106,10 @@ def session_of_sdk() -> ClientSession:
     """A session for an SDK that would follow redirects, and read replies of any size. It belongs to the loop."""
     from agentv.targets.http.bounded_replies import BoundedResponse
 
-    return _unlimited_session(BoundedResponse, refuse_redirects)
+    return unlimited_session(response_class=BoundedResponse, middlewares=[refuse_redirects])
 
 
-def _unlimited_session(responses: type[ClientResponse], *middlewares: ClientMiddlewareType) -> ClientSession:
+def unlimited_session(ssl: SSLContext | bool = True, **options: Any) -> ClientSession:
     """A session without cookies, time limits and a limit of connections. It belongs to the loop that runs now."""
     from aiohttp import ClientSession, ClientTimeout, DummyCookieJar
 
@@ -125,16 +117,15 @@ def _unlimited_session(responses: type[ClientResponse], *middlewares: ClientMidd
     from agentv.user_code.connectors import unlimited_connector
 
     return ClientSession(
-        response_class=responses,
         headers={"Accept-Encoding": ENCODINGS},
-        connector=unlimited_connector(),
+        connector=unlimited_connector(ssl=ssl),
         cookie_jar=DummyCookieJar(),  # one case must not see what another one was given
         timeout=ClientTimeout(total=None),
-        middlewares=middlewares,
+        **options,
     )
 
 
-def _sent(body: bytes | None) -> bytes | BytesIO | None:
+def sendable(body: bytes | None) -> bytes | BytesIO | None:
     """A large body as a file, which is sent in pieces, so that other calls are not delayed."""
     return body if body is None or len(body) <= _CHUNK else BytesIO(body)
 

@@ -11,6 +11,7 @@ from functools import cache, partialmethod
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from agentv.targets.http.bodies import BoundedBody
 from agentv.targets.http.connection import RedirectError
 
 if TYPE_CHECKING:
@@ -59,28 +60,29 @@ def _guard_clients() -> None:
 
     Not all of its providers ask over the session that is given them.
     """
+    from httpx import AsyncByteStream
     from litellm.llms.custom_httpx.aiohttp_transport import LiteLLMAiohttpTransport
     from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler
 
+    class BoundedStream(BoundedBody, AsyncByteStream):
+        """A body that ends with an error where it is too large."""
+
+    async def bound(response: Response) -> None:
+        """Take the unpacking over before anybody reads."""
+        if asking.get():
+            response.stream = BoundedStream(response)
+
     handler: Any = AsyncHTTPHandler
-    handler.__init__ = partialmethod(handler.__init__, event_hooks={"response": [_stop_at_redirect, _bound]})
+    handler.__init__ = partialmethod(handler.__init__, event_hooks={"response": [_stop_at_redirect, bound]})
     transport: Any = LiteLLMAiohttpTransport
     sent = transport.handle_async_request
 
     async def send(self: Any, request: Request) -> Response:
         response: Response = await sent(self, request)
-        await _bound(response)
+        await bound(response)
         return response
 
     transport.handle_async_request = send
-
-
-async def _bound(response: Response) -> None:
-    """Take the unpacking over before anybody reads."""
-    if asking.get():
-        from agentv.targets.http.transport import bound
-
-        bound(response)
 
 
 async def _stop_at_redirect(response: Response) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterable, Callable, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping
 from time import perf_counter
 from typing import Any
 
@@ -20,7 +20,7 @@ class StreamedReply:
 
     Attributes:
         complete: the API has sent its end.
-        error: by which the API broke it off, where the SDK does not raise it.
+        error: by which the API broke it off, where no SDK raises it.
     """
 
     complete = False
@@ -51,6 +51,9 @@ class ReplyStream:
     async def read(self, events: AsyncIterable[Any]) -> Failure | None:
         """Take events until the stream ends; a Failure if the reply was not complete by then."""
         async for event in events:
+            if isinstance(event, Mapping) and event.get("error"):
+                self.reply.error = event["error"]
+                return ENDED_EARLY
             is_piece = isinstance(event, Mapping) and self.reply.add(event)
             if is_piece and self.first_token_ms is None:
                 self.first_token_ms = round((perf_counter() - self._began) * 1000, 3)
@@ -79,6 +82,27 @@ class ReplyStream:
 def is_stream(headers: Mapping[str, str]) -> bool:
     """Whether a reply is streamed: some servers send it whole, whatever they are asked."""
     return headers.get("content-type", "").startswith("text/event-stream")
+
+
+async def events_in(pieces: AsyncIterable[bytes]) -> AsyncIterator[Json]:
+    """The data of server-sent events, as JSON, until the stream ends or one says `[DONE]`.
+
+    Raises:
+        ValueError, RecursionError: the data of an event is not JSON.
+    """
+    rest = b""
+    data: list[bytes] = []
+    async for piece in pieces:
+        *lines, rest = (rest + piece).split(b"\n")
+        for line in (one.removesuffix(b"\r") for one in lines):
+            if line.startswith(b"data:"):
+                data.append(line[5:].removeprefix(b" "))
+            elif not line and data:
+                event = b"\n".join(data)
+                if event.startswith(b"[DONE]"):
+                    return
+                yield json.loads(event)
+                data = []
 
 
 class ChatStream(StreamedReply):

@@ -1,13 +1,14 @@
-"""One client of the SDK a target: a body goes out, a JSON object comes back, and every way to fail is a value.
+"""The connection to one server: a body goes out, a JSON object comes back, and every way to fail is a value.
 
-Requests are made with the SDK's `post`: it signs, finds the address and sends, and leaves the reply as it came. Its
-typed calls read every reply into classes first, for a millisecond each, and take what is no answer for one.
+OpenAI's SDK takes most of a second to import and three milliseconds a call, and its retries, limits of time and classes
+of replies would all have to be turned off. So the few requests that are needed are made with aiohttp.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -17,23 +18,30 @@ from msgspec import structs
 from agentv.model.values.response import CallFailure, Failure
 from agentv.model.values.values import JsonObject
 from agentv.targets.http.answers import TOO_LARGE
-from agentv.targets.http.bodies import PackedError, TooLargeError
-from agentv.targets.http.connection import reason_of
-from agentv.targets.http.model_calls import carries_key, no_key_sent
+from agentv.targets.http.bodies import PackedError, TooLargeError, bounded
+from agentv.targets.http.certificates import tls_context
+from agentv.targets.http.connection import reason_of, sendable, unlimited_session
+from agentv.targets.http.model_calls import carries_key, names_user, no_key_sent
 from agentv.targets.http.statuses import failure_of, shown
-from agentv.targets.model_api.streams import ReplyStream, is_stream
-from agentv.targets.openai_api.dialect import Dialect, client_of
+from agentv.targets.model_api.streams import ReplyStream, events_in, is_stream
+from agentv.targets.openai_api.dialect import Dialect
 from agentv.targets.openai_api.replies import bad_answer, filtered, reported_error
 from agentv.user_code.excerpts import head
+from agentv.user_code.proxies import proxy_for
+from agentv.version import __version__
 
 if TYPE_CHECKING:
-    from openai import APIStatusError, AsyncOpenAI
+    from aiohttp import ClientResponse, ClientSession
+    from multidict import CIMultiDict
 
 _FILTERS = frozenset({"content_filter", "content_policy_violation", "invalid_prompt"})
 """Codes of errors that mean the content and not the call."""
 
 _SPENT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 """Error codes of status 429 that a retry cannot fix."""
+
+_FROM_ENVIRONMENT = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
+"""Headers that OpenAI's SDK sends too if the variable is set."""
 
 _OF_KEYS = (401, 403)
 
@@ -74,7 +82,8 @@ class ModelClient:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     retryable: frozenset[int] = frozenset()
     secrets: tuple[str, ...] = field(default=(), repr=False)
-    _client: AsyncOpenAI | None = field(default=None, repr=False)
+    _session: ClientSession | None = field(default=None, repr=False)
+    _headers: CIMultiDict[str] | None = field(default=None, repr=False)
 
     async def post(self, path: str, body: Mapping[str, Any], stream: ReplyStream | None = None) -> JsonReply | Failure:
         """Send a body and read the reply.
@@ -85,74 +94,70 @@ class ModelClient:
             stream: takes the events of a reply that is streamed; None: it is not.
 
         Returns:
-            The reply; `Refused` where it has an error status; else a Failure with the code `connection`, `timeout`,
-            `bad-answer`, `bad-body` or `output-too-large`.
+            The reply; `Refused` where it has an error status; else a Failure with the code `connection`, `bad-answer`,
+            `bad-body` or `output-too-large`.
         """
-        import httpx
-        from openai import OpenAIError
+        from aiohttp import ClientError
 
         try:
-            return await (self._whole(path, body) if stream is None else self._streamed(path, body, stream))
-        except (OpenAIError, httpx.HTTPError, TooLargeError, TypeError, ValueError) as error:
-            return self._failure(error)
-
-    async def _whole(self, path: str, body: Mapping[str, Any]) -> JsonReply | Failure:
-        import httpx
-
-        client, started = self.opened(), perf_counter()
-        response = await client.post(path, cast_to=httpx.Response, body=body, options=self._options())
-        return self._read(response.content, response.headers, _ms_since(started))
-
-    async def _streamed(self, path: str, body: Mapping[str, Any], stream: ReplyStream) -> JsonReply | Failure:
-        from openai import AsyncStream
-
-        client, started = self.opened(), perf_counter()
-        stream.begin()
-        events = await client.post(
-            path, cast_to=object, body=body, options=self._options(), stream=True, stream_cls=AsyncStream[object]
-        )
-        response = events.response
-        if not is_stream(response.headers):
-            return self._read(await response.aread(), response.headers, _ms_since(started))
-        failure = await stream.read(events)
-        failure = reported_error({"error": stream.reply.error}) or failure
-        return failure or JsonReply(stream.reply.body(), response.headers, _ms_since(started))
-
-    def _failure(self, error: Exception) -> Failure:
-        """The failure that an exception of the SDK, or of what is below it, means."""
-        from openai import APIConnectionError, APIError, APIStatusError, OpenAIError
-
-        if isinstance(error, APIStatusError):
-            return self._refused(error)
-        if isinstance(error, OpenAIError) and not isinstance(error, APIConnectionError):
-            body: Any = error.body if isinstance(error, APIError) else None  # by an event of a stream
-            return reported_error({"error": body}) or bad_answer(self._shown(str(error)))
-        if isinstance(error, json.JSONDecodeError):
-            return bad_answer(f"an event of the stream is not JSON: {self._shown(str(error))}")
-        if isinstance(error, TypeError | ValueError) and not isinstance(error, PackedError):
+            content = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+        except (TypeError, ValueError) as error:
             return Failure("bad-body", f"the request cannot be written as JSON: {self._shown(str(error))}")
-        return self._broken(error)
+        url, session, started = self.dialect.url(path, body["model"]), self.opened(), perf_counter()
+        if stream is not None:
+            stream.begin()
+        try:
+            async with session.post(
+                url,
+                data=sendable(content),
+                headers=self._headers,
+                proxy=proxy_for(self.dialect.base_url),
+                allow_redirects=False,  # a key for one server must not reach another
+            ) as response:
+                pieces = bounded(response.content.iter_any(), response.headers.get("Content-Encoding", ""))
+                if stream is not None and response.status < 300 and is_stream(response.headers):
+                    failure = await stream.read(events_in(pieces))
+                    failure = reported_error({"error": stream.reply.error}) or failure
+                    return failure or JsonReply(stream.reply.body(), response.headers, _ms_since(started))
+                reply = b"".join([piece async for piece in pieces])
+        except (ClientError, OSError, TooLargeError, ValueError, RecursionError) as error:
+            return self._broken(error)
+        if not 200 <= response.status < 300:
+            return self._refused(response, reply)
+        return self._read(reply, response.headers, _ms_since(started))
 
-    def opened(self) -> AsyncOpenAI:
-        """The client; it takes its time to be made, which must not count as an answer's."""
-        if self._client is None:
-            self._client = client_of(self.dialect)
-        return self._client
+    def opened(self) -> ClientSession:
+        """The session of the loop that runs now; certificates take their time, which must not count as an answer's."""
+        if self._session is None:
+            self._headers = self._sent()
+            base_url = self.dialect.base_url
+            context = tls_context(base_url, proxy_for(base_url))
+            self._session = unlimited_session(context, auto_decompress=False)
+        return self._session
 
-    def _options(self) -> Any:
-        """The target's own headers; without a key, the marker that makes the SDK send none."""
-        headers: dict[str, Any] = dict(self.headers)
-        if not self.dialect.api_key and not any(name.lower() == "authorization" for name in headers):
-            from openai import omit
+    def _sent(self) -> CIMultiDict[str]:
+        """The headers of every request: the key, what the environment says, the target's own."""
+        from multidict import CIMultiDict
 
-            headers = {"Authorization": omit, "api-key": omit, **headers}
-        return {"headers": headers, "security": {"bearer_auth": bool(self.dialect.api_key)}}
+        found = CIMultiDict(
+            {
+                "Accept": "application/json",
+                "Content-Type": "application/json",
+                "User-Agent": f"agentv/{__version__}",
+                **self.dialect.credentials(),
+            }
+        )
+        found.update({name: os.environ[key] for name, key in _FROM_ENVIRONMENT.items() if key in os.environ})
+        found.update(self.headers)
+        if names_user(self.dialect.base_url):
+            found.pop("Authorization", None)  # the user in the URL becomes one
+        return found
 
     async def close(self) -> None:
         """Close all connections."""
-        client, self._client = self._client, None
-        if client is not None:
-            await client.close()
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
 
     def _read(self, content: bytes, headers: Mapping[str, str], duration_ms: float) -> JsonReply | Failure:
         try:
@@ -164,18 +169,18 @@ class ModelClient:
             return bad_answer(f"the response is not a JSON object: {self._shown(head(content, 200))}")
         return JsonReply(body, headers, duration_ms)
 
-    def _refused(self, error: APIStatusError) -> Failure:
-        status, headers = error.status_code, error.response.headers
-        message, code = _message_and_code(error.response.content)
+    def _refused(self, response: ClientResponse, reply: bytes) -> Failure:
+        status = response.status
+        message, code, parameter = _error_in(reply)
         if code in _FILTERS or "ResponsibleAIPolicy" in message:
             return filtered()
-        failure = failure_of(status, message, headers, self.retryable, secrets=self.secrets)
+        failure = failure_of(status, message, response.headers, self.retryable, secrets=self.secrets)
         known = structs.asdict(failure)
         if hint := self._hint(status):
             known["message"] += f" ({hint})"
         if code in _SPENT:
             known |= {"retryable": False, "stops": True}
-        return Refused(**known, about=f"{error.param or ''} {code} {self._shown(message)}")
+        return Refused(**known, about=f"{parameter} {code} {self._shown(message)}")
 
     def _hint(self, status: int) -> str | None:
         """What to look at, by a status; servers on this machine are asked without a key, and some want one."""
@@ -187,23 +192,23 @@ class ModelClient:
         return f"'api_key' ({' or '.join(self.dialect.key_from)})" if self.dialect.api_key else "'headers'"
 
     def _broken(self, error: Exception) -> Failure:
-        """Why no whole reply came. The SDK calls nearly all of it a time-out; what happened stands behind."""
-        from aiohttp import ClientConnectorError, ClientError, ClientPayloadError, ServerTimeoutError
+        """Why no whole reply came."""
+        from aiohttp import ClientConnectorError, ClientError, ClientPayloadError
 
-        for cause in _causes(error):
-            if isinstance(cause, TooLargeError):
-                return TOO_LARGE
-            if isinstance(cause, PackedError | ClientPayloadError):
-                return bad_answer(f"{cause}" if isinstance(cause, PackedError) else "the response was cut off")
-            if isinstance(cause, ServerTimeoutError):
-                return CallFailure("timeout", "the server took too long", retryable=True)
-            if isinstance(cause, ClientConnectorError) and self.dialect.unreachable:
-                message = f"no reply: {reason_of(cause)}; {self.dialect.unreachable}"
-                return CallFailure("connection", message, retryable=True)
-            if isinstance(cause, ClientError | OSError):
-                return CallFailure("connection", f"no reply: {self._shown(reason_of(cause))}", retryable=True)
-        *_, last = _causes(error)
-        return CallFailure("connection", f"no reply: {type(last).__name__}", retryable=True)
+        if isinstance(error, TooLargeError):
+            return TOO_LARGE
+        if isinstance(error, PackedError):
+            return bad_answer(str(error))
+        if isinstance(error, ClientPayloadError):
+            return bad_answer("the response was cut off")
+        if isinstance(error, ClientError | OSError):
+            hint = (
+                f"; {self.dialect.unreachable}"
+                if isinstance(error, ClientConnectorError) and self.dialect.unreachable
+                else ""
+            )
+            return CallFailure("connection", f"no reply: {self._shown(reason_of(error))}{hint}", retryable=True)
+        return bad_answer(f"an event of the stream is not JSON: {self._shown(str(error))}")
 
     def _shown(self, message: str) -> str:
         return shown(message, self.secrets)
@@ -213,23 +218,15 @@ def _ms_since(started: float) -> float:
     return (perf_counter() - started) * 1000
 
 
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    """An exception and what led to it, from the last to the first."""
-    cause: BaseException | None = error
-    while cause is not None:
-        yield cause
-        cause = cause.__cause__ or cause.__context__
-
-
-def _message_and_code(content: bytes) -> tuple[str, str]:
-    """The words of an error and its code, out of the shapes in which servers write them."""
+def _error_in(content: bytes) -> tuple[str, str, str]:
+    """The words of an error, its code and the parameter that it names, in the shapes in which servers write them."""
     try:
         body = json.loads(content)
     except (ValueError, RecursionError):
-        return content[:8000].decode(errors="replace"), ""
+        return content[:8000].decode(errors="replace"), "", ""
     error = body.get("error", body) if isinstance(body, dict) else body
     if not isinstance(error, dict):
-        return error if isinstance(error, str) else json.dumps(error), ""
+        return error if isinstance(error, str) else json.dumps(error), "", ""
     message = next((error[key] for key in ("message", "detail", "error") if error.get(key)), error)
     code = error.get("code") or error.get("type") or ""
-    return message if isinstance(message, str) else json.dumps(message), str(code)
+    return message if isinstance(message, str) else json.dumps(message), str(code), str(error.get("param") or "")

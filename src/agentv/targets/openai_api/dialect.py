@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from openai import AsyncOpenAI
+from urllib.parse import quote
 
 _REASONING = re.compile(r"(?:.*/)?(?:o\d|gpt-(?:[5-9]|\d\d)(?!.*chat))", re.IGNORECASE)
 
@@ -63,35 +60,16 @@ class Dialect:
         """Whether a required key is missing."""
         return self.needs_key and not self.api_key
 
+    def url(self, path: str, model: str) -> str:
+        """The address of a path of the API; Azure's older one names the deployment and the version in it."""
+        if self.api_version is None:
+            return f"{self.base_url}{path}"
+        deployment = "" if path == "/responses" else f"/deployments/{quote(model)}"
+        return f"{self.base_url}{deployment}{path}?api-version={quote(self.api_version)}"
 
-def client_of(dialect: Dialect) -> AsyncOpenAI:
-    """The SDK's client for a server, its own retries and time limits off: the engine decides on those."""
-    from openai import AsyncAzureOpenAI, AsyncOpenAI, DefaultAioHttpClient
-
-    from agentv.targets.http.transport import no_cookies, transport_for
-
-    http = DefaultAioHttpClient(
-        transport=transport_for(dialect.base_url),
-        cookies=no_cookies(),
-        trust_env=False,
-        timeout=None,
-        follow_redirects=False,  # a key for one server must not reach another
-    )
-    if dialect.api_version is not None:
-        return AsyncAzureOpenAI(
-            base_url=dialect.base_url,
-            api_key=dialect.api_key or "none",  # as below
-            api_version=dialect.api_version,
-            max_retries=0,
-            timeout=None,
-            http_client=http,
-        )
-    headers = {"api-key": dialect.api_key} if dialect.name == "azure" and dialect.api_key else {}
-    return AsyncOpenAI(
-        base_url=dialect.base_url,
-        api_key=dialect.api_key or "none",  # without one the SDK refuses to begin; it is not sent
-        default_headers=headers,
-        max_retries=0,
-        timeout=None,
-        http_client=http,
-    )
+    def credentials(self) -> dict[str, str]:
+        """The headers that hold the key, if there is one."""
+        if not self.api_key:
+            return {}
+        found = {"api-key": self.api_key} if self.name == "azure" else {}
+        return found if self.api_version is not None else {"Authorization": f"Bearer {self.api_key}", **found}

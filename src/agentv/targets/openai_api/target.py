@@ -74,10 +74,8 @@ class OpenAITarget:
         self._client.opened()
 
     def _import(self) -> None:
-        """Import the SDK and read the price list."""
-        import openai  # noqa: F401
-
-        import agentv.targets.http.transport  # noqa: F401
+        """Import the HTTP client and read the price list."""
+        import aiohttp  # noqa: F401
 
         if self._dialect.prices is not None:
             load_prices()

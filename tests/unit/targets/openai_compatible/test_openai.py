@@ -1,4 +1,4 @@
-"""Servers that speak OpenAI's API, asked through the real SDK on loopback."""
+"""Servers that speak OpenAI's API on loopback."""
 
 from __future__ import annotations
 
