@@ -20,7 +20,7 @@ from agentv.extensions.agents.adapters.native.recorder import (
     texts,
 )
 from agentv.extensions.agents.adapters.native.settings import AgentProgram
-from agentv.extensions.agents.adapters.native.stream import Directories, Ending, Launch
+from agentv.extensions.agents.adapters.native.stream import Directories, Ending, Launch, Memory
 from agentv.extensions.agents.adapters.settings import PermissionRule
 from agentv.model.suite.gateway import ModelProtocol
 from agentv.model.suite.tools import McpServer
@@ -75,61 +75,47 @@ class Claude(NativeProvider):
         if not isinstance(self.permissions, str):
             yield from _rule_issues(self.permissions)
 
-    def agent(self) -> ClaudeCode:
-        """Claude Code with these settings."""
-        return ClaudeCode(self)
-
-
-class ClaudeCode:
-    """Flags and settings files of Claude Code."""
-
-    def __init__(self, settings: Claude) -> None:
-        self._settings = settings
-        self._earlier: dict[str, JsonObject] = {}
-
     def launch(self, request: TargetRequest, directories: Directories, session_id: str) -> Launch | Failure:
         """Its command line. All that is set is set by flags, so that the user's own files stay as they are."""
-        settings = self._settings
         files = {name: made for name, made in self._files(request).items() if made}
         argv = ["-p", "--output-format", "stream-json", "--verbose", "--strict-mcp-config"]
         for name, flag in _FLAGS.items():
             argv += [flag, f"{directories.config}/{name}"] if name in files else []
-        argv += ["--model", settings.model] if settings.model else []
-        argv += ["--effort", settings.reasoning_effort] if settings.reasoning_effort else []
-        turns = [one for one in (settings.max_turns, request.max_turns) if one is not None]
+        argv += ["--model", self.model] if self.model else []
+        argv += ["--effort", self.reasoning_effort] if self.reasoning_effort else []
+        turns = [one for one in (self.max_turns, request.max_turns) if one is not None]
         argv += ["--max-turns", str(min(turns))] if turns else []
         argv += ["--resume", session_id] if session_id else []
         argv += self._permissions()
-        if settings.skills and not directories.fresh_home:
+        if self.skills and not directories.fresh_home:
             argv += ["--add-dir", directories.config]
         return Launch(tuple(argv), self._env(request), files, _SKILLS, request.prompt.encode(errors="replace"))
 
-    def reader(self, recorder: Recording) -> ClaudeStream:
+    def reader(self, recorder: Recording, memory: Memory) -> ClaudeStream:
         """A reader for one turn."""
-        return ClaudeStream(recorder, self._earlier)
+        return ClaudeStream(recorder, memory.usage)
 
     def _files(self, request: TargetRequest) -> dict[str, str]:
-        settings = self._settings
-        servers = mcp_servers_json((*request.mcp_servers, *settings.servers))
-        rules = settings.permissions
+        servers = mcp_servers_json((*request.mcp_servers, *self.servers))
+        rules = self.permissions
         return {
             f"{_DIRECTORY}/mcp.json": json.dumps({"mcpServers": servers}) if servers else "",
             f"{_DIRECTORY}/settings.json": "" if isinstance(rules, str) else json.dumps(_rules(rules)),
-            f"{_DIRECTORY}/system-prompt.md": settings.system_prompt or "",
-            f"{_DIRECTORY}/append-system-prompt.md": settings.append_system_prompt or "",
+            f"{_DIRECTORY}/system-prompt.md": self.system_prompt or "",
+            f"{_DIRECTORY}/append-system-prompt.md": self.append_system_prompt or "",
         }
 
     def _permissions(self) -> list[str]:
-        policy = self._settings.permissions
-        allowed = ["--allowedTools", ",".join(self._settings.allowed_tools)] if self._settings.allowed_tools else []
+        policy = self.permissions
+        allowed = ["--allowedTools", ",".join(self.allowed_tools)] if self.allowed_tools else []
         if policy == "allow" or (not isinstance(policy, str) and policy[-1:] == (PermissionRule("allow"),)):
             return ["--dangerously-skip-permissions", *allowed]
         return ["--permission-mode", "dontAsk", *allowed]
 
     def _env(self, request: TargetRequest) -> dict[str, str]:
-        settings, gateway = self._settings, request.gateway
-        url = gateway.base_url("anthropic") if gateway is not None else settings.base_url
-        key = gateway.token if gateway is not None else settings.api_key
+        gateway = request.gateway
+        url = gateway.base_url("anthropic") if gateway is not None else self.base_url
+        key = gateway.token if gateway is not None else self.api_key
         return {
             **_ENVIRONMENT,
             **({"ANTHROPIC_BASE_URL": url} if url else {}),

@@ -11,7 +11,7 @@ from agentv.extensions.agents.adapters.failures import API
 from agentv.extensions.agents.adapters.native.model_access import NativeProvider
 from agentv.extensions.agents.adapters.native.recorder import Recording, count, items, mapping, text, text_of
 from agentv.extensions.agents.adapters.native.settings import AgentProgram
-from agentv.extensions.agents.adapters.native.stream import Directories, Ending, Launch
+from agentv.extensions.agents.adapters.native.stream import Directories, Ending, Launch, Memory
 from agentv.model.suite.gateway import ModelProtocol
 from agentv.model.suite.tools import McpServer
 from agentv.model.values.response import Failure
@@ -62,29 +62,16 @@ class Codex(NativeProvider):
         Doc(f"key of the model's API; defaults to {_KEY}"),
     ] = None
 
-    def agent(self) -> CodexExec:
-        """Codex with these settings."""
-        return CodexExec(self)
-
-
-class CodexExec:
-    """Flags and settings files of `codex exec`."""
-
-    def __init__(self, settings: Codex) -> None:
-        self._settings = settings
-        self._session_usage: dict[str, int] = {}
-        self._refused: set[str] = set()
-
     def launch(self, request: TargetRequest, directories: Directories, session_id: str) -> Launch | Failure:
         """Its command line; the configuration is a file in a HOME of the trial's own, else flags."""
-        settings, config = self._settings, self._config(request, directories)
-        report = _ROLLOUT if settings.permissions == "deny" else ""
+        config = self._config(request, directories)
+        report = _ROLLOUT if self.permissions == "deny" else ""
         if report and not directories.fresh_home:
             return Failure("cannot-start", "what Codex is denied is seen in a HOME of its own alone, not in the user's")
         argv = ["exec", *(["resume", session_id] if session_id else []), "--json", "--skip-git-repo-check"]
         argv += ["--disable", "plugins"]
-        argv += ["--model", settings.model] if settings.model else []
-        files = {_INSTRUCTIONS: settings.system_prompt or ""} if settings.system_prompt else {}
+        argv += ["--model", self.model] if self.model else []
+        files = {_INSTRUCTIONS: self.system_prompt or ""} if self.system_prompt else {}
         if directories.fresh_home:
             files |= {f"{_DIRECTORY}/config.toml": "".join(f"{key} = {one}\n" for key, one in config.items())}
             files |= {f"{_TEMPORARY}/.keep": ""}
@@ -95,46 +82,44 @@ class CodexExec:
         stdin = request.prompt.encode(errors="replace")
         return Launch(tuple(argv), self._env(request, directories), files, skills, stdin, report)
 
-    def reader(self, recorder: Recording) -> CodexStream:
+    def reader(self, recorder: Recording, memory: Memory) -> CodexStream:
         """A reader for one turn."""
-        return CodexStream(
-            recorder, self._session_usage, self._refused, reads_only=self._settings.permissions == "deny"
-        )
+        return CodexStream(recorder, memory.usage, memory.refused, reads_only=self.permissions == "deny")
 
     def _config(self, request: TargetRequest, directories: Directories) -> dict[str, str]:
         """Key of its configuration → value, as TOML spells it."""
-        settings, gateway = self._settings, request.gateway
-        confined = settings.permissions == "allow"
+        gateway = request.gateway
+        confined = self.permissions == "allow"
         config = {
             "approval_policy": '"never"',
             "sandbox_mode": '"danger-full-access"' if confined else '"read-only"',
             "otel.metrics_exporter": '"none"',
             "check_for_update_on_startup": "false",
         }
-        url = gateway.base_url("openai") if gateway is not None else settings.base_url
-        if url or gateway is not None or settings.api_key:
+        url = gateway.base_url("openai") if gateway is not None else self.base_url
+        if url or gateway is not None or self.api_key:
             provider = {
                 "name": _PROVIDER,
                 "base_url": url or "https://api.openai.com/v1",
                 "wire_api": "responses",
                 "supports_websockets": False,
-                **({"env_key": _KEY} if gateway is not None or settings.api_key else {}),
+                **({"env_key": _KEY} if gateway is not None or self.api_key else {}),
             }
             config["model_provider"] = toml(_PROVIDER)
             config[f"model_providers.{_PROVIDER}"] = toml(provider)
-        if settings.reasoning_effort:
-            config["model_reasoning_effort"] = toml(settings.reasoning_effort)
-        if settings.system_prompt:
+        if self.reasoning_effort:
+            config["model_reasoning_effort"] = toml(self.reasoning_effort)
+        if self.system_prompt:
             config["model_instructions_file"] = toml(f"{directories.config}/{_INSTRUCTIONS}")
-        if settings.append_system_prompt:
-            config["developer_instructions"] = toml(settings.append_system_prompt)
-        for server in (*request.mcp_servers, *settings.servers):
+        if self.append_system_prompt:
+            config["developer_instructions"] = toml(self.append_system_prompt)
+        for server in (*request.mcp_servers, *self.servers):
             config[f"mcp_servers.{server.name}"] = toml(_server(server))
         return config
 
     def _env(self, request: TargetRequest, directories: Directories) -> dict[str, str]:
         gateway = request.gateway
-        key = gateway.token if gateway is not None else self._settings.api_key
+        key = gateway.token if gateway is not None else self.api_key
         own = {"CODEX_HOME": f"{directories.home}/{_DIRECTORY}", "TMPDIR": f"{directories.home}/{_TEMPORARY}"}
         return {**(own if directories.fresh_home else {}), **({_KEY: key} if key else {})}
 

@@ -17,7 +17,7 @@ from agentv.extensions.agents.adapters.native.model_access import (
 )
 from agentv.extensions.agents.adapters.native.recorder import Recording, count, items, mapping, text
 from agentv.extensions.agents.adapters.native.settings import AgentProgram
-from agentv.extensions.agents.adapters.native.stream import Directories, Ending, Launch, NativeAgent, StreamReader
+from agentv.extensions.agents.adapters.native.stream import Directories, Ending, Launch, Memory, StreamReader
 from agentv.model.suite.tools import McpServer
 from agentv.model.values.response import Failure
 from agentv.model.values.usage import TokenUsage
@@ -54,22 +54,9 @@ class CopilotCli(AnyModelSettings):
         if self.api == "gemini":
             yield Issue(("api",), "Copilot CLI speaks the protocols 'openai' and 'anthropic'")
 
-    def agent(self) -> NativeAgent:
-        """The adapter with these settings."""
-        return CopilotCliAdapter(self)
-
-
-class CopilotCliAdapter:
-    """How Copilot CLI is started, and what its stream means."""
-
-    def __init__(self, settings: CopilotCli) -> None:
-        self._settings = settings
-        self._totals: dict[str, TokenUsage] = {}
-
     def launch(self, request: TargetRequest, directories: Directories, session_id: str) -> Launch | Failure:
         """One headless turn; its prompt comes on stdin."""
-        settings = self._settings
-        access = model_access(settings, request, settings.model_protocol or settings.api)
+        access = model_access(self, request, self.model_protocol or self.api)
         env = {"COPILOT_AUTO_UPDATE": "false"}
         if access is not None:
             env |= {
@@ -78,14 +65,14 @@ class CopilotCliAdapter:
                 "COPILOT_PROVIDER_BASE_URL": access.base_url,
                 "COPILOT_PROVIDER_API_KEY": access.api_key,
             }
-        if settings.model:
-            env["COPILOT_MODEL"] = settings.model if access is None else settings.model_name
+        if self.model:
+            env["COPILOT_MODEL"] = self.model if access is None else self.model_name
         files = {}
-        if settings.append_system_prompt is not None:
+        if self.append_system_prompt is not None:
             if not directories.fresh_home:
                 return Failure("cannot-start", "Copilot CLI takes no 'append_system_prompt' with the HOME of the user")
-            files[_INSTRUCTIONS] = settings.append_system_prompt
-        servers = (*request.mcp_servers, *settings.servers)
+            files[_INSTRUCTIONS] = self.append_system_prompt
+        servers = (*request.mcp_servers, *self.servers)
         if servers:
             files[_MCP] = json.dumps({"mcpServers": {one.name: _server(one) for one in servers}})
         argv = self._arguments(directories, session_id, with_servers=bool(servers))
@@ -93,10 +80,9 @@ class CopilotCliAdapter:
         return Launch(argv, env, files, skills, request.prompt.encode(), _USAGE)
 
     def _arguments(self, directories: Directories, session_id: str, *, with_servers: bool) -> tuple[str, ...]:
-        settings = self._settings
-        allow = ("--allow-all",) if settings.permissions == "allow" else ()
-        kinds = [_KINDS[name] for name in settings.allowed_tools if name in _KINDS]
-        names = [name for name in settings.allowed_tools if name not in _KINDS]
+        allow = ("--allow-all",) if self.permissions == "allow" else ()
+        kinds = [_KINDS[name] for name in self.allowed_tools if name in _KINDS]
+        names = [name for name in self.allowed_tools if name not in _KINDS]
         tools = (*kinds, *native_tools("copilot", names, "{server}({tool})"))
         named = (f"--resume={session_id}",) if session_id else ("--session-id", str(uuid4()))
         return (
@@ -104,13 +90,13 @@ class CopilotCliAdapter:
             *(f"--allow-tool={name}" for name in dict.fromkeys(tools)),
             *(("--additional-mcp-config", f"@{directories.config}/{_MCP}") if with_servers else ()),
             *("--usage-output-file", f"{directories.config}/{_USAGE}"),
-            *(("--reasoning-effort", settings.reasoning_effort) if settings.reasoning_effort else ()),
+            *(("--reasoning-effort", self.reasoning_effort) if self.reasoning_effort else ()),
             *named,
         )
 
-    def reader(self, recorder: Recording) -> StreamReader:
+    def reader(self, recorder: Recording, memory: Memory) -> StreamReader:
         """A reader for one turn."""
-        return CopilotReader(recorder, self._totals)
+        return CopilotReader(recorder, memory.usage)
 
 
 def _server(server: McpServer) -> Mapping[str, Any]:

@@ -16,7 +16,7 @@ from agentv.extensions.agents.adapters.native.model_access import (
 )
 from agentv.extensions.agents.adapters.native.recorder import Recording, count, mapping, text
 from agentv.extensions.agents.adapters.native.settings import AgentProgram
-from agentv.extensions.agents.adapters.native.stream import Directories, Ending, Launch, NativeAgent, StreamReader
+from agentv.extensions.agents.adapters.native.stream import Directories, Ending, Launch, Memory, StreamReader
 from agentv.model.suite.gateway import ModelProtocol
 from agentv.model.suite.tools import McpServer
 from agentv.model.values.response import Failure
@@ -57,21 +57,9 @@ class GeminiCli(NativeProvider):
         Doc("key of the model's API; defaults to GEMINI_API_KEY"),
     ] = None
 
-    def agent(self) -> NativeAgent:
-        """The adapter with these settings."""
-        return GeminiCliAdapter(self)
-
-
-class GeminiCliAdapter:
-    """How Gemini CLI is started, and what its stream means."""
-
-    def __init__(self, settings: GeminiCli) -> None:
-        self._settings = settings
-
     def launch(self, request: TargetRequest, directories: Directories, session_id: str) -> Launch | Failure:
         """One headless turn. With the HOME of the user, settings stand where they are added to the user's own."""
-        settings = self._settings
-        access = model_access(settings, request, "gemini")
+        access = model_access(self, request, "gemini")
         config: dict[str, Any] = {
             "general": {"disableAutoUpdate": True, "enableAutoUpdate": False, "disableUpdateNag": True},
             "privacy": {"usageStatisticsEnabled": False},
@@ -84,32 +72,31 @@ class GeminiCliAdapter:
             env |= {"GEMINI_API_KEY": access.api_key, "GOOGLE_GEMINI_BASE_URL": access.base_url}
         if access is not None or "GEMINI_API_KEY" in request.env:
             config["security"] = {"auth": {"selectedType": "gemini-api-key"}}
-        servers = (*request.mcp_servers, *settings.servers)
+        servers = (*request.mcp_servers, *self.servers)
         if servers:
             config["mcpServers"] = {one.name: _server(one) for one in servers}
         files = {_SETTINGS: json.dumps(config)}
-        if settings.system_prompt is not None:
-            files[_SYSTEM_PROMPT] = settings.system_prompt
+        if self.system_prompt is not None:
+            files[_SYSTEM_PROMPT] = self.system_prompt
             env["GEMINI_SYSTEM_MD"] = f"{directories.config}/{_SYSTEM_PROMPT}"
-        if settings.append_system_prompt is not None:
-            files[_INSTRUCTIONS] = settings.append_system_prompt
-        if not directories.fresh_home and settings.append_system_prompt is not None:
+        if self.append_system_prompt is not None:
+            files[_INSTRUCTIONS] = self.append_system_prompt
+        if not directories.fresh_home and self.append_system_prompt is not None:
             return Failure("cannot-start", "Gemini CLI takes no 'append_system_prompt' with the HOME of the user")
         skills = ".gemini/skills" if directories.fresh_home else ""
         return Launch(self._arguments(session_id), env, files, skills, request.prompt.encode())
 
     def _arguments(self, session_id: str) -> tuple[str, ...]:
-        settings = self._settings
-        mode = "yolo" if settings.permissions == "allow" else "default"
-        allowed = ",".join(native_tools("gemini", settings.allowed_tools, "mcp_{server}_{tool}"))
+        mode = "yolo" if self.permissions == "allow" else "default"
+        allowed = ",".join(native_tools("gemini", self.allowed_tools, "mcp_{server}_{tool}"))
         return (
             *("--output-format", "stream-json", "--approval-mode", mode),
-            *(("--model", settings.model) if settings.model else ()),
+            *(("--model", self.model) if self.model else ()),
             *(("--allowed-tools", allowed) if allowed else ()),
             *(("--resume", session_id) if session_id else ()),
         )
 
-    def reader(self, recorder: Recording) -> StreamReader:
+    def reader(self, recorder: Recording, memory: Memory) -> StreamReader:  # noqa: ARG002  # it keeps nothing
         """A reader for one turn."""
         return GeminiReader(recorder)
 

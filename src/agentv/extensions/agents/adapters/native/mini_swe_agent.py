@@ -11,7 +11,7 @@ from agentv.extensions.agents.adapters.failures import AGENT_STOPPED, API, LIMIT
 from agentv.extensions.agents.adapters.native.model_access import AnyModelSettings, model_access
 from agentv.extensions.agents.adapters.native.recorder import Recording, count, items, mapping, number, text
 from agentv.extensions.agents.adapters.native.settings import AgentProgram
-from agentv.extensions.agents.adapters.native.stream import Directories, Ending, Launch, NativeAgent, StreamReader
+from agentv.extensions.agents.adapters.native.stream import Directories, Ending, Launch, Memory, StreamReader
 from agentv.model.suite.gateway import ModelProtocol
 from agentv.model.values.response import Failure
 from agentv.model.values.usage import TokenUsage
@@ -26,7 +26,6 @@ _KEYS: Mapping[ModelProtocol, str] = {
     "anthropic": "ANTHROPIC_API_KEY",
     "gemini": "GEMINI_API_KEY",
 }
-_VERSIONS: Mapping[ModelProtocol, str] = {}
 _WITHOUT_TOOLS = "connects to no MCP servers, so that it cannot use the tools of the case"
 _WITHOUT_TURNS = "cannot continue a session, which 'turns' need"
 _LIMITS = frozenset({"LimitsExceeded", "TimeExceeded"})
@@ -55,30 +54,18 @@ class MiniSweAgent(AnyModelSettings):
         """Why it cannot be given a case with scripted tools, or with several turns."""
         return _WITHOUT_TOOLS if tools else _WITHOUT_TURNS if turns else None
 
-    def agent(self) -> NativeAgent:
-        """The adapter with these settings."""
-        return MiniSweAgentAdapter(self)
-
-
-class MiniSweAgentAdapter:
-    """How mini-SWE-agent is started, and what its trajectory means."""
-
-    def __init__(self, settings: MiniSweAgent) -> None:
-        self._settings = settings
-
     def launch(self, request: TargetRequest, directories: Directories, session_id: str) -> Launch | Failure:  # noqa: ARG002  # it has no sessions
         """One run. Its limits are passed on, since its trajectory is read when it has ended."""
         if request.mcp_servers:
             return Failure(NO_TOOLS, f"mini-SWE-agent {_WITHOUT_TOOLS}")
         if request.turn is not None and request.turn > 1:
             return Failure(NO_SESSION, f"mini-SWE-agent {_WITHOUT_TURNS}")
-        settings = self._settings
-        access = model_access(settings, request, settings.model_protocol or settings.api)
-        turns = [one for one in (settings.max_turns, request.max_turns) if one is not None]
+        access = model_access(self, request, self.model_protocol or self.api)
+        turns = [one for one in (self.max_turns, request.max_turns) if one is not None]
         agent: dict[str, Any] = {"agent_class": "default", "cost_limit": 0, "step_limit": min(turns, default=0)}
-        if settings.system_prompt is not None:
-            agent["system_template"] = f"{{% raw %}}{settings.system_prompt}{{% endraw %}}"
-        kwargs = {"reasoning_effort": settings.reasoning_effort} if settings.reasoning_effort else {}
+        if self.system_prompt is not None:
+            agent["system_template"] = f"{{% raw %}}{self.system_prompt}{{% endraw %}}"
+        kwargs = {"reasoning_effort": self.reasoning_effort} if self.reasoning_effort else {}
         model: dict[str, Any] = {"cost_tracking": "ignore_errors", "model_kwargs": kwargs}
         env = {
             "MSWEA_CONFIGURED": "true",
@@ -86,11 +73,11 @@ class MiniSweAgentAdapter:
             "MSWEA_GLOBAL_CONFIG_DIR": f"{directories.config}/.agentv",
             "LITELLM_LOCAL_MODEL_COST_MAP": "True",
         }
-        name = settings.model or ""
+        name = self.model or ""
         if access is not None:
-            prefix, name = f"{access.protocol}/", settings.model_name
+            prefix, name = f"{access.protocol}/", self.model_name
             name = name if name.startswith(prefix) else prefix + name
-            kwargs["api_base"] = access.url(_VERSIONS)
+            kwargs["api_base"] = access.base_url.rstrip("/")
             env[_KEYS[access.protocol]] = access.api_key
         if name:
             model["model_name"] = name
@@ -99,7 +86,7 @@ class MiniSweAgentAdapter:
         argv = ("--config", "mini.yaml", "--config", f"{place}/{_CONFIG}", "--output", f"{place}/{_TRAJECTORY}")
         return Launch(argv, env, {_CONFIG: json.dumps(config)}, report=_TRAJECTORY)
 
-    def reader(self, recorder: Recording) -> StreamReader:
+    def reader(self, recorder: Recording, memory: Memory) -> StreamReader:  # noqa: ARG002  # it keeps nothing
         """A reader for one run."""
         return MiniSweAgentReader(recorder)
 

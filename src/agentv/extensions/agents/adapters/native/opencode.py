@@ -16,7 +16,7 @@ from agentv.extensions.agents.adapters.native.model_access import (
 )
 from agentv.extensions.agents.adapters.native.recorder import Recording, count, mapping, number, text
 from agentv.extensions.agents.adapters.native.settings import AgentProgram
-from agentv.extensions.agents.adapters.native.stream import Directories, Ending, Launch, NativeAgent, StreamReader
+from agentv.extensions.agents.adapters.native.stream import Directories, Ending, Launch, Memory, StreamReader
 from agentv.extensions.agents.adapters.settings import OnDenied
 from agentv.model.suite.gateway import ModelProtocol
 from agentv.model.suite.tools import McpServer
@@ -55,46 +55,32 @@ class OpenCode(AnyModelSettings):
     )
     without_rules: ClassVar[str] = WITHOUT_RULES
 
-    def agent(self) -> NativeAgent:
-        """The adapter with these settings."""
-        return OpenCodeAdapter(self)
-
-
-class OpenCodeAdapter:
-    """How OpenCode is started, and what its stream means."""
-
-    def __init__(self, settings: OpenCode) -> None:
-        self._settings = settings
-        self._servers: tuple[str, ...] = ()
-
     def launch(self, request: TargetRequest, directories: Directories, session_id: str) -> Launch | Failure:
         """One headless turn; its prompt comes on stdin, since OpenCode puts arguments in quotes."""
-        settings = self._settings
-        access = model_access(settings, request, settings.model_protocol or settings.api)
+        access = model_access(self, request, self.model_protocol or self.api)
         config: dict[str, Any] = {"autoupdate": False, "share": "disabled", "permission": self._permissions()}
-        model = settings.model or ""
+        model = self.model or ""
         if access is not None:
-            model = settings.model_name
+            model = self.model_name
             config["provider"] = {
                 _PROVIDER: {
                     "npm": _PACKAGES[access.protocol],
                     "name": _PROVIDER,
                     "options": {"baseURL": access.url(_VERSIONS), "apiKey": access.api_key},
-                    "models": {model: {"name": model, "reasoning": settings.reasoning_effort is not None}},
+                    "models": {model: {"name": model, "reasoning": self.reasoning_effort is not None}},
                 }
             }
             model = f"{_PROVIDER}/{model}"
         if model:
             config |= {"model": model, "small_model": model}
-        servers = (*request.mcp_servers, *settings.servers)
-        self._servers = tuple(one.name for one in servers)
+        servers = (*request.mcp_servers, *self.servers)
         config["mcp"] = {one.name: _server(one) for one in servers}
         files = {}
-        if settings.append_system_prompt is not None:
-            files[_INSTRUCTIONS] = settings.append_system_prompt
+        if self.append_system_prompt is not None:
+            files[_INSTRUCTIONS] = self.append_system_prompt
             config["instructions"] = [f"{directories.config}/{_INSTRUCTIONS}"]
-        if settings.system_prompt is not None:
-            config["agent"] = {"build": {"prompt": settings.system_prompt}}
+        if self.system_prompt is not None:
+            config["agent"] = {"build": {"prompt": self.system_prompt}}
         env = {
             "PWD": directories.workspace,  # which it takes for its directory, wherever it is started
             "OPENCODE_CONFIG_CONTENT": json.dumps(config),
@@ -104,22 +90,22 @@ class OpenCodeAdapter:
         }
         argv = (
             *("run", "--format", "json", "--title", _TITLE),
-            *(("--auto",) if settings.permissions == "allow" else ()),
-            *(("--variant", settings.reasoning_effort) if settings.reasoning_effort else ()),
+            *(("--auto",) if self.permissions == "allow" else ()),
+            *(("--variant", self.reasoning_effort) if self.reasoning_effort else ()),
             *(("--session", session_id) if session_id else ()),
         )
         skills = _SKILLS if directories.fresh_home else ""
         return Launch(argv, env, files, skills, request.prompt.encode())
 
     def _permissions(self) -> Mapping[str, str]:
-        if self._settings.permissions == "allow":
+        if self.permissions == "allow":
             return {"*": "allow"}
-        allowed = (*_HARMLESS, *native_tools("opencode", self._settings.allowed_tools, "{server}_{tool}"))
+        allowed = (*_HARMLESS, *native_tools("opencode", self.allowed_tools, "{server}_{tool}"))
         return {"*": "ask", **dict.fromkeys(allowed, "allow")}
 
-    def reader(self, recorder: Recording) -> StreamReader:
+    def reader(self, recorder: Recording, memory: Memory) -> StreamReader:
         """A reader for one turn."""
-        return OpenCodeReader(recorder, self._servers, self._settings.on_denied)
+        return OpenCodeReader(recorder, memory.servers, self.on_denied)
 
 
 def _server(server: McpServer) -> Mapping[str, Any]:

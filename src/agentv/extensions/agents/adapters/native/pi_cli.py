@@ -11,7 +11,7 @@ from agentv.extensions.agents.adapters.failures import AGENT_STOPPED, API, LIMIT
 from agentv.extensions.agents.adapters.native.model_access import AnyModelSettings, model_access
 from agentv.extensions.agents.adapters.native.recorder import Recording, count, items, mapping, number, text
 from agentv.extensions.agents.adapters.native.settings import AgentProgram
-from agentv.extensions.agents.adapters.native.stream import Directories, Ending, Launch, NativeAgent, StreamReader
+from agentv.extensions.agents.adapters.native.stream import Directories, Ending, Launch, Memory, StreamReader
 from agentv.model.suite.gateway import ModelProtocol
 from agentv.model.values.response import Failure
 from agentv.model.values.usage import TokenUsage
@@ -55,23 +55,11 @@ class PiCli(AnyModelSettings):
         """Why it cannot be given a case with scripted tools."""
         return _WITHOUT_TOOLS if tools else None
 
-    def agent(self) -> NativeAgent:
-        """The adapter with these settings."""
-        return PiCliAdapter(self)
-
-
-class PiCliAdapter:
-    """How pi is started, and what its stream means."""
-
-    def __init__(self, settings: PiCli) -> None:
-        self._settings = settings
-
     def launch(self, request: TargetRequest, directories: Directories, session_id: str) -> Launch | Failure:
         """One headless turn; its prompt comes on stdin."""
         if request.mcp_servers:
             return Failure(NO_TOOLS, f"pi {_WITHOUT_TOOLS}")
-        settings = self._settings
-        access = model_access(settings, request, settings.model_protocol or settings.api)
+        access = model_access(self, request, self.model_protocol or self.api)
         env, files = {"PI_OFFLINE": "1", "PI_SKIP_VERSION_CHECK": "1"}, {}
         argv = ["--mode", "json", "--print", "--offline"]
         if access is not None:
@@ -79,29 +67,29 @@ class PiCliAdapter:
                 "api": _APIS[access.protocol],
                 "baseUrl": access.url(_VERSIONS),
                 "apiKey": f"!printenv {_KEY}",  # a variable is NAME before pi 1.0, $NAME since
-                "models": [{"id": settings.model_name, "reasoning": settings.reasoning_effort is not None}],
+                "models": [{"id": self.model_name, "reasoning": self.reasoning_effort is not None}],
             }
             files[f"{_DIRECTORY}/models.json"] = json.dumps({"providers": {_PROVIDER: provider}})
             env |= {_KEY: access.api_key, "PI_CODING_AGENT_DIR": f"{directories.config}/{_DIRECTORY}"}
             argv += ["--provider", _PROVIDER]
-        if settings.model:
-            argv += ["--model", settings.model if access is None else settings.model_name]
+        if self.model:
+            argv += ["--model", self.model if access is None else self.model_name]
         for option, name, prompt in (
-            ("--system-prompt", _SYSTEM_PROMPT, settings.system_prompt),
-            ("--append-system-prompt", _APPENDED_PROMPT, settings.append_system_prompt),
+            ("--system-prompt", _SYSTEM_PROMPT, self.system_prompt),
+            ("--append-system-prompt", _APPENDED_PROMPT, self.append_system_prompt),
         ):
             if prompt is not None:
                 files[name] = prompt
                 argv += [option, f"{directories.config}/{name}"]
-        if settings.skills:
+        if self.skills:
             argv += ["--skill", f"{directories.config}/{_SKILLS}"]
-        if settings.reasoning_effort:
-            argv += ["--thinking", settings.reasoning_effort]
+        if self.reasoning_effort:
+            argv += ["--thinking", self.reasoning_effort]
         if session_id:
             argv += ["--session", session_id]
         return Launch(tuple(argv), env, files, _SKILLS, request.prompt.encode(), discarded=(UPDATES,))
 
-    def reader(self, recorder: Recording) -> StreamReader:
+    def reader(self, recorder: Recording, memory: Memory) -> StreamReader:  # noqa: ARG002  # it keeps nothing
         """A reader for one turn."""
         return PiReader(recorder)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 from agentv.extensions.agents.adapters.settings import ModelAgentSettings
 from agentv.model.suite.gateway import ModelProtocol
@@ -16,9 +16,6 @@ from agentv.model.suite.workspace import Home
 from agentv.registry.extras import install_hint
 from agentv.registry.fields import Command, Doc, Issue
 from agentv.registry.gateway_options import no_effect
-
-if TYPE_CHECKING:
-    from agentv.extensions.agents.adapters.native.stream import NativeAgent
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +94,7 @@ def version_note(program: AgentProgram, version: str) -> Mapping[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class NativeAgentSettings(ModelAgentSettings):
-    """Base of the settings of one agent. An adapter sets the class attributes and `agent`.
+    """Base of the settings of one agent. An adapter sets the class attributes.
 
     Attributes:
         title: name of the agent in messages, such as `Claude Code`.
@@ -119,10 +116,6 @@ class NativeAgentSettings(ModelAgentSettings):
         Home | None,
         Doc("`fresh`: each trial has a new HOME; `host`: the agent uses yours; default: as the workspace says"),
     ] = None
-
-    def agent(self) -> NativeAgent:
-        """The adapter with these settings."""
-        raise NotImplementedError
 
     def validate(self) -> Iterable[Issue]:
         """Reports settings that the agent cannot follow, and a program that is not installed."""

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
-from agentv.extensions.agents.adapters.native.recorder import Recording
 from agentv.model.values.response import Failure
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import JsonObject
-from agentv.ports import TargetRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +96,16 @@ class StreamReader(Protocol):
         ...
 
 
-class NativeAgent(Protocol):
-    """An agent: a table of its flags, variables and settings files, and a reader of its stream."""
+@dataclass(slots=True)
+class Memory:
+    """What the readers of one session's turns know of the turns before.
 
-    def launch(self, request: TargetRequest, directories: Directories, session_id: str) -> Launch | Failure:
-        """How to start it for a turn; `session_id` of the turn before, empty for the first."""
-        ...
+    Attributes:
+        usage: what the session has used so far, in the agent's own terms.
+        refused: calls that were refused.
+        servers: names of the MCP servers that the agent was given.
+    """
 
-    def reader(self, recorder: Recording) -> StreamReader:
-        """A reader for one turn."""
-        ...
+    usage: dict[str, Any] = field(default_factory=dict)
+    refused: set[str] = field(default_factory=set)
+    servers: tuple[str, ...] = ()

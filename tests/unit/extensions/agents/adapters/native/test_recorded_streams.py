@@ -148,10 +148,9 @@ def test_the_next_turn_resumes_the_session_and_counts_its_own_tokens(agent, tmp_
 
 
 def test_usage_of_a_session_is_not_counted_twice():
-    from agentv.extensions.agents.adapters.native.copilot_cli import CopilotCliAdapter
     from agentv.extensions.agents.adapters.native.recorder import Recording
 
-    agent = CopilotCliAdapter(settings_of("copilot-cli"))
+    agent = settings_of("copilot-cli").agent()
     totals = []
     for turn in ("two-1", "two-2"):
         reader = agent.reader(Recording(""))
