@@ -233,7 +233,6 @@ RUNS: Mapping[str, str] = {
     "worker-lost": "The workers of a cluster that ran a trial died or became unreachable.",
     "worker-unfit": "A trial cannot run on another machine: it cannot be sent there, or something is missing there.",
     "workspace-failed": "A workspace could not be made, read, run in or kept.",
-    "workspace-too-large": "An agent let its workspace grow beyond `max_mb`.",
     "xml-entities": "The answer is XML that declares entities, which are never expanded.",
     "xml-limit": "The answer has more XML nodes than the maximum.",
 }

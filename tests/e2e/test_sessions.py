@@ -61,14 +61,6 @@ def test_the_list_is_a_table_newest_first(project, program):
     assert all(row[3:] == ["/home/user/shop", "1", "Write", "the", "notes."] for row in rows[1:-2])
 
 
-def test_the_list_is_narrowed(project):
-    day, other = "2026-11-23", "2026-11-20"
-    assert "2 sessions" in import_session(project, "claude", "--list", "--date", day).stdout
-    assert "no sessions of claude" in import_session(project, "claude", "--list", "--date", other).stdout
-    assert "2 sessions" in import_session(project, "claude", "--list", "--project-path", "/home/user").stdout
-    assert "no sessions of claude" in import_session(project, "claude", "--list", "--project-path", "/home/us").stdout
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -76,7 +68,7 @@ def test_the_list_is_narrowed(project):
         (("claude", "a.jsonl", "--list"), "agentv import claude takes FILE…, --session ID or --list"),
         (("acp",), "agentv import acp takes FILE…"),
         (("acp", "--list"), "acp has no directory of sessions"),
-        (("otlp", "x.json", "--date", "2026-01-01"), "--project-path, --date and --sessions-dir do not apply to otlp"),
+        (("otlp", "x.json", "--sessions-dir", "."), "--sessions-dir does not apply to otlp"),
         (("claude", "gone.jsonl"), "cannot read gone.jsonl: No such file or directory"),
         (("claude", "pi.jsonl"), "it reads as pi: agentv import pi pi.jsonl"),
         (("claude", "empty.jsonl"), "the file has no message of a session of claude"),

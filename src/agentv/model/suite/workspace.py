@@ -23,7 +23,6 @@ KeepWorkspaces = Literal["none", "failed", "all"]
 Home = Literal["fresh", "host"]
 
 SETUP_TIMEOUT_S = 600.0
-DEFAULT_MAX_WORKSPACE_MB = 2_000
 WORKSPACE = "{WORKSPACE}"
 """What stands for the path of the workspace in a command."""
 
@@ -131,7 +130,6 @@ class WorkspaceSpec(Struct, frozen=True):
         existing: absolute path of a directory of the user's own that is used as it is (`--workspace-path`).
         sandbox: the first of these that works here is used; where none works, nothing runs.
         mounts: absolute path in the sandbox → directory of the workspace that it leads to; empty: the workspace.
-        max_mb: the workspace may grow to so many megabytes.
         sha256: of all of this and of the files behind it.
     """
 
@@ -151,7 +149,6 @@ class WorkspaceSpec(Struct, frozen=True):
     docker: DockerImage | None = None
     existing: str | None = None
     mounts: Mapping[str, str] = field(default_factory=dict)
-    max_mb: int = DEFAULT_MAX_WORKSPACE_MB
     sha256: str = ""
     span: Span | None = None
 

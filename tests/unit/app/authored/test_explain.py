@@ -56,7 +56,7 @@ WITHOUT_EXAMPLE = {
         "it needs an agent",
     ),
     **dict.fromkeys(
-        ["hook-failed", "setup-failed", "too-many-files", "workspace-failed", "workspace-too-large"],
+        ["hook-failed", "setup-failed", "too-many-files", "workspace-failed"],
         "it needs an agent that works in a directory",
     ),
     **dict.fromkeys(["no-docker", "sandbox-unavailable"], "it is about this machine"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import fnmatch
 import json
-from collections import deque
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from agentv.assertions.evidence import excerpt, quoted
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade
+from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.message import ToolCall
 from agentv.model.values.trace import ToolCallStep
 from agentv.model.values.values import Json, JsonObject
@@ -57,7 +58,11 @@ _SHELLS = frozenset({"sh", "bash", "zsh", "dash", "pwsh", "powershell"})
 _PREFIXES = frozenset({"sudo", "env", "command", "time", "nice", "exec"})
 """Words before the program of a command."""
 
-_PUNCTUATION = frozenset("();<>|&\n")
+_BETWEEN = lazy_pattern(r"&&|\|\|?|[;\n()]|(?<![<>])&(?![>\d])")
+"""What stands between two commands of a line."""
+
+_HANDED_OVER = lazy_pattern(r"<<-?\s*(['\"]?)(\w+)\1.*?^\s*\2$", re.DOTALL | re.MULTILINE)
+_ERRORS = lazy_pattern(r"2>(?:&1|\s*\S+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,23 +221,28 @@ def _printed(arguments: JsonObject) -> Iterator[str]:
 
 
 def _in_line(line: str, depth: int) -> Iterator[str]:
-    """The skills that a line of a shell prints; commands without `SKILL.md` are not taken apart."""
+    """The skills that a line of a shell prints, whose output goes nowhere else."""
     if SKILL_FILE not in line or depth < 1:
         return
+    import shlex  # few calls name a skill
+
     directory = ""
-    for words in _commands_of(line[:_LONGEST_COMMAND]):
-        if words[0] == "cd" and len(words) > 1:
+    for command in _BETWEEN.split(_HANDED_OVER.sub(">", line[:_LONGEST_COMMAND])):
+        try:
+            words = shlex.split(_ERRORS.sub("", command))
+        except ValueError:  # a quote does not end
+            continue
+        if words[:1] == ["cd"] and len(words) > 1:
             directory = str(PurePosixPath(directory, words[1]))
-        else:
+        elif not any(word.startswith((">", "1>", "<<")) for word in words):
             yield from _in_words(words, directory, depth)
 
 
 def _in_words(words: Sequence[str], directory: str, depth: int) -> Iterator[str]:
     """The skills that one command prints in a directory."""
     start = next((at for at, one in enumerate(words) if one not in _PREFIXES and "=" not in one), len(words))
-    program, arguments = (
-        (words[start].rpartition("/")[2].casefold(), words[start + 1 :]) if start < len(words) else ("", ())
-    )
+    program, *arguments = [*words[start:], ""]
+    program, arguments = program.rpartition("/")[2].casefold(), [one.lstrip("<") for one in arguments if one]
     if program in _SHELLS and arguments:
         yield from _in_line(arguments[-1], depth - 1)
     elif program in _READERS and not (
@@ -243,54 +253,6 @@ def _in_words(words: Sequence[str], directory: str, depth: int) -> Iterator[str]
             name = skill_at(path) if path.endswith(SKILL_FILE) else None
             if name is not None:
                 yield name
-
-
-def _commands_of(line: str) -> Iterator[list[str]]:
-    """The words of each command of a line whose output is seen; texts that it hands over (`<<EOF`) are left out."""
-    parts = _parts_of(line)
-    words: list[str] = []
-    is_seen = True
-    while parts:
-        part = parts.popleft()
-        if not set(part) <= _PUNCTUATION:
-            words.append(part)
-        elif part.startswith("<<"):
-            _skip_text(parts)
-        elif ">" in part:
-            is_seen = _redirected(part, words, parts) and is_seen
-        elif "<" not in part:  # what is read from a file stands next, as an argument would
-            if words and is_seen:
-                yield words
-            words, is_seen = [], True
-
-
-def _parts_of(line: str) -> deque[str]:
-    """The words and the operators of a line, which ends with one; none where a quote does not end."""
-    import shlex  # few calls name a skill
-
-    lexer = shlex.shlex(line, posix=True, punctuation_chars="".join(_PUNCTUATION))
-    lexer.whitespace_split, lexer.whitespace, lexer.commenters = True, " \t\r", ""
-    try:
-        return deque([*lexer, "\n"])
-    except ValueError:
-        return deque()
-
-
-def _skip_text(parts: deque[str]) -> None:
-    """Pass over a text up to its last line."""
-    end = parts.popleft() if parts else ""
-    while parts and parts.popleft() != end:
-        pass
-
-
-def _redirected(operator: str, words: list[str], parts: deque[str]) -> bool:
-    """Whether standard output is still seen behind a redirection, whose target is passed over."""
-    if parts:
-        parts.popleft()
-    if words and words[-1] == "2":
-        words.pop()
-        return True
-    return operator == ">&"
 
 
 EVIDENCE: Mapping[str, tuple[frozenset[str], Callable[[JsonObject], Iterable[str]]]] = {

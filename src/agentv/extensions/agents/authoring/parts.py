@@ -55,15 +55,6 @@ class FileDigests:
             found = self._known[path] = _digest(Path(path))
         return found
 
-    def of_places(self, copied: CopiedFiles) -> dict[str, str]:
-        """Place in the workspace → digest, of every file that is copied."""
-        if not self._reads:
-            return {}
-        source = Path(copied.source)
-        if not source.is_dir():
-            return {copied.path: _of_file(source)}
-        return {str(Path(copied.path) / one): _of_file(source / one) for one in _entries(source)}
-
 
 def _digest(path: Path) -> str:
     if not path.is_dir():

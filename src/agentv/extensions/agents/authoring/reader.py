@@ -23,7 +23,6 @@ from agentv.extensions.agents.authoring.schema import AuthoredVariant
 from agentv.extensions.agents.authoring.workspace import MappingReader, Parts, read_environment
 from agentv.model.suite.workspace import (
     WORKSPACE,
-    CopiedFiles,
     Hooks,
     SandboxName,
     Variant,
@@ -54,7 +53,6 @@ class VariantReader(Struct, frozen=True):
     """Reads the variants of a suite; what is wrong is reported."""
 
     digests: FileDigests
-    template: CopiedFiles | None
 
     def read(self, node: Node | None, reading: Reading) -> tuple[Variant, ...]:
         """The variants in their order."""
@@ -90,34 +88,13 @@ class VariantReader(Struct, frozen=True):
         return Variant(read.name.strip(), overlays, ref, dict(read.env), digest, span_of(rendered.at))
 
     def _check(self, variants: list[Variant], reading: Reading) -> None:
-        """Report variants of one name, and those that change nothing."""
+        """Report variants of one name."""
         seen: dict[str, Variant] = {}
-        effects: dict[object, Variant] = {}
         for one in variants:
             first = seen.setdefault(one.name, one)
             if first is not one and first.span is not None:
                 message = f"two variants are named '{one.name}'; the first is in line {first.span.line}"
                 reading.report.error("duplicate-id", one.span, message)
-                continue
-            effect = (tuple((copied.path, copied.sha256) for copied in one.overlays), one.ref, tuple(one.env.items()))
-            other = effects.setdefault(effect, one)
-            if other is not one:
-                message = f"the variant '{one.name}' is the same as '{other.name}'"
-                reading.report.warning("no-effect", one.span, message)
-            elif one.overlays and one.ref is None and not one.env and self._is_there(one.overlays):
-                message = f"the variant '{one.name}' changes nothing: the template has the same files already"
-                reading.report.warning("no-effect", one.span, message)
-
-    def _is_there(self, overlays: tuple[CopiedFiles, ...]) -> bool:
-        """Whether the template holds all of these files as they are."""
-        if self.template is None:
-            return False
-        try:
-            held: Mapping[str, str] = self.digests.of_places(self.template)
-            added = {path: digest for one in overlays for path, digest in self.digests.of_places(one).items()}
-        except OSError:
-            return False
-        return bool(added) and added.items() <= held.items()
 
 
 def commit_of(ref: str, reading: Reading) -> str | None:
@@ -150,10 +127,7 @@ class WorkspaceReader:
 
     def variants(self, node: Node | None, reading: Reading) -> tuple[Variant, ...]:
         """The variants of the suite."""
-        if node is None or is_empty(node):
-            return ()
-        probe = {} if self._changes else self._of_suite(reading)
-        return VariantReader(self._digests, probe.get("template")).read(node, reading)
+        return VariantReader(self._digests).read(node, reading)
 
     def of_case(self, case: AuthoredCase, reading: Reading) -> WorkspaceSpec | None:
         """The workspace of a case; None where it has none."""

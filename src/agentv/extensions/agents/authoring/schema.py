@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from agentv.authoring.fields.schema import AtLeastOne, Unread
 from agentv.model.suite.suite import GradedOutput
 from agentv.model.suite.tools import is_schema
-from agentv.model.suite.workspace import DEFAULT_MAX_WORKSPACE_MB, Home, KeepWorkspaces, Network
+from agentv.model.suite.workspace import Home, KeepWorkspaces, Network
 from agentv.model.values.values import EMPTY, Json, JsonObject
 from agentv.registry.fields import (
     Alias,
@@ -115,9 +115,6 @@ class AuthoredWorkspace(Declared):
     mounts: Annotated[
         Mapping[str, Text], Doc("absolute path in the sandbox: directory of the workspace that is found there")
     ] = field(default_factory=dict)
-    max_mb: Annotated[
-        Annotated[int, Between(1)], Alias(("max_workspace_mb",)), Doc("size limit of the workspace in megabytes")
-    ] = DEFAULT_MAX_WORKSPACE_MB
     path: Annotated[
         Text | None, Doc("an existing directory to use as it is, with one worker, instead of a new one for each trial")
     ] = None

@@ -52,10 +52,10 @@ Parts = dict[str, Any]
 """Field of a WorkspaceSpec → its value, of those that are written."""
 
 _OLDER_ENV = ("required_commands", "required_python_modules")
-_FROM_DATA = frozenset({"repos", "network", "home", "keep", "max_mb", "max_workspace_mb", "ignore", "protected"})
+_FROM_DATA = frozenset({"repos", "network", "home", "keep", "ignore", "protected"})
 """Keys whose values may hold what a variable of data holds; the others run code, or copy files."""
 
-_OF_DATA = frozenset({"template", "files", "hidden", "protected", "ignore", "keep", "max_mb", "max_workspace_mb"})
+_OF_DATA = frozenset({"template", "files", "hidden", "protected", "ignore", "keep"})
 """Keys that data may give: files of the project, and what is done with them."""
 
 _SYSTEM = frozenset({*SYSTEM, "dev", "proc", "sys"})
@@ -127,8 +127,6 @@ class MappingReader(Struct, frozen=True):
         if read.docker is not None:
             parts["docker"] = _docker(read.docker, node.items["docker"], reading)
             parts["sandbox"] = ("docker",)
-        if "max_mb" in node.items or "max_workspace_mb" in node.items:
-            parts["max_mb"] = read.max_mb
         self._existing(read, node, parts, reading)
         if self.complete and read.protected:
             report_unmatched(parts, node.items["protected"], reading)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,6 @@ from agentv.errors import ExitStatus, UsageError
 
 if TYPE_CHECKING:
     from agentv.extensions.agents.stored_traces.importing import ImportedSession
-    from agentv.extensions.agents.stored_traces.sessions import SessionFilter
 
 PROGRAMS = ("claude", "codex", "copilot", "gemini", "pi")
 FORMATS = ("acp", "otlp", "atif", *PROGRAMS)
@@ -26,14 +24,8 @@ _LONGEST_PROJECT = 40
 @click.option("--test-id", metavar="ID", help="Case that the session is of. Default: named by its file or its id.")
 @click.option("--session", "--session-id", metavar="ID", help="Session of the program, or 'latest'.")
 @click.option("--list", "listed", is_flag=True, help="List the sessions of the program, newest first.")
-@click.option("--project-path", type=click.Path(path_type=Path), metavar="DIR", help="Only sessions in this directory.")
-@click.option(
-    "--date", "day", type=click.DateTime(["%Y-%m-%d"]), metavar="YYYY-MM-DD", help="Only sessions of this day."
-)
 @click.option(
     "--sessions-dir",
-    "--projects-dir",
-    "--session-state-dir",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
     metavar="DIR",
     help="Where the sessions lie. Default: where the program keeps them.",
@@ -62,31 +54,28 @@ def command(
     Exit status 2 if a file has no session of that format.
     """
     from agentv.extensions.agents.stored_traces.importing import import_files, import_session
-    from agentv.extensions.agents.stored_traces.sessions import SessionFilter, find_session
+    from agentv.extensions.agents.stored_traces.sessions import find_session
     from agentv.store.files.whole_file import check_place
 
     test_id: str | None = given["test_id"]
-    narrowed: tuple[Path | None, datetime | None, Path | None]
-    narrowed = given["project_path"], given["day"], given["sessions_dir"]
-    if form not in PROGRAMS and narrowed != (None, None, None):
-        raise UsageError(f"--project-path, --date and --sessions-dir do not apply to {form}")
-    project, day, directory = narrowed
-    chosen = SessionFilter(project, None if day is None else day.date(), directory)
+    sessions_dir: Path | None = given["sessions_dir"]
+    if form not in PROGRAMS and sessions_dir is not None:
+        raise UsageError(f"--sessions-dir does not apply to {form}")
     if listed + (session is not None) + bool(files) != 1:
         ways = "FILE…, --session ID or --list" if form in PROGRAMS else "FILE…"
         raise UsageError(f"agentv import {form} takes {ways}")
     if form not in PROGRAMS and not files:
         raise UsageError(f"{form} has no directory of sessions", f"agentv import {form} FILE…")
     if listed:
-        return _list(form, chosen)
+        return _list(form, sessions_dir)
     if out is not None:
         check_place(out)
     if session is None:
         return _write(import_files(form, files, test_id), out)
-    return _write([import_session(form, find_session(form, session, chosen), test_id)], out)
+    return _write([import_session(form, find_session(form, session, sessions_dir), test_id)], out)
 
 
-def _list(program: str, chosen: SessionFilter) -> int:
+def _list(program: str, directory: Path | None) -> int:
     from itertools import islice
 
     from agentv.authoring.source.masking import mask_keys_in
@@ -97,9 +86,9 @@ def _list(program: str, chosen: SessionFilter) -> int:
     from agentv.reports.text.escaping import one_line
     from agentv.reports.text.tables import Cell, aligned
 
-    found = list(islice(list_sessions(program, chosen), MOST_LISTED + 1))
+    found = list(islice(list_sessions(program, directory), MOST_LISTED + 1))
     if not found:
-        click.echo(f"no sessions of {program} in {one_line(str(PROGRAMS[program].root(chosen.directory)))}")
+        click.echo(f"no sessions of {program} in {one_line(str(PROGRAMS[program].root(directory)))}")
         return ExitStatus.PASSED
     rows: list[list[Cell]] = [[(name, "bold") for name in ("SESSION", "BEGUN", "PROJECT", "TURNS", "FIRST PROMPT")]]
     for one in found[:MOST_LISTED]:
@@ -114,9 +103,8 @@ def _list(program: str, chosen: SessionFilter) -> int:
         rows.append([*cells, (one_line(prompt, 200), None)])
     more = len(found) > MOST_LISTED
     total = f"the {plural(MOST_LISTED, 'newest session')}" if more else plural(len(found), "session")
-    hint = "; --date and --project-path narrow the list" if more else ""
     width, color = width_and_color()
-    click.echo("\n".join([*aligned(rows, width, color=color), "", total + hint]), color=color)
+    click.echo("\n".join([*aligned(rows, width, color=color), "", total]), color=color)
     return ExitStatus.PASSED
 
 

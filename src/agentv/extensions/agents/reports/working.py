@@ -1,11 +1,11 @@
-"""The agents that are working in a run, a line each, as wide as there is room.
+"""The agents that are working in a run, a line each.
 
 Names of tools come from agents, and names of cases from files: none of them steers the terminal, however long it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from agentv.model.run.events import AgentProgress
@@ -20,13 +20,7 @@ _LONGEST = 100
 """Characters of a name that are looked at."""
 
 _LOG_NAME = 40
-"""Columns of a name in a log."""
-
-_GAP = 2
-_NAMES_AT_LEAST = 40
-"""Columns for the names of the case and of the tool, before numbers get any."""
-
-_WIDEST_TOOL = 24
+"""Columns of a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,22 +34,6 @@ class WorkingAgent:
     progress: AgentProgress
     activity: AgentActivity
     began: float
-
-
-@dataclass(frozen=True, slots=True)
-class _Column:
-    """A number that is shown of an agent; the first ones of the table give way last."""
-
-    width: int
-    text: Callable[[AgentActivity], str]
-
-
-_COLUMNS = (
-    _Column(8, lambda one: f"turn {one.turns}" if one.turns else ""),
-    _Column(8, lambda one: money(one.cost_usd) if one.cost_usd is not None else ""),
-    _Column(12, lambda one: tokens(one.tokens) if one.tokens is not None else ""),
-)
-_ELAPSED = 11
 
 
 class AgentsView:
@@ -91,7 +69,7 @@ class AgentsView:
             return []
         shown = working if len(working) <= most else working[: most - 1]
         now = self._clock()
-        found = [self._line(one, shown, now, width) for one in shown]
+        found = [cut(f"  {self._said(one, now)}", width) for one in shown]
         more = len(working) - len(shown)
         return [*found, cut(f"  and {plural(more, 'more agent')}", width)] if more else found
 
@@ -99,16 +77,22 @@ class AgentsView:
         """What the first of them do, for a log: `total as bare: edit, turn 3, 1 min 05 s; and 2 more agents`."""
         now = self._clock()
         working = list(self._working.values())
-        parts = [self._logged(one, now) for one in working[:LISTED]]
+        parts = [self._said(one, now) for one in working[:LISTED]]
         more = len(working) - LISTED
         return "; ".join([*parts, *([f"and {plural(more, 'more agent')}"] if more > 0 else [])])
 
-    def _logged(self, one: WorkingAgent, now: float) -> str:
-        numbers = [text for column in _COLUMNS if (text := column.text(one.activity))]
-        words = [cut(_tool(one.activity), _LOG_NAME), *numbers, elapsed(now - one.began)]
-        return f"{self._name(one.progress, _LOG_NAME)}: {', '.join(words)}"
+    def _said(self, one: WorkingAgent, now: float) -> str:
+        activity = one.activity
+        words = [
+            cut(one_line(activity.last_tool, _LONGEST) or "working", _LOG_NAME),
+            f"turn {activity.turns}" if activity.turns else "",
+            money(activity.cost_usd) if activity.cost_usd is not None else "",
+            tokens(activity.tokens) if activity.tokens is not None else "",
+            elapsed(now - one.began),
+        ]
+        return f"{self._name(one.progress)}: {', '.join(filter(None, words))}"
 
-    def _name(self, progress: AgentProgress, width: int) -> str:
+    def _name(self, progress: AgentProgress) -> str:
         """The case, and what tells its trial from others of it: of a long case, its end gives way."""
         rest = ""
         if progress.prompt_id is not None:
@@ -119,29 +103,7 @@ class AgentsView:
             rest += f" as {one_line(progress.variant, _LONGEST)}"
         rest += f" #{progress.sample}" if progress.repeat > 1 else ""
         case = one_line(progress.case, _LONGEST)
-        return cut(cut(case, max(width // 3, width - cells(rest))) + rest, width)
-
-    def _line(self, one: WorkingAgent, shown: Sequence[WorkingAgent], now: float, width: int) -> str:
-        """The names left, the numbers right, in columns that stay where they are while agents work."""
-        left = width - _ELAPSED - 2 * _GAP
-        numbers = []
-        for column in _COLUMNS:
-            if left - column.width - _GAP >= _NAMES_AT_LEAST and any(column.text(other.activity) for other in shown):
-                left -= column.width + _GAP
-                numbers.append(column)
-        tool_width = min(_WIDEST_TOOL, max(1, left // 3))
-        name_width = max(1, left - tool_width - _GAP)
-        cells_of_line = [
-            fitted(self._name(one.progress, name_width), name_width),
-            fitted(_tool(one.activity), tool_width),
-            *(cut(column.text(one.activity), column.width).rjust(column.width) for column in numbers),
-            elapsed(now - one.began).rjust(_ELAPSED),
-        ]
-        return cut(" " * _GAP + (" " * _GAP).join(cells_of_line), width)
-
-
-def _tool(activity: AgentActivity) -> str:
-    return one_line(activity.last_tool, _LONGEST) or "working"
+        return cut(cut(case, max(_LOG_NAME // 3, _LOG_NAME - cells(rest))) + rest, _LOG_NAME)
 
 
 def tokens(number: int) -> str:
@@ -163,9 +125,3 @@ def cut(text: str, width: int) -> str:
             break
         found.append(letter)
     return "".join(found) + ELLIPSIS if width > 0 else ""
-
-
-def fitted(text: str, width: int) -> str:
-    """Safe text in exactly so many columns."""
-    text = cut(text, width)
-    return text + " " * (width - cells(text))

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -61,21 +61,6 @@ PROGRAMS: Mapping[str, SessionProgram] = {
 
 
 @dataclass(frozen=True, slots=True)
-class SessionFilter:
-    """Which sessions are meant.
-
-    Attributes:
-        project: the session ran in this directory, or below it.
-        day: it began on this day, local time.
-        directory: where the sessions lie, in place of the program's own directory.
-    """
-
-    project: Path | None = None
-    day: date | None = None
-    directory: Path | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class FoundSession:
     """A session in the program's directory.
 
@@ -112,46 +97,44 @@ def read_session(program: str, path: Path) -> Trace | Failure:
     return _reader(program)(_session_file(program, path))
 
 
-def list_sessions(program: str, chosen: SessionFilter) -> Iterator[FoundSession]:
+def list_sessions(program: str, directory: Path | None = None) -> Iterator[FoundSession]:
     """The sessions of a program, newest first, each read when it is asked for."""
-    for path in _paths(program, chosen):
+    for path in _paths(program, directory):
         try:
             trace = read_session(program, path)
         except OSError as error:
             trace = Failure("bad-trace", f"cannot read it: {error.strerror}")
         named = (trace.session_id if isinstance(trace, Trace) else "") or _identity_by_name(path)
-        found = FoundSession(named, path, trace, _begun(trace, path))
-        if _fits(found, chosen):
-            yield found
+        yield FoundSession(named, path, trace, _begun(trace, path))
 
 
-def find_session(program: str, identity: str, chosen: SessionFilter) -> Path:
+def find_session(program: str, identity: str, directory: Path | None = None) -> Path:
     """The file of a session.
 
     Args:
         program: whose session it is.
         identity: its id, the beginning of one, or `latest`.
-        chosen: where to look.
+        directory: where the sessions lie, in place of the program's own directory.
 
     Raises:
         UsageError: no session or several match; the hint names the nearest.
     """
     from agentv.authoring.source.nearest import did_you_mean
 
-    root = PROGRAMS[program].root(chosen.directory)
+    root = PROGRAMS[program].root(directory)
     if identity == LATEST:
-        newest = next(list_sessions(program, chosen), None)
+        newest = next(list_sessions(program, directory), None)
         if newest is None:
             raise UsageError(f"no session of {program} in {root}", f"agentv import {program} --list")
         return newest.path
-    paths = list(_paths(program, chosen))
+    paths = list(_paths(program, directory))
     named = {_identity_by_name(path): path for path in reversed(paths)}
     begun = [name for name in named if name.startswith(identity)] if len(identity) >= _SHORTEST_PREFIX else []
     if identity in named or len(begun) == 1:
         return named[identity] if identity in named else named[begun[0]]
     if begun:
         raise UsageError(f"{len(begun)} sessions of {program} begin with '{identity}': {', '.join(sorted(begun)[:3])}")
-    by_record = next((one for one in list_sessions(program, chosen) if one.identity == identity), None)
+    by_record = next((one for one in list_sessions(program, directory) if one.identity == identity), None)
     if by_record is not None:
         return by_record.path
     names = [_identity_by_name(path) for path in paths]
@@ -160,10 +143,10 @@ def find_session(program: str, identity: str, chosen: SessionFilter) -> Path:
     raise UsageError(f"no session '{identity}' of {program} in {root}", hint)
 
 
-def _paths(program: str, chosen: SessionFilter) -> list[Path]:
+def _paths(program: str, directory: Path | None) -> list[Path]:
     """The files of sessions, newest first; those of sub-agents are not among them."""
     about = PROGRAMS[program]
-    root = about.root(chosen.directory)
+    root = about.root(directory)
     found: dict[Path, float] = {}
     for pattern in about.patterns:
         for path in root.glob(pattern):
@@ -186,16 +169,6 @@ def _beginning(path: Path) -> bytes:
             return file.read(_FIRST_LINE)
     except OSError:
         return b""
-
-
-def _fits(found: FoundSession, chosen: SessionFilter) -> bool:
-    if chosen.day is not None and (found.begun is None or found.begun.date() != chosen.day):
-        return False
-    if chosen.project is None:
-        return True
-    wanted = os.path.realpath(chosen.project)
-    there = os.path.realpath(found.project) if found.project else ""
-    return there == wanted or there.startswith(wanted.rstrip("/") + "/")
 
 
 def _identity_by_name(path: Path) -> str:

@@ -1,7 +1,7 @@
 """Streams of the Agent Client Protocol as traces: JSON-RPC messages, one a line (agentclientprotocol.com).
 
-Read are `session/prompt`, `session/update`, `session/request_permission` and their responses, in versions 1 and 2 of
-the protocol. A record may carry `at_ms` or `timestamp`, or be `{"message": …}` with one of them beside it; a bare
+Read are `session/prompt`, `session/update`, `session/request_permission` and their responses.
+A record may carry `at_ms` or `timestamp`, or be `{"message": …}` with one of them beside it; a bare
 `params` of an update is a record, too.
 """
 
@@ -58,7 +58,6 @@ class AcpReader:
         self._calls: dict[str, AcpCall] = {}
         self._asked: dict[str, JsonObject] = {}
         self._about: dict[str, str] = {"agent": "", "agent_version": "", "session_id": "", "model": ""}
-        self._plan: Any = None
         self._started: float | None = None
         self._now: float | None = None
         self._cost: float | None = None
@@ -115,7 +114,6 @@ class AcpReader:
             error=self._error,
             session_cost_usd=self._cost or None,
             duration_ms=self._now,
-            metadata={} if self._plan is None else {"plan": self._plan},
             native=native,
             native_name=NATIVE_NAME if native else "",
             partial=str(self._problems),
@@ -147,18 +145,14 @@ class AcpReader:
         takers: Mapping[str, Callable[[JsonObject], str | None]] = {
             "tool_call": self._call,
             "tool_call_update": self._call,
-            "plan": self._planned,
             "usage_update": self._used,
             "config_option_update": self._options,
-            "state_update": self._state,
         }
         fault = None
         if kind in takers:
             fault = takers[kind](fields)
         elif kind in _CHUNKS:
             fault = self._chunk(fields, _CHUNKS[kind], thought="thought" in kind)
-        elif kind in _MESSAGES:
-            fault = self._whole(fields, _MESSAGES[kind])
         elif not kind:
             fault = "the update has no 'sessionUpdate'"
         if fault is not None:
@@ -181,17 +175,6 @@ class AcpReader:
         (said.thoughts if thought else said.texts).append(text_of(content))
         said.identity = identity if said.identity is None and not thought else said.identity
         return None
-
-    def _whole(self, fields: JsonObject, role: Role) -> str | None:
-        """A message that is sent as a whole; one of the user repeats what was prompted."""
-        self._open = None
-        text = text_of(fields.get("content"))
-        last = self._parts[-1] if self._parts else None
-        if role == "user" and isinstance(last, AcpMessage) and last.role == "user" and last.text == text:
-            return None
-        fault = self._chunk(fields, role)
-        self._open = None
-        return fault
 
     def _call(self, fields: JsonObject) -> str | None:
         identity = string(fields.get("toolCallId"))
@@ -264,13 +247,6 @@ class AcpReader:
             self._parts.append(UsageStep(self._about["model"] or None, tokens, started_ms=self._now))
         return None
 
-    def _state(self, fields: JsonObject) -> str | None:
-        return self._ended(fields) if fields.get("state") == "idle" else None
-
-    def _planned(self, fields: JsonObject) -> str | None:
-        self._plan = fields.get("entries")
-        return None
-
     def _used(self, fields: JsonObject) -> str | None:
         cost = mapping(fields.get("cost"))
         amount = number(cost.get("amount"))
@@ -294,5 +270,3 @@ _CHUNKS: Mapping[str, Role] = {
     "agent_message_chunk": "assistant",
     "agent_thought_chunk": "assistant",
 }
-_MESSAGES: Mapping[str, Role] = {"user_message": "user", "agent_message": "assistant"}
-"""Updates with a message as a whole, in version 2."""

@@ -181,7 +181,7 @@ def _is_ready(template: str, place: Path) -> bool:
 def _digest(spec: WorkspaceSpec, ref: str | None, env: Mapping[str, str]) -> str:
     """What determines the files, as a name."""
     patches = tuple(one for one in spec.hidden if one.is_patch)
-    parts = (spec.template, spec.repositories, spec.files, spec.setup, spec.sandbox, spec.docker, spec.max_mb, ref)
+    parts = (spec.template, spec.repositories, spec.files, spec.setup, spec.sandbox, spec.docker, ref)
     variables = (sorted(spec.env.items()), sorted(env.items())) if spec.setup else ()
     return hashlib.sha256(repr((parts, patches, variables)).encode(errors="surrogatepass")).hexdigest()[:20]
 

@@ -36,7 +36,7 @@ from agentv.extensions.agents.workspaces.changes.runner_config import (
 )
 from agentv.extensions.agents.workspaces.changes.snapshot import LINK, REGULAR, TEXT_LIMIT, Snapshot, content, take
 from agentv.extensions.agents.workspaces.commands import run_confined, run_hooks
-from agentv.extensions.agents.workspaces.directories import Quota, grading
+from agentv.extensions.agents.workspaces.directories import grading
 from agentv.extensions.agents.workspaces.files.copies import digest_of, disarm, remove_secrets
 from agentv.extensions.agents.workspaces.files.placing import (
     copy_directory,
@@ -122,7 +122,6 @@ class LocalWorkspace:
         self._graded = False
         self._test_config: tuple[bytes, ...] = ()
         self._before: Path | None = None
-        self._quota = Quota(places, spec.max_mb, sandbox.end, watched=spec.existing is None)
 
     @property
     def path(self) -> str:
@@ -143,9 +142,6 @@ class LocalWorkspace:
         """End all processes of the agent, compare with the baseline, then copy the hidden files in."""
         if not await asyncio.to_thread(self._sandbox.end, GRACE_S):
             return Failure("workspace-failed", "processes of the agent could not be ended, even by SIGKILL")
-        too_large = await self._quota.exceeded()
-        if too_large is not None:
-            return too_large
         try:
             now = await asyncio.to_thread(self._final)
         except OSError as error:
@@ -326,13 +322,11 @@ class LocalWorkspace:
 
     async def close(self, *, keep: bool) -> str | Failure | None:
         """Run the hooks that come last, and remove it; the path where it is kept."""
-        await self._quota.stop()
         failure = await run_hooks(self._spec.hooks.after_each, self._sandbox, self.path, self._env)
         return failure or await asyncio.to_thread(self._leave, keep)
 
     async def discard(self) -> None:
         """Remove it without hooks."""
-        await self._quota.stop()
         await asyncio.to_thread(self._leave, False)
 
     def _final(self) -> Snapshot:

@@ -78,29 +78,7 @@ def test_a_session():
     )
     assert (trace.source, trace.partial, trace.duration_ms) == ("acp", "", 100.0)
     assert (trace.cost_usd, trace.unanswered) == (0.25, "")
-    assert trace.metadata["plan"][0]["content"] == "read"
     assert (trace.native, trace.native_name) == (lines(*CLAUDE), "acp.jsonl")
-
-
-def test_version_2_tells_messages_as_a_whole_and_its_end_as_a_state():
-    trace = read(
-        {"id": 1, "method": "session/prompt", "params": {"sessionId": "s", "prompt": [{"type": "text", "text": "go"}]}},
-        update(sessionUpdate="user_message", content=[{"type": "text", "text": "go"}]),
-        update(sessionUpdate="agent_message", content=[{"type": "text", "text": "one"}]),
-        update(sessionUpdate="agent_message", content=[{"type": "text", "text": "two"}]),
-        update(
-            sessionUpdate="tool_call_update",
-            toolCallId="x",
-            name="read_file",
-            title="Reading",
-            kind="read",
-            status="completed",
-        ),
-        update(sessionUpdate="state_update", state="idle", stopReason="end_turn"),
-    )
-    assert [step.text for step in trace.steps if isinstance(step, MessageStep)] == ["go", "one", "two"]
-    assert (trace.tool_calls[0].name, trace.tool_calls[0].native_name) == ("read", "read_file")
-    assert (trace.stop_reason, trace.partial) == ("end_turn", "")
 
 
 @pytest.mark.parametrize(

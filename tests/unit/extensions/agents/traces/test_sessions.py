@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agentv.extensions.agents.stored_traces.sessions import SessionFilter, list_sessions, read_session
+from agentv.extensions.agents.stored_traces.sessions import list_sessions, read_session
 from agentv.extensions.agents.traces.sessions.claude import read_claude
 from agentv.extensions.agents.traces.sessions.codex import read_codex
 from agentv.extensions.agents.traces.sessions.copilot import read_copilot
@@ -31,7 +31,7 @@ READ = {"claude": read_claude, "codex": read_codex, "copilot": read_copilot, "ge
 
 
 def sessions(program):
-    return {one.identity: one.trace for one in list_sessions(program, SessionFilter(directory=HOME / PLACES[program]))}
+    return {one.identity: one.trace for one in list_sessions(program, HOME / PLACES[program])}
 
 
 def lines(*rows):
@@ -93,7 +93,7 @@ def test_a_denied_permission(program):
 @pytest.mark.parametrize("program", SAMPLES)
 def test_what_is_damaged_is_named_by_its_line_and_the_rest_is_read(program, tmp_path):
     identity, names = SAMPLES[program]
-    path = next(one.path for one in list_sessions(program, SessionFilter(directory=HOME / PLACES[program])) if one.identity == identity)  # fmt: skip
+    path = next(one.path for one in list_sessions(program, HOME / PLACES[program]) if one.identity == identity)
     rows = path.read_bytes().splitlines(keepends=True)
     rows.insert(3, b'{"type": "half\n')
     trace = READ[program](SessionFile(b"".join(rows)))
@@ -104,7 +104,7 @@ def test_what_is_damaged_is_named_by_its_line_and_the_rest_is_read(program, tmp_
 @pytest.mark.parametrize("program", SAMPLES)
 def test_every_beginning_of_a_session_is_read_and_is_partial_before_its_end(program):
     identity, _ = SAMPLES[program]
-    path = next(one.path for one in list_sessions(program, SessionFilter(directory=HOME / PLACES[program])) if one.identity == identity)  # fmt: skip
+    path = next(one.path for one in list_sessions(program, HOME / PLACES[program]) if one.identity == identity)
     data = path.read_bytes()
     for end in range(0, len(data), 997):
         trace = READ[program](SessionFile(data[:end]))
@@ -153,8 +153,15 @@ def test_values_of_the_wrong_type_never_raise(program):
 def test_claude_with_its_subagents_in_the_same_file():
     def row(uuid, parent, kind, content, *, side=False, **more):
         message = {"role": kind, "content": content, **more}
-        return {"type": kind, "uuid": uuid, "parentUuid": parent, "isSidechain": side, "message": message,
-                "sessionId": "s", "timestamp": f"2025-08-01T10:00:0{uuid}.000Z"}  # fmt: skip
+        return {
+            "type": kind,
+            "uuid": uuid,
+            "parentUuid": parent,
+            "isSidechain": side,
+            "message": message,
+            "sessionId": "s",
+            "timestamp": f"2025-08-01T10:00:0{uuid}.000Z",
+        }
 
     usage = {"input_tokens": 1, "cache_read_input_tokens": 5, "cache_creation_input_tokens": 4, "output_tokens": 1}
     task = {"type": "tool_use", "id": "t1", "name": "Task", "input": {"prompt": "Look", "description": "d"}}
@@ -203,7 +210,11 @@ def codex_row(kind, **payload):
 
 def claude_message(text, **more):
     block = [{"type": "text", "text": text}]
-    return {"type": "assistant", "uuid": text, "message": {"id": text, "stop_reason": "end_turn", "content": block}} | more  # fmt: skip
+    return {
+        "type": "assistant",
+        "uuid": text,
+        "message": {"id": text, "stop_reason": "end_turn", "content": block},
+    } | more
 
 
 def codex_message(text):
@@ -213,30 +224,58 @@ def codex_message(text):
 def pi_message(text, reason="stop", **more):
     usage = {"input": 10, "output": 5, "cost": {"total": 0}}
     content = [{"type": "text", "text": text}] if text else []
-    return {"type": "message", "message": {"role": "assistant", "content": content, "stopReason": reason, "usage": usage, **more}}  # fmt: skip
+    return {
+        "type": "message",
+        "message": {"role": "assistant", "content": content, "stopReason": reason, "usage": usage, **more},
+    }
 
 
 BEGUN = {
     "claude": [{"type": "user", "uuid": "1", "message": {"content": "Go"}}, claude_message(LOOK)],
-    "codex": [codex_row("response_item", type="message", role="user", content=[{"type": "input_text", "text": "Go"}]), codex_message(LOOK)],
-    "copilot": [{"type": "user.message", "data": {"content": "Go"}}, {"type": "assistant.message", "data": {"content": LOOK}}],
-    "gemini": [{"sessionId": "s"}, {"id": "1", "type": "user", "content": "Go"}, {"id": "2", "type": "gemini", "content": LOOK}],
+    "codex": [
+        codex_row("response_item", type="message", role="user", content=[{"type": "input_text", "text": "Go"}]),
+        codex_message(LOOK),
+    ],
+    "copilot": [
+        {"type": "user.message", "data": {"content": "Go"}},
+        {"type": "assistant.message", "data": {"content": LOOK}},
+    ],
+    "gemini": [
+        {"sessionId": "s"},
+        {"id": "1", "type": "user", "content": "Go"},
+        {"id": "2", "type": "gemini", "content": LOOK},
+    ],
     "pi": [{"type": "message", "message": {"role": "user", "content": "Go"}}, pi_message(LOOK)],
-}  # fmt: skip
+}
 ENDINGS = {
-    "claude": {"error": [claude_message(WHY, isApiErrorMessage=True)], "aborted": [{"type": "user", "uuid": "9", "message": {"content": "[Request interrupted by user]"}}]},
-    "codex": {"error": [codex_row("event_msg", type="error", message=WHY), codex_row("event_msg", type="task_complete")], "aborted": [codex_row("event_msg", type="turn_aborted")]},
-    "copilot": {"error": [{"type": "session.error", "data": {"message": WHY}}], "aborted": [{"type": "abort", "data": {}}]},
-    "gemini": {"error": [{"id": "3", "type": "error", "content": WHY}], "aborted": [{"id": "3", "type": "info", "content": "Request cancelled."}]},
+    "claude": {
+        "error": [claude_message(WHY, isApiErrorMessage=True)],
+        "aborted": [{"type": "user", "uuid": "9", "message": {"content": "[Request interrupted by user]"}}],
+    },
+    "codex": {
+        "error": [codex_row("event_msg", type="error", message=WHY), codex_row("event_msg", type="task_complete")],
+        "aborted": [codex_row("event_msg", type="turn_aborted")],
+    },
+    "copilot": {
+        "error": [{"type": "session.error", "data": {"message": WHY}}],
+        "aborted": [{"type": "abort", "data": {}}],
+    },
+    "gemini": {
+        "error": [{"id": "3", "type": "error", "content": WHY}],
+        "aborted": [{"id": "3", "type": "info", "content": "Request cancelled."}],
+    },
     "pi": {"error": [pi_message("", "error", errorMessage=WHY)], "aborted": [pi_message("", "aborted")]},
-}  # fmt: skip
+}
 WENT_ON = {
     "claude": [{"type": "user", "uuid": "10", "message": {"content": "Again"}}, claude_message(ON)],
     "codex": [codex_message(ON), codex_row("event_msg", type="task_complete")],
-    "copilot": [{"type": "user.message", "data": {"content": "Again"}}, {"type": "assistant.message", "data": {"content": ON}}],
+    "copilot": [
+        {"type": "user.message", "data": {"content": "Again"}},
+        {"type": "assistant.message", "data": {"content": ON}},
+    ],
     "gemini": [{"id": "4", "type": "user", "content": "Again"}, {"id": "5", "type": "gemini", "content": ON}],
     "pi": [{"type": "message", "message": {"role": "user", "content": "Again"}}, pi_message(ON)],
-}  # fmt: skip
+}
 SAID = {"error": f"the session ended in an error: {WHY}", "aborted": "the session ended without an answer: aborted"}
 
 
@@ -263,23 +302,34 @@ def test_codex_of_a_year_ago():
     trace = read_codex(
         lines(
             codex_row("session_meta", id="s1", cwd="/p", cli_version="0.46.0"),
-            codex_row("response_item", type="message", role="user", content=[{"type": "input_text", "text": "<environment_context>x"}]),
+            codex_row(
+                "response_item",
+                type="message",
+                role="user",
+                content=[{"type": "input_text", "text": "<environment_context>x"}],
+            ),
             codex_row("response_item", type="message", role="user", content=[{"type": "input_text", "text": "Go"}]),
             codex_row("event_msg", type="user_message", message="Go"),
             codex_row("turn_context", model="gpt-5-codex"),
             codex_row("event_msg", type="agent_reasoning", text="Hm"),
             codex_row("response_item", type="reasoning", summary=[{"type": "summary_text", "text": "Hm"}]),
-            codex_row("response_item", type="function_call", name="shell", arguments='{"command":["cat","x"]}', call_id="c1"),
+            codex_row(
+                "response_item", type="function_call", name="shell", arguments='{"command":["cat","x"]}', call_id="c1"
+            ),
             counted(13, 10),
             counted(13, 10),
             codex_row("response_item", type="function_call_output", call_id="c1", output=output),
             codex_row("response_item", type="function_call", name="shop__get", arguments="{not json", call_id="c2"),
-            codex_row("response_item", type="function_call_output", call_id="c2", output="exec command rejected by user"),
+            codex_row(
+                "response_item", type="function_call_output", call_id="c2", output="exec command rejected by user"
+            ),
             codex_row("event_msg", type="agent_message", message="Done."),
-            codex_row("response_item", type="message", role="assistant", content=[{"type": "output_text", "text": "Done."}]),
+            codex_row(
+                "response_item", type="message", role="assistant", content=[{"type": "output_text", "text": "Done."}]
+            ),
             counted(28, 12),
         )
-    )  # fmt: skip
+    )
     assert trace.partial == ""
     assert said(trace) == [("user", "Go"), ("assistant", ""), ("assistant", "Done.")]
     assert [(call.name, call.status) for call in trace.tool_calls] == [("shell", "failed"), ("shop__get", "denied")]
@@ -303,18 +353,33 @@ def test_codex_of_the_first_versions():
 
 
 def test_gemini_of_a_year_ago_is_one_object():
-    call = {"id": "c", "name": "run_shell_command", "args": {"command": "ls"}, "status": "cancelled", "timestamp": "2025-09-01T10:00:02Z",
-            "result": [{"functionResponse": {"response": {"error": "[Operation Cancelled] Reason: User did not allow tool call"}}}]}  # fmt: skip
+    call = {
+        "id": "c",
+        "name": "run_shell_command",
+        "args": {"command": "ls"},
+        "status": "cancelled",
+        "timestamp": "2025-09-01T10:00:02Z",
+        "result": [
+            {"functionResponse": {"response": {"error": "[Operation Cancelled] Reason: User did not allow tool call"}}}
+        ],
+    }
     document = {
         "sessionId": "g1",
         "messages": [
             {"id": "1", "timestamp": "2025-09-01T10:00:00Z", "type": "user", "content": "Go"},
-            {"id": "2", "timestamp": "2025-09-01T10:00:01Z", "type": "gemini", "content": "Done.", "toolCalls": [call],
-             "thoughts": [{"subject": "Plan", "description": "I list."}], "model": "gemini-2.5-pro",
-             "tokens": {"input": 9, "output": 4, "cached": 1, "thoughts": 2, "tool": 0, "total": 15}},
+            {
+                "id": "2",
+                "timestamp": "2025-09-01T10:00:01Z",
+                "type": "gemini",
+                "content": "Done.",
+                "toolCalls": [call],
+                "thoughts": [{"subject": "Plan", "description": "I list."}],
+                "model": "gemini-2.5-pro",
+                "tokens": {"input": 9, "output": 4, "cached": 1, "thoughts": 2, "tool": 0, "total": 15},
+            },
             {"id": "3", "timestamp": "2025-09-01T10:00:03Z", "type": "error", "content": "quota"},
         ],
-    }  # fmt: skip
+    }
     trace = read_gemini(SessionFile(json.dumps(document, indent=2).encode()))
     assert (trace.session_id, trace.tool_calls[0].status, len(trace.denials)) == ("g1", "denied", 1)
     assert trace.steps[1].reasoning == "Plan: I list."
@@ -339,12 +404,22 @@ def test_copilot_without_records_of_single_calls():
             {"type": "user.message", "data": {"content": "Go"}},
             {"type": "assistant.message", "data": {"content": "", "toolRequests": [call]}},
             {"type": "tool.execution_start", "data": {"toolCallId": "c", "toolName": "bash", "arguments": {}}},
-            {"type": "tool.execution_complete", "data": {"toolCallId": "c", "success": True, "result": {"content": "x"}, "shellExecution": {"exitCode": 1}}},
+            {
+                "type": "tool.execution_complete",
+                "data": {
+                    "toolCallId": "c",
+                    "success": True,
+                    "result": {"content": "x"},
+                    "shellExecution": {"exitCode": 1},
+                },
+            },
             {"type": "assistant.message", "data": {"content": "Done.", "toolRequests": []}},
             {"type": "session.shutdown", "data": {"modelMetrics": metrics}},
         )
-    )  # fmt: skip
-    assert [(one.name, one.arguments, one.status) for one in trace.tool_calls] == [("shell", {"command": "false"}, "failed")]  # fmt: skip
+    )
+    assert [(one.name, one.arguments, one.status) for one in trace.tool_calls] == [
+        ("shell", {"command": "false"}, "failed")
+    ]
     assert (trace.tokens.input, trace.tokens.cached, trace.partial) == (9, 3, "")
 
 
@@ -361,6 +436,6 @@ def test_a_result_without_its_call_and_a_subagent_without_its_call():
 
 
 def test_a_directory_of_sessions_that_has_none(tmp_path):
-    assert list(list_sessions("claude", SessionFilter(directory=tmp_path))) == []
+    assert list(list_sessions("claude", tmp_path)) == []
     with pytest.raises(OSError, match="No such file"):
         read_session("claude", tmp_path / "gone.jsonl")

@@ -69,7 +69,6 @@ class Bubblewrap:
         return command_line(
             (*inside, "--", *forwarding, *map(_script, argv)),
             hidden_variable=STARTED_BY,
-            file_limit=self.inner.file_limit,
         )
 
     def environment(self, env: Mapping[str, str], named: Iterable[str] = ()) -> dict[str, str]:

@@ -13,7 +13,6 @@ from functools import cache
 from msgspec import structs
 
 from agentv.app.wiring import WorkspaceSettings
-from agentv.extensions.agents.workspaces.directories import MEGABYTE
 from agentv.extensions.agents.workspaces.sandboxes.bubblewrap import Bubblewrap
 from agentv.extensions.agents.workspaces.sandboxes.docker import Docker
 from agentv.extensions.agents.workspaces.sandboxes.process_group import Places, ProcessGroup
@@ -137,7 +136,7 @@ class SandboxMaker:
             setup: it is for commands that prepare the workspace, which have the host's network.
         """
         spec, name = self.spec, self.name
-        inner = ProcessGroup(places, env, spec.max_mb * MEGABYTE)
+        inner = ProcessGroup(places, env)
         network = "host" if setup else spec.network
         if name == "docker" and self.found.docker:
             recipe = spec.docker or DockerImage()

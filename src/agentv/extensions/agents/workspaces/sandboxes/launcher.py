@@ -34,15 +34,14 @@ _ROUNDS = 50
 _CANNOT_START = 127
 
 
-def command_line(argv: Sequence[str], *, hidden_variable: str = "", file_limit: int = 0) -> tuple[str, ...]:
+def command_line(argv: Sequence[str], *, hidden_variable: str = "") -> tuple[str, ...]:
     """The command line that runs a program behind a front and a guard.
 
     Args:
         argv: the program, and its arguments.
         hidden_variable: a variable of the front that the guard and the program do not get.
-        file_limit: bytes that one file may have which the program writes; 0: no limit.
     """
-    return (*_python(), "front", str(os.getpid()), hidden_variable, str(file_limit), *argv)
+    return (*_python(), "front", str(os.getpid()), hidden_variable, *argv)
 
 
 def _python() -> tuple[str, ...]:
@@ -73,12 +72,12 @@ def _front(arguments: Sequence[str]) -> None:
 
 def _guard(arguments: Sequence[str]) -> None:
     """Run the program, and end everything below it."""
-    front, file_limit, *argv = arguments
+    front, *argv = arguments
     _prctl(_SET_CHILD_SUBREAPER, 1)
     _prctl(_SET_DEATH_SIGNAL, signal.SIGTERM)
     program = os.fork()
     if not program:
-        _become(argv, int(file_limit))
+        _become(argv)
     _let_go_of_streams()
     status = None if os.getppid() == int(front) else -1
     while status is None:
@@ -108,19 +107,13 @@ def _is_alive(process: int) -> bool:
     return True
 
 
-def _become(argv: Sequence[str], file_limit: int) -> None:
+def _become(argv: Sequence[str]) -> None:
     """Be the program."""
     os.setpgid(0, 0)
     for number in (*_ENDING, signal.SIGPIPE):
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     try:
-        if file_limit:
-            import resource
-
-            hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
-            limit = file_limit if hard == resource.RLIM_INFINITY else min(file_limit, hard)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
         os.execvp(argv[0], list(argv))  # noqa: S606  # no shell is meant
     except (OSError, ValueError) as error:
         os.write(2, f"cannot start {argv[0]}: {error}\n".encode(errors="replace"))

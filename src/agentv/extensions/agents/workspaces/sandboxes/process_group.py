@@ -99,15 +99,11 @@ def end_processes(directory: str, grace_s: float = launcher.GRACE_S) -> bool:
 
 
 def processes_of(directory: str) -> set[int]:
-    """The processes of a trial that have not ended: those that carry its mark, and all below them.
-
-    One without the mark that has lost its parent counts by its working directory: an agent that empties the
-    environment of a daemon and kills what is above it leaves no other trace.
-    """
+    """The processes of a trial that have not ended: those that carry its mark, and all below them."""
     marks = tuple(f"\0{MARK}={directory}{end}".encode() for end in ("\0", os.sep))
     table = launcher.process_table()
     alive = {one for one, (_, state) in table.items() if state not in "ZX"} - {os.getpid()}
-    roots = {one for one in alive if _carries(one, marks) or _is_stray(one, table[one][0], directory)}
+    roots = {one for one in alive if _carries(one, marks)}
     return (roots | launcher.alive_below(roots)) - {os.getpid()} if roots else set()
 
 
@@ -118,17 +114,6 @@ def _carries(process: int, marks: tuple[bytes, ...]) -> bool:
             return any(mark in environment for mark in marks)
     except OSError:
         return False
-
-
-def _is_stray(process: int, parent: int, directory: str) -> bool:
-    """Whether a process whose parent has ended works in the directory of the trial."""
-    if parent not in {1, os.getppid(), os.getpid()}:
-        return False
-    try:
-        place = os.readlink(f"/proc/{process}/cwd")  # noqa: PTH115  # as above
-    except OSError:
-        return False
-    return place == directory or place.startswith(directory + os.sep)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +141,6 @@ class ProcessGroup:
 
     Attributes:
         env: variables that are set for every program: of the suite and the variant.
-        file_limit: bytes that one file may have.
         grading: for the commands of graders, which find nothing on PATH that an agent could have planted.
     """
 
@@ -165,7 +149,6 @@ class ProcessGroup:
 
     places: Places
     env: Mapping[str, str]
-    file_limit: int = 0
     grading: bool = False
 
     @property
@@ -181,7 +164,7 @@ class ProcessGroup:
     def argv(self, argv: Sequence[str], cwd: str = "") -> tuple[str, ...]:
         """The command line that runs a program behind its guard, in the workspace or in `cwd`."""
         inside = ("/bin/sh", "-c", 'cd "$0" && exec "$@"', cwd or self.places.workspace, *argv)
-        return command_line(inside, hidden_variable=STARTED_BY, file_limit=self.file_limit)
+        return command_line(inside, hidden_variable=STARTED_BY)
 
     def environment(self, env: Mapping[str, str], named: Iterable[str] = ()) -> dict[str, str]:
         """The complete environment: what is allowed, what the suite sets, and what marks the trial."""
