@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from heapq import heappush, heappushpop
 from itertools import chain, groupby
 
@@ -380,8 +379,7 @@ class Plan(Struct, frozen=True):
         threshold = _first(settings.threshold, case.threshold, suite.threshold, DEFAULT_THRESHOLD)
         default = DEFAULT_TIMEOUT_S if case.workspace is None else AGENT_TIMEOUT_S
         timeout_s = _first(settings.timeout_s, case.timeout_s, target.timeout_s, suite.run.timeout_s, default)
-        trial = partial(
-            Trial,
+        trial = Trial(
             suite,
             case,
             target,
@@ -394,10 +392,9 @@ class Plan(Struct, frozen=True):
             variant=variant,
             cost_limit_usd=_cost_limit(suite, case),
         )
-        first = trial()
-        key = trial_key(first)
-        for sample in range(1, first.repeat + 1):
-            yield trial(sample=sample, key=f"{key}-{sample}")
+        key = trial_key(trial)
+        for sample in range(1, trial.repeat + 1):
+            yield replace(trial, sample=sample, key=f"{key}-{sample}")
 
 
 def _placed(suite: Suite) -> Iterator[Case]:
@@ -411,7 +408,8 @@ def _placed(suite: Suite) -> Iterator[Case]:
 
 def _cost_limit(suite: Suite, case: Case) -> float | None:
     """What the samples of a case may cost; None: there is no limit, or its samples belong to those of other cases."""
-    return None if case.conversation_id is not None or compares(case) else suite.run.cost_limit_usd
+    limit = suite.run.cost_limit_usd
+    return None if limit is None or case.conversation_id is not None or compares(case) else limit
 
 
 def compares(case: Case) -> bool:
@@ -476,7 +474,10 @@ def without(trials: Iterable[Trial], done: Container[str]) -> Iterator[Trial]:
 
 
 def _first(*values: float | None) -> float:
-    return next(value for value in values if value is not None)
+    for value in values:
+        if value is not None:
+            return value
+    raise ValueError("the last of the values is a default")
 
 
 def shuffled(groups: Iterable[Iterable[Trial]], seed: int) -> Iterator[list[Trial]]:

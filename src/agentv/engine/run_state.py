@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable
 from itertools import count
 
 from msgspec import Struct
@@ -55,16 +54,16 @@ class RunState:
         """Number of running trials."""
         return len(self.begun)
 
-    @contextmanager
-    def running_trials(self, trials: Iterable[Trial], now: float) -> Iterator[None]:
-        """Count trials as running while the body runs."""
+    def begin(self, trials: Iterable[Trial], now: float) -> Collection[int]:
+        """Count trials as running; returns what `end` takes."""
         places = {next(self._places): (trial, now) for trial in trials}
         self.begun |= places
-        try:
-            yield
-        finally:
-            for place in places:
-                del self.begun[place]
+        return places
+
+    def end(self, begun: Collection[int]) -> None:
+        """Count trials as running no more."""
+        for place in begun:
+            del self.begun[place]
 
     def stop(self, reason: StopReason) -> None:
         """Start no more trials. The first reason is reported."""

@@ -255,7 +255,7 @@ def request_of(trial: Trial, messages: tuple[Message, ...], turn: int | None = N
         suite=f"{trial.suite.name}\0{trial.suite.env_sha256}" if trial.suite.env_sha256 else trial.suite.name,
         root=trial.suite.root,
         variant=trial.variant_name,
-        workspace_key=_workspace_key(trial) if trial.variant is not None or trial.has_work else "",
+        workspace_key=_workspace_key(trial),
     )
 
 

@@ -47,32 +47,40 @@ class TrialRunner:
 
     async def run(self, trial: Trial) -> Sequence[TrialResult]:
         """The results of a trial and of those that it is compared with; empty if interrupted."""
-        waits = trial.case.asks_judge or self._queries.any
-        async with self._queries.turn(trial) if waits else _NO_LIMIT:
-            if waits and self._state.stopped:
-                return ()
-            if trial.comparison_group:
-                return await self._run_together(trial)
-            refused = self._refused(trial)
-            if refused is not None:
-                return (not_run(trial, refused, self._run_context),)
-            with self._state.running_trials((trial,), self._now()):
-                async with self._limit(trial):
-                    result = await self._executor.run(trial)
-            counted = self._counted(trial, result)
-            return () if counted is None else (counted,)
+        if not trial.case.asks_judge and not self._queries.running:
+            return await self._run_in_turn(trial)
+        async with self._queries.turn(trial):
+            return () if self._state.stopped else await self._run_in_turn(trial)
+
+    async def _run_in_turn(self, trial: Trial) -> Sequence[TrialResult]:
+        if trial.comparison_group:
+            return await self._run_together(trial)
+        refused = self._refused(trial)
+        if refused is not None:
+            return (not_run(trial, refused, self._run_context),)
+        begun = self._state.begin((trial,), self._now())
+        try:
+            async with self._limit(trial):
+                result = await self._executor.run(trial)
+        finally:
+            self._state.end(begun)
+        counted = self._counted(trial, result)
+        return () if counted is None else (counted,)
 
     async def _run_together(self, first: Trial) -> Sequence[TrialResult]:
         """What became of trials whose answers are compared. An interrupted one takes the others along."""
         trials = [first, *self._comparison_group(len(first.comparison_group) - 1)]
         answered: list[AnsweredTrial | TrialResult] = []
-        with self._state.running_trials(trials, self._now()):
+        begun = self._state.begin(trials, self._now())
+        try:
             for trial in trials:
                 one = None if self._state.stopped and answered else await self._answer(trial)
                 if one is None:
                     return ()
                 answered.append(one)
             results = await self._executor.compare(answered)
+        finally:
+            self._state.end(begun)
         counted = [self._counted(result.trial, result) for result in results]
         return [result for result in counted if result is not None] if None not in counted else ()
 
@@ -117,32 +125,33 @@ class TrialRunner:
 
 
 class Queries:
-    """The queries that are under way, by suite. Used from one event loop."""
+    """The queries that are under way. Used from one event loop.
+
+    Attributes:
+        running: how many, by suite; empty where no trial has to wait.
+    """
 
     def __init__(self) -> None:
-        self._running: Counter[int] = Counter()
+        self.running: Counter[int] = Counter()
         self._ended: asyncio.Event | None = None
-
-    @property
-    def any(self) -> bool:
-        """Whether there are some, so that another trial may have to wait."""
-        return any(self._running.values())
 
     @asynccontextmanager
     async def turn(self, trial: Trial) -> AsyncIterator[None]:
         """Wait until a trial may run; the body runs it."""
         suite = id(trial.suite)
         if not trial.case.asks_judge:
-            while self._running[suite]:
+            while self.running[suite]:
                 self._ended = self._ended or asyncio.Event()
                 await self._ended.wait()
             yield
             return
-        self._running[suite] += 1
+        self.running[suite] += 1
         try:
             yield
         finally:
-            self._running[suite] -= 1
-            if not self._running[suite] and self._ended is not None:
-                self._ended.set()
-                self._ended = None
+            self.running[suite] -= 1
+            if not self.running[suite]:
+                del self.running[suite]
+                if self._ended is not None:
+                    self._ended.set()
+                    self._ended = None

@@ -8,7 +8,7 @@ _BREAKS = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"), (b"\xc2
 
 def without_breaks(line: bytes) -> bytes:
     """A line of JSON in UTF-8 with every character escaped that a reader may take for the end of the line."""
-    for character, escape in _BREAKS:
+    for character, escape in () if line.isascii() else _BREAKS:
         if character in line:
             line = line.replace(character, escape)
     return line

@@ -166,7 +166,9 @@ class TargetResponse(Struct, frozen=True):
 
     def without_thoughts(self) -> TargetResponse:
         """The answer with a thought block that begins it moved to `thoughts`; `messages` keep it."""
-        split = split_thoughts(self.output or "")
+        if self.output is None or "<" not in self.output:
+            return self
+        split = split_thoughts(self.output)
         return replace(self, output=split.answer, thoughts=split.thoughts) if split.thoughts else self
 
     @property
