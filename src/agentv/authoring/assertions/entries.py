@@ -216,7 +216,7 @@ class ShortForms(Struct, frozen=True):
     def _typed(self, key: str, item: MapNode, reading: Reading) -> TypedForm | None:
         value = item.items[key]
         named = self.types.find(key)
-        kind, _, schema = named
+        kind, schema = named.type, named.schema
         if kind is None:
             self.types.report_unknown(key, key_node(key, item), reading)
             return None
@@ -245,7 +245,7 @@ class ShortForms(Struct, frozen=True):
 
     def _refuses_beside(self, key: str, other: str, item: MapNode, reading: Reading) -> bool:
         """Report an option that stands beside a lone value: the typed form takes both. False where it is no option."""
-        kind, inverted, schema = self.types.find(key)
+        kind, inverted, schema, _ = self.types.find(key)
         short: str | None = None if schema is None else schema.cls.short  # type: ignore[attr-defined]  # a Declared
         if kind is None or schema is None or short is None or other not in schema.rules:
             return False

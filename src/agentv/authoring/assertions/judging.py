@@ -63,6 +63,7 @@ class Judging(Struct):
         question: the first case that calls the suite's judge.
         comparing: for each kind of case, the first entry that compares answers: why it cannot, whether it has its own
             target.
+        indifferent: types of assertions that need no model, and need not be looked at again.
     """
 
     named: dict[str, Span | None] = field(default_factory=dict)
@@ -76,7 +77,7 @@ class Judging(Struct):
     comparing: dict[tuple[str | None, bool], AssertionEntry] = field(default_factory=dict)
     _embedding: dict[tuple[int, int], _Unnamed] = field(default_factory=dict)
     _looking: dict[tuple[str | None, int, int], _Unnamed] = field(default_factory=dict)
-    _indifferent: set[type] = field(default_factory=set)
+    indifferent: set[type] = field(default_factory=set)
 
     def look(
         self,
@@ -91,10 +92,8 @@ class Judging(Struct):
         `alone`: why its answers can be compared with no others, such as that the case has turns.
         """
         kind = type(entry.assertion)
-        if kind in self._indifferent:
-            return
         if _needs_no_model(kind):
-            self._indifferent.add(kind)  # so that it is seen at a glance: this is called for every assertion
+            self.indifferent.add(kind)
             return
         inner = entry.inner
         for child in inner:

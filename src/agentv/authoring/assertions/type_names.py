@@ -118,11 +118,13 @@ class NamedType(NamedTuple):
         type: None if no type has this name.
         inverted: the name starts with `not-`.
         schema: the declared options; None for a custom type.
+        better: the name of which this is an older spelling; None: it is no older one.
     """
 
     type: AnyType | None
     inverted: bool
     schema: OptionsSchema | None
+    better: str | None = None
 
 
 class AssertionTypes(Struct, frozen=True):
@@ -158,15 +160,15 @@ class AssertionTypes(Struct, frozen=True):
 
     def takes(self, name: str, option: str) -> bool:
         """Whether a type has an option, under any spelling of the type."""
-        kind, _, schema = self.find(name)
-        if schema is not None:
-            return option in schema.rules
-        return kind is not None and option in (getattr(kind, "options", None) or ())
+        named = self.find(name)
+        if named.schema is not None:
+            return option in named.schema.rules
+        return named.type is not None and option in (getattr(named.type, "options", None) or ())
 
     def short(self, name: str) -> str | None:
         """The option of a type that a lone value fills."""
-        kind, _, schema = self.find(name)
-        found: str | None = schema.cls.short if schema is not None else getattr(kind, "short", None)  # type: ignore[attr-defined]
+        named = self.find(name)
+        found: str | None = getattr(named.type if named.schema is None else named.schema.cls, "short", None)
         return found and found.rstrip("_")
 
     def report_unknown(self, written: str, at: Node, reading: Reading) -> None:
@@ -202,9 +204,12 @@ class AssertionTypes(Struct, frozen=True):
             custom = self.custom.types.get(name)
         else:
             inverted = False
-        if custom is not None:
-            return NamedType(custom, inverted, None)
-        built_in = self.built_in.find(name)
-        if built_in is None:
-            return NamedType(None, inverted, None)
-        return NamedType(built_in, inverted, shape_of(built_in.options))
+        kind: AnyType | None = custom
+        schema = None
+        if custom is None and (built_in := self.built_in.find(name)) is not None:
+            kind, schema = built_in, shape_of(built_in.options)
+        bare = own.removeprefix("not-")
+        better = ASSERTION_TYPES.get(bare)
+        if kind is None or better != kind.name:
+            return NamedType(kind, inverted, schema)
+        return NamedType(kind, inverted, schema, f"not-{better}" if bare != own else better)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import Struct, structs
 
 from agentv.authoring.assertions.type_names import AnyType, AssertionTypes
-from agentv.authoring.fields.agentv.names import ASSERTION_TYPES
 from agentv.authoring.fields.decode import INVALID, OptionsSchema, report_issue, shape_of
 from agentv.authoring.fields.reading import ExtraKeys, Reading
 from agentv.authoring.fields.schema import AuthoredSettings
@@ -104,7 +103,7 @@ _INVERTED = AssertionSettings(negate=True)
 _PASSED_ON = frozenset({"type", "config"})
 
 
-class TypedForm(NamedTuple):
+class TypedForm(Struct, frozen=True):
     """An entry with its type written out, the canonical form of all others.
 
     Attributes:
@@ -139,15 +138,15 @@ class TypedEntryReader(Struct, frozen=True):
 
     def read(self, form: TypedForm, reading: Reading) -> AssertionEntry | None:
         """The assertion; None where anything is wrong with it, which is reported."""
-        kind, inverted, schema = self.types.find(form.written)
+        kind, inverted, schema, better = self.types.find(form.written)
         if kind is None:
             self.types.report_unknown(form.written, form.at, reading)
             return None
         if reading.data and schema is not None and getattr(schema.cls, "runs_code", False):
             refuse_data(form.at, reading.report, f"run code, as '{kind.name}' does")
             return None
-        if reading.report.hints:
-            _suggest(form, kind, reading)
+        if better is not None:
+            reading.report.older(form.written, better, form.at)
         form = _completed(form, kind, schema, reading)
         pairs = form.pairs
         settings: AssertionSettings | None = DEFAULTS
@@ -164,8 +163,9 @@ class TypedEntryReader(Struct, frozen=True):
         if assertion is INVALID or assertion is None or settings is None:
             return None
         entry = AssertionEntry(kind.name, assertion, settings, span_of(form.item.at), plugin.identity if plugin else "")
-        if schema is not None:
-            reading.secrets.update(_secrets_in(entry))
+        for one in (entry, *entry.inner) if schema is not None else ():  # its aggregator has secrets, too
+            if one.plugin or getattr(one.assertion, "runs_code", False):
+                reading.secrets.update(_secrets_of(one.assertion))
         return entry
 
     def _assertion(
@@ -193,7 +193,7 @@ def _without_options(form: TypedForm, reading: Reading) -> TypedForm:
     pairs = {key: node for key, node in form.pairs.items() if key != "options"}
     if not isinstance(inner, MapNode):
         report.error("bad-value", inner, f"'options' must be a mapping, found {kind_of(inner)}")
-        return form._replace(pairs=pairs)
+        return structs.replace(form, pairs=pairs)
     for key, at in inner.keys.items():
         if key == "transform" and key in pairs:
             message = "'transform' is set both here and in 'options'; keep one of them"
@@ -204,7 +204,7 @@ def _without_options(form: TypedForm, reading: Reading) -> TypedForm:
         elif not key.startswith("x-"):
             reading.unknown_key(key, inner, ("transform",), "'options' of an assertion")
     places = {**{key: form.item.keys[key] for key in form.item.keys if key != "options"}, **inner.keys}
-    return form._replace(pairs=pairs, item=MapNode(pairs, places, form.item.at))
+    return structs.replace(form, pairs=pairs, item=MapNode(pairs, places, form.item.at))
 
 
 def _named(form: TypedForm, reading: Reading) -> TypedForm:
@@ -213,10 +213,12 @@ def _named(form: TypedForm, reading: Reading) -> TypedForm:
     if form.pairs.keys() & {"name", "metric"}:
         del pairs["id"]
         reading.report.remark("no-effect", at, "'id' has no effect beside 'name'")
-        return form._replace(pairs=pairs)
+        return structs.replace(form, pairs=pairs)
     reading.report.older("id", "name", at)
     pairs = {"name" if key == "id" else key: node for key, node in form.pairs.items()}
-    return form._replace(pairs=pairs, item=MapNode(form.item.items, {**form.item.keys, "name": at}, form.item.at))
+    return structs.replace(
+        form, pairs=pairs, item=MapNode(form.item.items, {**form.item.keys, "name": at}, form.item.at)
+    )
 
 
 def _completed(form: TypedForm, kind: AnyType, schema: OptionsSchema | None, reading: Reading) -> TypedForm:
@@ -226,13 +228,13 @@ def _completed(form: TypedForm, kind: AnyType, schema: OptionsSchema | None, rea
     if schema is not None and "id" in form.pairs and not {"id", "name", "metric"} & schema.rules.keys():
         form = _named(form, reading)
     if kind.name in reading.given:
-        form = form._replace(pairs={**reading.given[kind.name], **form.pairs})
+        form = structs.replace(form, pairs={**reading.given[kind.name], **form.pairs})
     if kind.name != RUBRIC or not reading.rubric:
         return form
     given = {key: value for key, (value, _) in reading.rubric.items() if key not in form.pairs}
     places = {key: at for key, (_, at) in reading.rubric.items()}
     item = MapNode(form.item.items, {**places, **form.item.keys}, form.item.at)
-    return form._replace(item=item, extra=structs.replace(form.extra, given={**form.extra.given, **given}))
+    return structs.replace(form, item=item, extra=structs.replace(form.extra, given={**form.extra.given, **given}))
 
 
 def _joined(assertion: Any, reading: Reading) -> Any:
@@ -240,14 +242,6 @@ def _joined(assertion: Any, reading: Reading) -> Any:
     shared, _ = reading.rubric.get("preprocessors", ((), None))
     own = getattr(assertion, "preprocessors", None)
     return assertion if not own or not shared or own is shared else replace(assertion, preprocessors=(*own, *shared))
-
-
-def _suggest(form: TypedForm, kind: AnyType, reading: Reading) -> None:
-    """Hint at the name of a type, where an older one is written."""
-    name = form.written.strip().replace("_", "-")
-    bare = name.removeprefix("not-")
-    if ASSERTION_TYPES.get(bare) == kind.name:
-        reading.report.older(form.written, f"not-{kind.name}" if bare != name else kind.name, form.at)
 
 
 def _settings(
@@ -301,13 +295,6 @@ def _options(form: TypedForm, schema: OptionsSchema, reading: Reading) -> dict[s
     if pairs is None:
         return None
     return {key: node for key, node in pairs.items() if key == "type" or key not in SETTING_KEYS or key in schema.rules}
-
-
-def _secrets_in(entry: AssertionEntry) -> Iterator[str]:
-    """What an entry must keep to itself, its aggregator among others."""
-    for one in (entry, *entry.inner):
-        if one.plugin or getattr(one.assertion, "runs_code", False):
-            yield from _secrets_of(one.assertion)
 
 
 def _secrets_of(assertion: Any) -> Iterator[str]:

@@ -130,9 +130,10 @@ def _lists(context: CaseContext, nodes: Sequence[Node], reading: Reading) -> Ent
 
 
 def _joined(parts: Sequence[Entries]) -> Entries:
-    if len(parts) == 1:
-        return parts[0]
-    return Result(tuple(entry for part in parts for entry in part.value), all(part.valid for part in parts))
+    found: tuple[AssertionEntry, ...] = ()
+    for part in parts:
+        found += part.value  # nothing is copied where only one of them has entries
+    return Result(found, all(part.valid for part in parts))
 
 
 def _as_gate(entry: AssertionEntry) -> AssertionEntry:

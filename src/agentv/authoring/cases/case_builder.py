@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from msgspec import Struct, structs
@@ -47,7 +47,7 @@ _NOTHING: Any = DEFAULTS
 """Options of what is no assertion, and only has settings."""
 
 
-class _Parts(NamedTuple):
+class _Parts(Struct, frozen=True):
     """What was read of one case; None stands for what is wrong, which is reported.
 
     Attributes:
@@ -166,11 +166,12 @@ class CaseBuilder:
         """
         several = case.has_turns or case.linked
         alone = "in a case with turns, conversation_id or depends_on" if several else None
-        look = self._notes.judging.look
+        judging = self._notes.judging
         for entry in parts.graded:
-            look(entry, target=parts.target, judge=parts.judge, alone=alone)
+            if type(entry.assertion) not in judging.indifferent:
+                judging.look(entry, target=parts.target, judge=parts.judge, alone=alone)
         if "rubrics" in case.not_missing and parts.judge is None and not (parts.target and parts.target.judge):
-            self._notes.judging.ask(span_of(case.node.at))  # what is misspelt needs a judge, which is reported now
+            judging.ask(span_of(case.node.at))  # what is misspelt needs a judge, which is reported now
         judge, own = parts.judge, case.keys.judge
         is_target = judge is not None and judge.name in {target.name for target in targets or ()}
         if own is not None and judge is not None and is_target and any(map(judges, parts.graded)):
@@ -213,7 +214,9 @@ class CaseBuilder:
             facts = (*facts, [(one.tool, one.args) for one in solution.calls])
         budget_usd = keys.limits.budget_usd if keys.limits is not None else None
         limits = WorkLimits(keys.max_turns, keys.max_tool_calls, keys.on_limit, budget_usd)
-        if limits != NO_WORK_LIMITS:
+        if limits == NO_WORK_LIMITS:
+            limits = NO_WORK_LIMITS  # one for all cases
+        else:
             facts = (*facts, limits)
         try:
             digest = self._digest.of(facts, parts.graded, parts.options.transform)

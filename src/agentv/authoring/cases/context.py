@@ -79,6 +79,7 @@ def _is_counted(spec: TargetSpec) -> bool:
 
 
 _SCHEMA = shape_of(AuthoredCase)
+_OF_TURNS = frozenset({"aggregation", "on_turn_failure", "window_size"})
 
 
 class WrittenCase(Struct, frozen=True):
@@ -114,7 +115,7 @@ class WrittenCase(Struct, frozen=True):
 
     def check_flow(self, report: Report) -> None:
         """Report keys about turns in a case that has none."""
-        for key in ("aggregation", "on_turn_failure", "window_size"):
+        for key in _OF_TURNS & self.node.items.keys():
             asked = self.has_turns if key == "window_size" else self.scripted
             if getattr(self.keys, key) is not None and not asked and "turns" not in self.not_missing:
                 report.error("bad-value", self.node.keys[key], f"'{key}' needs 'turns'")

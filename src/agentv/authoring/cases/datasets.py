@@ -21,7 +21,7 @@ from agentv.authoring.fields.agentv.spellings import CASE
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.boundary import ALLOW, OUTSIDE, REASON, OutsideError
 from agentv.authoring.source.files import EXCEL, TABLES, DiskReader, checkout_of, is_directory, shown
-from agentv.authoring.source.nodes import NOWHERE, ListNode, MapNode, Node, Scalar, kind_of, span_of
+from agentv.authoring.source.nodes import NOWHERE, ListNode, MapNode, Node, Scalar, file_of, kind_of
 from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic
 from agentv.model.suite.suite import Case
@@ -88,7 +88,7 @@ class CaseSources(Struct):
         elif isinstance(node, MapNode) and "include" in node.items:
             self._included(node)
         else:
-            origin = span_of(node.at).file  # a translation may bring the rows of other files
+            origin = file_of(node.at)  # a translation may bring the rows of other files
             is_row = origin != self.path and origin.endswith(STREAMED)
             self.collector.add(self.reader.read(node, self._of_data(origin) if is_row else self.reading))
 

@@ -80,7 +80,7 @@ class SuiteWork(Struct, frozen=True, dict=True):
     hashes: bool
     first_messages: bool
 
-    @property
+    @cached_property
     def has_workspaces(self) -> bool:
         """Whether all cases have a workspace."""
         keys = (self.workspace, self.sandbox, self.environment, self.extensions)

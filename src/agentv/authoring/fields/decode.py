@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from agentv.authoring.fields.code_kinds import CODE, PromptCommand, prompt_code_type
 from agentv.authoring.fields.kinds import (
+    FILE_MARK,
     INVALID,
     JSON,
     MARKED,
@@ -500,6 +501,10 @@ def _nonempty(kind: FieldType, _marker: declared.Nonempty) -> FieldType:
 
 def _from_file(kind: FieldType, _marker: declared.FromFile) -> FieldType:
     def read(node: Node, reading: Reading, key: str) -> Any:
+        if type(node) is Scalar and type(node.value) is str:
+            stripped = node.value.strip()
+            if stripped and not stripped.startswith(FILE_MARK):
+                return node.value  # as nearly all texts of cases
         filled = with_content(node, reading, key)
         return INVALID if filled is None else kind.read(filled, reading, key)
 

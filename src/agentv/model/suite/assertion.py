@@ -67,7 +67,8 @@ class AssertionEntry(Struct, frozen=True):
     @property
     def inner(self) -> tuple[AssertionEntry, ...]:
         """The entries inside it: those of an assert-set, and its aggregator if that runs code or asks a judge."""
-        found = getattr(self.assertion, "inner", None) or getattr(self.assertion, "assert_", ())
+        own = getattr(self.assertion, "assert_", ())
+        found = getattr(self.assertion, "inner", own) if own else ()
         return found if isinstance(found, tuple) else ()
 
     def nested(self) -> Iterator[AssertionEntry]:
@@ -86,5 +87,5 @@ class AssertionEntry(Struct, frozen=True):
         """The name given, else one made from the type and what it looks for."""
         if self.settings.name is not None:
             return self.settings.name
-        label = self.assertion.label()
-        return f"{self.shown_type}: {label}" if label else self.shown_type
+        label, shown = self.assertion.label(), self.shown_type
+        return f"{shown}: {label}" if label else shown

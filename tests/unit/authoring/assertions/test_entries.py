@@ -146,6 +146,7 @@ def test_an_entry_that_would_vanish_in_silence_is_a_bug(tmp_path):
         type("Ghost", (), {"name": "ghost", "build": lambda _self, _options: None})(),
         False,
         None,
+        None,
     )
     with pytest.raises(RuntimeError, match="an entry was dropped:"):
         reader.entries(parsed("- type: ghost"), reading)
