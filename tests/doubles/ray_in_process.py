@@ -33,13 +33,9 @@ class RayInProcess:
     Args:
         kills: which parcels an actor does not survive.
         starts: how many actors can be started; None: any number.
-        nodes: among so many they are distributed in turn.
     """
 
-    def __init__(
-        self, kills: Kills = lambda _number, _parcel: False, starts: int | None = None, nodes: int = 1
-    ) -> None:
-        self.nodes = nodes
+    def __init__(self, kills: Kills = lambda _number, _parcel: False, starts: int | None = None) -> None:
         self.exceptions = SimpleNamespace(RayError=RayError, RayTaskError=RayTaskError)
         self.actors: list[Actor] = []
         self.kills = kills
@@ -72,7 +68,7 @@ class Actor:
     def __init__(self, ray: RayInProcess, number: int, behind: Any) -> None:
         self.number = number
         self.behind = behind
-        self.node = f"node-{number % ray.nodes}"
+        self.node = "node-0"
         self.died = asyncio.Event()
         self.ray = ray
 

@@ -10,25 +10,18 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import signal
 import sys
-import threading
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
-from types import FrameType, ModuleType
+from types import ModuleType
 from typing import Any
 
 from agentv.registry.plugins import EXTENSIONS, GROUPS, Plugin, PluginCode, Problem
 from agentv.user_code.functions.guard import ForeignError, apart_from_output, foreign_code
-from agentv.user_code.processes.command_process import SignalError
 from agentv.version import __version__
-
-IMPORT_S = 60.0
-"""Seconds that the import of a plugin may take."""
 
 MOST_FILES = 5_000
 """Files of a plugin whose contents its identity covers."""
@@ -44,10 +37,6 @@ class BadPluginError(Exception):
         super().__init__(message)
         self.file = file
         self.line = line
-
-
-class _SlowImportError(SignalError):
-    """A plugin takes too long to import; passes the guard, as signals do."""
 
 
 def installed_plugins() -> tuple[Plugin, ...]:
@@ -134,13 +123,10 @@ def _package_of(metadata: Path) -> tuple[str, str]:
 def import_plugin(plugin: Plugin) -> object | Problem:
     """What a plugin's entry point names, or why it cannot be imported. What it prints goes to stderr."""
     try:
-        with _limited_time(), apart_from_output(), foreign_code("bad-plugin", plugin.title):
+        with apart_from_output(), foreign_code("bad-plugin", plugin.title):
             return _named(plugin)
     except ForeignError as error:
         return problem_with(plugin, error.__cause__ or error)
-    except _SlowImportError:
-        why = f"{plugin.title} cannot be loaded: its import takes more than {IMPORT_S:g} s"
-        return Problem("bad-plugin", why, _reinstall(plugin))
 
 
 def problem_with(plugin: Plugin, error: BaseException) -> Problem:
@@ -148,8 +134,8 @@ def problem_with(plugin: Plugin, error: BaseException) -> Problem:
     file, line = _place_of(error) or (plugin.file, plugin.line)
     what = str(error) if isinstance(error, BadPluginError) else _describe_error(error)
     message = f"{plugin.title} cannot be loaded: {what} ({_shown(file)}:{line})"
-    hint = _layout_hint(error)
-    if hint is None and isinstance(error, ImportError) and (error.name or "").startswith("agentv"):
+    hint = None
+    if isinstance(error, ImportError) and (error.name or "").startswith("agentv"):
         hint = f"{plugin.owner} does not fit agentv {__version__}: upgrade it: pip install --upgrade {plugin.package}"
     return Problem("bad-plugin", message, hint or _reinstall(plugin))
 
@@ -185,29 +171,8 @@ def _missing(holder: object, name: str, module: ModuleType) -> BadPluginError:
 
     near = difflib.get_close_matches(name, dir(holder), 1)
     suggestion = f"; did you mean '{near[0]}'?" if near else ""
-    hidden = _hidden_file(module)
-    beside = f"; {_shown(hidden)} is hidden by the package of the same name" if hidden else ""
     where = getattr(holder, "__name__", type(holder).__name__)
-    return BadPluginError(f"{where} has no '{name}'{suggestion}{beside}", getattr(module, "__file__", None), 1)
-
-
-def _hidden_file(module: ModuleType) -> str | None:
-    """`acme.py` beside `acme/__init__.py`: Python imports the package."""
-    file = Path(module.__file__ or "")
-    beside = file.parent.with_suffix(".py")
-    return str(beside) if file.name == "__init__.py" and beside.is_file() else None
-
-
-def _layout_hint(error: BaseException) -> str | None:
-    """`acme.py` beside a directory `acme` without `__init__.py`: Python imports the file."""
-    if not isinstance(error, ModuleNotFoundError) or "is not a package" not in str(error):
-        return None
-    parent = sys.modules.get((error.name or "").rpartition(".")[0])
-    file = getattr(parent, "__file__", None)
-    if not isinstance(file, str) or not Path(file).with_suffix("").is_dir():
-        return None
-    folder = _shown(str(Path(file).with_suffix("")))
-    return f"{_shown(file)} hides the directory {folder}, which lacks an __init__.py: rename one of them"
+    return BadPluginError(f"{where} has no '{name}'{suggestion}", getattr(module, "__file__", None), 1)
 
 
 def _place_of(error: BaseException) -> tuple[str, int] | None:
@@ -227,25 +192,6 @@ def _shown(path: str) -> str:
     """A path from the working directory where it lies below it."""
     here = os.path.join(os.getcwd(), "")  # noqa: PTH109, PTH118  # it ends with a slash
     return path.removeprefix(here)
-
-
-@contextmanager
-def _limited_time() -> Iterator[None]:
-    """Give up on a body that takes too long. Without a limit where this is not the main thread."""
-    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
-        yield
-        return
-
-    def stop(_number: int, _frame: FrameType | None) -> None:
-        raise _SlowImportError
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, IMPORT_S, 1.0)  # again each second: whoever swallows one gets the next
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before or signal.SIG_DFL)
 
 
 _loaded: dict[str, Plugin] = {}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import signal
-import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -16,8 +15,6 @@ from agentv.errors import UsageError
 from agentv.registry.extras import install_hint
 
 ADDRESS = "RAY_ADDRESS"
-REACH_S = 5.0
-"""Seconds to reach a cluster in."""
 
 _STORE_BYTES = 200_000_000
 """Of the object store of a cluster that is started here: an answer is at most 10 MB."""
@@ -65,8 +62,6 @@ def _connect(ray: Any, address: str | None) -> None:
     if address is not None and address.startswith("ray://"):
         hint = f"run agentv on a machine of the cluster, and set {ADDRESS} to auto"
         raise UsageError(f"{ADDRESS} is {address}: agentv does not send trials through a Ray client", hint)
-    if address is not None:
-        _check_reachable(address)
     quiet = {"log_to_driver": False, "logging_level": logging.ERROR, "include_dashboard": False}
     try:
         try:
@@ -79,21 +74,6 @@ def _connect(ray: Any, address: str | None) -> None:
         why = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise _no_cluster(address, why) from error
     _silence(ray)
-
-
-def _check_reachable(address: str) -> None:
-    """Ray itself tries for more than a minute.
-
-    Raises:
-        UsageError: nobody listens at an address such as `10.0.0.1:6379`.
-    """
-    host, _, port = address.rpartition(":")
-    if not (host and port.isdecimal()):
-        return
-    try:
-        socket.create_connection((host, int(port)), REACH_S).close()
-    except (OSError, OverflowError) as error:
-        raise _no_cluster(address, getattr(error, "strerror", None) or str(error)) from error
 
 
 def _no_cluster(address: str | None, why: str) -> UsageError:

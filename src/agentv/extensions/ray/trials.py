@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from agentv.app.wiring import Connections
 from agentv.engine.trial import AnsweredTrial, context_of, result_of
@@ -30,24 +29,12 @@ TRIES = 3
 """Workers that one trial may cost."""
 
 
-_MISSING = re.compile(r"raised (?:ModuleNotFoundError|ImportError)\b")
-"""How a guard tells that a module is not there."""
-
-
-@dataclass(frozen=True, slots=True)
-class _LacksImport:
-    """What a job came to where a module is missing. It may be there on another machine."""
-
-    outcome: tuple[TrialResult, ...] | Failure
-
-
 class RayExecutor:
     """Runs trials on a worker pool, an `agentv.engine.executor.TrialExecutor`.
 
     A job whose worker is lost goes to another one, on another node if possible, with the answers received so far.
     The last attempt gets a worker of its own, so that a trial that kills its worker can be distinguished from trials
-    that only shared it. A node that lacks a module gets no more trials while there are others; the trial that showed
-    it runs again on one of those.
+    that only shared it.
     """
 
     def __init__(self, pool: WorkerPool, shared: SharedObjects, connections: Connections) -> None:
@@ -88,36 +75,20 @@ class RayExecutor:
         """What a job came to."""
         received: dict[str, TargetResponse] = {}
         lost_on: set[str] = set()
-        number, why = 1, ""
-        while number <= TRIES:
+        why = ""
+        for number in range(1, TRIES + 1):
             try:
                 async with self._worker(lost_on, alone=number == TRIES) as worker:
-                    outcome = await self._on(worker, replace(job, known=received), received, lost_on)
-                if not (isinstance(outcome, _LacksImport) and self._pool.exclude(worker)):
-                    return outcome.outcome if isinstance(outcome, _LacksImport) else outcome
+                    return await self._on(worker, replace(job, known=received), received, lost_on)
             except WorkerLostError as error:
-                number, why = number + 1, str(error)
+                why = str(error)
             except NoWorkersError as error:
                 return Failure("worker-lost", f"no worker left: {error}")
+            except (UnfitError, NotSendableError) as error:
+                return Failure("worker-unfit", f"it cannot run on another machine: {error}")
         return Failure(
             "worker-lost", f"{TRIES} workers were lost while running it, the last one while running it alone: {why}"
         )
-
-    async def _on(
-        self, worker: WorkerHandle, job: Job, received: dict[str, TargetResponse], lost_on: set[str]
-    ) -> tuple[TrialResult, ...] | TrialAnswer | Failure | _LacksImport:
-        """What a job came to on one worker, and whether an import is missing there."""
-        outcome: tuple[TrialResult, ...] | TrialAnswer | Failure
-        try:
-            outcome = await self._result_on(worker, job, received)
-        except WorkerLostError:
-            lost_on.add(worker.readiness.node_id)
-            raise
-        except (UnfitError, NotSendableError) as error:
-            outcome = Failure("worker-unfit", f"it cannot run on another machine: {error}")
-        if isinstance(outcome, TrialAnswer) or not _lacks_import(outcome):
-            return outcome
-        return _LacksImport(outcome)
 
     @asynccontextmanager
     async def _worker(self, lost_on: Collection[str], *, alone: bool) -> AsyncIterator[WorkerHandle]:
@@ -127,15 +98,19 @@ class RayExecutor:
         else:
             yield await self._pool.free(lost_on)
 
-    async def _result_on(
-        self, worker: WorkerHandle, job: Job, received: dict[str, TargetResponse]
+    async def _on(
+        self, worker: WorkerHandle, job: Job, received: dict[str, TargetResponse], lost_on: set[str]
     ) -> tuple[TrialResult, ...] | TrialAnswer:
         """What a job came to on one worker; what it was answered meanwhile is kept, and noted in `received`."""
-        async with aclosing(self._pool.messages(worker, self._shared.pack(job))) as messages:
-            async for message in messages:
-                outcome = self._take(message, worker, job, received)
-                if outcome is not None:
-                    return outcome
+        try:
+            async with aclosing(self._pool.messages(worker, self._shared.pack(job))) as messages:
+                async for message in messages:
+                    outcome = self._take(message, worker, job, received)
+                    if outcome is not None:
+                        return outcome
+        except WorkerLostError:
+            lost_on.add(worker.readiness.node_id)
+            raise
         raise WorkerLostError("it ended without a message")
 
     def _take(
@@ -166,12 +141,3 @@ class RayExecutor:
             return LookupReply(recorded)
         refusals = (self._connections.answers.no_target, self._connections.answers.no_judge)
         return LookupReply(None, *(refused and refused(wanted.call) for refused in refusals))
-
-
-def _lacks_import(outcome: tuple[TrialResult, ...] | Failure) -> bool:
-    """Whether it came to this because a module is missing."""
-    if isinstance(outcome, Failure):
-        return bool(_MISSING.search(outcome.message))
-    grades = (score.grade.error for result in outcome for score in result.scores)
-    failures = (*(result.error for result in outcome), *grades)
-    return any(one is not None and _MISSING.search(one.message) for one in failures)

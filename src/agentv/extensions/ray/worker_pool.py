@@ -90,7 +90,6 @@ class WorkerPool:
         self._coming: set[asyncio.Task[WorkerHandle | None]] = set()
         self._actors: list[Any] = []
         self._errors: list[str] = []
-        self._excluded: set[str] = set()
         self._closed = False
 
     async def open(self, number: int) -> None:
@@ -132,16 +131,8 @@ class WorkerPool:
                 raise NoWorkersError(self._why_no_workers())
             await asyncio.wait(self._coming, return_when=asyncio.FIRST_COMPLETED)
 
-    def exclude(self, worker: WorkerHandle) -> bool:
-        """Send no more trials to the node of a worker, if there are others; returns whether there are."""
-        node = worker.readiness.node_id
-        if not any(self._serves(one) and one.readiness.node_id != node for one in self._workers):
-            return False
-        self._excluded.add(node)
-        return True
-
     def _serves(self, worker: WorkerHandle) -> bool:
-        return not worker.lost and _fits(worker.readiness) and worker.readiness.node_id not in self._excluded
+        return not worker.lost and _fits(worker.readiness)
 
     @asynccontextmanager
     async def alone(self, avoided: Collection[str] = ()) -> AsyncIterator[WorkerHandle]:

@@ -10,7 +10,6 @@ import pytest
 
 from agentv.app.plugins.listing import list_plugins
 from agentv.app.registries import registries
-from agentv.user_code import plugins as installed
 from doubles.loading import found_in, outcome, repository
 from doubles.plugin_packages import ASSERTION, TARGET, install, install_acme
 
@@ -188,23 +187,6 @@ def test_of_one_package_that_is_found_twice_the_first_counts(site, tmp_path, mon
     install_acme(tmp_path / "first", version="2.0")
     assert [(one.name, one.version) for one in list_plugins()] == [("twice", "2.0"), ("shout", "2.0"), ("tap", "2.0")]
     assert registries().warnings == ()
-
-
-def test_a_file_that_hides_a_directory_is_named(site, tmp_path):
-    install(site, {"assertions": {"nice": "nice.deep:Twice"}}, {"nice.py": "", "nice/deep.py": ASSERTION})
-    (found,) = said(tmp_path, entry("nice"))
-    assert "'nice' is not a package" in found.message
-    assert found.hint is not None
-    assert "hides the directory" in found.hint
-    assert "rename one of them" in found.hint
-
-
-def test_an_import_that_takes_too_long_is_given_up(site, tmp_path, monkeypatch):
-    monkeypatch.setattr(installed, "IMPORT_S", 0.2)
-    text = "import time\nwhile True:\n    try:\n        time.sleep(60)\n    except Exception:\n        pass\n"
-    install(site, {"assertions": {"slow": "acme:Twice"}}, {"acme.py": text})
-    (found,) = said(tmp_path, entry("slow"))
-    assert "its import takes more than 0.2 s" in found.message
 
 
 def test_a_secret_of_the_environment_is_not_in_the_message(site, tmp_path, monkeypatch):

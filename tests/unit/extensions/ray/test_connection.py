@@ -16,7 +16,7 @@ def refusal(address: str) -> tuple[str, str | None]:
 
 
 @needs("ray")
-@pytest.mark.parametrize("address", ["127.0.0.1:99999999", "nonsense"])
+@pytest.mark.parametrize("address", ["nonsense"])
 def test_an_address_that_is_none_is_told(address):
     message, _ = refusal(address)
     assert message.startswith(f"no Ray cluster at {address}: ")

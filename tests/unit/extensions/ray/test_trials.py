@@ -258,30 +258,3 @@ def test_nobody_waits_for_another_attempt_of_an_interrupted_run(tmp_path):
     began = time.monotonic()
     assert far.run(RayInProcess()) == {}
     assert time.monotonic() - began < 10
-
-
-LACKING = """
-import os
-
-async def answer(prompt):
-    with open(__file__ + ".nodes", "a+") as nodes:  # one process is one node, numbered as they come
-        nodes.write(f"{os.getpid()}\\n")
-        nodes.seek(0)
-        known = list(dict.fromkeys(map(int, nodes)))
-    if known.index(os.getpid()) in LACKS:
-        import a_module_that_is_not_there
-    return f"You asked: {prompt}"
-"""
-
-
-@pytest.mark.parametrize(("lacks", "status"), [((0,), "passed"), ((0, 1), "errored")])
-def test_a_node_that_lacks_an_import_takes_no_more_trials(tmp_path, lacks, status):
-    (tmp_path / "lacking.py").write_text(LACKING.replace("LACKS", repr(lacks)))
-    far = Far(tmp_path, SIX.replace("agent.py", "lacking.py"))
-    results = far.run(RayInProcess(nodes=2), workers=2)
-    assert {result.status for result in results.values()} == {status}
-    assert len(results) == 6
-    asked = (tmp_path / "lacking.py.nodes").read_text().split()
-    counts = [asked.count(one) for one in set(asked)]
-    assert len(counts) == 2
-    assert min(counts) <= 4  # as many as were under way at once
