@@ -141,7 +141,6 @@ NAMES = named_by((AGENTV, *dialects()))
         ("a.eval.yaml", "tests: []", ["--assert", "equals"], "--assert is for datasets of deepeval, OpenAI evals and Inspect\n  if a.eval.yaml is one, name its format: --from deepeval, --from openai-evals or --from inspect"),
         ("a.eval.yaml", "tests: []", ["--in-place"], "--in-place is for the directory of an AgentV project\n  for one file: agentv validate --fix a.eval.yaml"),
         ("a.jsonl", '{"input": "a", "ideal": "b"}', ["--assert", "equals", "-o", "no/b.eval.yaml"], "no does not exist\n  create the directory first"),
-        ("r.yaml", "a.s1: {class: 'evals.elsuite.basic.match:Match', args: {samples_jsonl: a.jsonl}}", [], "r.yaml is a registry of OpenAI evals, which contains no samples\n  convert the samples that it names: agentv convert SAMPLES.jsonl"),
         ("a.txt", '{"input": "a", "ideal": "b"}', ["--to", "yaml"], "a.txt is not an eval file\n  eval files end in .yaml, .yml, .jsonl, .csv, .json, .parquet, .arrow, .feather, .ipc, .xlsx, .xlsm or .eval.py"),
         ("promptfooconfig.js", "", [], "promptfooconfig.js is a promptfoo configuration in JavaScript or TypeScript, which agentv does not read\n  export it after a run (promptfoo export eval latest -o promptfoo.json), then: agentv eval promptfoo.json"),
     ],

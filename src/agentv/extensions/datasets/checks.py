@@ -50,22 +50,21 @@ class DatasetCheck(Struct, frozen=True):
         return self.own(sample, findings) if self.own is not None else None
 
 
-def _text(kind: str, several: str | None = None, **options: Any) -> Callable[[DatasetSample, Findings], Entry]:
+def _text(kind: str, several: str | None = None) -> Callable[[DatasetSample, Findings], Entry]:
     """An assertion on text.
 
     Args:
         kind: its type, for one reference.
         several: the type that takes a list of them; None: an `assert-set` of which one entry has to pass.
-        options: further keys of the entry.
     """
 
     def entry(sample: DatasetSample, findings: Findings) -> Entry:
         del findings
         if len(sample.references) == 1:
-            return {"type": kind, "value": sample.references[0], **options}
+            return {"type": kind, "value": sample.references[0]}
         if several is not None:
-            return {"type": several, "value": list(sample.references), **options}
-        return _any_of([{"type": kind, "value": value, **options} for value in sample.references])
+            return {"type": several, "value": list(sample.references)}
+        return _any_of([{"type": kind, "value": value} for value in sample.references])
 
     return entry
 
@@ -164,6 +163,3 @@ _ALL = (
 
 CHECKS: Mapping[str, DatasetCheck] = {check.name: check for check in _ALL}
 """Name → check, as `--assert` takes it."""
-
-STARTS_AS_WRITTEN = DatasetCheck("starts-with", own=_text("starts-with", trim=False))
-"""As OpenAI evals compare: white space counts."""

@@ -14,14 +14,12 @@ from agentv.app.registries import registries
 from agentv.authoring.convert.emit import jsonl_text, yaml_text
 from agentv.authoring.convert.records import Findings
 from agentv.authoring.loading.load import LoadRequest, load
-from agentv.authoring.source.files import shown
 from agentv.authoring.source.nodes import NOWHERE, ListNode, MapNode, Node, Scalar, node_of
 from agentv.errors import Diagnostic, LoadError, UsageError
 from agentv.extensions.datasets.cases import cases
 from agentv.extensions.datasets.checks import CHECKS, DatasetCheck
 from agentv.extensions.datasets.formats import FORMATS
-from agentv.extensions.datasets.registry import RegisteredEval, registered
-from agentv.extensions.datasets.sample import OPENAI_EVALS, TITLES
+from agentv.extensions.datasets.sample import TITLES
 from agentv.model.values.formatting import plural
 
 SampleFormat = Literal["yaml", "jsonl"]
@@ -58,7 +56,7 @@ class DatasetRequest:
     Attributes:
         source: the file of samples.
         form: its format.
-        checks: names of `--assert`; empty: those of the registry of OpenAI evals.
+        checks: names of `--assert`.
         to: the format of the cases.
         out: the file to write.
         tools: the module of the tools that tasks call.
@@ -97,9 +95,8 @@ def from_dataset(request: DatasetRequest, process_env: Mapping[str, str]) -> Con
         UsageError: no check is given, or an output file exists.
         OSError: a file cannot be read or written.
     """
-    checks, decided = _checks(request)
+    checks, names = _checks(request)
     findings = Findings()
-    names = " and ".join(check.name for check in checks)
     shared = [check.shared for check in checks if check.shared is not None]
     head: dict[str, Node] = {"assert": node_of(shared, NOWHERE)} if shared else {}
     if len(checks) > 1:
@@ -108,7 +105,7 @@ def from_dataset(request: DatasetRequest, process_env: Mapping[str, str]) -> Con
     server = request.tools.stem if request.tools is not None else ""
     with ExitStack() as undo:
         made = cases(str(request.source), request.form, checks, findings, server)
-        return write_suite(request, SuiteContent(head, made, f"{names}{decided}", findings), undo, process_env)
+        return write_suite(request, SuiteContent(head, made, names, findings), undo, process_env)
 
 
 def write_suite(
@@ -139,38 +136,20 @@ def write_suite(
 
 
 def _checks(request: DatasetRequest) -> tuple[tuple[DatasetCheck, ...], str]:
-    """The checks, and who decided them.
+    """The checks, and what to call them.
 
     Raises:
-        UsageError: nobody did.
+        UsageError: there are none, and samples do not say what is right.
     """
     if request.checks:
-        return tuple(CHECKS[name] for name in dict.fromkeys(request.checks)), ""
+        checks = tuple(CHECKS[name] for name in dict.fromkeys(request.checks))
+        return checks, " and ".join(check.name for check in checks)
     reader = FORMATS[request.form]
     first = next(reader.records(str(request.source), Findings()), None)
     if first is None or reader.says_right(first):
         return (), "what each says of a right answer"
-    found = registered(request.source) if request.form == OPENAI_EVALS else ()
-    checks = {one.check.name for one in found if one.check is not None}
-    one = found[0] if found else None
-    if one is not None and one.check is not None and len(checks) == 1 and all(other.check for other in found):
-        return (one.check,), f", as {one.kind} of '{one.name}' in {shown(one.path)}"
-    raise UsageError(*_undecided(request, found))
-
-
-def _undecided(request: DatasetRequest, found: Sequence[RegisteredEval]) -> tuple[str, str]:
-    """The message and the hint where nobody says how answers are checked."""
-    choices = f"add --assert TYPE (repeatable): {', '.join(CHECKS)}"
-    if not found:
-        return f"{request.source} contains {TITLES[request.form]}, which do not say how answers are checked", choices
-    listed = ", ".join(f"'{one.name}' by {one.kind}{_with(one)}" for one in found)
-    if all(one.check for one in found):
-        return f"several evals check {request.source}, each in its own way: {listed}", choices
-    return f"{request.source} is checked in a way that has no equivalent: {listed}", choices
-
-
-def _with(one: RegisteredEval) -> str:
-    return f" with {', '.join(one.options)}" if one.options else ""
+    message = f"{request.source} contains {TITLES[request.form]}, which do not say how answers are checked"
+    raise UsageError(message, f"add --assert TYPE (repeatable): {', '.join(CHECKS)}")
 
 
 def _places(request: DatasetRequest) -> tuple[Path, Path | None]:

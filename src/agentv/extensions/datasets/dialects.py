@@ -31,18 +31,6 @@ class Samples(SampleDialect):
         self.title = TITLES[form]
         self._form = form
 
-    def refuse(self, path: Path) -> None:
-        """Refuse a registry of OpenAI evals.
-
-        Raises:
-            UsageError: it is one.
-        """
-        from agentv.extensions.datasets.registry import is_registry
-
-        if self._form == OPENAI_EVALS and is_registry(path):
-            hint = "convert the samples that it names: agentv convert SAMPLES.jsonl"
-            raise UsageError(f"{path} is a registry of OpenAI evals, which contains no samples", hint)
-
     def cases(self, path: str, report: Report) -> Sequence[MapNode] | None:
         """The cases of samples that say themselves what is right."""
         from agentv.authoring.convert.records import Findings, first_record

@@ -7,7 +7,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 from agentv.app.planning.preparation import Prepared, budget_of, workers_of
 from agentv.app.results.stored import StoredRun, open_run
@@ -129,19 +128,20 @@ async def _mutated_run(
         kill_all()
 
 
-async def _survivors(prepared: Prepared, made: Sequence[Mutated], proposer: Proposer, most: int | None) -> Survivors:
+async def _survivors(
+    prepared: Prepared, made: Sequence[Mutated], proposer: Proposer, most: int | None
+) -> tuple[Survivor, ...]:
     """The survivors, those that count first, the first `most` of them with a line; None: all that count."""
-    found = Survivors(redactor_for(prepared.suites))
-    number = 0
+    redactor = redactor_for(prepared.suites)
+    found: list[Survivor] = []
     for one in made:
         counting = [survival for survival in one.survivors if survival.mutant.counts]
         for survival in counting:
-            proposes = most is None or number < most
-            found.add(survival, await proposer.line(survival, len(counting)) if proposes else None)
-            number += 1
-    for survival in (survival for one in made for survival in one.survivors if not survival.mutant.counts):
-        found.add(survival, None)
-    return found
+            proposes = most is None or len(found) < most
+            line = await proposer.line(survival, len(counting)) if proposes else None
+            found.append(_survivor(survival, line, redactor))
+    others = (survival for one in made for survival in one.survivors if not survival.mutant.counts)
+    return (*found, *(_survivor(survival, None, redactor) for survival in others))
 
 
 def _connections(prepared: Prepared, answers: Answers) -> Connections:
@@ -230,7 +230,7 @@ def _report(
     prepared: Prepared,
     collected: _Collected,
     made: Sequence[Mutated],
-    survivors: Survivors,
+    survivors: tuple[Survivor, ...],
     chosen: tuple[tuple[Operator, ...], MutationSettings],
 ) -> MutationReport:
     operators, settings = chosen
@@ -243,13 +243,13 @@ def _report(
         run_id=run.run_id,
         answers=len(collected.originals),
         operators=counts_of(outcomes, operators),
-        survivors=tuple(survivors.found),
+        survivors=survivors,
         failing=tuple(failing),
         idle=tuple(_idle(collected, made, redact)),
         judged=collected.judged,
         unjudged=collected.omitted[UNJUDGED],
         min_score=settings.min_score,
-        notes=tuple(map(redact, (*_notes_on(run), *_notes(collected)))),
+        notes=tuple(map(redact, _notes(collected))),
         diagnostics=prepared.diagnostics,
     )
 
@@ -275,18 +275,6 @@ def _idle(collected: _Collected, made: Sequence[Mutated], redact: Callable[[str]
             yield IdleAssertion(suite, redact(name), number)
 
 
-def _notes_on(run: StoredRun) -> Iterator[str]:
-    """What a run lacks that did not finish."""
-    planned: Any = run.record.get("planned")
-    trials: Any = run.summary.get("trials") if run.summary is not None else None
-    if not isinstance(planned, dict) or not isinstance(planned.get("trials"), int):
-        return
-    ran = trials.get("total", 0) - trials.get("skipped", 0) if isinstance(trials, dict) else 0
-    if ran < planned["trials"]:
-        number = f"{ran:,} of {plural(planned['trials'], 'planned trial', ',')}" if ran else "a part of its trials"
-        yield f"the run is not complete: it ran {number}, and only their answers are mutated"
-
-
 def _notes(found: _Collected) -> Iterator[str]:
     for what, number in found.omitted.items():
         if number:
@@ -298,32 +286,19 @@ def _notes(found: _Collected) -> Iterator[str]:
         yield f"left out: {what} that {'compares' if found.comparing == 1 else 'compare'} the answers to a case"
 
 
-class Survivors:
-    """Survivors of a run.
-
-    Args:
-        redactor: of the suites' secrets.
-    """
-
-    def __init__(self, redactor: Redactor) -> None:
-        self.found: list[Survivor] = []
-        self._redact = redactor.redact
-
-    def add(self, survival: Survival, line: str | None) -> None:
-        """Add one, with the line that would fail it. A line with a secret is left out."""
-        trial, redact = survival.original.trial, self._redact
-        self.found.append(
-            Survivor(
-                suite=trial.suite.name,
-                case=redact(trial.case.id),
-                target=trial.target.name,
-                prompt_id=trial.case.prompt_id,
-                variant=trial.variant_name,
-                sample=trial.sample,
-                operator=survival.operator,
-                change=redact(survival.mutant.change),
-                counts=survival.mutant.counts,
-                outvoted=tuple(map(redact, survival.outvoted)),
-                line=line if line is None or redact(line) == line else None,
-            )
-        )
+def _survivor(survival: Survival, line: str | None, redactor: Redactor) -> Survivor:
+    """A survivor as it is reported, with the line that would fail it; a line with a secret is left out."""
+    trial, redact = survival.original.trial, redactor.redact
+    return Survivor(
+        suite=trial.suite.name,
+        case=redact(trial.case.id),
+        target=trial.target.name,
+        prompt_id=trial.case.prompt_id,
+        variant=trial.variant_name,
+        sample=trial.sample,
+        operator=survival.operator,
+        change=redact(survival.mutant.change),
+        counts=survival.mutant.counts,
+        outvoted=tuple(map(redact, survival.outvoted)),
+        line=line if line is None or redact(line) == line else None,
+    )

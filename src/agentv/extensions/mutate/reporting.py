@@ -172,11 +172,9 @@ def mutation_json(found: MutationReport) -> str:
             "errored": found.errored,
             "not_graded": found.not_graded,
             "operators": operators,
-            "survivors": [_survivor_json(one) for one in found.survivors],
+            "survivors": [to_builtins(one) for one in found.survivors],
             "idle_assertions": [to_builtins(one) for one in found.idle],
-            "failing_originals": [
-                {"suite": one.suite, "test_id": one.case, "message": one.message} for one in found.failing
-            ],
+            "failing_originals": [to_builtins(one) for one in found.failing],
             "judged_assertions_left_out": found.judged,
             "answers_without_verdict": found.unjudged,
             "notes": list(found.notes),
@@ -184,19 +182,3 @@ def mutation_json(found: MutationReport) -> str:
         ensure_ascii=False,
         indent=2,
     )
-
-
-def _survivor_json(one: Survivor) -> dict[str, Json]:
-    return {
-        "suite": one.suite,
-        "test_id": one.case,
-        "target": one.target,
-        "prompt_id": one.prompt_id,
-        "variant": one.variant,
-        "sample": one.sample,
-        "operator": one.operator,
-        "change": one.change,
-        "counts": one.counts,
-        "outvoted": list(one.outvoted),
-        "line": one.line,
-    }

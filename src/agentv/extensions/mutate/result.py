@@ -12,7 +12,7 @@ from agentv.errors import Diagnostic, ExitStatus
 Outcome = Literal["killed", "survived", "not_graded"]
 
 
-class Survivor(Struct, frozen=True):
+class Survivor(Struct, frozen=True, rename={"case": "test_id"}):
     """A worse answer that still passes.
 
     Attributes:
@@ -71,7 +71,7 @@ class IdleAssertion(Struct, frozen=True):
     mutants: int
 
 
-class OriginalFailure(Struct, frozen=True):
+class OriginalFailure(Struct, frozen=True, rename={"case": "test_id"}):
     """A case whose original answer passed in the run and does not pass now, so that its mutants say nothing."""
 
     suite: str

@@ -127,68 +127,26 @@ SYSTEM = {"role": "system", "content": "Be brief."}
 ASKED = {"role": "user", "content": "Capital of France?"}
 
 
-def registered(project: Path, kind: str, **arguments: Any) -> Path:
-    folder = project / "registry"
-    source = lines(folder / "data/capitals/samples.jsonl", {"input": [SYSTEM, ASKED], "ideal": ["Paris", "paris"]})
-    (folder / "evals").mkdir(exist_ok=True)
-    entry = {"class": f"evals.elsuite.basic.x:{kind}", "args": {"samples_jsonl": "capitals/samples.jsonl", **arguments}}
-    (folder / "evals" / f"{kind}.yaml").write_text(
-        json.dumps({"capitals": {"id": "capitals.s1"}, "capitals.s1": entry})
-    )
-    return source
-
-
 @pytest.mark.parametrize(
-    ("kind", "arguments", "answer", "passes"),
+    ("check", "answer", "passes"),
     [
-        ("Match", {}, "Paris, France", True),
-        ("Match", {}, " Paris", False),
-        ("Includes", {}, "It is Paris.", True),
-        ("Includes", {}, "It is PARIS.", False),
-        ("Includes", {"ignore_case": True}, "It is PARIS.", True),
-        ("FuzzyMatch", {}, "The  PARIS!", True),
-        ("FuzzyMatch", {}, "par", True),
-        ("FuzzyMatch", {}, "Rome", False),
-        ("FuzzyMatch", {}, "...", False),
+        ("starts-with", "Paris, France", True),
+        ("contains", "It is Paris.", True),
+        ("contains", "It is PARIS.", False),
+        ("icontains", "It is PARIS.", True),
+        ("fuzzy-match", "The  PARIS!", True),
+        ("fuzzy-match", "par", True),
+        ("fuzzy-match", "Rome", False),
+        ("fuzzy-match", "...", False),
     ],
 )
-def test_the_registry_of_openai_evals_says_the_check(
-    kind: str, arguments: dict[str, Any], answer: str, passes: bool, project: Path
-) -> None:
-    source = registered(project, kind, **arguments)
-    done = converted(source)
-    assert done.checks.endswith(f", as {kind} of 'capitals.s1' in registry/evals/{kind}.yaml")
+def test_samples_of_openai_evals_by_check(check: str, answer: str, passes: bool, project: Path) -> None:
+    done = converted(lines(project / "samples.jsonl", {"input": [SYSTEM, ASKED], "ideal": ["Paris", "paris"]}), check)
     target = {"name": "said", "provider": "mock", "response": answer}
     (case,) = loaded(done.paths[0]).cases
     assert [message.role for message in case.input] == ["system", "user"]
     evaluation = sdk.evaluate(str(done.paths[0]), target=target, out=str(project / "out"))
     assert (evaluation.results[0].status == "passed") is passes
-
-
-@pytest.mark.parametrize(
-    ("kind", "arguments", "said"),
-    [
-        ("ModelBasedClassify", {}, "'capitals.s1' by ModelBasedClassify"),
-        ("Match", {"num_few_shot": 3}, "'capitals.s1' by Match with num_few_shot"),
-    ],
-)
-def test_a_class_without_an_equivalent_is_named(kind: str, arguments: dict[str, Any], said: str, project: Path) -> None:
-    source = registered(project, kind, **arguments)
-    with pytest.raises(UsageError, match="is checked in a way that has no equivalent: ") as caught:
-        converted(source)
-    assert str(caught.value).endswith(said)
-    assert (caught.value.hint or "").startswith("add --assert TYPE (repeatable): equals, contains,")
-    assert converted(source, "contains").checks == "contains"
-
-
-def test_two_classes_for_one_file_are_not_chosen_between(project: Path) -> None:
-    registered(project, "Match")
-    folder = project / "registry/evals"
-    (folder / "other.yaml").write_text(
-        (folder / "Match.yaml").read_text().replace("Match", "Includes").replace("s1", "s2")
-    )
-    with pytest.raises(UsageError, match=r"several evals check .*: 'capitals.s1' by Match, 'capitals.s2' by Includes"):
-        converted(project / "registry/data/capitals/samples.jsonl")
 
 
 def test_json_is_compared_as_json(project: Path) -> None:

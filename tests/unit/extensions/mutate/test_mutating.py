@@ -163,13 +163,6 @@ def test_the_command(project, capsys):
         assert message in capsys.readouterr().err
 
 
-def test_a_run_that_stopped_early_is_said_to_be_a_part(project):
-    write([LATE, case("other", {"contains": "nine"}), case("third", {"contains": "days"})])
-    evaluate(prepare(EvalSettings(paths=("refunds.eval.yaml",), fail_fast=True, workers=1)), lambda _: None)
-    notes = mutate("last", MutationSettings()).notes
-    assert notes == ("the run is not complete: it ran 2 of 3 planned trials, and only their answers are mutated",)
-
-
 def test_an_assertion_that_errors_kills_nothing(project):
     check = project / ".agentv/assertions/reads_json.py"
     check.parent.mkdir(parents=True)
