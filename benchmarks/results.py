@@ -32,6 +32,7 @@ from agentv.model.values.response import Failure
 from agentv.model.values.span import Span
 from agentv.model.values.usage import TokenUsage
 from agentv.store.files.encoding import to_document, to_json
+from agentv.store.journal.answers import HEADER, SummaryChecksum, row_checksum_line, summary_checksum_line
 from agentv.store.rows.reading import read_rows
 from agentv.store.rows.rows import RelativePaths, row_of
 from agentv.store.totals.summary import PlannedCounts, summarize
@@ -101,17 +102,23 @@ def make(root: Path, number: int) -> Path:
     run.mkdir(parents=True)
     (root / ".git").mkdir(exist_ok=True)
     places = RelativePaths(str(root))
-    with (run / "index.jsonl").open("wb", buffering=1 << 20) as file:
+    index, journal = run / "index.jsonl", run / "journal.jsonl"
+    with index.open("wb", buffering=1 << 20) as file, journal.open("wb", buffering=1 << 20) as checksums:
+        checksums.write(HEADER)
         for result in results(number, str(root)):
-            file.write(to_json(row_of(result, places)) + b"\n")
-    (run / "journal.jsonl").touch()
+            line = to_json(row_of(result, places))
+            file.write(line + b"\n")
+            checksums.write(row_checksum_line(result.trial.key, line))
     suites = [{"name": name, "targets": [{"name": target} for target in TARGETS]} for name in SUITES]
     planned = {"cases": number, "trials": number}
     record = {"schema_version": 1, "run_id": RUN_ID, "planned": planned, "suites": suites}
     (run / "run.json").write_bytes(to_document(record))  # type: ignore[arg-type]  # plain data
     rows = read_rows(run / "index.jsonl")
     summary = summarize(rows, run_id=RUN_ID, planned=PlannedCounts(number, number), duration_ms=3_600_000.0)
-    (run / "summary.json").write_bytes(to_document(summary.as_json()))
+    content = to_document(summary.as_json())
+    with journal.open("ab") as file:
+        file.write(summary_checksum_line(SummaryChecksum.of(content, index.stat().st_size, 0)))
+    (run / "summary.json").write_bytes(content)
     return run
 
 

@@ -16,6 +16,7 @@ from agentv.model.run.runs import ListedRun, RunState
 from agentv.model.values.values import Json, JsonObject, objects_in
 from agentv.store.files.directory import INDEX, RUN, is_being_written, read_document, results_directory
 from agentv.store.files.lines import count_lines
+from agentv.store.journal.verification import stored_summary
 from agentv.store.rows.reading import count_interrupted
 
 
@@ -35,25 +36,15 @@ def listed_runs(limit: int | None) -> RunListing:
     return RunListing(map(listed_run, found[:limit]), len(found), str(results))
 
 
-def interrupted_in(path: Path) -> int:
-    """How many rows of a run are of agents that were interrupted."""
-    return count_interrupted(path / INDEX)
-
-
-def listed_run(
-    path: Path,
-    interrupted: Callable[[Path], int] = interrupted_in,
-    rows: Callable[[Path], int] = count_lines,
-) -> ListedRun:
+def listed_run(path: Path, rows: Callable[[Path], int] = count_lines) -> ListedRun:
     """The list entry of one run, or why its files cannot be read.
 
     Args:
         path: its directory.
-        interrupted: counts its rows of agents that were interrupted.
         rows: counts the rows of an index that is being written.
     """
     try:
-        return _listed(path, interrupted, rows)
+        return _listed(path, rows)
     except StoreError as error:
         return ListedRun(path.name, str(path), "unreadable", problem=str(error))
 
@@ -69,7 +60,7 @@ def compared_run(path: Path) -> ListedRun:
         return ListedRun(path.name, str(path), "unreadable", problem=str(error))
 
 
-def _listed(path: Path, interrupted: Callable[[Path], int], rows: Callable[[Path], int]) -> ListedRun:
+def _listed(path: Path, rows: Callable[[Path], int]) -> ListedRun:
     record = read_document(path / RUN)
     planned = _number(record, "trials")
     began = ListedRun(
@@ -87,7 +78,7 @@ def _listed(path: Path, interrupted: Callable[[Path], int], rows: Callable[[Path
     summary, timed = totals_of(path, record)
     # rows are counted only where the totals say that some trials did not end: the others have one each
     done = rows_of(path) if summary.trials.skipped else summary.trials.total
-    done -= interrupted(path) if summary.trials.errored else 0
+    done -= _interrupted(path) if summary.trials.errored else 0
     spared = summary.early_stops.spared if summary.early_stops is not None else 0
     whole = planned is not None and done >= planned - spared - summary.held_back
     timing = summary.duration_ms if timed else None
@@ -96,6 +87,13 @@ def _listed(path: Path, interrupted: Callable[[Path], int], rows: Callable[[Path
         suites, targets = _ran(began.suites, summary.by_suite), _ran(began.targets, summary.by_target)
         began = replace(began, suites=suites, targets=targets)
     return replace(began, state=state, done=done, summary=summary, duration_ms=timing)
+
+
+def _interrupted(path: Path) -> int:
+    """How many rows of a run are of agents that were interrupted; they are read if its journal does not say."""
+    stored = stored_summary(path)
+    noted = stored.interrupted if stored is not None else None
+    return count_interrupted(path / INDEX) if noted is None else noted
 
 
 def _ran(names: tuple[str, ...], results: Collection[str]) -> tuple[str, ...]:

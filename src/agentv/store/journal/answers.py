@@ -5,7 +5,8 @@ The first line is `{"format":"agentv-journal","version":1}`. Every other line is
 
     row, sum    the checksum of a row: the key of a trial, and the CRC-32 of its line in `index.jsonl`; `at_ms` is the
                 time since the run began, over all its processes
-    summary     the CRC-32 of `summary.json`, and `rows_bytes`, the size of the `index.jsonl` that it is the totals of
+    summary     the CRC-32 of `summary.json`, and of the `index.jsonl` that it is the totals of `rows_bytes`, its size,
+                and `interrupted`, how many of its rows are of agents that were interrupted
     anew        ids of cases that run again: their answers up to here are discarded
     spent, case what one model call of an agent took that passed the gateway: `spent` is the target, with `token_usage`
                 and `cost_usd`
@@ -198,16 +199,22 @@ def row_checksum_in(line: bytes) -> tuple[str, int] | None:
         return None
 
 
-class SummaryChecksum(Struct, gc=False, frozen=True):
-    """The checksum of a `summary.json`, eight hex digits, and the size of the rows that it is the totals of."""
+class SummaryChecksum(Struct, gc=False, frozen=True, omit_defaults=True):
+    """The checksum of a `summary.json`, eight hex digits, and what is known of the rows that it is the totals of.
+
+    Attributes:
+        rows_bytes: their size.
+        interrupted: how many are of agents that were interrupted; None: an earlier agentv wrote this.
+    """
 
     summary: str
     rows_bytes: int
+    interrupted: int | None = None
 
     @classmethod
-    def of(cls, content: bytes, rows_bytes: int) -> SummaryChecksum:
+    def of(cls, content: bytes, rows_bytes: int, interrupted: int | None = None) -> SummaryChecksum:
         """Of the bytes of the file."""
-        return cls(f"{crc32(content):08x}", rows_bytes)
+        return cls(f"{crc32(content):08x}", rows_bytes, interrupted)
 
 
 _summaries = msgspec.json.Decoder(SummaryChecksum)

@@ -22,7 +22,7 @@ from agentv.store.journal.answers import (
     row_checksum_line,
     summary_checksum_line,
 )
-from agentv.store.rows.reading import key_of_row
+from agentv.store.rows.reading import count_interrupted, key_of_row
 
 
 class BackgroundFlusher:
@@ -138,7 +138,8 @@ class JournalFiles:
     def append_summary_checksum(self, summary: bytes) -> None:
         """Write what is buffered, and note in the journal, on the disk, which `summary.json` belongs to the rows."""
         self.write_rows()
-        self._answers.append(summary_checksum_line(SummaryChecksum.of(summary, self._index.size)))
+        interrupted = count_interrupted(self._run / INDEX)
+        self._answers.append(summary_checksum_line(SummaryChecksum.of(summary, self._index.size, interrupted)))
         self._answers.sync()
 
     def rows(self) -> Iterator[tuple[int, bytes]]:

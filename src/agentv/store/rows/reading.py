@@ -141,21 +141,23 @@ def count_interrupted(path: Path) -> int:
     Raises:
         StoreError: the file cannot be read.
     """
-    found = 0
     try:
         with path.open("rb") as file:
-            while lines := file.readlines(_AT_ONCE):
-                if _OF_INTERRUPTED in b"".join(lines):
-                    found += sum(_OF_INTERRUPTED in line for line in lines)
+            end = b""
+            while piece := file.read(_AT_ONCE):
+                if _OF_INTERRUPTED in end + piece:
+                    file.seek(0)
+                    return sum(map(is_of_interrupted, file))
+                end = piece[-len(_OF_INTERRUPTED) :]
     except FileNotFoundError:
         return 0
     except OSError as error:
         raise store_error("read", path, error) from error
-    return found
+    return 0
 
 
 _AT_ONCE = 1 << 20
-"""Bytes of lines that are searched at once."""
+"""Bytes that are searched at once."""
 
 
 def is_of_interrupted(line: bytes) -> bool:

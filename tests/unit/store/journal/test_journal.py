@@ -15,7 +15,7 @@ from msgspec import structs
 from agentv.errors import StoreError
 from agentv.model.run.budget import Amount
 from agentv.model.secrets.redaction import Redactor
-from agentv.model.values.response import TargetResponse
+from agentv.model.values.response import RUN_INTERRUPTED, Failure, TargetResponse
 from agentv.store.files.directory import RunDirectory
 from agentv.store.journal.answers import elapsed_in
 from agentv.store.journal.journal import Journal
@@ -85,7 +85,7 @@ def test_an_answer_is_with_the_system_at_once(directory):
     program = (
         "import os, sys\n"
         "from pathlib import Path\n"
-        "from agentv.model.values.response import TargetResponse\n"
+        "from agentv.model.values.response import RUN_INTERRUPTED, Failure, TargetResponse\n"
         "from agentv.store.files.directory import RunDirectory\n"
         "from agentv.ports import Call, TargetRequest\n"
         "from agentv.store.journal.journal import Journal\n"
@@ -361,8 +361,10 @@ def test_a_journal_that_something_else_emptied_vouches_for_the_summary_again(dir
     with Journal(directory, ROOT) as journal:
         journal.begin({})
         journal.finish(finished(trial=trial("a", key="a")))
+        journal.finish(finished("errored", trial=trial("b", key="b"), error=Failure(RUN_INTERRUPTED, "Ctrl-C")))
         journal.write_summary({"pass_rate": 0.5})
         (directory.path / "journal.jsonl").write_bytes(b"")
         assert journal.restore()
-    assert stored_summary(directory.path).verified
+    found = stored_summary(directory.path)
+    assert (found.verified, found.interrupted) == (True, 1)
     check_rows(directory.path)

@@ -25,7 +25,7 @@ from agentv.store.files.encoding import decodable
 from agentv.store.files.private_files import make_private, open_private
 from agentv.store.journal.answers import HEADER, SummaryChecksum, row_checksum_line, summary_checksum_line
 from agentv.store.labels.label_files import label_line, labels_directory, labels_file
-from agentv.store.rows.reading import key_of_row
+from agentv.store.rows.reading import count_interrupted, key_of_row
 from agentv.user_code.os_errors import store_error
 
 _AT_ONCE = 4 << 20
@@ -256,7 +256,8 @@ class Replica:
             content = totals.result()
         except Exception:  # noqa: BLE001  # rows may hold anything: opening the run shows the error, and other runs are copied
             return 0
-        line = summary_checksum_line(SummaryChecksum.of(content, (path / INDEX).stat().st_size))
+        index = path / INDEX
+        line = summary_checksum_line(SummaryChecksum.of(content, index.stat().st_size, count_interrupted(index)))
         with (path / JOURNAL).open("ab") as journal:
             journal.write(line)
         write_private(path / SUMMARY, content)

@@ -11,7 +11,7 @@ import sqlite3
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -302,17 +302,6 @@ class CaseIndex:
                 None if early is None else msgspec.json.decode(early),
                 [one for _, one in own],
             )
-
-
-def kept_value(path: Path, name: str) -> bytes | None:
-    """What the index in a file keeps under a name, without reading anything else of it."""
-    database = _checked(path, writable=False)
-    if database is None:
-        return None
-    with closing(database), suppress(sqlite3.Error, TypeError):
-        found = database.execute("SELECT value FROM saved WHERE name = ?", (name,)).fetchone()
-        return None if found is None else bytes(found[0])
-    return None
 
 
 def _checked(path: Path, *, writable: bool) -> sqlite3.Connection | None:

@@ -245,7 +245,7 @@ class GrowingRun:
             failures, problem = self._collected.failures, self._problem
             made = index.twin(copy)
         try:
-            finish(made, self.path, seen, problem, failures or _failures_of(made, self._file, self.root))
+            finish(made, seen, problem, failures or _failures_of(made, self._file, self.root))
             made.close()
             with self.lock:
                 if self._index is index and self._seen == seen and not self.changed():
@@ -276,7 +276,7 @@ class GrowingRun:
 
     def _keep_unfinished(self, index: CaseIndex, state: FileState | None) -> None:
         if state and not _may_be_written(self.path) and not _is_another(state, index, self._file, self._inode):
-            finish(index, self.path, state, self._problem, None)
+            finish(index, state, self._problem, None)
             put_beside_rows(self._temporary, self.path)
 
     def _read_some(self) -> bool:

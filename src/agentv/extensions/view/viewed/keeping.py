@@ -11,21 +11,18 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from agentv.app.results.listing import interrupted_in
-from agentv.extensions.view.index.case_index import CaseIndex, kept_value
-from agentv.extensions.view.viewed.appended import FileState, state_of
+from agentv.extensions.view.index.case_index import CaseIndex
+from agentv.extensions.view.viewed.appended import FileState
 from agentv.extensions.view.viewed.rates import save_facts
 from agentv.reports.run.failures import FailureGroup, FailureGroups
 from agentv.reports.run.trial_view import TrialView
-from agentv.store.files.directory import INDEX, VIEWED
+from agentv.store.files.directory import VIEWED
 from agentv.store.rows.ordering import FileOrder
 
 _ROWS_FILE = "rows file"
 """What an index keeps of the file that it was made of."""
 
 _PROBLEM = "problem"
-_LARGE = 8_000_000
-"""Bytes of rows that are not read for the list of runs."""
 
 
 def kept_index(run: Path, state: FileState | None, order: FileOrder) -> tuple[CaseIndex, str] | None:
@@ -43,26 +40,11 @@ def kept_index(run: Path, state: FileState | None, order: FileOrder) -> tuple[Ca
     return None
 
 
-def interrupted_rows(run: Path) -> int:
-    """How many rows of a run are of agents that were interrupted; of many rows, what their index keeps.
-
-    Raises:
-        StoreError: the rows cannot be read.
-    """
-    state = state_of(run / INDEX)
-    if state is not None and state.size > _LARGE:
-        saved = kept_value(run / VIEWED, _interrupted_name(state))
-        if saved is not None:
-            return int(saved)
-    return interrupted_in(run)
-
-
-def finish(index: CaseIndex, run: Path, state: FileState, problem: str, failures: FailureGroups | None) -> None:
+def finish(index: CaseIndex, state: FileState, problem: str, failures: FailureGroups | None) -> None:
     """Add to an index what it is kept with, and seal it.
 
     Args:
         index: writable.
-        run: directory of the rows.
         state: of the file of rows.
         problem: why some of them are left out; empty: none is.
         failures: by cause; None: not all rows are read yet.
@@ -70,7 +52,6 @@ def finish(index: CaseIndex, run: Path, state: FileState, problem: str, failures
     if failures is not None:
         index.save(_failures_name(index), msgspec.json.encode([_saved(one) for one in failures.groups()]))
         save_facts(index)
-        index.save(_interrupted_name(state), str(interrupted_in(run)).encode())
         index.save_orders()
     index.save(_ROWS_FILE, _stamp(state))
     index.save(_PROBLEM, problem.encode(errors="replace"))
@@ -108,10 +89,6 @@ def _saved(group: FailureGroup) -> FailureGroup:
 
 def _failures_name(index: CaseIndex) -> str:
     return f"failures {index.read.next_trial}"
-
-
-def _interrupted_name(state: FileState) -> str:
-    return f"interrupted {_stamp(state).decode()}"
 
 
 def _stamp(state: FileState) -> bytes:

@@ -14,7 +14,6 @@ from agentv.extensions.view.index.case_index import CaseIndex
 from agentv.extensions.view.pages.report import HtmlReport, groups_json
 from agentv.extensions.view.viewed.cases import StatusCounts, cut_of
 from agentv.extensions.view.viewed.growing import GrowingRun
-from agentv.extensions.view.viewed.keeping import interrupted_rows
 from agentv.extensions.view.viewed.rates import AssertionRate, IndexFacts, Rate
 from agentv.extensions.view.viewed.runs import ViewedState, name_of, state_in_views
 from agentv.model.run.runs import ListedRun
@@ -114,7 +113,7 @@ def overview(run: GrowingRun, run_id: str) -> RunOverview:
         StoreError: its files cannot be read.
     """
     record = read_document(run.path / RUN)
-    listed = listed_run(run.path, interrupted_rows)
+    listed = listed_run(run.path)
     summary = _totals(run, record, listed)
     report = HtmlReport.of(str(record.get("run_id", run_id)), record, summary, (), run.root)
     ended = None if listed.state == "being written" else summary

@@ -18,7 +18,6 @@ from agentv.app.results.listing import listed_run
 from agentv.app.results.project import check_files, stamp_of
 from agentv.errors import AgentvError, StoreError
 from agentv.extensions.view.viewed.cases import StatusCounts
-from agentv.extensions.view.viewed.keeping import interrupted_rows
 from agentv.extensions.view.viewed.opened import OpenRuns
 from agentv.model.run.group_totals import Interval
 from agentv.model.run.runs import LONGEST_NAME, ListedRun, RunState
@@ -198,7 +197,7 @@ class RunList:
         return found
 
     def _read(self, run_id: str, path: Path) -> ViewedRun:
-        listed = listed_run(path, interrupted_rows, self._rows.count)
+        listed = listed_run(path, self._rows.count)
         if listed.state == "unreadable":
             return _unreadable(run_id, listed.problem or "its files cannot be read")
         record = read_document(path / RUN)

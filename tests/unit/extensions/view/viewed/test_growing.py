@@ -11,13 +11,11 @@ import pytest
 
 from agentv.errors import StoreError
 from agentv.extensions.view.pages.entries import STATUSES, Entries
-from agentv.extensions.view.viewed import growing, keeping
+from agentv.extensions.view.viewed import growing
 from agentv.extensions.view.viewed.cases import CaseQuery, NoSuchCaseError, case_at, page_of_cases
 from agentv.extensions.view.viewed.growing import GrowingRun
 from agentv.extensions.view.viewed.trial import whole_trial
-from agentv.model.values.response import RUN_INTERRUPTED
 from agentv.store.files.encoding import to_json
-from agentv.store.rows.reading import count_interrupted
 from agentv.store.rows.rows import RelativePaths, row_of
 from doubles.html_reports import HOSTILE, early, hostile_trial, samples
 from doubles.stored_runs import write_run
@@ -468,23 +466,6 @@ def test_a_directory_that_takes_no_index_has_it_elsewhere(path):
     assert len(ids(run, order="name")) == 5
     append(path, *lines(finished(trial=trial("later"))))
     assert listed(run).total == 6
-
-
-def test_interrupted_rows_of_many_are_counted_once(path, monkeypatch):
-    row, other = lines(finished("errored", trial=trial("a")), finished(trial=trial("b")))
-    write_run(path, [])
-    row = re.sub(rb'"error":{"code":"[^"]*"', f'"error":{{"code":"{RUN_INTERRUPTED}"'.encode(), row)
-    append(path, row, other)
-    monkeypatch.setattr(keeping, "_LARGE", 0)
-    assert keeping.interrupted_rows(path) == count_interrupted(path / "index.jsonl") == 1
-    run = grown(path)
-    run.catch_up()
-    run.keep()
-    counted = keeping.interrupted_rows(path)
-    monkeypatch.setattr(keeping, "interrupted_in", lambda _: -1)
-    assert keeping.interrupted_rows(path) == counted == 1
-    append(path, *lines(finished(trial=trial("later"))))
-    assert keeping.interrupted_rows(path) == -1, "of another file nothing is kept"
 
 
 def test_a_row_of_10_mb_and_lines_that_are_none_leave_the_page_usable(path):
