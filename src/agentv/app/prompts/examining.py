@@ -142,18 +142,13 @@ def findings(prompts: Sequence[LibraryPrompt], library: Library) -> Iterator[Dia
 
     Mistakes in a shared file, such as `targets.yaml`, are reported with the first prompt that uses it.
     """
-    from agentv.user_code.processes.parallel import mapped
-
     examiner = Examiner(library)
-
-    def look(place: int) -> tuple[Diagnostic, ...]:
-        found = examiner.examine(prompts[place])
-        return (*found.diagnostics, *found.unfounded)
 
     reported: set[tuple[object, ...]] = set()
     first: dict[str, LibraryPrompt] = {}
-    for prompt, own in zip(prompts, mapped(look, range(len(prompts))), strict=True):
-        for found in (*own, *_twins(prompt, first)):
+    for prompt in prompts:
+        own = examiner.examine(prompt)
+        for found in (*own.diagnostics, *own.unfounded, *_twins(prompt, first)):
             key = (found.code, found.span, found.message)
             if key not in reported:
                 reported.add(key)

@@ -117,7 +117,6 @@ def _error_text(finished: Finished) -> str:
 
 
 FULL_SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-SHORT_SHA = re.compile(r"[0-9a-f]{7,63}")
 _REF_LINE = re.compile(
     r"(?P<sha>[0-9a-f]{40,64})\t(?P<ref>HEAD|refs/(?:heads|tags)/[^\x00-\x20\x7f:*?\[\\^~]+)(?:\^\{\})?"
 )

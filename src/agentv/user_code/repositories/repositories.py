@@ -20,7 +20,6 @@ from agentv.user_code.repositories.git import (
     FULL_SHA,
     LIST_S,
     RAW,
-    SHORT_SHA,
     Fit,
     RunGit,
     fitting_refs,
@@ -110,16 +109,12 @@ class _Remote:
             return self._ambiguous(fits)
         if fits:
             return self._dated(self._checkout(wanted, fits[-1], noted=listing.failure is None), fits[-1], listing)
-        if SHORT_SHA.fullmatch(first.lower()) and not wanted.kind:
-            return self._abbreviated(wanted, listing)
         return self._unknown(wanted, listing)
 
     def _stored(self, wanted: RepositoryFile) -> Checkout | None:
         """The file as it is stored, if its host need not be asked: a commit, a tag, or a branch of today."""
-        noted, first = self._shelf.noted(), wanted.rest[0].lower()
+        noted = self._shelf.noted()
         fits = fitting_refs(wanted, {ref: sha for ref, (sha, _) in noted.items()})
-        if not fits and first in noted and not wanted.kind:
-            fits = [Fit(first, noted[first][0], 1)]  # a commit by its first digits
         if len({fit.sha for fit in fits}) != 1 or not self._shelf.tree(fits[0].sha):
             return None
         moves = (fit.ref for fit in fits if fit.ref.startswith("refs/heads/") or fit.ref == "HEAD")
@@ -170,36 +165,6 @@ class _Remote:
             refs = {ref: sha for ref, (sha, _) in noted.items()}
             return _Listing(refs, {ref: seen for ref, (_, seen) in noted.items()}, failure)
         return failure
-
-    def _abbreviated(self, wanted: RepositoryFile, listing: _Listing) -> Checkout | Unavailable:
-        """A commit by the first digits of its name, which only the whole history can tell."""
-        short = wanted.rest[0].lower()
-        if short in self._commits or listing.failure is not None:
-            known = self._commits.get(short) or listing.refs.get(short)
-        else:
-            known = self._shelf.noted().get(short, (None, 0.0))[0] or self._expanded(short)
-            self._commits[short] = known
-        if known is None:
-            return self._unknown(wanted, listing)
-        if isinstance(known, Unavailable):
-            return known if known.message else self._unknown(wanted, listing)
-        found = self._checkout(wanted, Fit(known, known, 1))
-        if isinstance(found, Checkout):
-            self._shelf.note(short, known)
-            return replace(found, ref=short)
-        return found
-
-    def _expanded(self, short: str) -> str | Unavailable:
-        """The whole hash of a commit; Unavailable without a message if it does not exist."""
-        with self._shelf.locked(), self._shelf.workshop() as room:
-            git = (f"--git-dir={self._repository(room, sha256=False)}",)
-            every = [f"+refs/{kind}/*:refs/{kind}/*" for kind in ("heads", "tags")]
-            ended = self._git(*git, "fetch", "--quiet", "--no-tags", "--filter=tree:0", "--", self._url, *every)
-            if isinstance(ended, Failure) or ended.status:
-                return self._failed(ended)
-            ended = self._git(*git, "rev-parse", "--verify", "--quiet", f"{short}^{{commit}}")
-        sha = ended.stdout.decode(errors="replace").strip() if isinstance(ended, Finished) else ""
-        return sha if FULL_SHA.fullmatch(sha) else Unavailable("missing-ref", "")
 
     def _fetched(self, fit: Fit) -> str | Unavailable:
         """Fetch a commit and put its files on the shelf; its name, which may be newer than the one that was listed."""

@@ -23,7 +23,6 @@ class Printed:
 
     Attributes:
         to: the end for the process.
-        prefix: what each line begins with.
     """
 
     def __init__(self) -> None:
@@ -31,7 +30,6 @@ class Printed:
         self._ended, self._ends = os.pipe()
         os.set_blocking(self._from, False)
         self._thread = Thread(target=self._relay, name="agentv-printed", daemon=True)
-        self.prefix = ""
         self._held = bytearray()
         self._leaves_out = False
 
@@ -94,6 +92,5 @@ class Printed:
 
     def _write(self, lines: bytes) -> None:
         with suppress(OSError, ValueError, AttributeError):  # nobody reads stderr, or it is closed
-            text = lines.decode(errors="backslashreplace")
-            sys.stderr.write("".join(self.prefix + line for line in text.splitlines(keepends=True)))
+            sys.stderr.write(lines.decode(errors="backslashreplace"))
             sys.stderr.flush()

@@ -223,11 +223,6 @@ class WorkerProcess:
             return f"killed by {signal.Signals(-status).name}"
         return f"killed by signal {-status}"
 
-    def prefix(self, text: str) -> None:
-        """Begin each printed line with a text from now on."""
-        if self._printed is not None:
-            self._printed.prefix = text
-
     def send(self, message: msgspec.Struct) -> None:
         """Send a message soon."""
         self._write(packed(message))

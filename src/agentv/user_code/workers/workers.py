@@ -40,11 +40,10 @@ class _Pool:
         computes: whether the call that returned last did.
     """
 
-    def __init__(self, begin: Begin, env: Mapping[str, str], name: str, on_loaded: Callable[[list[str]], None]) -> None:
+    def __init__(self, begin: Begin, env: Mapping[str, str], on_loaded: Callable[[list[str]], None]) -> None:
         self._on_loaded = on_loaded
         self.begin = begin
         self.env = env
-        self.name = name
         self.shared: WorkerProcess | None = None
         self.all: list[WorkerProcess] = []
         self.alone: list[WorkerProcess] = []
@@ -77,7 +76,6 @@ class Workers:
         self._numbers = count(1)
         self._uses = count(1)
         self._alone_slots = asyncio.Semaphore(_ALONE_AT_ONCE)
-        self._prefixed = False
 
     async def call(self, call: CodeCall) -> Returned | Raised:
         """What the function returned, or why it returned nothing.
@@ -176,7 +174,7 @@ class Workers:
             rest = [one for one in sys.path if one != directory]
             begin = Begin(directory, rest, self._debug)
             whole = dict(os.environ if call.env is None else call.env)
-            pool = self._pools[key] = _Pool(begin, whole, Path(directory).name, partial(self._on_loaded, call.role))
+            pool = self._pools[key] = _Pool(begin, whole, partial(self._on_loaded, call.role))
         return pool
 
     def _shared(self, pool: _Pool) -> WorkerProcess:
@@ -184,7 +182,6 @@ class Workers:
         worker = pool.shared
         if worker is None or worker.has_ended or worker.retired:
             worker = pool.shared = pool.start()
-            self._prefix()
             self._end_idle()
         return worker
 
@@ -196,16 +193,7 @@ class Workers:
         if least.load and pool.computes and len(pool.further) + 1 < min(most, os.cpu_count() or 1):
             least = pool.start()
             pool.further.append(least)
-            self._prefix()
         return least
-
-    def _prefix(self) -> None:
-        """Where several workers run, say which one prints."""
-        running = [(pool, worker) for pool in self._pools.values() for worker in pool.living()]
-        if len(running) > 1:
-            for pool, worker in running if not self._prefixed else running[-1:]:
-                worker.prefix(f"[{pool.name}] ")
-            self._prefixed = True
 
     def _end_idle(self) -> None:
         idle = [pool for pool in self._pools.values() if pool.shared is not None and pool.shared.is_idle]

@@ -243,18 +243,6 @@ def test_a_call_that_is_given_up_retires_its_worker_and_its_neighbours_finish(fi
     assert (finished, second != first, lives) == (first, True, False)
 
 
-def test_where_several_workers_run_what_is_printed_begins_with_the_directory(tmp_path, capfd):
-    calls = []
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "code.py").write_text("def speak(value):\n    print('a\\nb', value, flush=True)\n")
-        calls.append(call(str(tmp_path / name / "code.py"), "speak", 1))
-    values(calls[0])
-    assert capfd.readouterr().err == "a\nb 1\n"
-    values(*calls, calls[0], at_once=False)
-    assert {"[two] a", "[two] b 1", "[one] a", "[one] b 1"} <= set(capfd.readouterr().err.splitlines())
-
-
 def test_a_worker_that_does_not_start_is_an_error(file, monkeypatch):
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     (found,) = results(call(file, "whoami"))
