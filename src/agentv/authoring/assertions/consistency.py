@@ -54,6 +54,13 @@ def check_entries(entries: Sequence[AssertionEntry], report: Report, *, are_alte
         _check_together(entries, report)
 
 
+def depend_on_each_other(entries: Sequence[AssertionEntry]) -> bool:
+    """Whether other texts in the assertions of a list could make `check_entries` report something."""
+    types = [entry.type for entry in entries]
+    counting = any(len(set(alike).intersection(types)) > 1 for alike in _COUNTING)
+    return len(set(types)) < len(types) or _EXACT in types or counting
+
+
 def _check_together(entries: Sequence[AssertionEntry], report: Report) -> None:
     by_type: dict[str, list[AssertionEntry]] = {}
     for entry in entries:

@@ -45,7 +45,7 @@ class CaseReader:
     def __init__(self, context: CaseContext, notes: CaseNotes, shared: Entries | None) -> None:
         self.notes = notes
         self.context = context
-        self._builder = CaseBuilder(context, notes, shared)
+        self.builder = CaseBuilder(context, notes, shared)
 
     @property
     def prompted(self) -> bool:
@@ -91,13 +91,13 @@ class CaseReader:
 
     def end(self, report: Report) -> None:
         """All cases were read: report what is wrong with all of them."""
-        self._builder.end(report)
+        self.builder.end(report)
 
     def _read(self, node: Canonical, reading: Reading, id_suffix: str = "", *, alone: bool) -> tuple[Case, ...]:
         case = read_written(node, reading, alone=alone, id_suffix=id_suffix)
         if "target" not in node.items:
             self.notes.untargeted = True
-        cases = self._builder.build(case, reading)
+        cases = self.builder.build(case, reading)
         if reading.report.valid:
             return cases
         self.notes.add_invalid(node.get("id"), node)

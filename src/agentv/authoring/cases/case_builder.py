@@ -122,6 +122,24 @@ class CaseBuilder:
             return (made,)
         return self._matrix.cases(made, targets, reading.of_suite(), self._input.around(case, reading))
 
+    @property
+    def fixed(self) -> JsonObject:
+        """Variables that no case can override."""
+        return self._context.defaults.fixed
+
+    def written(self, case: Case) -> bytes:
+        """What the hash of a case without turns, tools or a workspace is made of.
+
+        Raises:
+            UnicodeEncodeError: it contains half of a character.
+        """
+        facts = (case.id, case.input, case.expected_output, case.criteria, case.vars, case.metadata)
+        return self._digest.written((*facts, case.threshold, case.repeat), case.assertions)
+
+    def hash_of(self, written: bytes) -> str:
+        """The hash of a case of which this is written."""
+        return self._digest.hash_of(written)
+
     def end(self, report: Report) -> None:
         """All cases were built: report what is wrong with the prompts and the clusters."""
         if self._matrix is not None:
@@ -318,7 +336,18 @@ class _Digest(Struct, frozen=True):
         if transform is not None:
             reshapes = AssertionEntry("transform", _NOTHING, AssertionSettings(transform=transform))
             entries = (*entries, reshapes)
-        written = _encode((facts, [fingerprint(entry, self.graders) for entry in entries]))
+        return self.hash_of(self.written(facts, entries))
+
+    def written(self, facts: tuple[Any, ...], entries: tuple[AssertionEntry, ...]) -> bytes:
+        """The content of a case and of its assertions.
+
+        Raises:
+            UnicodeEncodeError: it contains half of a character.
+        """
+        return _encode((facts, [fingerprint(entry, self.graders) for entry in entries]))
+
+    def hash_of(self, written: bytes) -> str:
+        """The hash of what is written, wherever the repository is."""
         return hashlib.sha256(without_home(written.replace(self.root, b""))).hexdigest()
 
 

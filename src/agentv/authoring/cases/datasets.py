@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from agentv.authoring.cases.case import CaseReader
 from agentv.authoring.cases.case_files import cases_in, in_directory, matching
 from agentv.authoring.cases.collector import CaseCollector
+from agentv.authoring.cases.data_files.alike_lines import AlikeLines
 from agentv.authoring.cases.data_files.jsonl import JsonLines
 from agentv.authoring.cases.data_files.rows import HUB, RowKeys, missing_library, split_sheet
 from agentv.authoring.cases.data_files.transcripts import Transcripts, holds_transcripts, transcripts_in
@@ -139,11 +140,18 @@ class CaseSources(Struct):
             own = replace(reading, report=report, renders=renders or reading.renders)
             return self.reader.read(node, own, alone=alone)
 
-        cases = StreamedCases(source, read_case)
+        cases = StreamedCases(source, read_case, self._alike(source, reading))
         own = reading.report.section()
         self.collector.add_stream(cases, own)
         if not len(cases) and not own.failed:
             own.error("no-tests", _top(source.path), "this file contains no cases")
+
+    def _alike(self, source: Format[Any], reading: Reading) -> AlikeLines | None:
+        """What knows lines that are like others; None where lines may have placeholders, or further effects."""
+        context = self.reader.context
+        if not isinstance(source, JsonLines) or reading.renders or context.on_case or context.clusters:
+            return None
+        return AlikeLines(source.path, reading, self.reader.builder)
 
     def _remembered(self, path: str, reading: Reading) -> bool:
         """Whether the file can be read, whose digest is kept; reported where it cannot."""

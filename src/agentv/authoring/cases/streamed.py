@@ -38,6 +38,7 @@ ReadCase = Callable[[Node, Report, bool], tuple[Case, ...]]
 """(node, where mistakes go, whether it holds placeholders) → the cases that it stands for; none if it is wrong."""
 
 R = TypeVar("R")
+R_contra = TypeVar("R_contra", contravariant=True)
 
 
 class Format(Protocol[R]):
@@ -76,13 +77,26 @@ class Format(Protocol[R]):
         ...
 
 
+class AlikeRecords(Protocol[R_contra]):
+    """Records that are known from others, which they resemble."""
+
+    def read(self, number: int, record: R_contra) -> Case | None:
+        """The case of a record that is right; None: it must be read in full."""
+        ...
+
+    def learn(self, record: R_contra, case: Case) -> None:
+        """Remember a record without placeholders that was read, and about which there is nothing to report."""
+        ...
+
+
 class StreamedCases(Generic[R]):
     """The cases of one file. A long one is read again at each pass."""
 
-    def __init__(self, source: Format[R], read_case: ReadCase) -> None:
+    def __init__(self, source: Format[R], read_case: ReadCase, alike: AlikeRecords[R] | None = None) -> None:
         self.path = source.path
         self._source = source
         self._read_case = read_case
+        self._alike = alike
         self._count = 0
         self._held: list[Case] | None = []
         self._digests = array("Q")
@@ -171,8 +185,16 @@ class StreamedCases(Generic[R]):
             self._held += cases
 
     def _read(self, number: int, record: R, found: Report) -> tuple[Case, ...]:
+        renders = self._source.renders(record)
+        alike = None if renders else self._alike
+        known = alike.read(number, record) if alike is not None else None
+        if known is not None:
+            return (known,)
         node = self._source.node(number, record, found)
-        return () if node is None else self._read_case(node, found, self._source.renders(record))
+        cases = () if node is None else self._read_case(node, found, renders)
+        if alike is not None and len(cases) == 1 and not found.count:
+            alike.learn(record, cases[0])
+        return cases
 
     def _located(self, number: int, record: R, found: Report) -> Report:
         """The same mistakes with their columns, where they can be had: read once more, part by part."""

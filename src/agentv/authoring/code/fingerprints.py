@@ -73,7 +73,8 @@ def fingerprint(entry: AssertionEntry, seen: GraderFiles | None = None, search: 
     assertion, settings = entry.assertion, entry.settings
     if not hasattr(type(assertion), "assert_"):
         own = getattr(assertion, "identity", assertion)
-        facts = (entry.type, own, settings, _digests_of(assertion, entry, seen, search) if _bears(assertion) else ())
+        behind = _digests_of(assertion, entry, seen, search) if names_files(assertion) else ()
+        facts = (entry.type, own, settings, behind)
     else:
         options = {
             one.name: getattr(assertion, one.name)
@@ -90,7 +91,7 @@ def _digests_of(
 ) -> tuple[str, ...]:
     """The digests behind an entry's options; `seen` also learns which Python is imported for it, and in what time."""
     digests = digests_behind(options, seen, search)
-    if seen is not None and _bears(options):
+    if seen is not None and names_files(options):
         limit = entry.settings.timeout_s or getattr(entry.assertion, "timeout_s", None) or CODE_TIMEOUT_S
         for place in functions_behind(options):
             seen.functions[place] = max(limit, seen.functions.get(place, 0.0))
@@ -101,7 +102,7 @@ def digests_behind(
     options: object, seen: GraderFiles | None = None, search: SearchPaths | None = None
 ) -> tuple[str, ...]:
     """The sha256 of every file that an instance of an options class names; empty for nearly all of them."""
-    if not _bears(options):
+    if not names_files(options):
         return ()  # for nearly every assertion of ten thousand cases
     found: list[str] = []
     for path in files_behind(options, search):
@@ -185,7 +186,7 @@ def bears_files(cls: type) -> bool:
     return bool(_bearing(cls))
 
 
-def _bears(options: object) -> bool:
+def names_files(options: object) -> bool:
     """Whether an instance of an options class gives a value that may name files."""
     names = _bearing(type(options))
     return bool(names) and any(getattr(options, name) is not None for name in names)

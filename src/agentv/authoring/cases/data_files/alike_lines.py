@@ -1,0 +1,304 @@
+"""Lines of JSON that differ from an earlier one in nothing but some texts, which are most lines of most files.
+
+A line is cut into its strings and what lies between them. Where both are those of an earlier line, but for the texts of
+its `id`, `input`, `expected_output`, `vars`, `metadata` and assertions, the case is that of the earlier line with these
+texts: they are checked, everything else is known to be right. Any other line is read in full.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from codecs import BOM_UTF8
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from functools import partial
+from operator import itemgetter
+from typing import Any
+
+from msgspec import Struct
+from msgspec.json import decode, encode
+from msgspec.structs import replace
+
+from agentv.authoring.assertions.consistency import check_entries, depend_on_each_other
+from agentv.authoring.cases.case_builder import CaseBuilder
+from agentv.authoring.code.fingerprints import names_files
+from agentv.authoring.fields.case_keys import GOVERNANCE
+from agentv.authoring.fields.decode import shape_of
+from agentv.authoring.fields.kinds import Read
+from agentv.authoring.fields.reading import Reading
+from agentv.authoring.source.nodes import Scalar
+from agentv.authoring.source.report import Report
+from agentv.model.suite.assertion import AssertionEntry
+from agentv.model.suite.suite import Case
+from agentv.model.values.message import Message, Role
+from agentv.model.values.span import Span
+from agentv.registry.fields import DeclaredAssertion
+from agentv.user_code.load_limit import begin_record
+
+MOST_PATTERNS = 64
+"""Lines that are remembered of one file."""
+
+LONGEST = 100_000
+"""Bytes of a line that is remembered."""
+
+_BACKSLASH, _QUOTE = b"\x00", b"\x01"
+"""Stand for two escapes while a line is cut; no line of JSON holds these bytes."""
+
+_MESSAGES: dict[str, Role] = {"input": "user", "expected_output": "assistant"}
+_MAPPINGS = ("vars", "metadata")
+_FIXED = ("description", "tags", "threshold", "repeat", "timeout_s")
+_KEYS = frozenset({"id", "assert", *_MESSAGES, *_MAPPINGS, *_FIXED})
+"""Keys that a remembered line may have: none of them has an effect beyond its own case."""
+
+
+class _Value(Struct, frozen=True):
+    """The value of an assertion that another line may have instead.
+
+    Attributes:
+        entry: number of the assertion.
+        string: number of the string in the line.
+        text: it.
+        read: reads the value.
+        made: the assertion with a value.
+        checks: it may find something wrong with itself.
+    """
+
+    entry: int
+    string: int
+    text: str
+    read: Read
+    made: Callable[..., Any]
+    checks: bool
+
+
+class _Pattern(Struct, frozen=True):
+    """A line that was read, and where others may differ from it. Strings have numbers, from 0.
+
+    Attributes:
+        case: of the line.
+        strings: of the line.
+        others: takes the strings out of a line in which it may not differ.
+        same: these strings.
+        own: number of assertions that stand in the line.
+        compares: whether its assertions may contradict each other.
+        texts: key → the string.
+        values: of its assertions.
+        pairs: `vars` or `metadata` → key → the string.
+        written: what is hashed, without the texts.
+        order: the strings between the parts of `written`.
+    """
+
+    case: Case
+    strings: list[bytes]
+    others: Callable[[list[bytes]], Any]
+    same: Any
+    own: int
+    compares: bool
+    texts: Mapping[str, int]
+    values: tuple[_Value, ...]
+    pairs: Mapping[str, Mapping[str, int]]
+    written: list[bytes] = []
+    order: list[int] = []
+
+
+class AlikeLines:
+    """The lines of one file that are known.
+
+    Args:
+        path: of the file.
+        reading: of the suite; without placeholders.
+        builder: of its cases.
+    """
+
+    def __init__(self, path: str, reading: Reading, builder: CaseBuilder) -> None:
+        self._path = path
+        self._reading = reading
+        self._builder = builder
+        self._patterns: dict[tuple[bytes, ...], list[_Pattern]] = {}
+        self._count = 0
+        self._fits = False
+
+    def read(self, number: int, line: bytes) -> Case | None:
+        """The case of a line; None if it must be read in full."""
+        if not self._patterns:
+            return None
+        cut = _cut(line)
+        strings = cut[1::2]
+        for pattern in self._patterns.get(tuple(cut[::2]), ()):
+            if len(strings) == len(pattern.strings) and pattern.others(strings) == pattern.same:
+                self._fits = True
+                begin_record(self._path, number)
+                try:
+                    return self._of(pattern, strings, Span(self._path, number, 1, number, 2))
+                except ValueError:  # neither JSON nor UTF-8, or a text that cannot be written
+                    return None
+        return None
+
+    def learn(self, line: bytes, case: Case) -> None:
+        """Remember a line about which nothing is to report, and which holds no placeholder."""
+        if self._count >= MOST_PATTERNS or len(line) > LONGEST or line.startswith(BOM_UTF8):
+            if not self._fits:
+                self._patterns.clear()  # no line is like another one
+            return
+        self._count += 1  # also one that is of no use, so that not all lines of a file are tried
+        cut = _cut(line)
+        try:
+            pattern = self._pattern(cut[::2], cut[1::2], case)
+        except ValueError:  # half of a character in a key
+            pattern = None
+        if pattern is not None:
+            self._patterns.setdefault(tuple(cut[::2]), []).append(pattern)
+
+    def _of(self, pattern: _Pattern, strings: list[bytes], at: Span) -> Case | None:
+        """The case of a line that a pattern fits; None if there is something to report.
+
+        Raises:
+            ValueError: a string cannot be read.
+        """
+        texts = {place: _text(strings[place]) for place in pattern.order}
+        case = self._filled(pattern, texts, at)
+        report = Report()
+        if case is not None and pattern.compares:
+            check_entries(case.assertions, report)
+        if case is None or report.count:
+            return None
+        parts = pattern.written[:]
+        parts[1::2] = [encode(texts[place]) for place in pattern.order]
+        return replace(case, sha256=self._builder.hash_of(b"".join(parts)))
+
+    def _filled(self, pattern: _Pattern, texts: Mapping[int, str], at: Span) -> Case | None:
+        """The case of a pattern with other texts, each of them valid, and without its hash; else None."""
+        known, given = pattern.case, {}
+        for key, place in pattern.texts.items():
+            text = texts[place]
+            if not text.strip() or text.startswith("file://"):
+                return None
+            given[key] = text if key == "id" else (Message(_MESSAGES[key], text),)
+        for key, places in pattern.pairs.items():
+            given[key] = getattr(known, key) | {name: texts[place] for name, place in places.items()}
+        entries = [replace(entry, span=at) for entry in known.assertions[: pattern.own]]
+        entries += known.assertions[pattern.own :]
+        report = Report()
+        reading = self._reading.reporting_to(report)
+        for one in pattern.values:
+            text, entry = texts[one.string], entries[one.entry]
+            if text == one.text:
+                continue
+            if one.read(Scalar(text, text, at), reading, "value") != text:
+                return None
+            assertion = one.made(value=text)
+            if one.checks and any(True for _ in assertion.validate()):
+                return None
+            entries[one.entry] = AssertionEntry(entry.type, assertion, entry.settings, at)
+        return None if report.count else replace(known, **given, assertions=tuple(entries), span=at)
+
+    def _pattern(self, between: list[bytes], strings: list[bytes], case: Case) -> _Pattern | None:
+        """What lines like this one may differ in; None if that is not simple.
+
+        Raises:
+            ValueError: a key contains half of a character.
+        """
+        names = ("expected_output", "sha256", "span", *_MAPPINGS, *_FIXED)
+        plain = replace(Case(case.id, case.input, case.assertions), **{name: getattr(case, name) for name in names})
+        named = [_text(one) for one in strings]
+        numbered = b"".join(b'%b"%d"' % (one, number) for number, one in enumerate(between[:-1])) + between[-1]
+        found = _named(decode(numbered), named)
+        items = found.get("assert", [])
+        simple = found.keys() <= _KEYS and all(isinstance(one, dict) and "include" not in one for one in items)
+        if plain != case or not simple or not all(map(_is_simple, case.assertions)):
+            return None
+        texts = {key: found[key] for key in ("id", *_MESSAGES) if _is_text(key, found.get(key), case, named)}
+        values = [_value_of(number, item, case.assertions[number], named) for number, item in enumerate(items)]
+        fixed = {GOVERNANCE, *self._builder.fixed}
+        pairs = {
+            key: {name: one for name, one in found[key].items() if isinstance(one, _Number) and name not in fixed}
+            for key in _MAPPINGS
+            if isinstance(found.get(key), dict)
+        }
+        inside = (place for one in pairs.values() for place in one.values())
+        free = {*texts.values(), *inside, *(one.string for one in values if one is not None)}
+        if len(free) == len(strings) or not free:
+            return None
+        others = itemgetter(*(number for number in range(len(strings)) if number not in free))
+        compares = depend_on_each_other(case.assertions)
+        written = tuple(one for one in values if one is not None)
+        made = _Pattern(case, strings, others, others(strings), len(items), compares, texts, written, pairs)
+        return self._hashed(made, {place: named[place] for place in free})
+
+    def _hashed(self, pattern: _Pattern, texts: Mapping[int, str]) -> _Pattern | None:
+        """The pattern with what is hashed, found out with other texts; None if more than the texts differs then."""
+        mark = f"text{os.urandom(8).hex()}"
+        case = pattern.case
+        assert case.span is not None  # noqa: S101  # it stands in a file
+        other = self._filled(pattern, {place: f"{mark}-{place}" for place in texts}, case.span)
+        if other is None:
+            return None
+        parts = re.split(rb'"%b-(\d+)"' % mark.encode(), self._builder.written(other))
+        order = [int(one) for one in parts[1::2]]
+        if sorted(order) != sorted(texts):
+            return None
+        made = replace(pattern, written=parts, order=order)
+        return made if self._of(made, pattern.strings, case.span) == case else None
+
+
+class _Number(int):
+    """The number of a string in its line."""
+
+
+def _named(value: Any, names: list[str]) -> Any:
+    """The content of a line with its keys, and with numbers in place of its texts."""
+    if isinstance(value, dict):
+        return {names[int(key)]: _named(one, names) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_named(one, names) for one in value]
+    return _Number(value) if isinstance(value, str) else value
+
+
+def _is_text(key: str, place: object, case: Case, named: list[str]) -> bool:
+    """Whether what a key gives the case is its text, and nothing else."""
+    if not isinstance(place, _Number):
+        return False
+    text = named[place]
+    return bool(getattr(case, key) == (text if key == "id" else (Message(_MESSAGES[key], text),)))
+
+
+def _is_simple(entry: AssertionEntry) -> bool:
+    """Whether an assertion depends on nothing but its options and the answer, and all options are written in it."""
+    one = entry.assertion
+    if not isinstance(one, DeclaredAssertion) or not one.of_text_alone or hasattr(one, "identity"):
+        return False
+    return not (entry.plugin or entry.inner or names_files(one) or entry.settings.transform)
+
+
+def _value_of(number: int, item: dict[str, Any], entry: AssertionEntry, named: list[str]) -> _Value | None:
+    """The value of an assertion, if it is a text that stands in the line; else None."""
+    cls: Any = type(entry.assertion)
+    schema = shape_of(cls)
+    [lone] = item if len(item) == 1 and "type" not in item and cls.short == "value" else ["value"]
+    place = item.get(lone)
+    options = {one.name: getattr(entry.assertion, one.name) for one in fields(cls)}
+    if not isinstance(place, _Number) or options.pop("value", None) != named[place]:
+        return None
+    derived = any(not one.init for one in fields(cls))
+    read = schema.rules["value"].kind.read
+    return None if derived else _Value(number, place, named[place], read, partial(cls, **options), schema.checks)
+
+
+def _cut(line: bytes) -> list[bytes]:
+    """What lies between the strings of a line, and the strings, in turn; escapes of quotes and backslashes replaced."""
+    if _BACKSLASH in line or _QUOTE in line:
+        return [line]
+    if b"\\" in line:
+        line = line.replace(b"\\\\", _BACKSLASH).replace(b'\\"', _QUOTE)
+    return line.split(b'"')
+
+
+def _text(string: bytes) -> str:
+    """The text of a string of a line that was cut.
+
+    Raises:
+        ValueError: it is none.
+    """
+    written = string.replace(_QUOTE, b'\\"').replace(_BACKSLASH, b"\\\\")
+    return decode(b'"%b"' % written, type=str)
