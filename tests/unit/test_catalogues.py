@@ -1,7 +1,5 @@
 """Every name of both catalogues in everything that reads them: rows of data, `targets`, pages, schema, completion."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

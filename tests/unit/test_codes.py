@@ -1,7 +1,5 @@
 """The table of codes and the source say the same."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """`tests/unit` mirrors `src/agentv`: a file of tests is named after the module or the package that it tests."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 UNIT = Path(__file__).parent

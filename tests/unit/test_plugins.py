@@ -1,7 +1,5 @@
 """The names that authors of plugins import: none goes away."""
 
-from __future__ import annotations
-
 import agentv.plugins
 from agentv.testing import contract
 

@@ -1,7 +1,5 @@
 """The public API: what users import, with its parameters. Everything else may move."""
 
-from __future__ import annotations
-
 import inspect
 import os
 from collections.abc import Iterator

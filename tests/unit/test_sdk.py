@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import asyncio
 import subprocess
 import sys
@@ -119,17 +117,14 @@ def test_a_suite_built_in_python_and_an_async_target():
     assert [score.grade.passed for score in done.results[0].scores] in ([True, True], [False, True])
 
 
-def test_inside_a_running_loop():
-    async def main():
-        return await evaluate_async({"target": "echo", "tests": [one()]}, workers=2, out="here")
-
-    done = asyncio.run(main())
+async def test_inside_a_running_loop():
+    done = await evaluate_async({"target": "echo", "tests": [one()]}, workers=2, out="here")
     assert done.passed
     assert done.directory.name == "here"
 
 
 @pytest.mark.filterwarnings("error")
-def test_the_blocking_one_works_inside_a_running_loop_too():
+async def test_the_blocking_one_works_inside_a_running_loop_too():
     from contextvars import ContextVar
 
     session = ContextVar("session", default="none")
@@ -144,13 +139,10 @@ def test_the_blocking_one_works_inside_a_running_loop_too():
 
     case = {"id": "a", "input": "x", "assert": [{"equals": "mine"}]}
 
-    async def main():
-        session.set("mine")
-        with pytest.raises(LoadError):
-            evaluate({"tests": [{"id": "a"}]})
-        return [evaluate({"tests": [case]}, target=target, out=target.__name__) for target in (plain, coroutine)]
-
-    done = asyncio.run(main())
+    session.set("mine")
+    with pytest.raises(LoadError):
+        evaluate({"tests": [{"id": "a"}]})
+    done = [evaluate({"tests": [case]}, target=target, out=target.__name__) for target in (plain, coroutine)]
     assert [one.passed for one in done] == [True, True]
     assert threading.main_thread() not in threads
     assert session.get() == "none"
@@ -183,26 +175,23 @@ def test_a_target_that_raises_is_errored_and_not_raised():
     assert done.summary.pass_rate is None
 
 
-def test_a_function_handed_to_evaluate_async_runs_on_the_callers_loop():
-    async def main():
-        here, gate = asyncio.get_running_loop(), asyncio.Event()
-        homes = []
+async def test_a_function_handed_to_evaluate_async_runs_on_the_callers_loop():
+    here, gate = asyncio.get_running_loop(), asyncio.Event()
+    homes = []
 
-        async def answer(prompt: str) -> str:
-            homes.append(asyncio.get_running_loop())
-            here.call_later(0.01, gate.set)
-            await gate.wait()
-            return prompt
+    async def answer(prompt: str) -> str:
+        homes.append(asyncio.get_running_loop())
+        here.call_later(0.01, gate.set)
+        await gate.wait()
+        return prompt
 
-        async def judge(prompt: str) -> str:
-            homes.append(asyncio.get_running_loop())
-            return '{"score": 1, "reason": "polite"}'
+    async def judge(prompt: str) -> str:
+        homes.append(asyncio.get_running_loop())
+        return '{"score": 1, "reason": "polite"}'
 
-        suite = {"tests": [{"id": "a", "input": "hello", "criteria": "is polite"}]}
-        done = await evaluate_async(suite, target=answer, judge=judge)
-        return done.passed, set(homes) == {here}
-
-    assert asyncio.run(main()) == (True, True)
+    suite = {"tests": [{"id": "a", "input": "hello", "criteria": "is polite"}]}
+    done = await evaluate_async(suite, target=answer, judge=judge)
+    assert (done.passed, set(homes) == {here}) == (True, True)
 
 
 def test_a_threshold_of_zero_for_a_run_is_warned_of_unless_a_gate_judges():

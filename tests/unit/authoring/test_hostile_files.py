@@ -3,8 +3,6 @@
 `tests/fuzz/loader.py` does the same by hand, for hours, guided by coverage.
 """
 
-from __future__ import annotations
-
 import re
 from contextlib import chdir
 from pathlib import Path

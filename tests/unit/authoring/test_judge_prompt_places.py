@@ -1,7 +1,5 @@
 """A mistake in the file of a judge prompt is placed in that file."""
 
-from __future__ import annotations
-
 from agentv.app.authored.validate import validate
 
 SUITE = """\

@@ -1,7 +1,5 @@
 """However a valid file is changed, it stays valid or gets a diagnostic with a position inside it."""
 
-from __future__ import annotations
-
 import copy
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Mistakes under an older spelling are reported with the key that the file has."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

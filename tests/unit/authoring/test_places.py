@@ -3,8 +3,6 @@
 Bodies and headers of `http` are in `tests/unit/targets/test_http.py`, judge prompts in `tests/unit/judge`.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The prompt library, and what `meta.yaml` of a prompt says."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

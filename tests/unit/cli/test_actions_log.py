@@ -1,7 +1,5 @@
 """Under GitHub Actions no printed line is a command, unless it is meant."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

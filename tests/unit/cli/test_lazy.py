@@ -1,7 +1,5 @@
 """The help of every command: whole at any width."""
 
-from __future__ import annotations
-
 import click
 import pytest
 

@@ -1,7 +1,5 @@
 """`agentv schema`."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Intervals hold the truth as often as they say: the benchmark's simulation, small, with room for its own chance."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

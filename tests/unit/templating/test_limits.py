@@ -1,7 +1,5 @@
 """Templates that ask for more time and memory than there is end with an error that says so."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

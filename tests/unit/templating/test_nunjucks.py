@@ -1,7 +1,5 @@
 """Templates of promptfoo give what nunjucks 3.2.4 gives, whose answers stand in the tables, or an error."""
 
-from __future__ import annotations
-
 import copy
 
 import pytest

@@ -1,7 +1,5 @@
 """Placeholders (SPEC section 6)."""
 
-from __future__ import annotations
-
 import re
 from contextlib import suppress
 

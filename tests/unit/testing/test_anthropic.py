@@ -1,7 +1,5 @@
 """Anthropic's protocol, through its own SDK."""
 
-from __future__ import annotations
-
 import anthropic
 import pytest
 

@@ -1,7 +1,5 @@
 """Azure's paths and errors through OpenAI's SDK; Ollama's own API and its OpenAI-compatible one."""
 
-from __future__ import annotations
-
 import json
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen

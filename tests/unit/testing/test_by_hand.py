@@ -1,7 +1,5 @@
 """`python -m agentv.testing`."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

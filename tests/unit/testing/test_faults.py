@@ -1,7 +1,5 @@
 """Each fault has the effect that it claims, on the SDKs and on the wire."""
 
-from __future__ import annotations
-
 import asyncio
 import http.client
 import json
@@ -71,22 +69,19 @@ def test_truncated_is_less_than_the_length_that_was_said(serve):
         ask(client)
 
 
-def test_a_server_whose_calls_hang_stops_at_once():
-    async def leave():
-        async with (
-            ModelServer(Hang()) as server,
-            openai.AsyncOpenAI(base_url=server.openai, api_key="k", max_retries=0) as client,
-        ):
-            call = asyncio.create_task(client.chat.completions.create(model="m", messages=HI))
-            while not server.calls:  # noqa: ASYNC110  # the server is on another thread: nothing here can be awaited
-                await asyncio.sleep(0.001)
-            started = time.monotonic()
-            await asyncio.to_thread(server.stop)
-            assert time.monotonic() - started < 1
-            with pytest.raises(openai.APIConnectionError):
-                await call
-
-    asyncio.run(leave())
+async def test_a_server_whose_calls_hang_stops_at_once():
+    async with (
+        ModelServer(Hang()) as server,
+        openai.AsyncOpenAI(base_url=server.openai, api_key="k", max_retries=0) as client,
+    ):
+        call = asyncio.create_task(client.chat.completions.create(model="m", messages=HI))
+        while not server.calls:  # noqa: ASYNC110  # the server is on another thread: nothing here can be awaited
+            await asyncio.sleep(0.001)
+        started = time.monotonic()
+        await asyncio.to_thread(server.stop)
+        assert time.monotonic() - started < 1
+        with pytest.raises(openai.APIConnectionError):
+            await call
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Gemini's protocol, through its own SDK."""
 
-from __future__ import annotations
-
 import json
 from urllib.request import Request, urlopen
 

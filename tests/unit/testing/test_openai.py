@@ -1,7 +1,5 @@
 """OpenAI's protocol, through its own SDK."""
 
-from __future__ import annotations
-
 import json
 
 import openai

@@ -1,7 +1,5 @@
 """Rate limits: the bucket without a clock, and the headers of each provider."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime
 

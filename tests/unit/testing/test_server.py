@@ -1,7 +1,5 @@
 """Settings of a server, its output, its start and its end."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Connections that send nothing, or a byte now and then, do not stay; streams and whoever reads slowly do."""
 
-from __future__ import annotations
-
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Requests of others are refused, whoever sends them."""
 
-from __future__ import annotations
-
 import pytest
 from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse

@@ -1,7 +1,5 @@
 """The door to a judge, knocked at with what is no request: it says so, and never breaks down."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import json

@@ -1,7 +1,5 @@
 """Judge prompts that code writes: Python functions, TypeScript and JavaScript files, commands."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

@@ -1,7 +1,5 @@
 """`factuality`, `closed-qa`, `answer-relevance`, `trajectory:goal-success`."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """`context-faithfulness`, `context-recall`, `context-relevance`."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """What a judge's YES or NO is read as, and that what cannot be read passes in neither direction."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

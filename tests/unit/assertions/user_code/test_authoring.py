@@ -1,7 +1,5 @@
 """Files that are run by hand: real processes, since what matters is what a person sees."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 from textwrap import dedent
@@ -312,7 +310,7 @@ def test_parameters_and_context_reach_the_function(tmp_path):
     assert grade(built(tmp_path, source, {"minimum": 5}), "one two three four five").passed
 
 
-def test_async_functions_are_awaited(tmp_path):
+async def test_async_functions_are_awaited(tmp_path):
     source = """
         import asyncio
 
@@ -322,10 +320,7 @@ def test_async_functions_are_awaited(tmp_path):
     """
     assertion = built(tmp_path, source, {"value": 0.25})
 
-    async def twice():
-        return [await graded(assertion), await graded(assertion)]
-
-    assert [one.score for one in asyncio.run(twice())] == [0.25, 0.25]
+    assert [one.score for one in ([await graded(assertion), await graded(assertion)])] == [0.25, 0.25]
 
 
 @pytest.mark.parametrize("prefix", ["", "async "])

@@ -1,7 +1,5 @@
 """promptfoo's GradingResult, as Python code returns it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import pytest

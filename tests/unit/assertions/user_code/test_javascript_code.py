@@ -1,7 +1,5 @@
 """`type: javascript` against real runtimes."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

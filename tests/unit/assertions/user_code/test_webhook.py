@@ -1,7 +1,5 @@
 """`type: webhook` against a real server on loopback."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from urllib.parse import quote

@@ -1,7 +1,5 @@
 """The entries of an `assert:` list (SPEC section 7). Their five forms are in `tests/cases`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

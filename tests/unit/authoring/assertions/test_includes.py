@@ -1,7 +1,5 @@
 """Templates (SPEC section 7.3). What goes wrong with them is in `tests/cases/invalid`."""
 
-from __future__ import annotations
-
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 

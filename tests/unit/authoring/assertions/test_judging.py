@@ -1,7 +1,5 @@
 """Which judge grades what, and that one is named (SPEC section 9)."""
 
-from __future__ import annotations
-
 import pytest
 
 from doubles.loading import found_in, suite_of

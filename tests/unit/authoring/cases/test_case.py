@@ -1,7 +1,5 @@
 """One case, with what its suite adds (SPEC sections 4 and 7.4). Merging and skipping are in `tests/cases/valid`."""
 
-from __future__ import annotations
-
 from itertools import product
 from math import prod
 from pathlib import Path

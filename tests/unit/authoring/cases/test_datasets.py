@@ -1,7 +1,5 @@
 """Where the cases of a suite are. The ways to say it are in `tests/cases`."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

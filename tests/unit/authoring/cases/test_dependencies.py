@@ -1,7 +1,5 @@
 """Which cases depend on which others."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest

@@ -1,7 +1,5 @@
 """Cases that a function makes. What can be wrong with it is in `tests/cases`."""
 
-from __future__ import annotations
-
 import pytest
 
 from agentv.authoring.cases import generators

@@ -1,7 +1,5 @@
 """`input` and `expected_output` as messages (SPEC sections 4 and 5). Their forms are in `tests/cases`."""
 
-from __future__ import annotations
-
 import hashlib
 
 import pytest

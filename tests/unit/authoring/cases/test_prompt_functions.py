@@ -1,7 +1,5 @@
 """Prompts and cases that functions of users make: what goes wrong."""
 
-from __future__ import annotations
-
 import pytest
 
 from doubles.loading import outcome, repository

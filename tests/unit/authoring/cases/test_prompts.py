@@ -1,7 +1,5 @@
 """The prompts of a suite. The forms that they take and what is wrong with them are in `tests/cases/*/prompt*`."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The sections of a prompt's text, with their places."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The queries of an exam as questions for the judge, and what is wrong with them (SPEC section 11)."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

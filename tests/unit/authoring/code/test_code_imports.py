@@ -1,7 +1,5 @@
 """What code behind checks imports is part of what they are."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from agentv.authoring.code.code_imports import with_imports

@@ -1,7 +1,5 @@
 """What Python loads is read from its text, as far as that tells it; what it does not tell is unknown."""
 
-from __future__ import annotations
-
 import pytest
 
 from agentv.authoring.code.python_code import loads_of

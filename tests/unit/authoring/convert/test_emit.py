@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from pathlib import Path
 
 from agentv.app.authored.convert_document import convert_document

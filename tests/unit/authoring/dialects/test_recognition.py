@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from agentv.authoring.dialects.recognition import by_content, by_record, may_be_document

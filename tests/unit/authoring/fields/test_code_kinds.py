@@ -1,7 +1,5 @@
 """`prompt:` as code: which texts are code, and what is known of it without running it."""
 
-from __future__ import annotations
-
 import pytest
 
 from agentv.registry.fields import Document, PromptCode

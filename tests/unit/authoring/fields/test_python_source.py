@@ -1,7 +1,5 @@
 """What a Python file defines, without running it."""
 
-from __future__ import annotations
-
 import pytest
 
 from agentv.authoring.fields.python_source import definitions, read_definitions

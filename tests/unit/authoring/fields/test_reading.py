@@ -1,7 +1,5 @@
 """Placeholders, files and misspelt keys, wherever they stand."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

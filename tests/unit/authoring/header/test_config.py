@@ -1,7 +1,5 @@
 """`.agentv/config.yaml` and its local twin (SPEC section 2)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

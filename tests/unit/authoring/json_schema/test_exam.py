@@ -1,7 +1,5 @@
 """The schema of `triggering:` agrees with what is read."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

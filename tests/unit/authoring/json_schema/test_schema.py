@@ -1,7 +1,5 @@
 """The JSON Schema of authored files accepts what the loader accepts and refuses what people mistype."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

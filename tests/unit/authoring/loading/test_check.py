@@ -1,7 +1,5 @@
 """Every file is checked as what it is."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from agentv.app.authored.validate import Validation

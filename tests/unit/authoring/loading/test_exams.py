@@ -1,7 +1,5 @@
 """Exams: which files are exams, what is recorded of an attempt, and which models they call (SPEC section 11)."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Mapping

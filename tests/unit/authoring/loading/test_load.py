@@ -1,7 +1,5 @@
 """Paths in, suites out (SPEC section 2)."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

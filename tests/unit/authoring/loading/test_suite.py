@@ -1,7 +1,5 @@
 """One eval file as a Suite, and suites that were made in Python."""
 
-from __future__ import annotations
-
 import gc
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`.env` files, and what wins over what (SPEC sections 2 and 3)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

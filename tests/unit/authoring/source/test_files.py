@@ -1,7 +1,5 @@
 """Where files are looked for (SPEC sections 2 and 5)."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from pathlib import Path

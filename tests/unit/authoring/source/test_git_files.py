@@ -1,7 +1,5 @@
 """Files on git hosts: which URLs name one, and what is said of those that do not."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from doubles.loading import found_in
 
 WARNS = "criteria-not-judged"

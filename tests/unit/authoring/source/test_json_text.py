@@ -1,7 +1,5 @@
 """JSON as nodes with places."""
 
-from __future__ import annotations
-
 import json
 
 from hypothesis import example, given

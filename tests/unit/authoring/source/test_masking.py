@@ -1,7 +1,5 @@
 """What must never be written (SPEC section 6)."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

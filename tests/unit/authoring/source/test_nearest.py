@@ -1,7 +1,5 @@
 """The known name that was most likely meant."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

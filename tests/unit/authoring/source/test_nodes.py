@@ -1,7 +1,5 @@
 """Values that remember where they stand."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """Plain data out of what a program made."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

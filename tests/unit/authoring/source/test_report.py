@@ -1,7 +1,5 @@
 """What the loader has found wrong so far."""
 
-from __future__ import annotations
-
 from agentv.authoring.source.report import HINTED, Report
 from agentv.model.values.span import Span
 

@@ -1,7 +1,5 @@
 """YAML 1.2 core into nodes with places."""
 
-from __future__ import annotations
-
 import math
 import re
 import tracemalloc

@@ -1,7 +1,5 @@
 """Where a file stops being YAML, and what is likely meant."""
 
-from __future__ import annotations
-
 import pytest
 
 from agentv.authoring.source.report import Report

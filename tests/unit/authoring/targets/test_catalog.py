@@ -1,7 +1,5 @@
 """The files of targets of a project, and what they say together (SPEC sections 2 and 3)."""
 
-from __future__ import annotations
-
 import pytest
 
 from agentv.authoring.header.header import open_project

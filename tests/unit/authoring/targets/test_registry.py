@@ -1,7 +1,5 @@
 """The targets that a directory can name (SPEC section 12). Which one is asked is in `tests/cases/valid/target-*`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

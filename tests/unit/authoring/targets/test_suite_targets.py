@@ -1,7 +1,5 @@
 """What was given in Python, flags, the eval file, the project: whose word counts (SPEC sections 2 and 12)."""
 
-from __future__ import annotations
-
 from contextlib import chdir
 
 import pytest

@@ -1,7 +1,5 @@
 """One target out of its mapping (SPEC section 12)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

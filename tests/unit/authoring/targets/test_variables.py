@@ -1,7 +1,5 @@
 """Keys out of the environment, and what is said where they are missing (SPEC section 6)."""
 
-from __future__ import annotations
-
 import pytest
 
 from agentv.authoring.loading.load import LoadRequest, load

@@ -1,7 +1,5 @@
 """The line that goes on with an interrupted run, and progress as a log shows it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast

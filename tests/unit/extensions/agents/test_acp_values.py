@@ -1,7 +1,5 @@
 """What agents report over the Agent Client Protocol."""
 
-from __future__ import annotations
-
 import pytest
 
 from agentv.extensions.agents.acp_values import AcpCall, acp_tool_names

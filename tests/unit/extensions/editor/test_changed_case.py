@@ -1,7 +1,5 @@
 """The case that was changed, checked alone, tells what a check of the whole file tells of it."""
 
-from __future__ import annotations
-
 import pytest
 
 from agentv.extensions.editor.changed_case import Change, change_between, reduced

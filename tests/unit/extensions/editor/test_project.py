@@ -1,7 +1,5 @@
 """Names of a project whose files are no ordinary ones."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Renaming, in a project whose suites share cases."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Where a cursor is, and what the schema says of that place."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from functools import cache

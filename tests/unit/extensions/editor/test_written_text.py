@@ -1,7 +1,5 @@
 """Texts that an editor writes into YAML: whatever they are, they are read as themselves."""
 
-from __future__ import annotations
-
 import pytest
 
 from agentv.authoring.source.nodes import plain

@@ -1,7 +1,5 @@
 """Gates by labels, from the eval file to the exit status: real runs, in this process."""
 
-from __future__ import annotations
-
 import json
 from contextlib import chdir
 

@@ -1,7 +1,5 @@
 """Judges that labels show to be bad fail a run, whatever the type of the assertion."""
 
-from __future__ import annotations
-
 from contextlib import chdir
 
 import pytest

@@ -1,7 +1,5 @@
 """Corrected rates as views get them, of stored runs."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """`mutate --judge` with a model on a server on loopback: what is asked, what is kept, and where the budget ends."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Clusters that cannot be joined are reported at once, and in our words."""
 
-from __future__ import annotations
-
 import pytest
 
 from agentv.errors import UsageError

@@ -1,7 +1,5 @@
 """What goes to a worker once, and what a result refers to."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from msgspec.structs import replace

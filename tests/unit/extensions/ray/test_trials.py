@@ -1,7 +1,5 @@
 """Trials on workers: what comes home and in what order, and what becomes of those whose worker dies."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

@@ -1,7 +1,5 @@
 """Workers that cannot be used, and the messages about them."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The application as its pages ask it."""
 
-from __future__ import annotations
-
 import fcntl
 import shutil
 from urllib.parse import quote

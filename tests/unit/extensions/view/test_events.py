@@ -1,7 +1,5 @@
 """Runs that change, are damaged or are read by two servers, and clients that take nothing."""
 
-from __future__ import annotations
-
 import asyncio
 import fcntl
 import shutil

@@ -1,7 +1,5 @@
 """A run has one pass rate and one mean score, whatever shows them: the means over its cases."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 from statistics import fmean

@@ -1,7 +1,5 @@
 """Ports."""
 
-from __future__ import annotations
-
 import webbrowser
 from pathlib import Path
 from threading import Event

@@ -1,7 +1,5 @@
 """The context of an assertion as a mapping, by promptfoo's names."""
 
-from __future__ import annotations
-
 import pytest
 
 from agentv.model.run.context import AssertionContext

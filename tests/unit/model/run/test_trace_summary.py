@@ -1,7 +1,5 @@
 """What code of users sees of a trace, and what assertions on calls read."""
 
-from __future__ import annotations
-
 import pytest
 
 from agentv.assertions.measured import ExecutionMetrics

@@ -1,7 +1,5 @@
 """Which values count as secrets."""
 
-from __future__ import annotations
-
 from agentv.model.secrets.secret_forms import forms_of, is_searched
 
 

@@ -1,7 +1,5 @@
 """Numbers, amounts, times and long texts for people."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

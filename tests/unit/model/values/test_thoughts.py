@@ -1,7 +1,5 @@
 """Thoughts in front of an answer."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

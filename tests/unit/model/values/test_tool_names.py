@@ -1,7 +1,5 @@
 """Names of tools."""
 
-from __future__ import annotations
-
 import pytest
 
 from agentv.model.values.tool_names import KNOWN_AGENTS, TOOLS, canonical_name, mcp_name, names_of_call

@@ -1,7 +1,5 @@
 """What a trace comes to, and the calls that our tool servers saw."""
 
-from __future__ import annotations
-
 import pytest
 
 from agentv.model.values.trace import MessageStep, Trace, UsageStep

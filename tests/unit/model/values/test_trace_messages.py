@@ -1,7 +1,5 @@
 """The transcript that a trace gives."""
 
-from __future__ import annotations
-
 from msgspec.structs import replace
 
 from agentv.model.values.message import Message, ToolCall

@@ -1,7 +1,5 @@
 """Laws of the paired test, and what it comes to where another method is exact."""
 
-from __future__ import annotations
-
 import random
 from itertools import pairwise
 

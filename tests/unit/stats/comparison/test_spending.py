@@ -1,7 +1,5 @@
 """Comparisons in a series of runs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

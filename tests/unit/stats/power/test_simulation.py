@@ -1,7 +1,5 @@
 """What a plan promises is what the rule of `compare` shows, in another simulation than the plan's own."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Mean and percentiles."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

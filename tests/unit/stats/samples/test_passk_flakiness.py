@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from itertools import combinations
 
 import pytest

@@ -1,7 +1,5 @@
 """`AgentScript`: the next step of each conversation, with the tools that the request offers."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """CSV files of cases: streamed, checked once and read again. What columns mean is in `tests/cases`."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Datasets of Hugging Face, out of a cache and without a network."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """JSON Lines: checked in one pass, read again when they run."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

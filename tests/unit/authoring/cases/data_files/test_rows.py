@@ -1,7 +1,5 @@
 """Which unknown keys of data may mean a known one."""
 
-from __future__ import annotations
-
 import pytest
 
 from agentv.authoring.cases.data_files.rows import may_mean_known

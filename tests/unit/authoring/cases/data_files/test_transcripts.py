@@ -1,7 +1,5 @@
 """Recorded transcripts as cases, and their replay."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Excel workbooks of cases: what cells say, and files that are hostile."""
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 import zipfile

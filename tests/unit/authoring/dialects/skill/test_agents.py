@@ -1,7 +1,5 @@
 """The evals of a skill where agents work on them: workspaces with their files, with the skill and without it."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

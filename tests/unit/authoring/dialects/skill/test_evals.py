@@ -1,7 +1,5 @@
 """The tests of a skill as an exam (agentskills.io, Anthropic's skill-creator). What is wrong is in `tests/cases`."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

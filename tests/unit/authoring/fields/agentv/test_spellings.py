@@ -1,7 +1,5 @@
 """Every older spelling of SPEC sections 3, 4 and 7 is read, and means the canonical one."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Failures of agents."""
 
-from __future__ import annotations
-
 from agentv.extensions.agents.adapters.failures import failed
 
 STACK = "\n".join(f"    at step{number} (node:internal/modules/esm/loader:{number}:20)" for number in range(60))

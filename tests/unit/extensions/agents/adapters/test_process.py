@@ -1,7 +1,5 @@
 """The process of an agent: interrupted as by Ctrl-C, and ended where that does not help."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 

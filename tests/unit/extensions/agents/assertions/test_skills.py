@@ -1,7 +1,5 @@
 """What shows that an agent used a skill, for the calls of each agent as its trace has them."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

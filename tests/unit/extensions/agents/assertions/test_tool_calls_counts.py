@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from agentv.extensions.agents.assertions.tool_calls import PermissionDenials, ToolErrors, Turns

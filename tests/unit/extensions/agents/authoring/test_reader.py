@@ -1,7 +1,5 @@
 """Workspaces of cases: the suite's with the case's over it, and what their hashes count."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What the model calls of a trial show of its agent, in the protocols that the gateway speaks."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

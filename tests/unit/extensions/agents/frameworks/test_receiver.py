@@ -1,7 +1,5 @@
 """Spans that come over HTTP."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import socket

@@ -4,8 +4,6 @@ Recorded from pydantic-ai 2.68, openai-agents 0.24, langchain 1.5 with langgraph
 google-adk 2.13, openai 3.57 and anthropic 2.14.
 """
 
-from __future__ import annotations
-
 import json
 from types import SimpleNamespace as Object
 from typing import Any

@@ -1,7 +1,5 @@
 """Spans of a call, collected in the process that records them."""
 
-from __future__ import annotations
-
 from threading import Thread
 
 import pytest

@@ -1,7 +1,5 @@
 """The gateway in front of a model server: real SDKs, and everything that an agent could try."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from contextlib import asynccontextmanager
@@ -78,10 +76,6 @@ CLIENTS: list[Any] = []
 """Clients of the SDKs, closed with their test's loop."""
 
 
-def run(coroutine):
-    return asyncio.run(asyncio.wait_for(coroutine, 50))
-
-
 async def until(holds):
     while not holds():  # noqa: ASYNC110  # another thread makes it true
         await asyncio.sleep(0.01)
@@ -98,87 +92,76 @@ async def post(session, path, body: Any = None, headers=None, method="POST"):
         return reply.status, await reply.text()
 
 
-def test_openais_sdk_in_all_its_ways():
+async def test_openais_sdk_in_all_its_ways():
     usage = TokenUsage(input=100, output=7, total=107, cached=20, reasoning=3)
 
-    async def scenario():
-        async with gateway(Answer("fine", usage=usage)) as opened:
-            session = await opened.session()
-            client = openai_of(session)
-            whole = await client.chat.completions.create(model="gpt-4o", messages=HI)
-            plain = [
-                one async for one in await client.chat.completions.create(model="gpt-4o", messages=HI, stream=True)
-            ]
-            asked = [
-                one
-                async for one in await client.chat.completions.create(
-                    model="gpt-4o", messages=HI, stream=True, stream_options={"include_usage": True}
-                )
-            ]
-            response = await client.responses.create(model="gpt-4o", input="hi")
-            events = [one async for one in await client.responses.create(model="gpt-4o", input="hi", stream=True)]
-            before = len(session.usages())
-            await client.models.list()
-            assert len(session.usages()) == before == 5
-            assert (whole.choices[0].message.content, response.output_text) == ("fine", "fine")
-            assert [one.usage for one in plain] == [None] * len(plain)
-            assert all(one.choices for one in plain), "the chunk that holds usage alone is not shown"
-            assert asked[-1].usage.total_tokens == 107
-            assert events[-1].type == "response.completed"
-            assert {one.tokens for one in session.usages()} == {usage}
-            assert {one.evidence for one in session.usages()} == {"gateway"}
-            return session
-
-    assert run(scenario()).failure is None
+    async with gateway(Answer("fine", usage=usage)) as opened:
+        session = await opened.session()
+        client = openai_of(session)
+        whole = await client.chat.completions.create(model="gpt-4o", messages=HI)
+        plain = [one async for one in await client.chat.completions.create(model="gpt-4o", messages=HI, stream=True)]
+        asked = [
+            one
+            async for one in await client.chat.completions.create(
+                model="gpt-4o", messages=HI, stream=True, stream_options={"include_usage": True}
+            )
+        ]
+        response = await client.responses.create(model="gpt-4o", input="hi")
+        events = [one async for one in await client.responses.create(model="gpt-4o", input="hi", stream=True)]
+        before = len(session.usages())
+        await client.models.list()
+        assert len(session.usages()) == before == 5
+        assert (whole.choices[0].message.content, response.output_text) == ("fine", "fine")
+        assert [one.usage for one in plain] == [None] * len(plain)
+        assert all(one.choices for one in plain), "the chunk that holds usage alone is not shown"
+        assert asked[-1].usage.total_tokens == 107
+        assert events[-1].type == "response.completed"
+        assert {one.tokens for one in session.usages()} == {usage}
+        assert {one.evidence for one in session.usages()} == {"gateway"}
+        assert session.failure is None
 
 
-def test_tool_calls_pass_through_unchanged():
-    async def scenario():
-        async with gateway(Answer("", tool_calls=(ToolCall("look", {"at": "x"}, "call_1"),))) as opened:
-            client = openai_of(await opened.session())
-            found = [one async for one in await client.chat.completions.create(model="m", messages=HI, stream=True)]
-            return [
-                call.function.name for one in found for call in one.choices[0].delta.tool_calls or () if call.function
-            ]
-
-    assert "look" in run(scenario())
+async def test_tool_calls_pass_through_unchanged():
+    async with gateway(Answer("", tool_calls=(ToolCall("look", {"at": "x"}, "call_1"),))) as opened:
+        client = openai_of(await opened.session())
+        found = [one async for one in await client.chat.completions.create(model="m", messages=HI, stream=True)]
+        assert "look" in (
+            [call.function.name for one in found for call in one.choices[0].delta.tool_calls or () if call.function]
+        )
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-def test_anthropics_sdk(streamed):
+async def test_anthropics_sdk(streamed):
     usage = TokenUsage(input=100, output=7, total=107, cached=20, reasoning=3)
 
-    async def scenario():
-        async with gateway(Answer("fine", usage=usage)) as opened:
-            session = await opened.session("anthropic")
-            client = anthropic_of(session, 0)
-            if streamed:
-                async with client.messages.stream(model="claude-x", max_tokens=9, messages=HI) as stream:
-                    text = await stream.get_final_text()
-            else:
-                text = (await client.messages.create(model="claude-x", max_tokens=9, messages=HI)).content[0].text
-            return text, [one.tokens for one in session.usages()]
-
-    assert run(scenario()) == ("fine", [usage])
+    async with gateway(Answer("fine", usage=usage)) as opened:
+        session = await opened.session("anthropic")
+        client = anthropic_of(session, 0)
+        if streamed:
+            async with client.messages.stream(model="claude-x", max_tokens=9, messages=HI) as stream:
+                text = await stream.get_final_text()
+        else:
+            text = (await client.messages.create(model="claude-x", max_tokens=9, messages=HI)).content[0].text
+        assert (text, [one.tokens for one in session.usages()]) == ("fine", [usage])
 
 
 @pytest.mark.filterwarnings("ignore:Inheritance class:DeprecationWarning")
 @pytest.mark.parametrize("streamed", [False, True])
-def test_googles_sdk(streamed):
-    async def scenario():
-        async with gateway() as opened:
-            session = await opened.session("gemini")
-            options = {"base_url": session.access.base_url("gemini")}
-            client = genai.Client(api_key=session.access.token, http_options=options)
-            if streamed:
-                stream = await client.aio.models.generate_content_stream(model="gemini-2.5-flash", contents="hi")
-                text = "".join([one.text or "" async for one in stream])
-            else:
-                text = (await client.aio.models.generate_content(model="gemini-2.5-flash", contents="hi")).text
-            await client.aio.aclose()
-            return text, [(one.model, one.tokens.total) for one in session.usages()]
-
-    assert run(scenario()) == ("fine", [("gemini-2.5-flash", 15)])
+async def test_googles_sdk(streamed):
+    async with gateway() as opened:
+        session = await opened.session("gemini")
+        options = {"base_url": session.access.base_url("gemini")}
+        client = genai.Client(api_key=session.access.token, http_options=options)
+        if streamed:
+            stream = await client.aio.models.generate_content_stream(model="gemini-2.5-flash", contents="hi")
+            text = "".join([one.text or "" async for one in stream])
+        else:
+            text = (await client.aio.models.generate_content(model="gemini-2.5-flash", contents="hi")).text
+        await client.aio.aclose()
+        assert (text, [(one.model, one.tokens.total) for one in session.usages()]) == (
+            "fine",
+            [("gemini-2.5-flash", 15)],
+        )
 
 
 @pytest.mark.parametrize(
@@ -192,45 +175,39 @@ def test_googles_sdk(streamed):
     ],
 )
 @pytest.mark.parametrize("token", ["", KEY, "agentv-trial-guessed"])
-def test_only_the_token_of_a_live_trial_is_taken(path, shape, token):
-    async def scenario():
-        async with gateway() as opened:
-            session = await opened.session()
-            status, text = await post(session, path, {}, {"Authorization": f"Bearer {token}"})
-            assert not opened.server.calls
-            return status, json.loads(text)[shape[0]][shape[1]]
-
-    assert run(scenario()) == (401, shape[2])
+async def test_only_the_token_of_a_live_trial_is_taken(path, shape, token):
+    async with gateway() as opened:
+        session = await opened.session()
+        status, text = await post(session, path, {}, {"Authorization": f"Bearer {token}"})
+        assert not opened.server.calls
+        assert (status, json.loads(text)[shape[0]][shape[1]]) == (401, shape[2])
 
 
-def test_a_token_is_of_one_trial_and_ends_with_it():
-    async def scenario():
-        async with gateway() as opened:
-            one, two = await opened.session(), await opened.session("anthropic")
-            await openai_of(one).chat.completions.create(model="m", messages=HI)
-            status, _ = await post(two, "/openai/v1/chat/completions", {"model": "m", "messages": HI})
-            assert (status, len(two.usages())) == (404, 0), "the API of another trial"
-            kept = openai_of(one)
-            await kept.chat.completions.create(model="m", messages=HI)
-            await one.close()
-            with pytest.raises(openai.AuthenticationError):
-                await kept.chat.completions.create(model="m", messages=HI)  # over the connection that is open
-            assert (len(one.usages()), len(two.usages()), len(opened.server.calls)) == (2, 0, 2)
-
-    run(scenario())
+async def test_a_token_is_of_one_trial_and_ends_with_it():
+    async with gateway() as opened:
+        one, two = await opened.session(), await opened.session("anthropic")
+        await openai_of(one).chat.completions.create(model="m", messages=HI)
+        status, _ = await post(two, "/openai/v1/chat/completions", {"model": "m", "messages": HI})
+        assert (status, len(two.usages())) == (404, 0), "the API of another trial"
+        kept = openai_of(one)
+        await kept.chat.completions.create(model="m", messages=HI)
+        await one.close()
+        with pytest.raises(openai.AuthenticationError):
+            await kept.chat.completions.create(model="m", messages=HI)  # over the connection that is open
+        assert (len(one.usages()), len(two.usages()), len(opened.server.calls)) == (2, 0, 2)
 
 
 @pytest.mark.parametrize(
     "host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example:80", "169.254.169.254", ""]
 )
-def test_a_page_that_is_led_here_by_its_name_is_refused(host):
-    async def scenario():
-        async with gateway() as opened:
-            session = await opened.session()
-            headers = {"Authorization": f"Bearer {session.access.token}", "Host": host}
-            return await post(session, "/openai/v1/chat/completions", {"model": "m", "messages": HI}, headers)
-
-    assert run(scenario())[0] in {400, 401}
+async def test_a_page_that_is_led_here_by_its_name_is_refused(host):
+    async with gateway() as opened:
+        session = await opened.session()
+        headers = {"Authorization": f"Bearer {session.access.token}", "Host": host}
+        assert (await post(session, "/openai/v1/chat/completions", {"model": "m", "messages": HI}, headers))[0] in {
+            400,
+            401,
+        }
 
 
 @pytest.mark.parametrize(
@@ -251,14 +228,11 @@ def test_a_page_that_is_led_here_by_its_name_is_refused(host):
         ("/openai/v1/chat/completions", b"[" * 100_000),
     ],
 )
-def test_what_cannot_be_counted_is_not_forwarded(path, body):
-    async def scenario():
-        async with gateway() as opened:
-            session = await opened.session()
-            status, _ = await post(session, path, body)
-            return status in {400, 404}, len(opened.server.calls)
-
-    assert run(scenario()) == (True, 0)
+async def test_what_cannot_be_counted_is_not_forwarded(path, body):
+    async with gateway() as opened:
+        session = await opened.session()
+        status, _ = await post(session, path, body)
+        assert (status in {400, 404}, len(opened.server.calls)) == (True, 0)
 
 
 @pytest.mark.parametrize(
@@ -272,67 +246,55 @@ def test_no_path_leads_to_what_else_the_key_opens(path):
 
 
 @pytest.mark.parametrize("step", [ClosedConnection(), Truncated()])
-def test_a_reply_that_does_not_come_whole_counts_in_full(step):
-    async def scenario():
-        limiter = BudgetLimiter(Budget(tokens=3000))
-        async with gateway(step, budget=limiter) as opened:
-            session = await opened.session()
-            with pytest.raises(openai.OpenAIError):
-                await openai_of(session).chat.completions.create(model="gpt-4o", max_tokens=1000, messages=HI)
-            return limiter.budget.spent.tokens, session.failure.code
-
-    spent, code = run(scenario())
+async def test_a_reply_that_does_not_come_whole_counts_in_full(step):
+    limiter = BudgetLimiter(Budget(tokens=3000))
+    async with gateway(step, budget=limiter) as opened:
+        session = await opened.session()
+        with pytest.raises(openai.OpenAIError):
+            await openai_of(session).chat.completions.create(model="gpt-4o", max_tokens=1000, messages=HI)
+        spent, code = (limiter.budget.spent.tokens, session.failure.code)
     assert spent >= 1000
     assert code in {"agent-api", "budget-spent"}
 
 
-def test_bodies_are_bounded(monkeypatch):
+async def test_bodies_are_bounded(monkeypatch):
     monkeypatch.setattr("agentv.extensions.agents.gateway.server.LONGEST", 1000)
 
-    async def scenario():
-        async with gateway() as opened:
-            session = await opened.session()
-            status, _ = await post(session, "/openai/v1/chat/completions", {"model": "m", "x": "y" * 5000})
-            return status, len(opened.server.calls)
-
-    assert run(scenario()) == (413, 0)
+    async with gateway() as opened:
+        session = await opened.session()
+        status, _ = await post(session, "/openai/v1/chat/completions", {"model": "m", "x": "y" * 5000})
+        assert (status, len(opened.server.calls)) == (413, 0)
 
 
-def test_a_websocket_is_refused_at_once():
-    async def scenario():
-        async with gateway() as opened:
-            session = await opened.session()
-            headers = {
-                "Authorization": f"Bearer {session.access.token}",
-                "Connection": "Upgrade",
-                "Upgrade": "websocket",
-                "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
-                "Sec-WebSocket-Version": "13",
-            }
-            return await post(session, "/openai/v1/responses", None, headers, "GET")
-
-    assert run(scenario())[0] == 426
+async def test_a_websocket_is_refused_at_once():
+    async with gateway() as opened:
+        session = await opened.session()
+        headers = {
+            "Authorization": f"Bearer {session.access.token}",
+            "Connection": "Upgrade",
+            "Upgrade": "websocket",
+            "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+            "Sec-WebSocket-Version": "13",
+        }
+        assert (await post(session, "/openai/v1/responses", None, headers, "GET"))[0] == 426
 
 
-def test_errors_before_the_first_byte_are_tried_again_and_later_ones_break_the_stream():
-    async def scenario():
-        steps = [Status(500), ClosedConnection(), "fine", StoppedStream(), Truncated()]
-        async with gateway(steps) as opened:
-            session = await opened.session()
-            client = openai_of(session)
-            assert (await client.chat.completions.create(model="m", messages=HI)).choices[0].message.content == "fine"
-            assert (len(opened.server.calls), len(session.usages())) == (3, 1)
-            assert session.failure is None
-            with pytest.raises((openai.APIError, httpx.TransportError)):
-                async for _ in await client.chat.completions.create(model="m", messages=HI, stream=True):
-                    pass
-            assert "ended early" in session.usages()[1].error
-            assert session.failure.code == "agent-api"
-            with pytest.raises(openai.APIError):
-                await client.chat.completions.create(model="m", messages=HI)
-            return [one.error is not None for one in session.usages()], len(opened.server.calls)
-
-    errors, calls = run(scenario())
+async def test_errors_before_the_first_byte_are_tried_again_and_later_ones_break_the_stream():
+    steps = [Status(500), ClosedConnection(), "fine", StoppedStream(), Truncated()]
+    async with gateway(steps) as opened:
+        session = await opened.session()
+        client = openai_of(session)
+        assert (await client.chat.completions.create(model="m", messages=HI)).choices[0].message.content == "fine"
+        assert (len(opened.server.calls), len(session.usages())) == (3, 1)
+        assert session.failure is None
+        with pytest.raises((openai.APIError, httpx.TransportError)):
+            async for _ in await client.chat.completions.create(model="m", messages=HI, stream=True):
+                pass
+        assert "ended early" in session.usages()[1].error
+        assert session.failure.code == "agent-api"
+        with pytest.raises(openai.APIError):
+            await client.chat.completions.create(model="m", messages=HI)
+        errors, calls = ([one.error is not None for one in session.usages()], len(opened.server.calls))
     assert errors[:3] == [False, True, True]
     assert calls >= 5
 
@@ -347,56 +309,47 @@ CUT_CALLS = [
 
 
 @pytest.mark.parametrize(("protocol", "path", "body", "reason"), CUT_CALLS)
-def test_a_last_answer_that_was_cut_off_is_none_whatever_the_agent_makes_of_it(protocol, path, body, reason):
+async def test_a_last_answer_that_was_cut_off_is_none_whatever_the_agent_makes_of_it(protocol, path, body, reason):
     filtered = {"openai": "content_filter", "anthropic": "refusal", "gemini": "SAFETY"}[protocol]
     body = {"model": "m", **body, "tools": [{"name": "look", "function": {"name": "look"}}]}
     replies = [Answer("half an ans", finish_reason=reason), "a title", Answer("", finish_reason=filtered), "whole"]
 
-    async def scenario():
-        for streams in (False, True) if protocol != "gemini" else (False,):
-            async with gateway(list(replies)) as opened:
-                session, codes = await opened.session(protocol), []
-                for offered in (True, False, True, True):  # the call for the title offers no tools
-                    asked = {**(body if offered else {**body, "tools": []}), **({"stream": True} if streams else {})}
-                    assert (await post(session, path, asked))[0] == 200
-                    codes.append(session.failure and session.failure.code)
-                assert codes == ["agent-limit", "agent-limit", "refused", None]
-
-    run(scenario())
+    for streams in (False, True) if protocol != "gemini" else (False,):
+        async with gateway(list(replies)) as opened:
+            session, codes = await opened.session(protocol), []
+            for offered in (True, False, True, True):  # the call for the title offers no tools
+                asked = {**(body if offered else {**body, "tools": []}), **({"stream": True} if streams else {})}
+                assert (await post(session, path, asked))[0] == 200
+                codes.append(session.failure and session.failure.code)
+            assert codes == ["agent-limit", "agent-limit", "refused", None]
 
 
-def test_calls_wait_for_each_other_at_the_endpoint_and_a_session_holds_no_permit():
-    async def scenario():
-        async with gateway(delay_s=0.05) as opened:
-            opened.connections.throttle._workers = 2
-            sessions = [await opened.session() for _ in range(4)]
-            await asyncio.gather(
-                *(openai_of(one).chat.completions.create(model="m", messages=HI) for one in sessions for _ in range(3))
-            )
-            return opened.server.most_at_once, len(opened.server.calls)
-
-    assert run(scenario()) == (2, 12)
+async def test_calls_wait_for_each_other_at_the_endpoint_and_a_session_holds_no_permit():
+    async with gateway(delay_s=0.05) as opened:
+        opened.connections.throttle._workers = 2
+        sessions = [await opened.session() for _ in range(4)]
+        await asyncio.gather(
+            *(openai_of(one).chat.completions.create(model="m", messages=HI) for one in sessions for _ in range(3))
+        )
+        assert (opened.server.most_at_once, len(opened.server.calls)) == (2, 12)
 
 
 @pytest.mark.parametrize("ends", ["agent", "trial"])
-def test_whoever_closes_early_hides_nothing(ends):
-    async def scenario():
-        limiter = BudgetLimiter(Budget(tokens=5_000_000))
-        async with gateway(Answer("fine", delay_s=20), budget=limiter) as opened:
-            session = await opened.session()
-            call = asyncio.ensure_future(
-                openai_of(session).chat.completions.create(model="gpt-4o", max_tokens=1000, messages=HI)
-            )
-            await until(lambda: opened.server.calls)
-            if ends == "agent":
-                call.cancel()
-            else:
-                await session.close()
-            await asyncio.gather(call, return_exceptions=True)
-            await until(lambda: session.usages()[0].error != "it has not ended")
-            return [one.error for one in session.usages()], limiter.budget.spent.tokens, session.failure
-
-    errors, spent, failure = run(scenario())
+async def test_whoever_closes_early_hides_nothing(ends):
+    limiter = BudgetLimiter(Budget(tokens=5_000_000))
+    async with gateway(Answer("fine", delay_s=20), budget=limiter) as opened:
+        session = await opened.session()
+        call = asyncio.ensure_future(
+            openai_of(session).chat.completions.create(model="gpt-4o", max_tokens=1000, messages=HI)
+        )
+        await until(lambda: opened.server.calls)
+        if ends == "agent":
+            call.cancel()
+        else:
+            await session.close()
+        await asyncio.gather(call, return_exceptions=True)
+        await until(lambda: session.usages()[0].error != "it has not ended")
+        errors, spent, failure = ([one.error for one in session.usages()], limiter.budget.spent.tokens, session.failure)
     assert len(errors) == 1
     assert errors[0] is not None
     assert spent >= 1000, "a call that broke off counts with all that it could take"
@@ -406,92 +359,82 @@ def test_whoever_closes_early_hides_nothing(ends):
         assert (failure.code, "broke off all of its 1 model calls" in failure.message) == ("agent-api", True)
 
 
-def test_calls_without_a_known_ceiling_that_break_off_take_what_was_reserved():
-    async def scenario():
-        limiter = BudgetLimiter(Budget(tokens=5_000))
-        async with gateway(Answer("fine", delay_s=20), budget=limiter) as opened:
-            session = await opened.session()
-            call = asyncio.ensure_future(openai_of(session).chat.completions.create(model="no-such-model", messages=HI))
-            await until(lambda: opened.server.calls)
-            call.cancel()
-            await asyncio.gather(call, return_exceptions=True)
-            await until(lambda: session.usages()[0].error != "it has not ended")
-            with pytest.raises(openai.APIStatusError) as refused:
-                await openai_of(session).chat.completions.create(model="no-such-model", messages=HI)
-            return (
-                limiter.budget.spent.tokens,
-                refused.value.status_code,
-                session.failure.code,
-                len(opened.server.calls),
-            )
-
-    assert run(scenario()) == (5_000, 402, "budget-spent", 1)
+async def test_calls_without_a_known_ceiling_that_break_off_take_what_was_reserved():
+    limiter = BudgetLimiter(Budget(tokens=5_000))
+    async with gateway(Answer("fine", delay_s=20), budget=limiter) as opened:
+        session = await opened.session()
+        call = asyncio.ensure_future(openai_of(session).chat.completions.create(model="no-such-model", messages=HI))
+        await until(lambda: opened.server.calls)
+        call.cancel()
+        await asyncio.gather(call, return_exceptions=True)
+        await until(lambda: session.usages()[0].error != "it has not ended")
+        with pytest.raises(openai.APIStatusError) as refused:
+            await openai_of(session).chat.completions.create(model="no-such-model", messages=HI)
+        assert (
+            limiter.budget.spent.tokens,
+            refused.value.status_code,
+            session.failure.code,
+            len(opened.server.calls),
+        ) == (5_000, 402, "budget-spent", 1)
 
 
-def test_a_spent_budget_is_an_error_that_no_sdk_tries_again():
-    async def scenario():
-        async with gateway(budget=BudgetLimiter(Budget(tokens=20))) as opened:
-            session = await opened.session("anthropic")
-            client = anthropic_of(session, 5)
-            with pytest.raises(anthropic.APIStatusError) as raised:
-                await client.messages.create(model="claude-x", max_tokens=1000, messages=HI)
-            status, _ = await post(session, "/anthropic/v1/messages/count_tokens", {"model": "m", "messages": HI})
-            assert status == 402, "nothing is forwarded any more"
-            return raised.value.status_code, session.failure.code, len(opened.server.calls)
-
-    assert run(scenario()) == (402, "budget-spent", 0)
+async def test_a_spent_budget_is_an_error_that_no_sdk_tries_again():
+    async with gateway(budget=BudgetLimiter(Budget(tokens=20))) as opened:
+        session = await opened.session("anthropic")
+        client = anthropic_of(session, 5)
+        with pytest.raises(anthropic.APIStatusError) as raised:
+            await client.messages.create(model="claude-x", max_tokens=1000, messages=HI)
+        status, _ = await post(session, "/anthropic/v1/messages/count_tokens", {"model": "m", "messages": HI})
+        assert status == 402, "nothing is forwarded any more"
+        assert (raised.value.status_code, session.failure.code, len(opened.server.calls)) == (402, "budget-spent", 0)
 
 
-def test_the_key_is_never_returned_and_the_token_never_forwarded():
-    async def scenario():
-        async with gateway(Status(400, f"bad key {KEY}", headers={"x-debug": KEY})) as opened:
-            session = await opened.session()
-            token = session.access.token
-            headers = {"x-api-key": token, "x-copy": token, "Cookie": f"a={token}", "x-fine": "1", "Host": "localhost"}
-            async with aiohttp.ClientSession() as client:
-                url = f"{session.access.url}/openai/v1/chat/completions?key={token}&copy={token}&fine=1"
-                async with client.post(url, json={"model": "m", "messages": HI}, headers=headers) as reply:
-                    shown = (await reply.text()) + str(reply.headers)
-            [call] = opened.server.calls
-            assert token not in str(call.headers) + str(call.query) + call.path
-            assert (call.headers["x-fine"], dict(call.query)) == ("1", {"fine": "1"})
-            return KEY in shown, KEY in str(session.failure), KEY in str(session.usages()), KEY in repr(session)
+async def test_the_key_is_never_returned_and_the_token_never_forwarded():
+    async with gateway(Status(400, f"bad key {KEY}", headers={"x-debug": KEY})) as opened:
+        session = await opened.session()
+        token = session.access.token
+        headers = {"x-api-key": token, "x-copy": token, "Cookie": f"a={token}", "x-fine": "1", "Host": "localhost"}
+        async with aiohttp.ClientSession() as client:
+            url = f"{session.access.url}/openai/v1/chat/completions?key={token}&copy={token}&fine=1"
+            async with client.post(url, json={"model": "m", "messages": HI}, headers=headers) as reply:
+                shown = (await reply.text()) + str(reply.headers)
+        [call] = opened.server.calls
+        assert token not in str(call.headers) + str(call.query) + call.path
+        assert (call.headers["x-fine"], dict(call.query)) == ("1", {"fine": "1"})
+        assert (KEY in shown, KEY in str(session.failure), KEY in str(session.usages()), KEY in repr(session)) == (
+            False,
+            False,
+            False,
+            False,
+        )
 
-    assert run(scenario()) == (False, False, False, False)
 
-
-def test_two_runs_of_a_trial_get_the_same_faults():
-    async def scenario():
-        async with gateway() as opened:
-            found = []
-            for key in ("k1", "k1", "k2"):
-                session = await opened.session(faults={"429": 0.3, "503": 0.2}, key=key)
-                paths = "/openai/v1/chat/completions"
-                found.append([(await post(session, paths, {"model": "m", "messages": HI}))[0] for _ in range(25)])
-                assert session.failure is None, "what is injected is the agent's to handle"
-            return found, len(opened.server.calls)
-
-    (one, two, other), calls = run(scenario())
+async def test_two_runs_of_a_trial_get_the_same_faults():
+    async with gateway() as opened:
+        found = []
+        for key in ("k1", "k1", "k2"):
+            session = await opened.session(faults={"429": 0.3, "503": 0.2}, key=key)
+            paths = "/openai/v1/chat/completions"
+            found.append([(await post(session, paths, {"model": "m", "messages": HI}))[0] for _ in range(25)])
+            assert session.failure is None, "what is injected is the agent's to handle"
+        (one, two, other), calls = (found, len(opened.server.calls))
     assert one == two != other
     assert set(one) == {200, 429, 503}
     assert calls == sum(status == 200 for status in (*one, *two, *other))
 
 
-def test_a_unix_socket_is_listened_on_as_long_as_its_trial_lives(tmp_path):
-    async def scenario():
-        async with gateway() as opened:
-            session = await opened.session(socket_directory=str(tmp_path))
-            path = session.access.socket
-            assert mode_of(path) == 0o600
-            async with aiohttp.ClientSession(connector=aiohttp.UnixConnector(path)) as client:
-                headers = {"Authorization": f"Bearer {session.access.token}"}
-                url = "http://127.0.0.1:1234/openai/v1/chat/completions"
-                async with client.post(url, json={"model": "m", "messages": HI}, headers=headers) as reply:
-                    status = reply.status
-            await session.close()
-            return status, mode_of(path), len(session.usages())
-
-    assert run(scenario()) == (200, None, 1)
+async def test_a_unix_socket_is_listened_on_as_long_as_its_trial_lives(tmp_path):
+    async with gateway() as opened:
+        session = await opened.session(socket_directory=str(tmp_path))
+        path = session.access.socket
+        assert mode_of(path) == 0o600
+        async with aiohttp.ClientSession(connector=aiohttp.UnixConnector(path)) as client:
+            headers = {"Authorization": f"Bearer {session.access.token}"}
+            url = "http://127.0.0.1:1234/openai/v1/chat/completions"
+            async with client.post(url, json={"model": "m", "messages": HI}, headers=headers) as reply:
+                status = reply.status
+        await session.close()
+        assert (status, mode_of(path), len(session.usages())) == (200, None, 1)
 
 
 def mode_of(path):
@@ -508,7 +451,7 @@ def recording_of(path, *, replays=False):
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-def test_exchanges_are_recorded_and_replayed_without_a_call(tmp_path, streamed):
+async def test_exchanges_are_recorded_and_replayed_without_a_call(tmp_path, streamed):
     async def asked(exchanges, reply, budget=None):
         async with gateway(reply, budget=budget) as opened:
             session = await opened.session(exchanges=exchanges)
@@ -520,19 +463,19 @@ def test_exchanges_are_recorded_and_replayed_without_a_call(tmp_path, streamed):
 
     path = tmp_path / "run.jsonl"
     cassette, exchanges = recording_of(path)
-    first, calls, _, _ = run(asked(exchanges, "fine"))
+    first, calls, _, _ = await asked(exchanges, "fine")
     assert (first[0][0], calls) == (200, 1)
     exchanges.finish(complete=True)
     cassette.write()
     _, exchanges = recording_of(path, replays=True)
-    again = run(asked(exchanges, "another", BudgetLimiter(Budget(tokens=1))))
+    again = await asked(exchanges, "another", BudgetLimiter(Budget(tokens=1)))
     assert again == (first, 0, (), None)
     assert exchanges.finish(complete=True) is None
-    found, calls, _, failure = run(asked(exchanges, "another"))
+    found, calls, _, failure = await asked(exchanges, "another")
     assert (found[0][0], calls, failure.code) == (402, 0, "not-recorded")
 
 
-def test_a_stream_that_broke_off_breaks_off_again_and_errors_of_the_api_come_again(tmp_path):
+async def test_a_stream_that_broke_off_breaks_off_again_and_errors_of_the_api_come_again(tmp_path):
     async def asked(exchanges, *replies):
         async with gateway(list(replies)) as opened:
             session = await opened.session(exchanges=exchanges)
@@ -548,17 +491,17 @@ def test_a_stream_that_broke_off_breaks_off_again_and_errors_of_the_api_come_aga
 
     path = tmp_path / "run.jsonl"
     cassette, exchanges = recording_of(path)
-    first, calls = run(asked(exchanges, Status(400), StoppedStream(), Answer("fine")))
+    first, calls = await asked(exchanges, Status(400), StoppedStream(), Answer("fine"))
     assert (first[0], calls) == ("BadRequestError", 3)
     assert isinstance(first[1], str)
     exchanges.finish(complete=True)
     cassette.write()
     _, exchanges = recording_of(path, replays=True)
-    assert run(asked(exchanges, "another")) == (first, 0)
+    assert await asked(exchanges, "another") == (first, 0)
     assert (exchanges.finish(complete=True), exchanges.notes()) == (None, ())
 
 
-def test_faults_are_no_part_of_a_recording_and_a_replay_has_none(tmp_path):
+async def test_faults_are_no_part_of_a_recording_and_a_replay_has_none(tmp_path):
     async def statuses(exchanges):
         async with gateway("fine") as opened:
             session = await opened.session(exchanges=exchanges, faults={"503": 0.5})
@@ -567,12 +510,12 @@ def test_faults_are_no_part_of_a_recording_and_a_replay_has_none(tmp_path):
 
     path = tmp_path / "run.jsonl"
     cassette, exchanges = recording_of(path)
-    first = run(statuses(exchanges))
+    first = await statuses(exchanges)
     assert set(first) == {200, 503}
     exchanges.finish(complete=True)
     cassette.write()
     assert b'"status":503' not in path.read_bytes()
     _, exchanges = recording_of(path, replays=True)
-    again = run(statuses(exchanges))
+    again = await statuses(exchanges)
     good = first.count(200)
     assert again == [200] * good + [402] * (20 - good)

@@ -1,7 +1,5 @@
 """What the gateway knows of model APIs: ceilings by a body, usage, errors."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Usage out of streams, in chunks of any size."""
 
-from __future__ import annotations
-
 import json
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """What differs between two runs of the same agent, and must not count as another prompt."""
 
-from __future__ import annotations
-
 import pytest
 
 from agentv.extensions.agents.recording.prompts import Placeholders

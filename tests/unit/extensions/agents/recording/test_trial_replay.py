@@ -1,7 +1,5 @@
 """Recorded trials of agents: matched in their conversations, reported where they differ, whole or refused."""
 
-from __future__ import annotations
-
 import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Texts of one trial in recorded replies: wherever a stream cuts them, another trial gets its own."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

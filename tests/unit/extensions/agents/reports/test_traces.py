@@ -1,7 +1,5 @@
 """Traces in a terminal."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The lines of agents that are working: what they say, how wide they are, and what no agent can do to a terminal."""
 
-from __future__ import annotations
-
 import pytest
 
 from agentv.extensions.agents.reports.working import AgentsView, tokens

@@ -200,46 +200,40 @@ def test_functions_that_cannot_be_called_stop_the_trial_before_the_agent_starts(
 
 
 @needs("bwrap")
-def test_tools_are_reached_without_a_network(tmp_path):
+async def test_tools_are_reached_without_a_network(tmp_path):
     home = tmp_path / "home"
     home.mkdir()
 
-    async def use():
-        running = await LocalScriptedTools(DaemonThreads()).start(
-            [ScriptedServer("shop", (ScriptedTool("a", returns="x"),))], str(home)
-        )
-        words = running.servers[0].command
-        inside = ["--ro-bind", "/", "/", "--dev", "/dev", "--bind", str(home), str(home), "--unshare-net", "--"]
-        try:
-            async with Client(StdioServerParameters(command="bwrap", args=[*inside, *words])) as client:
-                return await text(client, "a")
-        finally:
-            await running.close()
-
-    assert asyncio.run(use()) == "x"
+    running = await LocalScriptedTools(DaemonThreads()).start(
+        [ScriptedServer("shop", (ScriptedTool("a", returns="x"),))], str(home)
+    )
+    words = running.servers[0].command
+    inside = ["--ro-bind", "/", "/", "--dev", "/dev", "--bind", str(home), str(home), "--unshare-net", "--"]
+    try:
+        async with Client(StdioServerParameters(command="bwrap", args=[*inside, *words])) as client:
+            assert (await text(client, "a")) == "x"
+    finally:
+        await running.close()
 
 
-def test_an_agent_that_talks_nonsense_harms_nobody():
-    async def use():
-        running = await LocalScriptedTools(DaemonThreads()).start(
-            [ScriptedServer("shop", (ScriptedTool("a", returns="x"),))]
-        )
-        path = running.servers[0].command[-1]
+async def test_an_agent_that_talks_nonsense_harms_nobody():
+    running = await LocalScriptedTools(DaemonThreads()).start(
+        [ScriptedServer("shop", (ScriptedTool("a", returns="x"),))]
+    )
+    path = running.servers[0].command[-1]
 
-        def shout():
-            for said in (b"nonsense\n", b'{"jsonrpc": "2.0", "id": 1}\n', b"\xff\n", b"[" * 100_000 + b"\n"):
-                with socket.socket(socket.AF_UNIX) as one:
-                    one.connect(path)
-                    one.sendall(said)
+    def shout():
+        for said in (b"nonsense\n", b'{"jsonrpc": "2.0", "id": 1}\n', b"\xff\n", b"[" * 100_000 + b"\n"):
+            with socket.socket(socket.AF_UNIX) as one:
+                one.connect(path)
+                one.sendall(said)
 
-        await asyncio.to_thread(shout)
-        try:
-            async with Client(parameters_of(running.servers[0])) as client:
-                return await text(client, "a"), running.calls()
-        finally:
-            await running.close()
-
-    said, calls = asyncio.run(use())
+    await asyncio.to_thread(shout)
+    try:
+        async with Client(parameters_of(running.servers[0])) as client:
+            said, calls = (await text(client, "a"), running.calls())
+    finally:
+        await running.close()
     assert (said, len(calls)) == ("x", 1)
 
 

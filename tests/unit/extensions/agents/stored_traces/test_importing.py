@@ -1,7 +1,5 @@
 """Sessions of others as rows."""
 
-from __future__ import annotations
-
 import json
 from contextlib import closing
 

@@ -1,7 +1,5 @@
 """Traces of the trials of a stored run, and what is made of them."""
 
-from __future__ import annotations
-
 import json
 
 import atif

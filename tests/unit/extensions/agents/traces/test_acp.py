@@ -1,7 +1,5 @@
 """Streams of the Agent Client Protocol as traces."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Harbor's trajectories, read and written."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 

@@ -1,7 +1,5 @@
 """Transcripts as traces."""
 
-from __future__ import annotations
-
 import pytest
 from msgspec.structs import replace
 

@@ -1,7 +1,5 @@
 """OTLP, read and written."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

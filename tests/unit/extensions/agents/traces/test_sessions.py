@@ -1,7 +1,5 @@
 """Session files of coding agents: what the programs wrote against our model server, and what they wrote earlier."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The gateway in the way of a trial: opened, closed whatever happens, and its count in place of the agent's."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -132,24 +130,21 @@ def test_an_agent_that_goes_on_although_it_is_refused_is_ended(monkeypatch):
     assert (at.result().error.code, ended) == ("budget-spent", ["ended"])
 
 
-def test_it_is_closed_when_a_trial_is_cancelled():
+async def test_it_is_closed_when_a_trial_is_cancelled():
     at = AtGateway(Given())
 
-    async def cancelled() -> None:
-        started = asyncio.Event()
+    started = asyncio.Event()
 
-        async def hangs(_request):
-            started.set()
-            await asyncio.Event().wait()
+    async def hangs(_request):
+        started.set()
+        await asyncio.Event().wait()
 
-        at.given.agent.answer = hangs
-        task = asyncio.ensure_future(LocalExecutor(at.given.context).run(at.given.trial))
-        await started.wait()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    asyncio.run(cancelled())
+    at.given.agent.answer = hangs
+    task = asyncio.ensure_future(LocalExecutor(at.given.context).run(at.given.trial))
+    await started.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
     assert at.given.notes[-2:] == ["gateway closed", "close, keep False"]
 
 

@@ -1,7 +1,5 @@
 """Which recording a trial has, and what is named in its prompts."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

@@ -1,7 +1,5 @@
 """Simulated users whose model and target are reached by the provider's protocol; `tests/cases` has what they say."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The way of a trial with a workspace: opened, asked, finished, graded, closed, whatever happens."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from dataclasses import dataclass, field, replace
@@ -187,24 +185,21 @@ def test_a_hook_that_fails_after_grading_is_an_error():
     assert (result.status, result.score, result.error.code) == ("errored", None, "hook-failed")
 
 
-def test_a_cancelled_trial_closes_its_workspace():
+async def test_a_cancelled_trial_closes_its_workspace():
     given = Given()
 
-    async def cancelled() -> None:
-        started = asyncio.Event()
+    started = asyncio.Event()
 
-        async def hangs(_request):
-            started.set()
-            await asyncio.Event().wait()
+    async def hangs(_request):
+        started.set()
+        await asyncio.Event().wait()
 
-        given.agent.answer = hangs
-        task = asyncio.ensure_future(LocalExecutor(given.context).run(given.trial))
-        await started.wait()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    asyncio.run(cancelled())
+    given.agent.answer = hangs
+    task = asyncio.ensure_future(LocalExecutor(given.context).run(given.trial))
+    await started.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
     assert given.notes[-1] == "close, keep False"
 
 

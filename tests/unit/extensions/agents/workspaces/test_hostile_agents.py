@@ -1,7 +1,5 @@
 """Agents that cheat, and agents that do not end. Each runs in each sandbox that works here."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """`agentv lsp`, started by a person."""
 
-from __future__ import annotations
-
 import pytest
 
 from agentv.errors import UsageError

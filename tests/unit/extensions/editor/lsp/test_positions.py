@@ -1,7 +1,5 @@
 """Places and changes as editors count them."""
 
-from __future__ import annotations
-
 from lsprotocol import types
 from pygls.workspace import PositionCodec
 

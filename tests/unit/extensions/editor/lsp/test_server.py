@@ -1,7 +1,5 @@
 """The log of the language server, which editors show to people."""
 
-from __future__ import annotations
-
 import logging
 
 import pytest

@@ -1,7 +1,5 @@
 """Answers are labelled through the API, and nothing tells what the judge said of them."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

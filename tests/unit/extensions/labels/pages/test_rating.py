@@ -1,7 +1,5 @@
 """Any answer can be rated, judged or not; a rating decides nothing that labels decide."""
 
-from __future__ import annotations
-
 import csv
 import json
 from datetime import UTC, datetime, timedelta

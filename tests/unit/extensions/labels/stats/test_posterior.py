@@ -1,7 +1,5 @@
 """"""
 
-from __future__ import annotations
-
 from math import fsum
 
 import numpy as np

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 
 from agentv.extensions.mutate.operators.catalogue import OPERATORS

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from textwrap import dedent
 
 from agentv.extensions.mutate.operators.named import named_by, phrases_of

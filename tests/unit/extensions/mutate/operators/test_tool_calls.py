@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from agentv.extensions.mutate.operators.catalogue import OPERATORS
 from agentv.extensions.mutate.operators.mutant import Answer
 from agentv.extensions.mutate.operators.named import NamedWords

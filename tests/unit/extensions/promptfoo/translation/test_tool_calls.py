@@ -1,7 +1,5 @@
 """Checks of calls of tools, by what the providers declare."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import ssl
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Labels that two people make in the pages of a team's server, up to the files of the project on a laptop."""
 
-from __future__ import annotations
-
 import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager

@@ -1,7 +1,5 @@
 """Health and metrics are answered at once, whatever others do with the database."""
 
-from __future__ import annotations
-
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The pages of a team's server: who may read which project, under which address."""
 
-from __future__ import annotations
-
 import pytest
 from starlette.testclient import TestClient
 

@@ -1,7 +1,5 @@
 """A page of a team's server shows a run while it is pushed."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import socket

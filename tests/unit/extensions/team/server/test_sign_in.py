@@ -1,7 +1,5 @@
 """Sign-in with a token and at an OpenID provider, and attacks on it, over real HTTP."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from urllib.parse import parse_qsl, urlsplit

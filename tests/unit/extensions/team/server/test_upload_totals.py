@@ -1,7 +1,5 @@
 """Totals of pushed runs, computed at once or by a process of their own."""
 
-from __future__ import annotations
-
 import json
 import os
 from contextlib import closing

@@ -1,7 +1,5 @@
 """What is searched in an index: ids and words."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 

@@ -1,7 +1,5 @@
 """Entries of the trials of a report."""
 
-from __future__ import annotations
-
 import pytest
 
 from agentv.extensions.view.pages.entries import NAMES, TEASER, Entries, early_facts, teaser

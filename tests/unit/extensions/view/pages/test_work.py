@@ -1,7 +1,5 @@
 """The work of an agent: read from artifacts, and as the page shows it."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

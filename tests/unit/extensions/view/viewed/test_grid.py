@@ -1,7 +1,5 @@
 """The grid of a run: every answer by case and by what it ran with, chosen, ordered, and beside another run's."""
 
-from __future__ import annotations
-
 import pytest
 
 from doubles.trials import finished, trial

@@ -1,7 +1,5 @@
 """The index of a run that grows: what is read, when, and what it comes to."""
 
-from __future__ import annotations
-
 import os
 import re
 import sqlite3

@@ -1,7 +1,5 @@
 """Runs that are open."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

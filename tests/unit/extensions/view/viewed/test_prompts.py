@@ -1,7 +1,5 @@
 """The prompts of a project as the pages ask for them."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Cases that are run again: the command that is shown, as words, and only where that is allowed."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import shutil

@@ -1,7 +1,5 @@
 """The list of runs, and how many rows those in progress have."""
 
-from __future__ import annotations
-
 import fcntl
 from contextlib import contextmanager
 

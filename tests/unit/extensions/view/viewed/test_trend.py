@@ -1,7 +1,5 @@
 """The trend of a suite as the pages ask for it: that of the command."""
 
-from __future__ import annotations
-
 import json
 
 from agentv.app.trend import trend

@@ -1,7 +1,5 @@
 """What an agent reports while it works, and how an interrupted run ends it."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from dataclasses import replace

@@ -76,21 +76,17 @@ def test_a_file_beside_the_eval_file_is_found_from_the_workspace(tmp_path):
         assert f"from {workspace}" in failure(Acp(command), at(workspace)).message
 
 
-def test_turns_are_one_session():
+async def test_turns_are_one_session():
     settings = acp(prompts=[[{"say": "first"}], [{"say": "{prompts} {asked}"}]])
     one = request("a", turn=1)
     talk = (Message("user", "a"), Message("assistant", "first"), Message("user", "b"))
     two = request("a b", messages=talk, turn=2)
 
-    async def ask():
-        target = settings.connect(spec_of(settings), None)
-        first, second = await target.answer(one), await target.answer(two)
-        await target.end_session(two)
-        third = await target.answer(two)
-        await target.close()
-        return first, second, third
-
-    first, second, third = asyncio.run(ask())
+    target = settings.connect(spec_of(settings), None)
+    first, second = await target.answer(one), await target.answer(two)
+    await target.end_session(two)
+    third = await target.answer(two)
+    await target.close()
     assert second.output == "2 ['a', 'b']"
     assert [one.text for one in second.trace.steps] == ["b", "2 ['a', 'b']"]
     assert b"initialize" in first.trace.native
@@ -134,7 +130,7 @@ def test_unknown_usage_is_unknown_and_another_currency_is_no_dollars():
     assert (found.token_usage, found.cost_usd) == (None, None)
 
 
-def test_the_cost_of_a_turn_is_what_it_added():
+async def test_the_cost_of_a_turn_is_what_it_added():
     def costs(amount):
         return {
             "update": {
@@ -147,13 +143,10 @@ def test_the_cost_of_a_turn_is_what_it_added():
 
     settings = acp(prompts=[[{"say": "a"}, costs(0.25)], [{"say": "b"}, costs(1.0)]])
 
-    async def ask():
-        target = settings.connect(spec_of(settings), None)
-        found = [await target.answer(request(turn=turn)) for turn in (1, 2)]
-        await target.close()
-        return found
-
-    assert [one.cost_usd for one in asyncio.run(ask())] == [0.25, 0.75]
+    target = settings.connect(spec_of(settings), None)
+    found = [await target.answer(request(turn=turn)) for turn in (1, 2)]
+    await target.close()
+    assert [one.cost_usd for one in found] == [0.25, 0.75]
 
 
 def test_the_model_is_set_by_the_agents_option():
@@ -274,18 +267,14 @@ def test_too_many_tool_calls_end_it_and_keep_the_trace():
     assert len(said(acp(*steps, {"say": "x"}, max_tool_calls=3)).trace.tool_calls) == 3
 
 
-def test_time_is_over(tmp_path):
+async def test_time_is_over(tmp_path):
     settings = acp({"say": "wait"}, {"hang": "child"})
 
-    async def ask():
-        target = settings.connect(spec_of(settings), None)
-        began = time.monotonic()
-        found = await target.answer(at(tmp_path, timeout_s=4))
-        took = time.monotonic() - began
-        await target.close()
-        return found, took
-
-    found, took = asyncio.run(ask())
+    target = settings.connect(spec_of(settings), None)
+    began = time.monotonic()
+    found = await target.answer(at(tmp_path, timeout_s=4))
+    took = time.monotonic() - began
+    await target.close()
     assert took < 4
     assert found.code == "agent-limit"
     assert found.response.output == "wait"
@@ -302,21 +291,18 @@ def test_one_that_ignores_sigterm_is_killed(tmp_path):
     assert all_gone((tmp_path / "pids").read_text().split())
 
 
-def test_a_cancelled_call_leaves_nothing(tmp_path):
+async def test_a_cancelled_call_leaves_nothing(tmp_path):
     settings = acp({"hang": "deaf"})
 
-    async def ask():
-        target = settings.connect(spec_of(settings), None)
-        task = asyncio.create_task(target.answer(at(tmp_path)))
-        await asyncio.to_thread(ids_in, tmp_path / "pids", 2)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        gone = all_gone((tmp_path / "pids").read_text().split())
-        await target.close()
-        return gone
-
-    assert asyncio.run(ask())
+    target = settings.connect(spec_of(settings), None)
+    task = asyncio.create_task(target.answer(at(tmp_path)))
+    await asyncio.to_thread(ids_in, tmp_path / "pids", 2)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    gone = all_gone((tmp_path / "pids").read_text().split())
+    await target.close()
+    assert gone
 
 
 # --- permissions ---------------------------------------------------------------------------------------------------

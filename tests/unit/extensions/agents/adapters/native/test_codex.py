@@ -1,7 +1,5 @@
 """Codex: what its recorded streams mean, and how it is started."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 

@@ -1,7 +1,5 @@
 """Trials with an agent that prints a stream: false successes, limits, turns, what is left."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time
@@ -171,19 +169,15 @@ def test_a_link_in_place_of_its_settings_is_not_followed(box, tmp_path):
     assert not list((tmp_path / "outside").iterdir())
 
 
-def test_the_turns_of_a_case_resume_one_session(box, tmp_path):
+async def test_the_turns_of_a_case_resume_one_session(box, tmp_path):
     keep = tmp_path / "kept.jsonl"
     settings = printing(Claude, "two-turns", "two-turns-2", script={"keep": str(keep)})
     talk = (Message("user", "Do it."), Message("assistant", "First."), Message("user", "And more."))
 
-    async def ask():
-        target = settings.connect(spec_of(settings), None)
-        first = await asked(target, replace(box, turn=1))
-        second = await asked(target, replace(box, turn=2, messages=talk))
-        await target.close()
-        return first, second
-
-    first, second = asyncio.run(ask())
+    target = settings.connect(spec_of(settings), None)
+    first = await asked(target, replace(box, turn=1))
+    second = await asked(target, replace(box, turn=2, messages=talk))
+    await target.close()
     assert (first.output, second.output) == ("First.", "Second.")
     begun, resumed = map(json.loads, keep.read_text().splitlines())
     assert "--resume" not in begun["argv"]
@@ -225,41 +219,34 @@ def test_an_agent_that_lingers_after_its_result_is_ended_and_its_result_counts(b
     assert all_gone(ids_in(tmp_path / "child", 1))
 
 
-def test_an_interrupted_run_keeps_what_it_has_done(box, tmp_path):
+async def test_an_interrupted_run_keeps_what_it_has_done(box, tmp_path):
     settings = printing(Codex, "limit", script={"hang": 60, "child": str(tmp_path / "child")})
 
-    async def ask():
-        interruption = asyncio.get_running_loop().create_future()
-        seen = []
+    interruption = asyncio.get_running_loop().create_future()
+    seen = []
 
-        def take(activity):
-            seen.append(activity)
-            if activity.tool_calls == 3 and not interruption.done():
-                interruption.set_result(None)
+    def take(activity):
+        seen.append(activity)
+        if activity.tool_calls == 3 and not interruption.done():
+            interruption.set_result(None)
 
-        target = settings.connect(spec_of(settings), None)
-        found = await asked(target, replace(box, timeout_s=40.0, interruption=interruption, on_activity=take))
-        await target.close()
-        return found, seen
-
-    found, seen = asyncio.run(ask())
+    target = settings.connect(spec_of(settings), None)
+    found = await asked(target, replace(box, timeout_s=40.0, interruption=interruption, on_activity=take))
+    await target.close()
     assert found.code == "interrupted"
     assert len(found.response.trace.tool_calls) == 3
     assert [one.last_tool for one in seen][-1] == "shell"
     assert all_gone(ids_in(tmp_path / "child", 1))
 
 
-def test_a_cancelled_call_leaves_nothing_behind(box, tmp_path):
+async def test_a_cancelled_call_leaves_nothing_behind(box, tmp_path):
     settings = printing(Claude, script={"text": "", "hang": 60, "child": str(tmp_path / "child")})
 
-    async def ask():
-        target = settings.connect(spec_of(settings), None)
-        call = asyncio.ensure_future(asked(target, replace(box, timeout_s=40.0)))
-        await asyncio.to_thread(ids_in, tmp_path / "child", 1)
-        call.cancel()
-        await asyncio.wait([call])
-        await target.close()
-        return call.cancelled()
-
-    assert asyncio.run(ask())
+    target = settings.connect(spec_of(settings), None)
+    call = asyncio.ensure_future(asked(target, replace(box, timeout_s=40.0)))
+    await asyncio.to_thread(ids_in, tmp_path / "child", 1)
+    call.cancel()
+    await asyncio.wait([call])
+    await target.close()
+    assert call.cancelled()
     assert all_gone(ids_in(tmp_path / "child", 1))

@@ -1,7 +1,5 @@
 """Where the programs of agents are found, and what is said where they are not."""
 
-from __future__ import annotations
-
 import sys
 
 from agentv.extensions.agents.adapters.native.settings import AgentProgram

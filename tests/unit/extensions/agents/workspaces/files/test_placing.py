@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from agentv.extensions.agents.workspaces.files.placing import remove_file, write_file

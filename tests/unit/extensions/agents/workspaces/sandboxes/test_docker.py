@@ -1,7 +1,5 @@
 """The command lines of docker, as a stand-in for its client records them: no container was ever started here."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

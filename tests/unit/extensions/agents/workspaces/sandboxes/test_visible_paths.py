@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from pathlib import Path
 
 from agentv.extensions.agents.workspaces.sandboxes.visible_paths import visible_paths
