@@ -15,19 +15,9 @@ JUDGED = "tests:\n  - {id: a, input: x, criteria: y}\n"
 
 
 @pytest.mark.parametrize(
-    "head",
-    ["target: agent\njudge: judy\n", "target: judged\n", "targets: [judged]\n", "target: agent\njudge: mock:yes\n"],
-)
-def test_a_judge_is_named(tmp_path, head):
-    assert found_in(tmp_path, head + JUDGED, BOOK) == []
-
-
-@pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("target: agent\n" + JUDGED, 3),
         ("targets: [agent, judged]\n" + JUDGED, 3),
-        ("target: agent\ntests:\n  - id: a\n    input: x\n    assert: [{contains: x}, {assert-set: [Is kind]}]\n", 5),
         (
             "target: agent\ntests:\n  - id: a\n    input: x\n    assert: [{type: script, command: x, target: {max_calls: 2}}]\n",
             5,
@@ -54,18 +44,6 @@ def test_a_case_needs_no_judge_of_the_suites(tmp_path, case):
         assert suite.judges["judy"].provider == "mock"
 
 
-@pytest.mark.parametrize(
-    ("head", "warned"),
-    [
-        ("target: judy\njudge: judy\n", True),
-        ("target: agent\njudge: judy\n", False),
-        ("targets: [agent, judy]\njudge: judy\n", True),
-    ],
-)
-def test_a_target_that_judges_itself_is_a_warning(tmp_path, head, warned):
-    assert found_in(tmp_path, head + JUDGED, BOOK) == ([("judge-is-target", 4)] if warned else [])
-
-
 def embedding(case="{id: a, input: x, assert: [{similar: y}]}"):
     return f"tests:\n  - {case}\n"
 
@@ -82,11 +60,8 @@ EMBEDDING = {
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("target: agent\n" + embedding(), 3),
-        ("target: agent\njudge: mock:yes\n" + embedding(), 4),
         ("targets: [judged, agent]\n" + embedding(), 3),
         ("target: judged\n" + embedding("{id: a, input: x, target: agent, assert: [{similar: y}]}"), 3),
-        ("target: agent\n" + embedding("{id: a, input: x, assert: [{type: similar, value: y, embedder: agent}]}"), 3),
         ("target: agent\n" + embedding("{id: a, input: x, assert: [{assert-set: [{similar: y}]}]}"), 3),
         ("target: agent\n" + embedding("{id: a, turns: [{input: x, assert: [{similar: y}]}]}"), 3),
     ],
@@ -115,7 +90,6 @@ def test_a_target_embeds(tmp_path, text):
     [
         ("target: near\n", "{id: a, input: x, assert: [{contains: y}]}"),
         ("target: agent\njudge: near\n", "{id: a, input: x, assert: [Is kind]}"),
-        ("target: agent\n", "{id: a, input: x, assert: [{type: llm-rubric, value: y, judge: near}]}"),
     ],
 )
 def test_what_only_embeds_is_neither_asked_nor_judges(tmp_path, head, case):

@@ -9,77 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentv.authoring.cases.case import combinations, expands, label
-from agentv.authoring.fields.case_keys import read_tags
 from agentv.authoring.source.nodes import NOWHERE, Canonical, node_of, plain
 from agentv.authoring.source.report import Report
-from doubles.loading import case_of, found_in, parsed, reading_of, suite_of
+from doubles.loading import case_of, found_in, parsed, suite_of
 
 HEAD = "target: echo\njudge: mock:yes\n"
-
-
-@pytest.mark.parametrize(
-    ("text", "tags"),
-    [
-        ("smoke", ("smoke",)),
-        ("7", ("7",)),
-        ("[a, 1, true]", ("a", "1", "true")),
-        ("{area: refunds, level: 1.50}", ("area:refunds", "level:1.50")),
-        ("", ()),
-        ("[]", ()),
-    ],
-)
-def test_tags(tmp_path, text, tags):
-    reading = reading_of(tmp_path)
-    assert read_tags(parsed(f"[{text}]").items[0] if text else None, reading) == tags
-    assert not reading.report.count
-
-
-@pytest.mark.parametrize("text", ["[[a]]", "[~]", "{a: [b]}"])
-def test_what_is_no_tag(tmp_path, text):
-    reading = reading_of(tmp_path)
-    assert read_tags(parsed(text), reading) == ()
-    assert [one.code for one in reading.report.diagnostics] == ["bad-value"]
-
-
-def test_all_that_is_wrong_with_a_case_is_told_at_once(tmp_path):
-    text = f"""{HEAD}tests:
-  - id: a
-    threshold: 2
-    input: [{{role: usr, content: x}}]
-    expected_output: [x]
-    tags: [[a]]
-    vars: [x]
-    criteria: [x]
-    target: nobody
-    assert:
-      - contains: ''
-"""
-    assert found_in(tmp_path, text) == [
-        ("bad-value", 5),
-        ("bad-message", 6),
-        ("bad-message", 7),
-        ("bad-value", 8),
-        ("bad-value", 9),
-        ("bad-value", 10),
-        ("unknown-target", 11),
-        ("missing-value", 13),
-    ]
-
-
-def test_a_misspelt_key_is_not_also_missing(tmp_path):
-    text = f"{HEAD}tests:\n  - idd: a\n    inputs: x\n    asert: [{{contains: x}}]\n"
-    assert {code for code, _ in found_in(tmp_path, text)} == {"unknown-key"}
 
 
 def test_a_case_that_leans_on_a_broken_default_is_not_also_said_to_check_nothing(tmp_path):
     text = f"{HEAD}assert: [{{contians: x}}]\ntests:\n  - {{id: a, input: x}}\n  - {{id: b, input: x}}\n"
     assert found_in(tmp_path, text) == [("unknown-assertion", 3)]
-
-
-def test_defaults_that_no_variable_changes_are_read_once(tmp_path):
-    text = f"{HEAD}assert: [{{contains: x}}]\ntests:\n  - {{id: a, input: x}}\n  - {{id: b, input: '{{{{ v }}}}', vars: {{v: x}}}}\n"
-    first, second = suite_of(tmp_path, text).cases
-    assert first.assertions[0] is second.assertions[0]
 
 
 def test_defaults_with_placeholders_are_read_for_each_case(tmp_path):
@@ -99,12 +38,6 @@ def test_ids_descriptions_and_metadata_are_not_rendered(tmp_path):
         "id: '{{ a }}'\ndescription: '{{ b }}'\nmetadata: {c: '{{ c }}'}\ninput: '{{ d }}'\nvars: {d: x}\nassert: [{contains: x}]",
     )
     assert (case.id, case.description, case.metadata) == ("{{ a }}", "{{ b }}", {"c": "{{ c }}"})
-
-
-def test_the_default_input_is_put_before_every_cases(tmp_path):
-    text = f"{HEAD}input: Be kind.\ntests:\n  - {{id: a, input: Hello, assert: [{{contains: x}}]}}\n"
-    (case,) = suite_of(tmp_path, text).cases
-    assert [message.text for message in case.input] == ["Be kind.", "Hello"]
 
 
 def test_files_are_attached_to_text_alone(tmp_path):

@@ -1,6 +1,5 @@
 """The prompts of a suite. The forms that they take and what is wrong with them are in `tests/cases/*/prompt*`."""
 
-import json
 
 import pytest
 
@@ -92,14 +91,6 @@ def test_the_files_of_prompts_are_known_to_the_run(tmp_path):
     assert str(tmp_path / "p.txt") in suite.files
 
 
-def test_two_thousand_lines_that_lack_a_variable_are_one_mistake(tmp_path):
-    lines = "".join(json.dumps({"id": str(number), "assert": [{"contains": "x"}]}) + "\n" for number in range(2_000))
-    path = repository(tmp_path, {"s.jsonl": lines, "s.yaml": "target: echo\nprompts: ['Say {{ text }}']\n"}) / "s.jsonl"
-    _, (one,) = outcome(path)
-    assert one.message == "'text' is not defined, in 2,000 cases, first in '0'"
-    assert (one.span.file, one.span.line, one.span.column) == (str(tmp_path / "s.yaml"), 2, 16)
-
-
 def test_a_long_file_is_read_again_with_its_prompts(tmp_path, monkeypatch):
     monkeypatch.setattr("agentv.authoring.cases.streamed.HELD", 3)
     lines = "".join(f'{{"id": "{n}", "vars": {{"text": "x{n}"}}, "assert": [{{"contains": "x"}}]}}\n' for n in range(4))
@@ -108,10 +99,6 @@ def test_a_long_file_is_read_again_with_its_prompts(tmp_path, monkeypatch):
     assert len(suite.cases) == 8
     for _ in range(2):
         assert [(case.id, prompt_text(case.input)) for case in suite.cases][-2:] == [("3", "Say x3"), ("3", "Write x3")]
-
-
-def test_a_wrong_prompt_is_not_also_a_missing_input(tmp_path):
-    assert found_in(tmp_path, f"target: echo\nprompts: [gone.txt]\n{CASES}") == [("missing-file", 2)]
 
 
 def test_a_case_that_names_two_prompts_of_the_suite_is_told_what_is_wrong_with_each_once(tmp_path):

@@ -61,17 +61,14 @@ def test_places_count_in_the_file() -> None:
 @pytest.mark.parametrize(
     ("text", "place", "message"),
     [
-        ("<user>a</user>\nb\n", (2, 1, 2, 2), "this text is outside the sections"),
         ("a\n<user>b</user>\n", (1, 1, 1, 2), "this text is outside the sections"),
         ("<user>a</user> b\n<system>\nc\n</system>\n", (1, 1, 1, 2), "the section '<user>' is not closed"),
         ("<user>\na\n", (1, 1, 1, 2), "the section '<user>' is not closed"),
-        ("<user>a</user>\n<!-- open\n", (2, 1, 2, 10), "this text is outside the sections"),
         ("<user>a</user>\n</prompt>\n", (2, 1, 2, 10), "this text is outside the sections"),
         ("<prompt>\n<user>a</user>\n</prompt>\n<user>b</user>\n", (4, 1, 4, 15), "this text is outside the sections"),
         ("<prompt>\n<user>a</user>\n", (2, 15, 2, 16), "'<prompt>' is not closed"),
         ("<user>a</user>\n<prompt>\n", (2, 1, 2, 9), "this text is outside the sections"),
         ("<system>a</system>\n", (1, 1, 1, 19), "the sections contain no question: there is no <user> section"),
-        ("<user>\n\n</user>\n", (1, 1, 1, 2), "the section '<user>' is empty"),
     ],
 )
 def test_sections_that_cannot_be_told_apart(text: str, place: tuple[int, ...], message: str) -> None:

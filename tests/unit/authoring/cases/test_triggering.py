@@ -132,18 +132,11 @@ def test_runs_that_cannot_be_read_count_against_both():
             ("missing-value", "'triggering' contains no queries"),
         ),
         ("{should_trigger: x}", ("bad-value", "'should_trigger' must be a list of queries, found 'x'")),
-        ("{should_trigger: [{a: b}]}", ("bad-value", "a query must be text, found a mapping")),
-        ("{should_trigger: ['']}", ("missing-value", "this query is empty")),
-        ("{should_triger: [x]}", ("unknown-key", "'triggering' has no key 'should_triger'")),
-        ("{should_trigger: [x], runs: 0}", ("bad-value", "'runs' must be")),
         ("{should_trigger: [x], threshold: 0}", ("bad-value", "with threshold 0")),
         ("{should_trigger: [x], threshold: 50}", ("bad-value", "'threshold' must be")),
         ("{should_trigger: [x], catalogue: maybe}", ("bad-value", "'catalogue' must be")),
         ("{should_trigger: [x, ' x']}", ("duplicate-id", "this query already appears at")),
-        ("{should_trigger: [x], should_not_trigger: [x]}", ("duplicate-id", "and expects the opposite")),
-        ("[{query: x}]", ("missing-key", "a query needs 'should_trigger'")),
         ("[{query: x, should_triger: true}]", ("unknown-key", "a query has no key 'should_triger'")),
-        ("[{query: x, should_trigger: yes}]", ("bad-value", "'should_trigger' must be")),
         ("[{query: ' ', should_trigger: true}]", ("missing-value", "'query'")),
         ("[x]", ("bad-value", "an entry must have 'query' and 'should_trigger', found 'x'")),
         ("{queries: 3}", ("bad-value", "'queries' must be a list, or the path of a file")),
@@ -170,15 +163,6 @@ def test_what_is_wrong_is_told_once(tmp_path, text, found):
     ((code, message),) = told
     assert code == found[0]
     assert found[1] in message
-
-
-@pytest.mark.parametrize("description", [None])
-def test_a_prompt_without_a_description_cannot_be_asked_about(tmp_path, description):
-    cases, told = read(tmp_path, BOTH, description=description)
-    assert (cases, told) == (
-        [],
-        [("missing-value", "'diff' has no description to decide by whether it is loaded")],
-    )
 
 
 def test_half_of_a_character_is_refused_where_it_stands(tmp_path):

@@ -63,21 +63,6 @@ def test_what_is_no_python_is_told_at_its_place(source, place):
 @pytest.mark.parametrize(
     "source",
     [
-        "for one in ():\n    cases = one\n",
-        "with open('x') as cases:\n    pass\n",
-        "def make():\n    global cases\n    cases = list\n",
-        "if (cases := list):\n    pass\n",
-    ],
-)
-def test_a_name_is_bound_in_more_ways_than_by_def(source):
-    found = read_definitions("gen.py", source, "bad-generator", Report())
-    assert found is not None
-    assert "cases" in found.names
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
         "def f(): ...",
         "async def f(): ...",
         "class f: ...",

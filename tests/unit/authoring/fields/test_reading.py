@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from agentv.authoring.fields.reading import KEPT_TEXTS
 from agentv.authoring.source.nodes import Scalar, plain
 from doubles.loading import parsed, reading_of, repository
 
@@ -51,15 +50,6 @@ def test_text_is_needed_where_a_text_is_rendered(tmp_path):
     assert reading.render_text(Scalar("{{ items }}", "{{ items }}", parsed("x").at)) is None
     assert reading.render_text(Scalar("{{ nobody }}", "{{ nobody }}", parsed("x").at)) is None
     assert [one.code for one in reading.report.diagnostics] == ["bad-value", "undefined-variable"]
-
-
-def test_only_so_many_files_are_kept(tmp_path):
-    repository(tmp_path, {f"{number}.md": "x" for number in range(KEPT_TEXTS + 1)})
-    reading = reading_of(tmp_path)
-    node = parsed("x")
-    for number in range(KEPT_TEXTS + 1):
-        reading.text_of(str(tmp_path / f"{number}.md"), node)
-    assert len(reading._texts) == KEPT_TEXTS
 
 
 @pytest.mark.parametrize(

@@ -215,11 +215,6 @@ def test_a_model_is_a_target_or_an_id_of_anthropics(tmp_path: Path, model: str, 
     assert [target.name for target in suite.targets] == [name]
 
 
-@pytest.mark.parametrize("model", ["oone", "default", "ecko", "openai", "mock"])
-def test_what_is_nearly_a_name_is_no_id_of_a_model(tmp_path: Path, model: str) -> None:
-    assert found_in(tmp_path, EXAM.replace("echo", model), MODELS) in (["1: unknown-target"], ["1: missing-key"])
-
-
 def test_an_id_of_a_model_names_a_target_in_exams_alone(tmp_path: Path) -> None:
     text = "target: claude-opus-4-7\ntests: [{id: a, input: x, assert: [contains: x]}]\n"
     (found,) = outcome(repository(tmp_path, {"a.eval.yaml": text}) / "a.eval.yaml")[1]

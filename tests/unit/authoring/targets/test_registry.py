@@ -45,11 +45,8 @@ def test_text_that_came_out_of_a_placeholder_is_not_rendered_again(tmp_path):
             "targets: [x, {provider: echo}, {name: '', provider: echo}]\n",
             [("bad-value", 1), ("missing-key", 1), ("missing-key", 1)],
         ),
-        ("targets:\n  - {name: a, provider: echo}\n  - {id: a, provider: echo}\n", [("duplicate-target", 3)]),
-        ("targts: []\n", [("unknown-key", 1)]),
         ("defaults: x\n", [("bad-value", 1)]),
         ("defaults: {targt: x, judge: [y]}\n", [("unknown-key", 1), ("bad-value", 1)]),
-        ("targets: [\n", [("bad-yaml", 2)]),
     ],
 )
 def test_what_is_wrong_with_the_file(tmp_path, text, codes):

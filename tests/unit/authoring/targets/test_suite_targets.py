@@ -25,11 +25,8 @@ def asked(folder, text: str, **request):
 @pytest.mark.parametrize(
     ("head", "request_", "names"),
     [
-        ("", {}, ["one"]),
         ("target:\n", {}, ["one"]),
         ("targets: []\n", {}, ["one"]),
-        ("target: two\n", {}, ["two"]),
-        ("targets: [two, echo]\n", {}, ["two", "echo"]),
         ("target: two\n", {"targets": ("one", "mock:x")}, ["one", "mock:x"]),
         ("target: two\n", {"targets": ("one",), "given_target": GIVEN}, ["given"]),
         ("target: two\n", {"given_target": {"provider": "mock", "response": "{{ x }}"}}, ["mock"]),
@@ -42,9 +39,6 @@ def test_whom_a_suite_asks(tmp_path, head, request_, names):
 @pytest.mark.parametrize(
     ("head", "request_", "judges"),
     [
-        ("", {}, [None, None, "two"]),
-        ("judge: one\n", {}, [None, "one", "two"]),
-        ("judge: one\n", {"judge": "mock:yes"}, ["mock:yes", "one", "two"]),
         ("", {"judge": "one", "given_judge": GIVEN}, ["given", None, "two"]),
         ("", {"given_judge": {"name": "j", "provider": "mock", "response": "yes"}}, ["j", None, "two"]),
     ],

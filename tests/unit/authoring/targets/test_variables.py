@@ -93,10 +93,8 @@ def missing(name, line=0, severity="error"):
 @pytest.mark.parametrize(
     ("suite", "request_", "expected"),
     [
-        (f"target: keyed:m\n{CASE}", {}, missing("keyed:m", 1)),
         (f"target: keyed:m\n{CASE}", {"process_env": {"KEYED_KEY": "k"}}, []),
         (f"target: keyed:m\nenv: {{KEYED_KEY: k}}\n{CASE}", {}, []),
-        (f"target: keyed:m\n{CASE}", {"for_run": False}, missing("keyed:m", 1, "warning")),
         (f"target: keyed:m\n{CASE}", {"asks": False}, missing("keyed:m", 1, "warning")),
         (f"target: keyed:m\n{CASE}", {"targets": ("echo",)}, []),
         (CASE, {"targets": ("keyed:m",)}, missing("keyed:m")),

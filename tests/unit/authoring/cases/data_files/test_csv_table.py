@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from agentv.app.registries import registries
 from agentv.authoring.assertions.type_names import AssertionTypes
 from agentv.authoring.cases.data_files.csv_table import Expectations
-from agentv.authoring.source.nodes import ListNode, plain
+from agentv.authoring.source.nodes import plain
 from agentv.authoring.source.report import Report
 from agentv.errors import LoadError
 from agentv.model.values.span import Span
-from doubles.loading import found_in, outcome, parsed, reading_of, repository
+from doubles.loading import found_in, outcome, parsed, repository
 
 SIDECAR = 'target: echo\ninput: "{{ q }}"\n'
 
@@ -81,9 +81,6 @@ def test_a_number_keeps_its_digits(tmp_path):
         ("target: echo\n", "missing-input"),
         ('target: echo\ninput: ""\n', "missing-input"),
         ('target: echo\ninput: "{{ e }}"\n', "missing-input"),
-        ('target: echo\ninput: "{{ nobody }}"\n', "undefined-variable"),
-        ('target: echo\ninput: "{{ q }}"\ntests: []\n', "bad-eval-file"),
-        ('target: echo\ninput: "{{ q }}"\nassrt: []\n', "unknown-key"),
     ],
 )
 def test_what_is_wrong_with_the_suite_is_told_once(tmp_path, sidecar, code):
@@ -210,20 +207,3 @@ def test_a_text_that_begins_nearly_as_a_type_is_doubted(text, near):
     expectations().entry(text, AT, None, report)
     assert [one.code for one in report.diagnostics] == (["nearly-an-assertion"] if near else [])
     assert [one.hint.startswith(f"did you mean '{near}:'") for one in report.diagnostics] == ([True] if near else [])
-
-
-def test_json_that_is_none_is_told_at_the_cell():
-    report = Report()
-    expectations().entry("is-json:{x", AT, None, report)
-    assert [(one.code, one.span) for one in report.diagnostics] == [("bad-json", AT)]
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["contains:x", "not-regex: a+", "icontains-any:a, b", "levenshtein(1):abc", "python: 'x' in output", "plain"],
-)
-def test_what_a_cell_stands_for_is_an_assertion(tmp_path, text):
-    reading = reading_of(tmp_path)
-    entry = expectations().entry(text, AT, None, reading.report)
-    (found,) = reading.entries(ListNode([entry], AT), reading).value
-    assert found.span == AT
