@@ -1,6 +1,5 @@
 """The prompts of a suite. The forms that they take and what is wrong with them are in `tests/cases/*/prompt*`."""
 
-
 import pytest
 
 from agentv.model.values.message import prompt_text

@@ -20,58 +20,23 @@ from agentv.authoring.source.report import Report
 from agentv.model.values.span import Span
 
 
-@pytest.mark.parametrize(
-    "key",
-    [
-        "api_key",
-        "API_KEY",
-        "apiKey",
-        "apikey",
-        "X-Api-Key",
-        "OPENAI_API_KEY",
-        "azure-api-key",
-        "access_token",
-        "accessToken",
-        "token",
-        "GITHUB_TOKEN",
-        "client_secret",
-        "clientSecret",
-        "Authorization",
-        "Proxy-Authorization",
-        "password",
-        "DB_PASSWORD",
-        "aws_secret_access_key",
-        "private_key",
-        "Ocp-Apim-Subscription-Key",
-        "key",
-        "SECRET_KEY",
-        "SECRET_KEY_BASE",
-        "DB_PASS",
-        "PGPASSWORD",
-        "MYSQL_PWD",
-        "GITHUB_PAT",
-        "SERVICE_CREDENTIALS",
-        "basic_auth",
-        "X-Hub-Signature",
-        "sig",
-        "AWS_ACCESS_KEY_ID",
-        "--api-key",
-        "OPENAI_API_KEY_OF_TEAM",
-    ],
-)
+@pytest.mark.parametrize("key", [
+    "api_key", "API_KEY", "apiKey", "apikey", "X-Api-Key", "OPENAI_API_KEY", "azure-api-key", "access_token",
+    "accessToken", "token", "GITHUB_TOKEN", "client_secret", "clientSecret", "Authorization", "Proxy-Authorization",
+    "password", "DB_PASSWORD", "aws_secret_access_key", "private_key", "Ocp-Apim-Subscription-Key", "key",
+    "SECRET_KEY", "SECRET_KEY_BASE", "DB_PASS", "PGPASSWORD", "MYSQL_PWD", "GITHUB_PAT", "SERVICE_CREDENTIALS",
+    "basic_auth", "X-Hub-Signature", "sig", "AWS_ACCESS_KEY_ID", "--api-key", "OPENAI_API_KEY_OF_TEAM",
+])  # fmt: skip
 def test_keys_of_secrets(key):
     assert is_secret(key)
 
 
-@pytest.mark.parametrize(
-    "key",
-    [
-        *("max_tokens", "token_usage", "tokens", "keyboard", "author", "monkey", "url", "GIT_AUTHOR_NAME", "PATH"),
-        *("PYTHONPATH", "pass_threshold", "AUTH_URL", "SSH_AUTH_SOCK", "TOKENIZERS_PARALLELISM", "compass", "pattern"),
-        *("SSL_KEY_FILE", "token_limit", "keywords", "PWD", "OLDPWD", "PRIMARY_KEY_FIELD", "AZURE_KEY_VAULT"),
-        *("GIT_CONFIG_KEY_0", "AUTH_DOMAIN"),
-    ],
-)
+@pytest.mark.parametrize("key", [
+    "max_tokens", "token_usage", "tokens", "keyboard", "author", "monkey", "url", "GIT_AUTHOR_NAME", "PATH",
+    "PYTHONPATH", "pass_threshold", "AUTH_URL", "SSH_AUTH_SOCK", "TOKENIZERS_PARALLELISM", "compass", "pattern",
+    "SSL_KEY_FILE", "token_limit", "keywords", "PWD", "OLDPWD", "PRIMARY_KEY_FIELD", "AZURE_KEY_VAULT",
+    "GIT_CONFIG_KEY_0", "AUTH_DOMAIN",
+])  # fmt: skip
 def test_keys_of_other_things(key):
     assert not is_secret(key)
 

@@ -129,29 +129,10 @@ def test_data_of_an_event(event, data):
 
 
 KEYS = [
-    "type",
-    "response",
-    "message",
-    "item",
-    "usage",
-    "output",
-    "candidates",
-    "choices",
-    "finish_reason",
-    "finishReason",
-    "stop_reason",
-    "delta",
-    "error",
-    "model",
-    "incomplete_details",
-    "reason",
-    "server_tool_use",
-    "groundingMetadata",
-    "promptFeedback",
-    "blockReason",
-    "speed",
-    "service_tier",
-]
+    "type", "response", "message", "item", "usage", "output", "candidates", "choices", "finish_reason",
+    "finishReason", "stop_reason", "delta", "error", "model", "incomplete_details", "reason", "server_tool_use",
+    "groundingMetadata", "promptFeedback", "blockReason", "speed", "service_tier",
+]  # fmt: skip
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.sampled_from(["fast", "priority", "length", "error"]),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=5),

@@ -509,18 +509,9 @@ NODES = st.recursive(
     max_leaves=12,
 )
 TOP = [
-    "prompts",
-    "providers",
-    "targets",
-    "defaultTest",
-    "tests",
-    "scenarios",
-    "evaluateOptions",
-    "env",
-    "tags",
-    "x",
+    "prompts", "providers", "targets", "defaultTest", "tests", "scenarios", "evaluateOptions", "env", "tags", "x",
     "redteam",
-]
+]  # fmt: skip
 
 
 @given(st.dictionaries(st.sampled_from(TOP), NODES, max_size=6))
