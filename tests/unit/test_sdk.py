@@ -20,32 +20,11 @@ from agentv import (
 )
 
 PUBLIC = [
-    "AgentvError",
-    "AssertionContext",
-    "AssertionScore",
-    "Case",
-    "Check",
-    "Diagnostic",
-    "Evaluation",
-    "ExitStatus",
-    "Grade",
-    "LoadError",
-    "Message",
-    "RetrievedText",
-    "StoreError",
-    "Suite",
-    "Summary",
-    "TargetResponse",
-    "TokenUsage",
-    "TrialResult",
-    "Turn",
-    "UsageError",
-    "__version__",
-    "define_assertion",
-    "define_script_grader",
-    "evaluate",
-    "evaluate_async",
-]
+    "AgentvError", "AssertionContext", "AssertionScore", "Case", "Check", "Diagnostic", "Evaluation", "ExitStatus",
+    "Grade", "LoadError", "Message", "RetrievedText", "StoreError", "Suite", "Summary", "TargetResponse",
+    "TokenUsage", "TrialResult", "Turn", "UsageError", "__version__", "define_assertion", "define_script_grader",
+    "evaluate", "evaluate_async",
+]  # fmt: skip
 
 
 @pytest.fixture(autouse=True)

@@ -10,19 +10,9 @@ from agentv.assertions.catalogue import NOT_YET, TYPES, registry
 from agentv.registry.fields import DeclaredAssertion, Doc
 
 FAMILIES = (
-    "text",
-    "similarity",
-    "format",
-    "xml_text",
-    "html_text",
-    "sql",
-    "data",
-    "cost",
-    "structure",
-    "tool_calls",
-    "trajectory",
-    "embeddings",
-)
+    "text", "similarity", "format", "xml_text", "html_text", "sql", "data", "cost", "structure", "tool_calls",
+    "trajectory", "embeddings",
+)  # fmt: skip
 OURS = [name for name, place in TYPES.items() if place.split(":")[0].rpartition(".")[2] in FAMILIES]
 OURS += ["javascript", "webhook"]
 

@@ -27,18 +27,10 @@ def code(answer):
     return answer.json()["error"]["code"]
 
 
-@pytest.mark.parametrize(
-    "host",
-    [
-        "evil.example",
-        "evil.example:4280",
-        "127.0.0.1",
-        "127.0.0.1:4281",
-        "127.0.0.1.evil.example:4280",
-        "localhost:4280.",
-        "",
-    ],
-)
+@pytest.mark.parametrize("host", [
+    "evil.example", "evil.example:4280", "127.0.0.1", "127.0.0.1:4281", "127.0.0.1.evil.example:4280",
+    "localhost:4280.", "",
+])  # fmt: skip
 def test_another_host_is_refused(host):
     answer = client().get("/", headers={"Host": host})
     assert (answer.status_code, code(answer)) == (403, "wrong-host")

@@ -271,21 +271,10 @@ def test_an_answer_in_another_language_is_not_judged(answer):
     assert (grade.passed, grade.error.code) == (False, "unjudged-language")
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "Oslo",
-        "42",
-        '{"name": "x", "date": "y", "total": 3}',
-        "Paris, London, Rome, Berlin",
-        "def f(x):\n    return x",
-        "Müller",
-        "The answer is Zürich.",
-        "SELECT name FROM users WHERE id = 3",
-        "- apples\n- pears",
-        "café résumé",
-    ],
-)
+@pytest.mark.parametrize("answer", [
+    "Oslo", "42", '{"name": "x", "date": "y", "total": 3}', "Paris, London, Rome, Berlin", "def f(x):\n    return x",
+    "Müller", "The answer is Zürich.", "SELECT name FROM users WHERE id = 3", "- apples\n- pears", "café résumé",
+])  # fmt: skip
 def test_short_answers_and_code_have_no_language(answer):
     grade = graded(IsRefusal(), answer)
     assert (grade.passed, grade.error) == (False, None)

@@ -9,24 +9,11 @@ from agentv.assertions.judged.triggering import LONGEST, Triggering, read_answer
 from agentv.model.run.context import AssertionContext
 
 YES = [
-    "YES",
-    " yes.\n",
-    "**YES**",
-    "YES\n\nThe description says so.",
-    "The description names diffs.\n\nYES",
-    "Answer: YES",
-    "**Final answer:** `YES`",
-    "The answer is yes.",
-    '"YES"',
-    "“Yes.”",
-    "<think>NO? It names diffs.</think>YES",
-    "NO at first sight, but</think>\n\nYES",
-    "YES <thinking>or NO",
-    "> YES",
-    "# YES",
-    "Y\u200bES",
-    "ＹＥＳ",
-]
+    "YES", " yes.\n", "**YES**", "YES\n\nThe description says so.", "The description names diffs.\n\nYES",
+    "Answer: YES", "**Final answer:** `YES`", "The answer is yes.", '"YES"', "“Yes.”",
+    "<think>NO? It names diffs.</think>YES", "NO at first sight, but</think>\n\nYES", "YES <thinking>or NO", "> YES",
+    "# YES", "Y\u200bES", "ＹＥＳ",
+]  # fmt: skip
 NO = [answer.replace("YES", "NO").replace("Yes", "No").replace("yes", "no") for answer in YES[:-5]]
 UNREADABLE = {
     "": "empty",

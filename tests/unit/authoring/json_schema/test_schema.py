@@ -206,22 +206,11 @@ def test_it_stays_small() -> None:
     assert len(schema_text("eval")) < 290_000
 
 
-@pytest.mark.parametrize(
-    "messages",
-    [
-        "[hi]",
-        "[]",
-        "{}",
-        "[{content: hi}]",
-        "[{role: usr, content: hi}]",
-        "[{role: user}]",
-        "[{role: user, content: ''}]",
-        "[{role: user, content: hi, nam: x}]",
-        "[{role: user, content: [{type: text}]}]",
-        "[{role: user, content: [{type: pdf, value: a}]}]",
-        "[{role: assistant, tool_calls: search}]",
-    ],
-)
+@pytest.mark.parametrize("messages", [
+    "[hi]", "[]", "{}", "[{content: hi}]", "[{role: usr, content: hi}]", "[{role: user}]",
+    "[{role: user, content: ''}]", "[{role: user, content: hi, nam: x}]", "[{role: user, content: [{type: text}]}]",
+    "[{role: user, content: [{type: pdf, value: a}]}]", "[{role: assistant, tool_calls: search}]",
+])  # fmt: skip
 def test_mistakes_in_messages_are_found(messages: str, tmp_path: Path) -> None:
     text = f"tests:\n- id: a\n  input: {messages}\n  criteria: b\n"
     assert wrong("eval", text)

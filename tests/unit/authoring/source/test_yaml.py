@@ -62,10 +62,8 @@ def test_what_a_dumper_writes_is_read_back(data, flow):
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        *(
-            (text, text)
-            for text in "no on y yes 1_000 12:30:00 2026-11-21 nULL tRUE 0b11 0o8 .iNF NaN 1e . 1.2.3 = <<".split()
-        ),
+        *((text, text) for text in ("no", "on", "y", "yes", "1_000", "12:30:00", "2026-11-21", "nULL", "tRUE", "0b11")),
+        *((text, text) for text in ("0o8", ".iNF", "NaN", "1e", ".", "1.2.3", "=", "<<")),
         ("0o14", 12),
         ("0x1F", 31),
         ("012", 12),

@@ -45,25 +45,10 @@ def test_a_path_that_ends_too_early_says_where(path, message):
     assert str(found) == message
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "",
-        "$.",
-        "$..a",
-        "$.a..b",
-        "$[*]",
-        "$.*",
-        "$[0:2]",
-        "$[?(@.a)]",
-        "a b",
-        "$a",
-        "$[a]",
-        "a[",
-        "a.'b",
-        "$[99999999999]",
-    ],
-)
+@pytest.mark.parametrize("path", [
+    "", "$.", "$..a", "$.a..b", "$[*]", "$.*", "$[0:2]", "$[?(@.a)]", "a b", "$a", "$[a]", "a[", "a.'b",
+    "$[99999999999]",
+])  # fmt: skip
 def test_what_is_no_path_to_one_value_is_refused(path):
     with pytest.raises(ValueError, match="not a path to one value"):
         parse(path)

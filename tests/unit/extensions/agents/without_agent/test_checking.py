@@ -60,17 +60,10 @@ GRADED = f"""\
 """
 
 
-@pytest.mark.parametrize(
-    "solution",
-    [
-        "fix.patch",
-        "{patch: fix.patch}",
-        "right",
-        "{files: {app.py: right/app.py}}",
-        "{commands: ['sed -i s/-/+/ app.py']}",
-        "{commands: [[sed, -i, s/-/+/, app.py]]}",
-    ],
-)
+@pytest.mark.parametrize("solution", [
+    "fix.patch", "{patch: fix.patch}", "right", "{files: {app.py: right/app.py}}",
+    "{commands: ['sed -i s/-/+/ app.py']}", "{commands: [[sed, -i, s/-/+/, app.py]]}",
+])  # fmt: skip
 def test_a_sound_case_fails_nothing_and_passes_its_solution(project, solution):
     file = write(project, f"- id: total\n  solution: {solution}\n{GRADED}")
     report, problems = checked(file)

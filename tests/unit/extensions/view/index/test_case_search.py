@@ -49,15 +49,9 @@ def test_a_text_is_found_in_every_block_also_after_the_index_was_opened_again(da
 
 
 TEXTS = [
-    "The lamp was not used",
-    "Lamps, and a lamp-shade",
-    "lam",
-    "Lampe für Gäste",
-    "lampion LAMP lämpchen",
-    "nothing",
-    "ﬁne lamp1 lamp2 lamp3",
-    "用户 lamp",
-]
+    "The lamp was not used", "Lamps, and a lamp-shade", "lam", "Lampe für Gäste", "lampion LAMP lämpchen", "nothing",
+    "ﬁne lamp1 lamp2 lamp3", "用户 lamp",
+]  # fmt: skip
 
 
 @pytest.fixture(params=[False, True], ids=["being written", "written"])
