@@ -18,9 +18,7 @@ STREAMS = Path(__file__).parents[1] / "unit/extensions/agents/adapters/native/st
 
 _PRINT = """
 import sys
-stream, status, changes = sys.argv[1:4]
-if changes:
-    open("app.py", "w").write("changed")
+stream, status = sys.argv[1:3]
 sys.stdout.buffer.write(open(stream, "rb").read())
 sys.stdout.flush()
 sys.exit(int(status))
@@ -32,9 +30,9 @@ def stream(agent: str, scenario: str) -> Path:
     return STREAMS / agent / f"{scenario}.jsonl"
 
 
-def prints(file: Path, status: int = 0, *, changes: bool = False) -> Command:
-    """A program that prints a file and exits; `changes`: and writes a file of the workspace before."""
-    return Command((sys.executable, "-c", _PRINT, str(file), str(status), "yes" if changes else ""))
+def prints(file: Path, status: int = 0) -> Command:
+    """A program that prints a file and exits."""
+    return Command((sys.executable, "-c", _PRINT, str(file), str(status)))
 
 
 def settings_of(provider: str, **settings: Any) -> Any:
@@ -43,6 +41,6 @@ def settings_of(provider: str, **settings: Any) -> Any:
     return getattr(import_module(module), name)(**settings)
 
 
-def played(agent: str, scenario: str, status: int = 0, *, changes: bool = False, **settings: Any) -> Any:
+def played(agent: str, scenario: str, status: int = 0, **settings: Any) -> Any:
     """The settings of an agent whose program prints a recorded stream."""
-    return settings_of(agent, command=prints(stream(agent, scenario), status, changes=changes), **settings)
+    return settings_of(agent, command=prints(stream(agent, scenario), status), **settings)

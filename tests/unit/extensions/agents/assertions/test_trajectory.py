@@ -1,5 +1,6 @@
 import pytest
 
+from agentv.extensions.agents.assertions.tool_calls import ExpectedCall, ToolCallF1, ToolTrajectory
 from agentv.extensions.agents.assertions.trajectory import (
     Arguments,
     Counted,
@@ -97,34 +98,6 @@ def test_steps_are_counted(bounds, passed):
     assert graded(StepCount(bounds), did("a", "a", "b")).passed is passed
 
 
-@pytest.mark.parametrize(
-    ("call", "skill"),
-    [
-        (ToolCall("Skill", {"skill": "pdf"}), "pdf"),
-        (ToolCall("skill", {"command": "/docs:pdf"}), "pdf"),
-        (ToolCall("Read", {"file_path": "/home/u/.claude/skills/pdf/SKILL.md"}), "pdf"),
-        (ToolCall("read_file", {"path": "skills\\pdf\\x\\forms.md"}), "pdf"),
-    ],
-)
-def test_skills_are_known_by_the_calls_that_load_them(call, skill):
-    assert graded(SkillUsed(skill), did(call)).passed
-    assert not graded(SkillUsed("other"), did(call)).passed
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        ToolCall("Read", {"file_path": "skills/pdf"}),
-        ToolCall("Read", {"file_path": 3}),
-        ToolCall("Write", {"file_path": "skills/pdf/SKILL.md"}),
-        ToolCall("skill", {}),
-        ToolCall("Skill", {"skill": ["pdf"]}),
-    ],
-)
-def test_other_calls_load_no_skill(call):
-    assert not graded(SkillUsed("*"), did(call)).passed
-
-
 def test_skills_that_the_target_reports_are_believed():
     rows = [{"name": "pdf"}, {"name": "xlsx", "is_error": True}, "odd", {"name": 3}]
     context = answer("done", response_metadata={"skillCalls": rows})
@@ -140,6 +113,8 @@ EACH = [
     ToolSequence(("a",)),
     ToolArgsMatch(Arguments("a", {"q": 1})),
     StepCount(StepBounds(max=3)),
+    ToolTrajectory("subset", expected=(ExpectedCall("a"),)),
+    ToolCallF1("a"),
 ]
 
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 import pytest
 
 from agentv.extensions.agents.adapters.acp.target import Acp
-from agentv.extensions.agents.adapters.settings import McpServerSettings, PermissionRule
+from agentv.extensions.agents.adapters.settings import McpServerSettings
 from agentv.model.suite.tools import McpServer
 from agentv.model.values.message import ImageBlock, Message, TextBlock
 from agentv.model.values.response import Failure, TargetResponse
@@ -92,24 +92,6 @@ async def test_turns_are_one_session():
     assert b"initialize" in first.trace.native
     assert b"initialize" not in second.trace.native
     assert (third.code, third.retryable) == ("no-session", False)
-
-
-def test_tool_calls_are_merged_by_their_id_even_if_only_updates_come():
-    update = {"sessionUpdate": "tool_call_update", "toolCallId": "x"}
-    steps = [
-        {"update": {**update, "title": "mcp__shop__get_order", "rawInput": {"order_id": "17"}}},
-        {
-            "update": {
-                **update,
-                "status": "failed",
-                "content": [{"type": "content", "content": {"type": "text", "text": "no"}}],
-            }
-        },
-        {"say": "sorry"},
-    ]
-    (one,) = said(acp(*steps)).trace.tool_calls
-    assert (one.name, one.native_name) == ("shop.get_order", "mcp__shop__get_order")
-    assert (one.arguments, one.status, one.error, one.result) == ({"order_id": "17"}, "failed", "no", None)
 
 
 def test_usage_and_cost_where_the_agent_gives_them():
@@ -285,12 +267,6 @@ def test_one_that_never_begins():
     assert failure(acp(begin={"hang": True}), request(timeout_s=2)).code == "agent-limit"
 
 
-def test_one_that_ignores_sigterm_is_killed(tmp_path):
-    found = failure(acp({"hang": "deaf"}), at(tmp_path, timeout_s=3))
-    assert found.code == "agent-limit"
-    assert all_gone((tmp_path / "pids").read_text().split())
-
-
 async def test_a_cancelled_call_leaves_nothing(tmp_path):
     settings = acp({"hang": "deaf"})
 
@@ -331,20 +307,6 @@ def test_a_denial_is_graded_where_the_target_says_so_or_something_was_done(tmp_p
     assert said(acp(EDIT, {"file": ["b.txt", "x"]}, {"say": "ok"}, permissions="deny"), at(tmp_path)).output == "ok"
     shop = call("2", title="mcp__shop__refund")
     assert said(acp(EDIT, shop, {"say": "ok"}, permissions="deny"), at(tmp_path)).output == "ok"
-
-
-def test_rules_by_tool_kind_and_path(tmp_path):
-    rules = (PermissionRule("deny", path="tests/**"), PermissionRule("allow", kind="edit"))
-    settings = {"permissions": rules, "on_denied": "grade"}
-    tests = {"ask": {"toolCallId": "1", "rawInput": {"path": "tests/a.py"}}}
-    shell = {"ask": {"toolCallId": "2", "title": "Bash", "kind": "execute"}}
-    found = said(acp(tests, EDIT, shell, {"say": "ok"}, **settings), at(tmp_path))
-    steps = [one for one in found.trace.steps if isinstance(one, PermissionStep)]
-    assert [(one.allowed, one.reason) for one in steps] == [
-        (False, "rule 1: deny"),
-        (True, "rule 2: allow"),
-        (False, "no rule applies"),
-    ]
 
 
 def test_an_agent_that_offers_no_way_to_allow(tmp_path):

@@ -9,7 +9,6 @@ from agentv.extensions.agents.adapters.native.codex import Codex, toml
 from agentv.extensions.agents.adapters.native.recorder import Recording
 from agentv.extensions.agents.adapters.native.stream import Directories, Launch
 from agentv.extensions.agents.adapters.settings import McpServerSettings, PermissionRule
-from agentv.model.suite.gateway import GatewayAccess
 from agentv.model.suite.tools import McpServer
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import PermissionStep, ToolCallStep
@@ -56,18 +55,6 @@ def test_what_its_sandbox_refuses_is_a_denial_once_in_a_session(situation, tool)
     assert not [one for one in second.steps() if isinstance(one, PermissionStep)]
 
 
-@pytest.mark.parametrize(("situation", "complete"), [("api-error", True), ("api-retry", False)])
-def test_an_error_of_the_api_is_one(situation, complete):
-    _, ending = recorded(CODEX, situation)
-    assert ending.failure is not None
-    assert (ending.failure.code, ending.complete) == ("agent-api", complete)
-
-
-def test_a_stream_without_the_end_of_its_turn_is_not_complete():
-    _, ending = recorded(CODEX, "interrupted")
-    assert (ending.complete, ending.failure) == (False, None)
-
-
 def test_the_usage_of_a_later_turn_is_that_of_the_session_less_the_earlier_ones():
     agent, found = CODEX.agent(), []
     for situation in ("two-turns", "two-turns-2"):
@@ -104,12 +91,6 @@ def test_its_configuration_is_a_file_in_a_home_of_its_own():
     assert launch.env["CODEX_HOME"] == "/home/agent/.codex"
     assert not launch.env["CODEX_HOME"].startswith(launch.env["TMPDIR"])
     assert "real-key" not in repr((launch.argv, dict(launch.files)))
-
-
-def test_by_the_gateway_it_never_sees_the_key():
-    launch = launched(CODEX, gateway=GatewayAccess("http://127.0.0.1:1", "token"))
-    assert config_of(launch)["model_providers"]["agentv"]["base_url"] == "http://127.0.0.1:1/openai/v1"
-    assert launch.env["OPENAI_API_KEY"] == "token"
 
 
 def test_in_the_home_of_the_user_nothing_is_written():

@@ -28,7 +28,7 @@ def everything(launch):
     return json.dumps([launch.argv, dict(launch.env), dict(launch.files)]) + launch.stdin.decode()
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", ["claude", "codex", *AGENTS])
 def test_with_the_gateway_the_agent_gets_its_address_and_token_and_never_the_key(agent):
     one = request("Fix it.", gateway=GatewayAccess("http://127.0.0.1:7777", "token-of-trial"))
     said = everything(launched(agent, one, model="m-1", api_key="real-key", base_url="https://real.example"))
