@@ -1,4 +1,4 @@
-"""Five tasks like those of SWE-bench: a small repository, for each task an issue, hidden tests and a repair."""
+"""Two tasks like those of SWE-bench: a small repository, for each task an issue, hidden tests and a repair."""
 
 from __future__ import annotations
 
@@ -11,10 +11,7 @@ from doubles.git_remotes import Hosts
 
 MODULES = {
     "prices": ("def total(prices):\n    return sum(prices[1:])\n", "prices[1:]", "prices", "total([1, 2, 3]) == 6"),
-    "names": ("def initials(name):\n    return name[0]\n", "name[0]", "''.join(one[0] for one in name.split())", "initials('Ann Lee') == 'AL'"),
     "dates": ("def leap(year):\n    return year % 4 == 0\n", "year % 4 == 0", "year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)", "leap(1900) == False"),
-    "carts": ("def merged(a, b):\n    return {**b, **a}\n", "{**b, **a}", "{**a, **b}", "merged({'x': 1}, {'x': 2}) == {'x': 2}"),
-    "words": ("def count(text):\n    return len(text.split(' '))\n", "text.split(' ')", "text.split()", "count('a  b') == 2"),
 }  # fmt: skip
 """Module of the package `shop` → its text, what is wrong in it, what repairs it, and what a hidden test finds."""
 
@@ -31,8 +28,7 @@ def tests_of(module: str, *checks: str) -> str:
     return head + "".join(f"    def {name}(self):\n        assert {check}\n" for name, check in zip(("test_old", "test_new"), checks, strict=False))  # fmt: skip
 
 
-OLD = {"prices": "total([0, 5]) == 5", "names": "initials('Ann') == 'A'", "dates": "leap(2024) == True",
-       "carts": "merged({}, {'x': 1}) == {'x': 1}", "words": "count('a b') == 2"}  # fmt: skip
+OLD = {"prices": "total([0, 5]) == 5", "dates": "leap(2024) == True"}
 """Module → what a test finds that passes before and after the repair."""
 
 

@@ -234,14 +234,6 @@ def test_hostile_files_are_refused_at_their_place_and_nothing_is_written(
     assert sorted(path.name for path in project.iterdir()) == [".git", name]
 
 
-def test_a_thousand_wrong_samples_are_one_finding(project: Path) -> None:
-    source = lines(project / "samples.jsonl", *({"input": "", "ideal": "b"} for _ in range(1000)))
-    with pytest.raises(LoadError) as caught:
-        converted(source, "equals")
-    (found,) = caught.value.diagnostics
-    assert found.notes == ("also at lines 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 989 more",)
-
-
 def test_different_findings_are_limited(project: Path) -> None:
     rows = ({"id": f"n{number // 2}", "input": "a", "target": "b"} for number in range(1000))
     with pytest.raises(LoadError) as caught:
@@ -256,21 +248,6 @@ def test_nothing_is_overwritten_and_a_link_is_not_followed(project: Path) -> Non
     with pytest.raises(UsageError, match=r"samples.eval.yaml would be overwritten"):
         converted(source, "equals")
     assert not (project / "elsewhere.yaml").exists()
-
-
-def test_samples_are_read_one_by_one(project: Path) -> None:
-    from agentv.authoring.convert.records import Findings
-    from agentv.extensions.datasets.cases import cases
-    from agentv.extensions.datasets.checks import CHECKS
-
-    source = project / "samples.jsonl"
-    source.write_text('{"input": "a", "ideal": "b"}\nnot JSON\n')
-    findings = Findings()
-    made = cases(str(source), "openai-evals", [CHECKS["equals"]], findings)
-    next(made)
-    assert not findings.failed, "the second line was read before it was its turn"
-    assert list(made) == []
-    assert findings.failed
 
 
 SAID = st.text(

@@ -23,20 +23,6 @@ def answers(root, verdicts, **given):
     return graded_answers(open_run(judged_run(root, verdicts, **given), action="label"))
 
 
-def test_an_answer_is_drawn_with_the_probability_that_its_label_says(tmp_path):
-    found = answers(tmp_path, [True] * 30 + [False] * 10)
-    drawn = Counter()
-    for seed in range(400):
-        sample = draw(found, 8, seed)
-        assert len({one.answer.key for one in sample}) == 8
-        drawn.update(one.answer.case for one in sample)
-        assert {(one.answer.passed, one.probability, one.drawn_from) for one in sample} == {
-            (True, 4 / 30, 30),
-            (False, 0.4, 10),
-        }
-    assert all(abs(drawn[one.case] / 400 - (4 / 30 if one.passed else 0.4)) < 0.1 for one in found)
-
-
 @st.composite
 def graded(draw_):
     """Answers of one to three judges, some of them to several trials; every second one of a judge is a failure or not."""

@@ -193,13 +193,11 @@ def test_labels_beside_one_verdict_alone_show_no_judge_to_be_good(project):
     label(sample=60)
     file = project / ".agentv" / "labels" / "orders.jsonl"
     lines = file.read_text().splitlines(keepends=True)
-    for verdict, minimum, words in (("false", "min_tnr", "passes"), ("true", "min_tpr", "fails")):
+    for verdict, minimum, words, offset in (("false", "min_tnr", "passes", 0), ("true", "min_tpr", "fails", 1000)):
         file.write_text("".join(line for line in lines if f'"judge_pass":{verdict}' in line))
-        for offset in (0, 1000):
-            found = run(project, f"judge: {{{minimum}: 0.01}}", cases=120, offset=offset)
-            ((_, passed, text),) = why(found)
-            assert not passed, text
-            assert f"no label that counts is of an answer that the judge 'judge' {words}" in text
+        ((_, passed, text),) = why(run(project, f"judge: {{{minimum}: 0.01}}", cases=120, offset=offset))
+        assert not passed, text
+        assert f"no label that counts is of an answer that the judge 'judge' {words}" in text
 
 
 def test_a_gate_that_cannot_decide_is_refused_and_broken_labels_are_not_skipped(project):

@@ -2,7 +2,6 @@
 
 import asyncio
 import fcntl
-import shutil
 import sqlite3
 
 import pytest
@@ -67,31 +66,6 @@ def test_two_servers_on_one_project_say_the_same_and_leave_a_whole_index(tmp_pat
     for file in path.glob("view.sqlite"):
         assert sqlite3.connect(file).execute("PRAGMA integrity_check").fetchone() == ("ok",)
     assert not list(path.glob(".view.sqlite*"))
-
-
-def test_half_of_a_run_and_a_newer_one_are_told_and_the_others_work(tmp_path, path):
-    record, rows = path / "run.json", path / "index.jsonl"
-    newer = rows.read_bytes().replace(b'"schema_version":1', b'"schema_version":99')
-    damages = {
-        "no rows": rows.unlink,
-        "no record": record.unlink,
-        "half a record": lambda: record.write_bytes(record.read_bytes()[:20]),
-        "newer": lambda: rows.write_bytes(newer),
-        "nothing": lambda: [one.unlink() for one in path.iterdir()],
-    }
-    for name, damage in damages.items():
-        damage()
-        with viewed(tmp_path) as client:
-            answers = [client.get(f"/api/runs/{RUN}{more}") for more in ("", "/cases", "/trials/1")]
-            assert all(one.status_code < 500 for one in answers), name
-            assert all(one.json()["error"]["message"] for one in answers if one.status_code != 200), name
-            if name == "newer":
-                assert all("newer agentv" in one.text for one in answers[:2])
-            listed = {one["run_id"]: one for one in client.get("/api/runs").json()["runs"]}
-            assert listed[OTHER]["state"] != "unreadable", name
-            assert client.get(f"/api/runs/{OTHER}/cases").json()["total"] == 1, name
-        shutil.rmtree(path)
-        add_run(tmp_path, RUN, cases(30))
 
 
 def test_a_client_that_takes_nothing_costs_one_event_and_gets_all_later(tmp_path, path):

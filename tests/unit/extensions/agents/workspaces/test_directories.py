@@ -60,8 +60,8 @@ def test_the_next_start_removes_what_killed_runs_left(tmp_path: Path, sandbox: s
         one.mkdir()
     (template / "a.txt").write_text("a\n")
     mark = f"88{os.getpid()}"
-    for number in range(4):
-        killed(place, template, sandbox, mark, 0.15 * number)
+    for number in range(2):
+        killed(place, template, sandbox, mark, 0.3 * number)
     own = RunDirectory(str(place))
     sweep(str(place))
     assert [one.name for one in place.iterdir()] == [own.path.name]

@@ -125,14 +125,14 @@ def test_git_of_the_agent_hides_nothing_and_runs_nothing(place: Place, script: s
     assert "ran" not in trial.kinds
 
 
-def test_attributes_do_not_make_a_text_binary(place: Place) -> None:
-    place.file("template/code.py", "one\n")
-    trial = place.trial("echo '* -diff binary' > .gitattributes; echo two > code.py")
+def test_attributes_do_not_make_a_text_binary(plain: Place) -> None:
+    plain.file("template/code.py", "one\n")
+    trial = plain.trial("echo '* -diff binary' > .gitattributes; echo two > code.py")
     assert "-one\n+two\n" in trial.patch
 
 
-def test_nested_repositories_and_submodules_show_their_files(place: Place) -> None:
-    trial = place.trial("git init -q inner; echo x > inner/x.txt; git init -q inner/deep; echo y > inner/deep/y.txt")
+def test_nested_repositories_and_submodules_show_their_files(plain: Place) -> None:
+    trial = plain.trial("git init -q inner; echo x > inner/x.txt; git init -q inner/deep; echo y > inner/deep/y.txt")
     assert trial.kinds == {"inner/x.txt": "added", "inner/deep/y.txt": "added"}
 
 
@@ -144,9 +144,9 @@ def test_special_files_do_not_hang_the_diff(place: Place) -> None:
     assert "+/dev/zero\n" in trial.patch
 
 
-def test_a_tree_that_is_nested_deep_ends(place: Place) -> None:
+def test_a_tree_that_is_nested_deep_ends(plain: Place) -> None:
     deep = "import os\nfor _ in range(3000):\n    os.mkdir('d')\n    os.chdir('d')\nopen('x', 'w').close()"
-    trial = place.trial(f'echo a > a.txt; python3 -c "{deep}"', keep=False)
+    trial = plain.trial(f'echo a > a.txt; python3 -c "{deep}"', keep=False)
     assert trial.kinds["a.txt"] == "added"
     assert any(path.startswith("d/d/") for path in trial.kinds)
 
@@ -156,9 +156,9 @@ def test_directories_without_permissions_hide_nothing_and_are_removed(place: Pla
     assert trial.kinds == {"a/b/x": "added"}
 
 
-def test_links_are_recorded_and_not_followed(place: Place) -> None:
-    secret = place.file("outside/secret.txt", "secret-text\n")
-    trial = place.trial(f"ln -s {secret} leak; ln -s {secret.parent} dir; ln -s / root")
+def test_links_are_recorded_and_not_followed(plain: Place) -> None:
+    secret = plain.file("outside/secret.txt", "secret-text\n")
+    trial = plain.trial(f"ln -s {secret} leak; ln -s {secret.parent} dir; ln -s / root")
     assert trial.kinds == {"leak": "added", "dir": "added", "root": "added"}
     assert "secret-text" not in trial.patch
 
@@ -185,10 +185,10 @@ def test_a_planted_link_is_not_written_through(place: Place) -> None:
         "touch tests",
     ],
 )
-def test_whatever_is_planted_where_hidden_files_go_is_replaced(place: Place, planted: str) -> None:
-    place.file("hidden/test_it.py", "hidden\n")
-    hidden = (CopiedFiles(str(place.root / "hidden"), "tests"),)
-    assert printed(place.trial(planted, hidden=hidden, grade="cat tests/test_it.py").graded) == "hidden\n"
+def test_whatever_is_planted_where_hidden_files_go_is_replaced(plain: Place, planted: str) -> None:
+    plain.file("hidden/test_it.py", "hidden\n")
+    hidden = (CopiedFiles(str(plain.root / "hidden"), "tests"),)
+    assert printed(plain.trial(planted, hidden=hidden, grade="cat tests/test_it.py").graded) == "hidden\n"
 
 
 @pytest.mark.parametrize(
@@ -206,9 +206,9 @@ def test_whatever_is_planted_where_hidden_files_go_is_replaced(place: Place, pla
         "cp -p tests/a.py keep; echo b > tests/a.py; touch -r keep tests/a.py",
     ],
 )
-def test_what_is_protected_is_reported_however_it_was_changed(place: Place, script: str) -> None:
-    place.file("template/tests/a.py", "a\n")
-    trial = place.trial(script, protected=("tests/**",), ignore=("tests/**",))
+def test_what_is_protected_is_reported_however_it_was_changed(plain: Place, script: str) -> None:
+    plain.file("template/tests/a.py", "a\n")
+    trial = plain.trial(script, protected=("tests/**",), ignore=("tests/**",))
     assert isinstance(trial.changes, WorkspaceChanges)
     assert trial.changes.protected
 

@@ -10,7 +10,6 @@ from agentv.cli.main import run
 from agentv.errors import BudgetSpentError, ExitStatus, LoadError, UsageError
 from agentv.extensions.labels.checking import check_judges
 from agentv.extensions.labels.judges.comparing import (
-    AssertionComparison,
     ComparedJudge,
     CompareRequest,
     compare_judges,
@@ -245,20 +244,3 @@ ACCURATE = JudgeAccuracy(None, None, Estimated(0.9, (0.8, 0.95)), None)
 
 def judge(name, cost, verdict=None, accuracy=ACCURATE):
     return ComparedJudge(name, "m", 1, 0, None, accuracy=accuracy, cost_usd=cost, verdict=verdict)
-
-
-def of_judges(*judges, reference=0):
-    return AssertionComparison("polite", "m", 60, weighted=True, notes=(), judges=judges, reference=reference)
-
-
-@pytest.mark.parametrize(
-    ("verdict", "cheapest"),
-    [("better", "a"), ("equivalent", "a"), ("non-inferior", "a"), ("worse", "best"), ("inconclusive", "best")],
-)
-def test_a_cheaper_judge_is_recommended_only_where_it_is_shown_to_be_no_worse(verdict, cheapest):
-    assert of_judges(judge("best", 3.0), judge("a", 1.0, verdict)).cheapest.name == cheapest
-
-
-def test_where_no_judge_gave_enough_verdicts_none_is_recommended():
-    found = of_judges(judge("a", 1.0, "better"), reference=None)
-    assert (found.cheapest, found.undecided) == (None, ())

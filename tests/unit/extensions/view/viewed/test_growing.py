@@ -320,40 +320,6 @@ def test_events_miss_nothing_and_repeat_nothing(path):
         assert run.changed_since(wrong, 10) is None
 
 
-def test_scores_that_are_no_rates_have_the_rate_of_the_summary(path):
-    from agentv.extensions.view.index.case_choice import CaseChoice
-    from agentv.extensions.view.viewed.rates import assertion_rates, rate_of_cases
-    from agentv.store.rows.reading import read_rows
-    from agentv.store.totals.summary import PlannedCounts, summarize
-
-    results = [
-        *(
-            finished("passed" if at % 3 else "failed", trial=trial(f"a{at}", target=t))
-            for at in range(9)
-            for t in ("x", "y")
-        ),
-        *samples(True, True, False),
-        finished("errored", trial=trial("e")),
-    ]
-    write_run(path, results)
-    run = grown(path)
-    run.catch_up()
-    summary = summarize(read_rows(path / "index.jsonl"), run_id="r", planned=PlannedCounts(), duration_ms=0.0)
-    with run.index() as index:
-        rate = rate_of_cases(index, CaseChoice(), 20, None)
-        (graded,) = assertion_rates(index, None)
-        distinct = index.grid.counts(index.grid.outcomes(CaseChoice())).by_status
-    assert rate is not None
-    assert (rate.rate, rate.interval, rate.judged) == (
-        pytest.approx(summary.pass_rate),
-        pytest.approx(summary.pass_rate_interval),
-        summary.judged,
-    )
-    assert rate.clusters == summary.interval_clusters
-    assert (graded.counts.passed, graded.counts.failed) == (14, 7)
-    assert sum(distinct) == 11
-
-
 def test_a_row_that_was_changed_in_its_place_is_read_again(path):
     results = [finished(trial=trial(f"case-{at}"), score=1.0) for at in range(30)]
     write_run(path, results)

@@ -17,7 +17,7 @@ from agentv.extensions.view.viewed.rerun_check import check_rerun
 from agentv.extensions.view.viewed.trial import RerunCommand, rerun_command
 from doubles.viewed_project import viewed
 
-HOSTILE = ["--out=/tmp/x", "-x", "a b; touch hacked", "$(touch hacked)'\"", "[a]*?", "--help"]
+HOSTILE = ["--out=/tmp/x", "a b; $(touch hacked)'\"", "[a]*?"]
 SLOW = "import time\ndef answer(input):\n    time.sleep(60 if 'wait' in str(input) else 0)\n    return 'fine'\n"
 
 
