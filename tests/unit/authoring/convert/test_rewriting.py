@@ -110,24 +110,9 @@ def moved(text: str, key: str, written: str, canonical: str) -> str:
 @pytest.mark.parametrize(
     ("text", "written", "canonical", "expected"),
     [
-        (
-            "execution: {threshold: 0.5, workers: 3} # why\ntests: []\n",
-            "execution.threshold",
-            "threshold",
-            "threshold: 0.5\nexecution: {workers: 3} # why\ntests: []\n",
-        ),
-        (
-            "a: 1\nexecution: {workers: 3} # why\n# next\ntests: []\n",
-            "execution.workers",
-            "run.workers",
-            "a: 1\nrun:\n  workers: 3\n# why\n# next\ntests: []\n",
-        ),
-        (
-            "run: {cache: true}\nexecution: {workers: 3}\n",
-            "execution.workers",
-            "run.workers",
-            "run: {workers: 3, cache: true}\n",
-        ),
+        ("execution: {threshold: 0.5, workers: 3} # why\ntests: []\n", "execution.threshold", "threshold", "threshold: 0.5\nexecution: {workers: 3} # why\ntests: []\n"),
+        ("a: 1\nexecution: {workers: 3} # why\n# next\ntests: []\n", "execution.workers", "run.workers", "a: 1\nrun:\n  workers: 3\n# why\n# next\ntests: []\n"),
+        ("run: {cache: true}\nexecution: {workers: 3}\n", "execution.workers", "run.workers", "run: {workers: 3, cache: true}\n"),
         (
             "run:\n  # here\n  cache: true\nexecution:\n  workers: 3\n  trials: 2\n",
             "execution.workers",
@@ -146,19 +131,9 @@ def moved(text: str, key: str, written: str, canonical: str) -> str:
             "skip_defaults",
             "tests:\n  - {id: a, skip_defaults: true, input: 'x, {'}\n",
         ),
-        (
-            '{"id": "a", "execution": {"skip_defaults": true}}\n',
-            "execution.skip_defaults",
-            "skip_defaults",
-            '{"id": "a", "skip_defaults": true}\n',
-        ),
+        ('{"id": "a", "execution": {"skip_defaults": true}}\n', "execution.skip_defaults", "skip_defaults", '{"id": "a", "skip_defaults": true}\n'),
         ("tests:\n  - mode: conversation\n    id: a\n", "mode: conversation", "turns", "tests:\n  - id: a\n"),
-        (
-            "tests:\n  - id: a\n    mode: conversation # one by one\n",
-            "mode: conversation",
-            "aggregation: mean",
-            "tests:\n  - id: a\n    aggregation: mean # one by one\n",
-        ),
+        ("tests:\n  - id: a\n    mode: conversation # one by one\n", "mode: conversation", "aggregation: mean", "tests:\n  - id: a\n    aggregation: mean # one by one\n"),
         ("run:\n  trials: {count: 2}  # twice\n  z: 1\n", "trials", "repeat", "run:\n  repeat: 2  # twice\n  z: 1\n"),
         ("run:\n  trials:\n    count: 2\n", "trials", "repeat", "run:\n  repeat: 2\n"),
         ("run:\n  timeout_ms: 1500\n", "timeout_ms", "timeout_s", "run:\n  timeout_s: 1.5\n"),
@@ -177,7 +152,7 @@ def moved(text: str, key: str, written: str, canonical: str) -> str:
             "targets:\n  - name: a\n    retry:\n      max_retries: 2\n      rate: 1\n  - name: b\n",
         ),
     ],
-)
+)  # fmt: skip
 def test_a_key_moves_with_its_value(text: str, written: str, canonical: str, expected: str) -> None:
     key = written.rpartition(".")[2].partition(":")[0]
     quoted = f'"{key}"'

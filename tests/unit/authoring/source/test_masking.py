@@ -79,36 +79,20 @@ def test_secrets_are_masked_wherever_they_stand_and_the_rest_is_kept():
 @pytest.mark.parametrize(
     ("settings", "found", "left"),
     [
-        (
-            {"url": "https://ann:pa55w0rd%21@h/v1?sig=s1g-9876&api-version=2024-05-01&page=7"},
-            ["pa55w0rd!", "s1g-9876"],
-            [],
-        ),
+        ({"url": "https://ann:pa55w0rd%21@h/v1?sig=s1g-9876&api-version=2024-05-01&page=7"}, ["pa55w0rd!", "s1g-9876"], []),
         ({"url": "https://ann:pa55w0rd@h/"}, ["YW5uOnBhNTV3MHJk"], ["ann"]),
         ({"url": "https://h/?key={{ env.K }}"}, [], ["{{"]),
-        (
-            {"command": "go --token=t0k-1234 --password p4s-1234 --level=high9999"},
-            ["t0k-1234", "p4s-1234"],
-            ["high9999"],
-        ),
+        ({"command": "go --token=t0k-1234 --password p4s-1234 --level=high9999"}, ["t0k-1234", "p4s-1234"], ["high9999"]),
         ({"command": ["curl", "-u", "ann:c0rr-ect", "-H", "X-Token: h34-der1"]}, ["c0rr-ect", "h34-der1"], ["curl"]),
         ({"command": "API_KEY=k3y-1234 ./agent {PROMPT}"}, ["k3y-1234"], ["./agent", "{PROMPT}"]),
         ({"body": '{"key": "b0d-1234", "model": "m0del-123"}'}, ["b0d-1234"], ["m0del-123"]),
         ({"body": "auth=f0rm-1234&q=question1"}, ["f0rm-1234"], ["question1"]),
-        (
-            {"headers": {"Authorization": "Token token=c0m-1234, user=u53r-1234;n=1"}},
-            ["c0m-1234", "u53r-1234"],
-            ["n", "1"],
-        ),
+        ({"headers": {"Authorization": "Token token=c0m-1234, user=u53r-1234;n=1"}}, ["c0m-1234", "u53r-1234"], ["n", "1"]),
         ({"headers": {"Authorization": "Basic YW5uOnBhNTV3MHJk"}}, ["pa55w0rd", "ann:pa55w0rd"], ["Basic"]),
-        (
-            {"GCP_CREDENTIALS": '{"type": "service_account", "private_key": "pr1-1234"}'},
-            ["pr1-1234"],
-            ["service_account"],
-        ),
+        ({"GCP_CREDENTIALS": '{"type": "service_account", "private_key": "pr1-1234"}'}, ["pr1-1234"], ["service_account"]),
         ({"headers": {"X-Key": "Bearer {{ env.SOME_KEY }}"}}, [], ["env.SOME_KEY"]),
     ],
-)
+)  # fmt: skip
 def test_secrets_are_known_by_where_they_stand(settings, found, left):
     known = set(secrets_in(settings))
     assert set(found) <= known

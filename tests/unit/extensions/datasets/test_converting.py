@@ -393,36 +393,18 @@ def test_a_task_whose_calls_have_no_tool_is_named(project: Path, to: Any) -> Non
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        (
-            {"evaluation_criteria": {"reward_basis": ["ENV_ASSERTION"]}},
-            "no-equivalent: 'env_assertions' of a task are functions",
-        ),
-        (
-            {"evaluation_criteria": {"actions": [{"name": "x", "requestor": "user"}]}},
-            "no-equivalent: the user of this task calls tools",
-        ),
-        (
-            {"initial_state": {"initialization_data": {"agent_data": {"a": 1}}}},
-            "no-equivalent: this task begins with a database",
-        ),
-        (
-            {"initial_state": {"message_history": [{"role": "assistant", "tool_calls": [{}]}]}},
-            "no-equivalent: tools were called before",
-        ),
+        ({"evaluation_criteria": {"reward_basis": ["ENV_ASSERTION"]}}, "no-equivalent: 'env_assertions' of a task are functions"),
+        ({"evaluation_criteria": {"actions": [{"name": "x", "requestor": "user"}]}}, "no-equivalent: the user of this task calls tools"),
+        ({"initial_state": {"initialization_data": {"agent_data": {"a": 1}}}}, "no-equivalent: this task begins with a database"),
+        ({"initial_state": {"message_history": [{"role": "assistant", "tool_calls": [{}]}]}}, "no-equivalent: tools were called before"),
         ({"user_scenario": {}}, "bad-value: this task does not say what its user wants"),
         ({"evaluation_criteria": {"actions": "refund"}}, "bad-value: 'actions' of a task must be a list"),
         ({"evaluation_criteria": {"communicate_info": "42"}}, "bad-value: 'communicate_info' of a task must be a list"),
-        (
-            {"evaluation_criteria": {"actions": [{"arguments": {}}]}},
-            "bad-value: an action of a task must be a mapping with 'name'",
-        ),
-        (
-            {"evaluation_criteria": {"actions": [{"name": "x", "arguments": "y"}]}},
-            "bad-value: the arguments of the action 'x'",
-        ),
+        ({"evaluation_criteria": {"actions": [{"arguments": {}}]}}, "bad-value: an action of a task must be a mapping with 'name'"),
+        ({"evaluation_criteria": {"actions": [{"name": "x", "arguments": "y"}]}}, "bad-value: the arguments of the action 'x'"),
         ({"evaluation_criteria": {"reward_basis": ["VIBES"]}}, "bad-value: 'reward_basis' of a task must be of DB"),
     ],
-)
+)  # fmt: skip
 def test_what_a_task_has_that_a_case_has_not_is_refused(changed: Any, message: str, project: Path) -> None:
     task = {"id": "a", "user_scenario": {"instructions": "x"}, "evaluation_criteria": {}, **changed}
     source = project / "tasks.json"

@@ -38,21 +38,11 @@ def messages(network, settings, transport="stdio"):
         ("none", AgentSettings(), "stdio", ["'network: none' keeps the agent of 'coder' from its model"]),
         ("none", AgentSettings(key=""), "stdio", []),
         ("none", object(), "stdio", []),
-        (
-            "none",
-            object(),
-            "http",
-            ["'network: none' keeps agents from the tools of 'shop', which are served over HTTP"],
-        ),
+        ("none", object(), "http", ["'network: none' keeps agents from the tools of 'shop', which are served over HTTP"]),
         ("loopback", AgentSettings(), "http", []),
-        (
-            "loopback",
-            AgentSettings(gateway=False),
-            "http",
-            ["'network: loopback' reaches the gateway only, and 'coder' has 'gateway: false'"],
-        ),
+        ("loopback", AgentSettings(gateway=False), "http", ["'network: loopback' reaches the gateway only, and 'coder' has 'gateway: false'"]),
         ("host", AgentSettings(gateway=False), "http", []),
     ],
-)
+)  # fmt: skip
 def test_what_a_network_keeps_an_agent_from(network, settings, transport, expected):
     assert messages(network, settings, transport) == expected

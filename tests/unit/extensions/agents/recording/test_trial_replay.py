@@ -303,27 +303,15 @@ def test_an_answer_of_an_agent_that_went_through_the_gateway_is_not_recorded(pat
 @pytest.mark.parametrize(
     ("edit", "told"),
     [
-        (
-            lambda lines: lines[:4] + lines[5:],
-            "run.jsonl:2: the recording of 'claude' for the case 'fix' is not whole (3 of 4",
-        ),
+        (lambda lines: lines[:4] + lines[5:], "run.jsonl:2: the recording of 'claude' for the case 'fix' is not whole (3 of 4"),
         (lambda lines: lines[:1] + lines[2:], "run.jsonl:2: an exchange of the recording"),
         (lambda lines: [*lines, lines[3]], "run.jsonl:7: duplicate of line 4, as after a merge"),
         (lambda lines: [*lines, lines[1]], "run.jsonl:7: duplicate of line 2, as after a merge"),
-        (
-            lambda lines: [*lines, lines[1].replace('"recording":"', '"recording":"0')],
-            "is not whole (0 of 4 exchanges)",
-        ),
-        (
-            lambda lines: [*lines[:3], lines[3].replace('"status":200', '"status":"good"'), *lines[4:]],
-            "run.jsonl:4: not a cassette call",
-        ),
-        (
-            lambda lines: [*lines[:3], lines[3].replace('"exchange":2', '"exchange":2,"xyz":1'), *lines[4:]],
-            "run.jsonl:4: not a cassette call",
-        ),
+        (lambda lines: [*lines, lines[1].replace('"recording":"', '"recording":"0')], "is not whole (0 of 4 exchanges)"),
+        (lambda lines: [*lines[:3], lines[3].replace('"status":200', '"status":"good"'), *lines[4:]], "run.jsonl:4: not a cassette call"),
+        (lambda lines: [*lines[:3], lines[3].replace('"exchange":2', '"exchange":2,"xyz":1'), *lines[4:]], "run.jsonl:4: not a cassette call"),
     ],
-)
+)  # fmt: skip
 def test_lines_of_a_recording_that_do_not_fit_together_are_refused(cassette, edit, told):
     lines = edit(cassette.read_text().splitlines())
     cassette.write_text("\n".join(lines) + "\n")

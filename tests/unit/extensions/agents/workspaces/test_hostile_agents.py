@@ -324,17 +324,14 @@ def test_a_grader_runs_no_monitor_of_the_agents_repository(place: Place) -> None
         ),
         ("echo A=1 > .env", ()),
         ("echo PYTEST_ADDOPTS=-x > .env", (".env",)),
-        (
-            "echo > jest.config.js; echo > vitest.config.ts; echo > .babelrc",
-            (".babelrc", "jest.config.js", "vitest.config.ts"),
-        ),
+        ("echo > jest.config.js; echo > vitest.config.ts; echo > .babelrc", (".babelrc", "jest.config.js", "vitest.config.ts")),
         ("""echo '{"name": "b", "scripts": {"test": "jest"}}' > package.json""", ()),
         ("""echo '{"name": "a", "scripts": {"test": "exit 0"}}' > package.json""", ("package.json",)),
         ("""echo '{"scripts": {"test": "jest"}, "jest": {"bail": 1}}' > package.json""", ("package.json",)),
         ("rm tox.ini", ("tox.ini",)),
         ("rm -f pyproject.toml; ln -s /etc/passwd pyproject.toml", ()),
     ],
-)
+)  # fmt: skip
 def test_what_configures_hidden_tests_is_named(plain: Place, script: str, expected: tuple[str, ...]) -> None:
     plain.file("template/pyproject.toml", "[project]\nname = 'a'\n")
     plain.file("template/tox.ini", "[pytest]\naddopts = -q\n")

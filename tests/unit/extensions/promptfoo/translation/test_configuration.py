@@ -271,10 +271,7 @@ def test_providers_become_targets(tmp_path: Path) -> None:
                 "output": "$.output",
             },
         ),
-        (
-            {"id": "openai:m", "delay": 500, "env": {"A": "b"}},
-            {"provider": "openai:m", "rate": {"requests_per_minute": 120}, "env": {"A": "b"}},
-        ),
+        ({"id": "openai:m", "delay": 500, "env": {"A": "b"}}, {"provider": "openai:m", "rate": {"requests_per_minute": 120}, "env": {"A": "b"}}),
         ("google:embedding:gemini-embedding-001", "gemini:gemini-embedding-001"),
         ("litellm:mistral/mistral-small", "litellm:mistral/mistral-small"),
         (
@@ -289,12 +286,9 @@ def test_providers_become_targets(tmp_path: Path) -> None:
             {"id": "openai:chat:m", "config": {"apiBaseUrl": "http://localhost/v1", "apiKey": "{{ env.KEY }}"}},
             {"provider": "openai:m", "base_url": "http://localhost/v1", "api_key": "{{ env.KEY }}"},
         ),
-        (
-            {"id": "openai:chat:m", "config": {"max_tokens": 1, "max_completion_tokens": 2}},
-            {"provider": "openai:m", "max_tokens": 1, "max_completion_tokens": 2},
-        ),
+        ({"id": "openai:chat:m", "config": {"max_tokens": 1, "max_completion_tokens": 2}}, {"provider": "openai:m", "max_tokens": 1, "max_completion_tokens": 2}),
     ],
-)
+)  # fmt: skip
 def test_a_model_is_named_as_ours(theirs: Any, ours: Any, tmp_path: Path) -> None:
     text = f"prompts: hi\nproviders: [{json.dumps(theirs)}]\ntests: [{{assert: [{{type: contains, value: a}}]}}]\n"
     document, _ = converted(text, tmp_path)
@@ -308,21 +302,15 @@ def test_a_model_is_named_as_ours(theirs: Any, ours: Any, tmp_path: Path) -> Non
             "{id: 'anthropic:claude-agent-sdk', config: {model: m, working_dir: ./ws, max_turns: 3}}",
             {"provider": "claude", "permissions": "deny", "model": "m", "cwd": "./ws", "max_turns": 3},
         ),
-        (
-            "{id: 'anthropic:claude-code', config: {permission_mode: acceptEdits, custom_system_prompt: Be brief}}",
-            {"provider": "claude", "system_prompt": "Be brief"},
-        ),
+        ("{id: 'anthropic:claude-code', config: {permission_mode: acceptEdits, custom_system_prompt: Be brief}}", {"provider": "claude", "system_prompt": "Be brief"}),
         (
             "{id: 'openai:codex-sdk:gpt-5', config: {model_reasoning_effort: high, skip_git_repo_check: true}}",
             {"provider": "codex", "model": "gpt-5", "reasoning_effort": "high"},
         ),
-        (
-            "{id: 'openai:codex-sdk', config: {sandbox_mode: read-only}}",
-            {"provider": "codex", "permissions": "deny"},
-        ),
+        ("{id: 'openai:codex-sdk', config: {sandbox_mode: read-only}}", {"provider": "codex", "permissions": "deny"}),
         ("opencode", {"provider": "opencode"}),
     ],
-)
+)  # fmt: skip
 def test_a_coding_agent_is_one_of_ours_and_changes_files_where_it_could(theirs: str, ours: Any, tmp_path: Path) -> None:
     text = f"prompts: hi\nproviders: [{theirs}]\ntests: [{{assert: [{{type: contains, value: a}}]}}]\n"
     document, _ = converted(text, tmp_path)
@@ -384,26 +372,17 @@ def test_a_type_that_is_absent_stays_and_is_refused(name: str, tmp_path: Path) -
         ("{type: latency, threshold: 5}", {"type": "latency", "threshold": 5}),
         ("{type: llm-rubric, value: a, threshold: 0.5}", {"type": "llm-rubric", "value": "a", "min_score": 0.5}),
         ("{type: model-graded-closedqa, value: a}", {"type": "closed-qa", "value": "a"}),
-        (
-            "{type: context-recall, value: a, threshold: 0.9}",
-            {"type": "context-recall", "value": "a", "threshold": 0.9},
-        ),
+        ("{type: context-recall, value: a, threshold: 0.9}", {"type": "context-recall", "value": "a", "threshold": 0.9}),
         ("{type: answer-relevance}", {"type": "answer-relevance", "threshold": 0.5}),
-        (
-            "{type: context-relevance, threshold: 0.3, contextTransform: output.docs}",
-            {"type": "context-relevance", "threshold": 0.3, "context_transform": "$.docs"},
-        ),
+        ("{type: context-relevance, threshold: 0.3, contextTransform: output.docs}", {"type": "context-relevance", "threshold": 0.3, "context_transform": "$.docs"}),
         ("{type: model-graded-factuality, value: a}", {"type": "factuality", "value": "a"}),
         ("{type: 'not-trajectory:goal-success', value: a}", {"type": "not-trajectory:goal-success", "value": "a"}),
         ("{type: python, value: file://c.py}", {"type": "python", "value": "c.py:get_assert"}),
         ("{type: python, value: 'file://c.py:f'}", {"type": "python", "value": "c.py:f"}),
-        (
-            "{type: assert-set, weight: 3, assert: [{type: equals, value: a}]}",
-            {"type": "equals", "value": "a", "weight": 3},
-        ),
+        ("{type: assert-set, weight: 3, assert: [{type: equals, value: a}]}", {"type": "equals", "value": "a", "weight": 3}),
         ("{type: contains, value: 1.50}", {"type": "contains", "value": 1.5}),
     ],
-)
+)  # fmt: skip
 def test_an_assertion_is_written_as_ours(written: str, meant: dict[str, Any], tmp_path: Path) -> None:
     assert entries(written, tmp_path) == ([meant], [])
 
