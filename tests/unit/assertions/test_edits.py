@@ -24,12 +24,7 @@ def test_edits_are_counted_up_to_the_most(one, other, most):
 
 @pytest.mark.parametrize(
     ("other", "most", "edits"),
-    [
-        (LONG, len(LONG), 0),
-        (LONG[:100], 1_000_000, None),
-        (LONG + "c", 5, 1),
-        ("", len(LONG), len(LONG)),
-    ],
+    [(LONG, len(LONG), 0), (LONG[:100], 1_000_000, None), (LONG + "c", 5, 1), ("", len(LONG), len(LONG))],
     ids=["equal", "much shorter", "few edits", "empty"],
 )
 def test_long_texts_are_compared_where_that_is_quick(other, most, edits):

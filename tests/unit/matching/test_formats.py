@@ -44,10 +44,7 @@ TEXTS = {
             "",
         ],
     ),
-    "idn-email": (
-        ["실례@실례.테스트", "a@b.c"],
-        ["2962", "실례"],
-    ),
+    "idn-email": (["실례@실례.테스트", "a@b.c"], ["2962", "실례"]),
     "hostname": (
         ["www.example.com", "xn--4gbwdl.xn--wgbh1c", "localhost", "1host"],
         [
@@ -61,10 +58,7 @@ TEXTS = {
             "例え.jp",
         ],
     ),
-    "idn-hostname": (
-        ["실례.테스트", "example.com"],
-        ["〮실례.테스트", "-hello", ""],
-    ),
+    "idn-hostname": (["실례.테스트", "example.com"], ["〮실례.테스트", "-hello", ""]),
     "ipv4": (
         ["192.168.0.1"],
         ["127.0.0.0.1", "256.1.1.1", "127.0", "0x7f000001", "01.1.1.1", "1২7.0.0.1", "192.168.1.0/24", ""],
@@ -110,10 +104,7 @@ TEXTS = {
         ["http://ƒøø.ßår/?∂éœ=πîx", "http://[2001:0db8::7334]"],
         ["http://2001:0db8:85a3:0000:0000:8a2e:0370:7334", "/abc", "âππ"],
     ),
-    "iri-reference": (
-        ["//ƒøø", "/âππ", "#ƒ"],
-        ["\\\\WINDOWS", "#ƒräg\\mênt"],
-    ),
+    "iri-reference": (["//ƒøø", "/âππ", "#ƒ"], ["\\\\WINDOWS", "#ƒräg\\mênt"]),
     "uri-template": (
         ["http://example.com/dictionary/{term:1}/{term}", "http://e.com/{a,b*}", "plain", ""],
         ["http://e.com/{term:1}/{term", "{}", "{a b}"],
@@ -127,18 +118,9 @@ TEXTS = {
             "",
         ],
     ),
-    "json-pointer": (
-        ["", "/", "/foo/0", "/a~1b", "/ "],
-        ["/foo~", "a", "#/a", "/~2", "/~0~"],
-    ),
-    "relative-json-pointer": (
-        ["1", "0/foo/bar", "2/0/baz", "0#"],
-        ["/foo", "-1/a", "0##", "01/a", "", "٠"],
-    ),
-    "regex": (
-        ["([abc])+\\s+$"],
-        ["^(abc]", "\\Z"],
-    ),
+    "json-pointer": (["", "/", "/foo/0", "/a~1b", "/ "], ["/foo~", "a", "#/a", "/~2", "/~0~"]),
+    "relative-json-pointer": (["1", "0/foo/bar", "2/0/baz", "0#"], ["/foo", "-1/a", "0##", "01/a", "", "٠"]),
+    "regex": (["([abc])+\\s+$"], ["^(abc]", "\\Z"]),
 }
 """Format → texts that have it, and texts that do not."""
 

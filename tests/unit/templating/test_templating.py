@@ -7,14 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv.templating import (
-    JINJA,
-    RenderError,
-    Scope,
-    evaluate,
-    render,
-    undeclared,
-)
+from agentv.templating import JINJA, RenderError, Scope, evaluate, render, undeclared
 from agentv.templating.templates import compiled, run
 
 ENV = {"HOME": "/root", "KEY": "value"}

@@ -10,13 +10,7 @@ from urllib.parse import urlsplit
 import openai
 import pytest
 
-from agentv.testing import (
-    Answer,
-    Hang,
-    ModelServer,
-    Status,
-    Truncated,
-)
+from agentv.testing import Answer, Hang, ModelServer, Status, Truncated
 
 HI = [{"role": "user", "content": "Hi"}]
 LONG = Answer("one two three four five six")

@@ -175,10 +175,7 @@ def test_a_failure_is_an_errored_grade_that_negation_leaves_so():
     assert (grade.token_usage, grade.cost_usd) == (TokenUsage(1), 0.01)
 
 
-@given(
-    weights=st.lists(st.floats(0, 10), min_size=1, max_size=6).filter(any),
-    data=st.data(),
-)
+@given(weights=st.lists(st.floats(0, 10), min_size=1, max_size=6).filter(any), data=st.data())
 def test_a_checklist_passes_just_when_its_rule_says_so(weights, data):
     count = len(weights)
     required = data.draw(st.lists(st.booleans(), min_size=count, max_size=count))
@@ -252,10 +249,7 @@ def test_a_sound_rubric_has_no_faults(assertion):
         (LlmRubric((RubricEntry("b", score_ranges=RANGES, required=True),)), []),
         (LlmRubric((RubricEntry("b", score_ranges=RANGES, min_score=0.8),)), []),
         (LlmRubric((RubricEntry("b", score_ranges=RANGES, required=0.7),)), []),
-        (
-            LlmRubric((RubricEntry("b", score_ranges=RANGES, required=7.5),)),
-            [("bad-value", ("value", 0, "required"))],
-        ),
+        (LlmRubric((RubricEntry("b", score_ranges=RANGES, required=7.5),)), [("bad-value", ("value", 0, "required"))]),
         (
             LlmRubric((RubricEntry("b", score_ranges=RANGES, min_score=7, required_min_score=7),)),
             [("two-spellings", ("value", 0, "required_min_score"))],
@@ -272,10 +266,7 @@ def test_a_sound_rubric_has_no_faults(assertion):
             LlmRubric((RubricEntry("b", score_ranges=RANGES, operator="contradiction"),)),
             [("bad-value", ("value", 0, "operator"))],
         ),
-        (
-            LlmRubric((RubricEntry("b", score_ranges={"0-4": "bad"}),)),
-            [("bad-value", ("value", 0, "score_ranges"))],
-        ),
+        (LlmRubric((RubricEntry("b", score_ranges={"0-4": "bad"}),)), [("bad-value", ("value", 0, "score_ranges"))]),
         (LlmRubric(("a",), prompt=Document("{{ output }}")), [("judge-prompt-without-rubric", ("prompt",))]),
         (LlmRubric("a", prompt=Document("{{ output }}")), [("judge-prompt-without-rubric", ("prompt",))]),
         (

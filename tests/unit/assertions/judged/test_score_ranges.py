@@ -34,19 +34,10 @@ def test_the_three_shapes_say_the_same(authored):
         ({"0": "bad", "11": "good"}, [(("11",), "points must be from 0 to 10, found 11")]),
         ({"3-0": "bad", "4-10": "good"}, [(("3-0",), "the range 3-0 ends before it starts")]),
         ({"0-3": " ", "4-10": "good"}, [(("0-3",), "the description of 0-3 points is empty")]),
-        (
-            {"0-5": "bad", "4-10": "good"},
-            [(("4-10",), "the ranges 0-5 and 4-10 overlap at 4 to 5 points")],
-        ),
-        (
-            {"0-5": "bad", "5-10": "good"},
-            [(("5-10",), "the ranges 0-5 and 5-10 overlap at 5 points")],
-        ),
+        ({"0-5": "bad", "4-10": "good"}, [(("4-10",), "the ranges 0-5 and 4-10 overlap at 4 to 5 points")]),
+        ({"0-5": "bad", "5-10": "good"}, [(("5-10",), "the ranges 0-5 and 5-10 overlap at 5 points")]),
         ({"0": "bad", "00": "good"}, [(("00",), "the ranges 0 and 0-10 overlap at 0 points")]),
-        (
-            {"0-3": "bad", "6-9": "good"},
-            [((), "no range covers 4, 5, 10 points; cover all from 0 to 10")],
-        ),
+        ({"0-3": "bad", "6-9": "good"}, [((), "no range covers 4, 5, 10 points; cover all from 0 to 10")]),
         ({"1": "bad", "5": "good"}, [((), "no range covers 0 points; cover all from 0 to 10")]),
         (
             (ScoreRange((0, 3), "bad"), ScoreRange((4,), "good")),

@@ -93,11 +93,7 @@ def test_a_cosine_lies_between_minus_1_and_1(one, other):
 
 
 @pytest.mark.parametrize(
-    ("assertion", "path"),
-    [
-        (Similar("a", 0.0), ("threshold",)),
-        (Similar("a", 1.2), ("threshold",)),
-    ],
+    ("assertion", "path"), [(Similar("a", 0.0), ("threshold",)), (Similar("a", 1.2), ("threshold",))]
 )
 def test_faults(assertion, path):
     assert [fault.path for fault in assertion.validate()] == [path]

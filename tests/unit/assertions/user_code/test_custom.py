@@ -362,10 +362,7 @@ def test_a_file_that_raises_when_imported_is_an_error_and_is_tried_once(tmp_path
     assert log.read_text() == "x"
 
 
-@pytest.mark.parametrize(
-    "source",
-    ["waits()\ndef assertion(ctx): ...", "def assertion(ctx): waits()"],
-)
+@pytest.mark.parametrize("source", ["waits()\ndef assertion(ctx): ...", "def assertion(ctx): waits()"])
 def test_a_module_or_function_that_does_not_return_can_be_left(tmp_path, source):
     left, ended = tmp_path / "left", tmp_path / "ended"
     waits = f"def waits():\n    for _ in range(1000):\n        if Path({str(left)!r}).exists(): return\n"

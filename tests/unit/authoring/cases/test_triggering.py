@@ -127,10 +127,7 @@ def test_runs_that_cannot_be_read_count_against_both():
         ("3", ("bad-value", "found the number 3")),
         ("[]", ("bad-value", "found an empty list")),
         ("{runs: 2}", ("missing-value", "'triggering' contains no queries")),
-        (
-            "{should_trigger: [], should_not_trigger: ~}",
-            ("missing-value", "'triggering' contains no queries"),
-        ),
+        ("{should_trigger: [], should_not_trigger: ~}", ("missing-value", "'triggering' contains no queries")),
         ("{should_trigger: x}", ("bad-value", "'should_trigger' must be a list of queries, found 'x'")),
         ("{should_trigger: [x], threshold: 0}", ("bad-value", "with threshold 0")),
         ("{should_trigger: [x], threshold: 50}", ("bad-value", "'threshold' must be")),

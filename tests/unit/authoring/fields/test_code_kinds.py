@@ -47,12 +47,7 @@ def test_all_other_texts_are_templates(tmp_path, prompt):
 
 
 @pytest.mark.parametrize(
-    ("prompt", "code"),
-    [
-        ("{}", "missing-key"),
-        ("{command: a, script: b}", "two-spellings"),
-        ("5", "bad-value"),
-    ],
+    ("prompt", "code"), [("{}", "missing-key"), ("{command: a, script: b}", "two-spellings"), ("5", "bad-value")]
 )
 def test_what_cannot_be_called_is_refused_at_its_place(tmp_path, prompt, code):
     text = f"target: echo\njudge: mock:yes\ntests:\n- id: a\n  input: hi\n  assert: [{{type: closed-qa, value: b, prompt: {prompt}}}]\n"

@@ -219,8 +219,7 @@ def test_a_literal_under_a_secrets_key_is_told(values: dict[str, object]) -> Non
 
 
 @pytest.mark.parametrize(
-    "values",
-    [{"api_key": "{{ env.KEY }}"}, {"api_key": ""}, {"api_key": None}, {"url": "http://x"}, {"max_tokens": 5}],
+    "values", [{"api_key": "{{ env.KEY }}"}, {"api_key": ""}, {"api_key": None}, {"url": "http://x"}, {"max_tokens": 5}]
 )
 def test_placeholders_and_other_keys_are_left_alone(values: dict[str, object]) -> None:
     report = Report()

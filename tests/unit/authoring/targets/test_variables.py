@@ -112,11 +112,7 @@ def missing(name, line=0, severity="error"):
             {},
             missing("keyed:m", 3),
         ),
-        (
-            "target: keyed:m\ntests:\n  - {id: a, input: hi, target: echo, assert: [contains: m]}\n",
-            {},
-            [],
-        ),
+        ("target: keyed:m\ntests:\n  - {id: a, input: hi, target: echo, assert: [contains: m]}\n", {}, []),
         (
             "target: echo\ntests:\n  - {id: a, input: hi, judge: 'keyed:j', assert: [Is polite]}\n",
             {},

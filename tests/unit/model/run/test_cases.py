@@ -85,9 +85,7 @@ def test_an_errored_sample_errs_the_case(samples, aggregate):
 
 
 @given(
-    st.lists(st.sampled_from([passed(), failed(), SKIPPED]), max_size=5),
-    st.sampled_from(AGGREGATES),
-    st.integers(1, 6),
+    st.lists(st.sampled_from([passed(), failed(), SKIPPED]), max_size=5), st.sampled_from(AGGREGATES), st.integers(1, 6)
 )
 def test_a_missing_sample_is_never_a_pass(samples, aggregate, repeat):
     judged = sum(sample.status != "skipped" for sample in samples)

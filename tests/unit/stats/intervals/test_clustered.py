@@ -13,8 +13,7 @@ CLUSTERS = tuple("aaabbcdddde")
 
 
 @pytest.mark.parametrize(
-    ("level", "low", "high"),
-    [(0.95, 0.37400824697817, 0.971446298476375), (0.9, 0.452179256505033, 0.893275288949513)],
+    ("level", "low", "high"), [(0.95, 0.37400824697817, 0.971446298476375), (0.9, 0.452179256505033, 0.893275288949513)]
 )
 def test_agrees_with_rs_club_sandwich(level, low, high):
     # R 4.2.2, clubSandwich 0.5.8: f <- lm(y ~ 1); V <- vcovCR(f, cluster = g, type = "CR2")

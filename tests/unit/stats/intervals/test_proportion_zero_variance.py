@@ -4,8 +4,7 @@ from agentv.stats.intervals.proportion import cases_for_share, unseen_share
 
 
 @pytest.mark.parametrize(
-    ("seen", "level", "share"),
-    [(40, 0.95, 0.0880973028788024), (1, 0.95, 0.975), (40, 0.9, 0.0721575245055146)],
+    ("seen", "level", "share"), [(40, 0.95, 0.0880973028788024), (1, 0.95, 0.975), (40, 0.9, 0.0721575245055146)]
 )
 def test_agrees_with_r(seen, level, share):
     # R 4.2.2: binom.test(0, seen, conf.level = level)$conf.int[2]

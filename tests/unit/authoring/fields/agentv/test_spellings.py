@@ -103,8 +103,5 @@ def test_older_keys_of_a_target(tmp_path: Path, key: str, value: object):
 
     (target,) = suite_of(tmp_path, json.dumps(document)).targets
     shown = (target.name, target.judge, target.timeout_s, str(target.settings.command))
-    wanted = {
-        "judge_target": ("agent", "mock:yes", 4.0, "cat"),
-        "timeout_seconds": ("agent", "mock:no", 9.0, "cat"),
-    }
+    wanted = {"judge_target": ("agent", "mock:yes", 4.0, "cat"), "timeout_seconds": ("agent", "mock:no", 9.0, "cat")}
     assert shown == wanted.get(key, ("agent", "mock:no", 4.0, "cat"))

@@ -23,13 +23,7 @@ def graded(assertion, workspace):
 
 
 @pytest.mark.parametrize(
-    "assertion",
-    [
-        FileExists("a"),
-        FileContains("a", value="b"),
-        FileEquals("a", "b"),
-        FileJson("a"),
-    ],
+    "assertion", [FileExists("a"), FileContains("a", value="b"), FileEquals("a", "b"), FileJson("a")]
 )
 def test_without_a_workspace_nothing_passes(assertion):
     found = grade(assertion)

@@ -97,10 +97,7 @@ def test_an_agent_that_called_no_tool_fails():
         (ExpectedCall("a", ["x"]), ("args",)),
         (ExpectedCall("a", {}, ("a[",)), ("args_match", 0)),
         (ExpectedCall("a", {"q": 1}, ("q", "qq")), ("args_match", 1)),
-        (
-            ToolTrajectory("in_order", expected=(ExpectedCall("a", {"q": 1}),), args_match=("qq",)),
-            ("args_match", 0),
-        ),
+        (ToolTrajectory("in_order", expected=(ExpectedCall("a", {"q": 1}),), args_match=("qq",)), ("args_match", 0)),
         (ToolCallF1("a", 0.0), ("threshold",)),
         (ToolCallF1(" , "), ("value",)),
     ],

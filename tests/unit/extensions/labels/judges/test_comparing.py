@@ -9,11 +9,7 @@ import pytest
 from agentv.cli.main import run
 from agentv.errors import BudgetSpentError, ExitStatus, LoadError, UsageError
 from agentv.extensions.labels.checking import check_judges
-from agentv.extensions.labels.judges.comparing import (
-    ComparedJudge,
-    CompareRequest,
-    compare_judges,
-)
+from agentv.extensions.labels.judges.comparing import ComparedJudge, CompareRequest, compare_judges
 from agentv.extensions.labels.stats.agreement import ConfusionMatrix, JudgeAccuracy
 from agentv.extensions.labels.stats.posterior import Estimated
 from doubles.judge_models import JudgeModels, evaluated, labelled, write_project

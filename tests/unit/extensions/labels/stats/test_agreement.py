@@ -1,8 +1,6 @@
 import pytest
 
-from agentv.extensions.labels.stats.agreement import (
-    judge_accuracy,
-)
+from agentv.extensions.labels.stats.agreement import judge_accuracy
 from agentv.extensions.labels.stats.posterior import Counted, JudgeCounts, JudgedAnswer, judge_counts
 from doubles.labelled_scores import verdicts
 

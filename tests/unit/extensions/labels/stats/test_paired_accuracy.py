@@ -1,11 +1,7 @@
 import pytest
 
 from agentv.extensions.labels.judges.comparing import AssertionComparison, ComparedJudge
-from agentv.extensions.labels.stats.paired_accuracy import (
-    PersonLabel,
-    accuracy_difference,
-    accuracy_of,
-)
+from agentv.extensions.labels.stats.paired_accuracy import PersonLabel, accuracy_difference, accuracy_of
 from agentv.extensions.labels.stats.posterior import Counted, JudgeCounts
 from agentv.stats.comparison.difference import Differences
 

@@ -1,12 +1,6 @@
 import pytest
 
-from agentv.extensions.labels.stats.posterior import (
-    JudgedAnswer,
-    Observation,
-    corrected_rate,
-    estimated,
-    judge_counts,
-)
+from agentv.extensions.labels.stats.posterior import JudgedAnswer, Observation, corrected_rate, estimated, judge_counts
 from agentv.extensions.labels.stats.run_rate import JudgedPart, RunParts, _design_effect, run_rate_draws
 
 

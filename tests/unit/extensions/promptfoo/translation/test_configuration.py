@@ -107,11 +107,7 @@ def test_what_has_no_equivalent_is_told_at_its_place_and_refused(tmp_path: Path)
     found = [one for one in validate((str(source),), {}) if one.code == "no-equivalent" and one.severity == "error"]
     lines = source.read_text().splitlines()
     places = {lines[one.span.line - 1].strip() for one in found if one.span is not None}
-    for part in (
-        "moderation",
-        "secret.py",
-        "sparkle",
-    ):
+    for part in ("moderation", "secret.py", "sparkle"):
         assert any(part in place for place in places), part
 
 
@@ -397,12 +393,7 @@ def test_a_template_that_cannot_be_read_is_an_error_at_its_place(template: str, 
 
 @pytest.mark.parametrize(
     ("text", "status"),
-    [
-        ("", "passed"),
-        ("{{ nowhere.at.all }}", "passed"),
-        ("{{ list }}", "failed"),
-        ("{{ list | dump }}", "failed"),
-    ],
+    [("", "passed"), ("{{ nowhere.at.all }}", "passed"), ("{{ list }}", "failed"), ("{{ list | dump }}", "failed")],
 )
 def test_a_file_means_the_same_when_it_is_converted(text: str, status: str, tmp_path: Path) -> None:
     checks = (

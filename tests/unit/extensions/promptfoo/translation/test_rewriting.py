@@ -61,13 +61,7 @@ def test_prompts_that_all_providers_get_are_those_of_the_suite(
     assert [one["label"] for one in document["prompts"]] == labels
 
 
-@pytest.mark.parametrize(
-    "providers",
-    [
-        "[{id: echo, prompts: [nothing]}]",
-        "[{id: echo, prompts: []}]",
-    ],
-)
+@pytest.mark.parametrize("providers", ["[{id: echo, prompts: [nothing]}]", "[{id: echo, prompts: []}]"])
 def test_prompts_of_one_provider_alone_are_an_error(providers: str, tmp_path: Path) -> None:
     _, told = converted(providers, tmp_path)
     assert "'prompts' of a provider has no equivalent" in told

@@ -73,10 +73,7 @@ def test_a_row_is_a_case_and_a_cell_an_answer(client):
     assert bike["vars"]["count"]["text"] == "2"
     assert (len(bike["vars"]["long"]["text"]), bike["input"]["text"]) == (2000, "May I return it?")
     first, second, *_ = bike["cells"]
-    assert (first["answer"]["text"], first["why"]) == (
-        "bike brief small failed",
-        "output lacks '30 days'",
-    )
+    assert (first["answer"]["text"], first["why"]) == ("bike brief small failed", "output lacks '30 days'")
     assert (second["why"], second["cost"], second["score"], second["samples"], second["passed"]) == (
         "",
         0.25,

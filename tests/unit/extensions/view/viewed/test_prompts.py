@@ -86,10 +86,7 @@ def test_a_prompt_has_the_facts_of_the_command_its_gates_attempts_and_versions(r
     now, before = found["versions"]
     assert (now["current"], now["attempts"], before["current"], before["attempts"]) == (True, 0, False, 2)
     texts = [{one["path"]: found["texts"].get(one["sha256"]) for one in version["texts"]} for version in (now, before)]
-    assert (texts[0]["prompt.md"], texts[1]["prompt.md"]) == (
-        "Warmly greet {{ name }}.\n",
-        "Greet {{ name }}.\n",
-    )
+    assert (texts[0]["prompt.md"], texts[1]["prompt.md"]) == ("Warmly greet {{ name }}.\n", "Greet {{ name }}.\n")
 
 
 def test_names_are_no_paths_and_answers_have_tags(root, client):

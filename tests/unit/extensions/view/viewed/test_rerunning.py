@@ -89,10 +89,7 @@ def test_the_failed_cases_of_the_newest_run_are_run_again(tmp_path):
         assert (again["id"], found["trial"]) == ("bad", "")
 
 
-MOCKS = [
-    {"name": "a", "provider": "mock", "response": "good"},
-    {"name": "b", "provider": "mock", "response": "bad"},
-]
+MOCKS = [{"name": "a", "provider": "mock", "response": "good"}, {"name": "b", "provider": "mock", "response": "bad"}]
 SUITE = {
     "name": "s",
     "targets": MOCKS,

@@ -19,7 +19,7 @@ def test_a_trend_is_what_the_command_says(tmp_path):
         found = client.get("/api/trend?last=3").json()
         told = trend("refunds", 3, "pass rate", tmp_path)
         assert [found[name] for name in ("suites", "suite", "targets", "target")] == [
-            *(["refunds"], "refunds", ["gpt"], "gpt"),
+            *(["refunds"], "refunds", ["gpt"], "gpt")
         ]
         assert found["data"] == json.loads(trend_json(told))
         text = render_trend(told, width=80)

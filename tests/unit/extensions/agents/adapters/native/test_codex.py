@@ -104,10 +104,7 @@ def test_in_the_home_of_the_user_nothing_is_written():
 
 @pytest.mark.parametrize(
     ("settings", "path"),
-    [
-        ({"allowed_tools": ("a",)}, ("allowed_tools",)),
-        ({"permissions": (PermissionRule("allow"),)}, ("permissions",)),
-    ],
+    [({"allowed_tools": ("a",)}, ("allowed_tools",)), ({"permissions": (PermissionRule("allow"),)}, ("permissions",))],
 )
 def test_a_setting_that_it_has_not_is_an_error(settings, path):
     assert [one.path for one in Codex(command=Command(("codex",)), **settings).validate()] == [path]

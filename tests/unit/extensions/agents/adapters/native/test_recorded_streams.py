@@ -167,8 +167,7 @@ def spoiled(lines, damage):
 
 @pytest.mark.parametrize("agent", AGENTS)
 @pytest.mark.parametrize(
-    ("damage", "code"),
-    [("unknown", None), ("noise", None), ("utf-8", None), ("cut", "agent-stopped")],
+    ("damage", "code"), [("unknown", None), ("noise", None), ("utf-8", None), ("cut", "agent-stopped")]
 )
 def test_spoiled_stream(agent, damage, code, tmp_path):
     lines = [one + b"\n" for one in stream(agent, "edit").read_bytes().splitlines() if b"modelMetrics" not in one]
