@@ -40,12 +40,8 @@ def test_every_option_is_documented(name):
 
 def test_names_are_kebab_case_and_either_built_or_not_yet():
     for name in (*TYPES, *NOT_YET):
-        assert re.fullmatch(r"[a-z][a-z0-9]*([:-][a-z0-9]+)*", name), name
+        assert re.fullmatch(r"(?!not-)[a-z][a-z0-9]*([:-][a-z0-9]+)*", name), name
     assert not TYPES.keys() & NOT_YET
-
-
-def test_no_name_is_negated_already():
-    assert not [name for name in (*TYPES, *NOT_YET) if name.startswith("not-")]
 
 
 IMPORTED = """

@@ -32,16 +32,12 @@ def library(folder: Path, files: dict[str, str], working: str = ".", **env: str)
         ({"b/x": ""}, "b", None),
         ({"prompts": "a file"}, ".", None),
         ({CONFIG: "prompts_dir: library\n", "library/x": "", "prompts/y": ""}, ".", "library"),
-        (
-            {CONFIG: "prompts_dir: ../library\n", "b/.agentv/config.yaml": "prompts_dir: own\n", "b/own/x": ""},
-            "b",
-            "b/own",
-        ),
+        ({CONFIG: "prompts_dir: ../library\n", "b/.agentv/config.yaml": "prompts_dir: own\n", "b/own/x": ""}, "b", "b/own"),
         ({CONFIG: "target: echo\n", "prompts/x": ""}, ".", "prompts"),
         ({CONFIG: "prompts_dir: a\n", ".agentv/config.local.yaml": "prompts_dir: b\n", "a/x": "", "b/x": ""}, ".", "b"),
         ({CONFIG: "prompts_dir: ${{ LIBRARY }}\n", "shared/x": ""}, ".", "shared"),
     ],
-)
+)  # fmt: skip
 def test_the_library_is_that_of_the_config_else_the_closest(tmp_path, files, working, found):
     assert library(tmp_path, files, working, LIBRARY="shared") == (found, [])
 

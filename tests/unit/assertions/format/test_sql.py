@@ -1,9 +1,6 @@
 import time
 
 import pytest
-import sqlglot
-from sqlglot import exp
-from sqlglot.optimizer.scope import traverse_scope
 
 from agentv.assertions.format import sql_access
 from agentv.assertions.format.sql import ContainsSql, IsSql, SqlRules
@@ -258,30 +255,6 @@ def test_columns_that_the_statement_makes_are_allowed(text):
 @pytest.mark.parametrize(
     "text",
     [
-        "SELECT * FROM users u JOIN (SELECT * FROM orders) o ON o.id = u.id",
-        "WITH a AS (SELECT * FROM b), c AS (SELECT * FROM a) SELECT * FROM c JOIN d USING (id)",
-        "SELECT (SELECT max(id) FROM x WHERE x.id = y.id) FROM y WHERE EXISTS (SELECT 1 FROM z)",
-        "SELECT 1 FROM a UNION SELECT 2 FROM b INTERSECT SELECT 3 FROM (SELECT * FROM c) d",
-        "WITH a AS (SELECT 1) SELECT * FROM a WHERE id IN (WITH a AS (SELECT * FROM e) SELECT * FROM a)",
-    ],
-)
-def test_in_plain_queries_the_tables_are_those_of_the_parsers_own_scopes(text):
-    scopes = traverse_scope(sqlglot.parse_one(text, read="postgres"))
-    tables = {
-        source.name
-        for scope in scopes
-        for _, source in scope.selected_sources.values()
-        if isinstance(source, exp.Table)
-    }
-    assert tables
-    assert sql(text, database_type="postgres", allowed_tables=tuple(tables)).passed
-    for table in tables:
-        assert not sql(text, database_type="postgres", allowed_tables=(*(tables - {table}), "none")).passed
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
         "SELECT " + ", ".join(f"t.c{place}" for place in range(4000)) + " FROM t",
         "SELECT 1 FROM " + ", ".join(f"t{place}" for place in range(6000)),
         "SELECT " + ", ".join("+".join(["a"] * 200) for _ in range(100)) + " FROM t",
@@ -323,8 +296,6 @@ def test_the_form_of_promptfoo_says_what_may_be_done():
     [
         "SELECT id FROM t",
         "SELECT COUNT(*) FROM t WHERE ID = 1",
-        "SELECT x.id AS q FROM t x GROUP BY q ORDER BY q",
-        "SELECT q FROM (SELECT id AS q FROM t) z",
         "WITH z AS (SELECT id AS q FROM t) SELECT z.*, z.q FROM z",
         "SELECT n.name FROM people n",
         "INSERT INTO t (id) VALUES (1)",

@@ -43,6 +43,9 @@ CHUNKED = (
 MALFORMED = {
     "no JSON": (request(b"xx"), 400),
     "no object": (request(b"[]"), 400),
+    "no question": (request(b"{}"), 400),
+    "an empty question": (request(b'{"question": ""}'), 400),
+    "a number for a question": (request(b'{"question": 3}'), 400),
     "no UTF-8": (request(b"\xff\xfe{"), 400),
     "nested brackets": (request(b"[" * 200_000), 400),
     "nested objects": (request(b'{"a":' * 200_000), 400),

@@ -107,11 +107,7 @@ def test_a_function_may_give_messages(function, made):
 @pytest.mark.parametrize(
     ("text", "code", "said"),
     [
-        (
-            "def ask(output): raise ValueError('no')",
-            "judge-prompt-failed",
-            "raised ValueError: no (prompts0.py:1, in ask)",
-        ),
+        ("def ask(output): raise ValueError('no')", "judge-prompt-failed", "raised ValueError: no (prompts0.py:1, in ask)"),
         ("async def ask(output): raise ValueError('no')", "judge-prompt-failed", "raised ValueError: no"),
         ("def ask(output): raise SystemExit(3)", "judge-prompt-failed", "called sys.exit"),
         ("raise ValueError('no')", "cannot-load", "raised ValueError"),
@@ -120,18 +116,10 @@ def test_a_function_may_give_messages(function, made):
         ("def ask(output): return None", "judge-prompt-failed", "must return text or messages, not NoneType"),
         ("def ask(output): return ' '", "judge-prompt-failed", "returned an empty prompt"),
         ("def ask(output): return []", "judge-prompt-failed", "returned an empty list of messages"),
-        (
-            "def ask(output): return [output]",
-            "judge-prompt-failed",
-            "must return text or messages, and an entry of its list is null",
-        ),
-        (
-            "def ask(output): return [{'role': 'judge', 'content': output}]",
-            "judge-prompt-failed",
-            "needs one of the roles",
-        ),
+        ("def ask(output): return [output]", "judge-prompt-failed", "must return text or messages, and an entry of its list is null"),
+        ("def ask(output): return [{'role': 'judge', 'content': output}]", "judge-prompt-failed", "needs one of the roles"),
     ],
-)
+)  # fmt: skip
 def test_what_goes_wrong_is_an_errored_grade(function, text, code, said):
     found, message = refused(function(text))
     assert found == code
@@ -238,16 +226,12 @@ def test_whatever_a_file_exports(lab, text, name):
         ("export default () => 5;", "judge-prompt-failed", "returned 5; it must return the text of a prompt"),
         ("export default () => undefined;", "judge-prompt-failed", "returned undefined"),
         ("export default () => '';", "judge-prompt-failed", "returned an empty prompt"),
-        (
-            "export default () => ['a'];",
-            "judge-prompt-failed",
-            "must return text or messages, and an entry of its list is null",
-        ),
+        ("export default () => ['a'];", "judge-prompt-failed", "must return text or messages, and an entry of its list is null"),
         ("export const other = 1;", "cannot-load", "export default definePromptTemplate"),
         ("syntax error", "cannot-load", "cannot be loaded"),
         ("export default ({ output }) => output.slice(0, 20);", "judge-prompt-without-output", "both of its markers"),
     ],
-)
+)  # fmt: skip
 def test_what_a_file_does_wrong_is_an_errored_grade(lab, text, code, said):
     grade, run = written(lab, text)
     assert (grade.error.code, run.judge_target.requests) == (code, [])

@@ -78,12 +78,9 @@ def test_retrieval_can_be_judged_without_an_answer(kind):
     [
         (Transform("path", "$.docs"), json.dumps({"docs": ["Paris.", "Wine."]})),
         (Transform("jinja", "json.docs"), json.dumps({"docs": ["Paris.", "Wine."]})),
-        (
-            Transform("jinja", "json.docs | map(attribute='text') | list"),
-            json.dumps({"docs": [{"text": "Paris."}, {"text": "Wine."}]}),
-        ),
+        (Transform("jinja", "json.docs | map(attribute='text') | list"), json.dumps({"docs": [{"text": "Paris."}, {"text": "Wine."}]})),
     ],
-)
+)  # fmt: skip
 def test_the_context_may_come_out_of_the_answer(transform, output):
     grade, run = judged(ContextRelevance(context_transform=transform), relevant(s1=True, s2=True), output)
     assert grade.passed

@@ -39,17 +39,11 @@ def test_the_three_shapes_say_the_same(authored):
         ({"0": "bad", "00": "good"}, [(("00",), "the ranges 0 and 0-10 overlap at 0 points")]),
         ({"0-3": "bad", "6-9": "good"}, [((), "no range covers 4, 5, 10 points; cover all from 0 to 10")]),
         ({"1": "bad", "5": "good"}, [((), "no range covers 0 points; cover all from 0 to 10")]),
-        (
-            (ScoreRange((0, 3), "bad"), ScoreRange((4,), "good")),
-            [((1, "score_range"), "'score_range' must be the lowest and the highest points, found [4]")],
-        ),
+        ((ScoreRange((0, 3), "bad"), ScoreRange((4,), "good")), [((1, "score_range"), "'score_range' must be the lowest and the highest points, found [4]")]),
         ((ScoreRange((-1, 10), "bad"),), [((0,), "points must be from 0 to 10, found -1-10")]),
-        (
-            (ScoreRange((0, 6), "bad"), ScoreRange((6, 10), "good")),
-            [((1,), "the ranges 0-6 and 6-10 overlap at 6 points")],
-        ),
+        ((ScoreRange((0, 6), "bad"), ScoreRange((6, 10), "good")), [((1,), "the ranges 0-6 and 6-10 overlap at 6 points")]),
     ],
-)
+)  # fmt: skip
 def test_holes_overlaps_and_bounds_are_told_at_their_place(authored, found):
     assert [(fault.path, fault.message) for fault in range_issues(authored)] == found
 

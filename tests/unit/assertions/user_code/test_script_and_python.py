@@ -78,16 +78,10 @@ def test_output_and_exit_status_decide(line, passed, score, text):
         ("echo null", "bad-result", "printed null and exited with 0"),
         ("echo 0.2", "bad-result", "printed 0.2 and exited with 0"),
         ("echo 1", "bad-result", "printed 1 and exited with 0"),
-        ("echo 42", "bad-result", "printed 42 and exited with 0"),
-        ("echo NaN", "bad-result", "printed NaN and exited with 0"),
         ("echo '[]'", "bad-result", "printed [] and exited with 0"),
-        ("""echo '[{"pass": false}]'""", "bad-result", "and exited with 0, which is not a verdict"),
         ("""echo '"fail"'""", "bad-result", "and exited with 0, which is not a verdict"),
         ("""echo '{"pass": false, "pass": true}'""", "bad-result", "the duplicate key 'pass'"),
         ("""echo '{"pass": true, "details": {"a": 1, "a": 2}}'""", "bad-result", "the duplicate key 'a'"),
-        ("echo '{}'", "bad-result", "none of 'pass', 'score' and 'assertions'"),
-        ("""echo '{"score": "high"}'""", "bad-result", "'score'"),
-        ("""echo '{"score": NaN}'""", "bad-result", "'score'"),
     ],
 )
 def test_what_is_no_verdict_is_an_error(line, code, said):
@@ -100,18 +94,12 @@ def test_what_is_no_verdict_is_an_error(line, code, said):
 @pytest.mark.parametrize(
     ("made", "said"),
     [
-        (
-            '"x\\n" + "{\\"a\\":\\n" * 100_000 + "{\\"pass\\": false}"',
-            "script printed too much before its verdict; print less",
-        ),
+        ('"x\\n" + "{\\"a\\":\\n" * 100_000 + "{\\"pass\\": false}"', "script printed too much before its verdict; print less"),
         ('"[" + "[]," * 2_000_000 + "[]]"', "and exited with 0, which is not a verdict"),
-        (
-            '"{\\"pass\\": true" + "".join(f", \\"k{n}\\": 1" for n in range(50_000)) + ", \\"k7\\": 1}"',
-            "duplicate key 'k7'",
-        ),
+        ('"{\\"pass\\": true" + "".join(f", \\"k{n}\\": 1" for n in range(50_000)) + ", \\"k7\\": 1}"', "duplicate key 'k7'"),
     ],
     ids=["lines that could be it", "values", "keys"],
-)
+)  # fmt: skip
 def test_output_that_takes_too_long_to_be_read_is_an_error(made, said):
     found = grade(shell(f"""python3 -c 'print({made})'"""))
     assert found.error is not None, found
@@ -241,13 +229,6 @@ def test_a_batch_is_answered_whole_or_not_at_all(tmp_path):
     assert (refused[0], answered[0]) == (429, 200)
     assert [row["rawText"] for row in answered[1]["responses"]] == ["42", "42"]
     assert judge.prompts == ["q", "q"]
-
-
-@pytest.mark.parametrize("body", ['{"question": ""}', '{"question": 3}', "[1]", "{}"])
-def test_what_is_no_question_is_refused(tmp_path, body):
-    judge = Asked("42", [])
-    assert calls(tmp_path, f'call("/invoke", {body})[0]', judge) == 400
-    assert not judge.prompts
 
 
 def test_a_judge_that_fails_is_told_to_the_script(tmp_path):

@@ -27,14 +27,8 @@ def sections(text: str) -> list[tuple[str, str]]:
         ("  \n\n  one\n\ntwo  \n \n", [("user", "  one\n\ntwo  ")]),
         ("<user>a</user>", [("user", "a")]),
         ("<user>\n\n a\n\n\n</user>\n", [("user", " a")]),
-        (
-            "<system>a</system>\n<user>b</user>\n<assistant>c</assistant>",
-            [("system", "a"), ("user", "b"), ("assistant", "c")],
-        ),
-        (
-            "<user>a</user>\n<assistant>b</assistant>\n<user>c</user>\n",
-            [("user", "a"), ("assistant", "b"), ("user", "c")],
-        ),
+        ("<system>a</system>\n<user>b</user>\n<assistant>c</assistant>", [("system", "a"), ("user", "b"), ("assistant", "c")]),
+        ("<user>a</user>\n<assistant>b</assistant>\n<user>c</user>\n", [("user", "a"), ("assistant", "b"), ("user", "c")]),
         ("<user>a </user> is text\n</user>", [("user", "a </user> is text")]),
         ("<user>\n<system>\nx\n</system>\n</user>", [("user", "<system>\nx\n</system>")]),
         ("<?xml version='1.0'?>\n<prompt>\n<user>a</user>\n</prompt>\n<!-- end -->", [("user", "a")]),
@@ -47,7 +41,7 @@ def sections(text: str) -> list[tuple[str, str]]:
         ("<users>a</users>", [("user", "<users>a</users>")]),
         ("<user name='b'>\na\n</user>", [("user", "<user name='b'>\na\n</user>")]),
     ],
-)
+)  # fmt: skip
 def test_the_messages_that_a_text_makes(text: str, expected: list[tuple[str, str]]) -> None:
     assert sections(text) == expected
 

@@ -107,30 +107,14 @@ def missing(name, line=0, severity="error"):
         (f"target: {{name: t, provider: echo, judge: two}}\n{JUDGED}", {}, missing("two", 3)),
         (f"target: {{name: t, provider: echo, judge: two}}\njudge: mock:yes\n{JUDGED}", {}, []),
         (f"target: {{name: t, provider: echo, judge: two}}\n{CASE}", {}, []),
-        (
-            "target: echo\ntests:\n  - {id: a, input: hi, target: 'keyed:m', assert: [contains: m]}\n",
-            {},
-            missing("keyed:m", 3),
-        ),
+        ("target: echo\ntests:\n  - {id: a, input: hi, target: 'keyed:m', assert: [contains: m]}\n", {}, missing("keyed:m", 3)),
         ("target: keyed:m\ntests:\n  - {id: a, input: hi, target: echo, assert: [contains: m]}\n", {}, []),
-        (
-            "target: echo\ntests:\n  - {id: a, input: hi, judge: 'keyed:j', assert: [Is polite]}\n",
-            {},
-            missing("keyed:j", 3),
-        ),
+        ("target: echo\ntests:\n  - {id: a, input: hi, judge: 'keyed:j', assert: [Is polite]}\n", {}, missing("keyed:j", 3)),
         ("target: echo\ntests:\n  - {id: a, input: hi, judge: 'keyed:j', assert: [contains: m]}\n", {}, []),
-        (
-            "target: echo\njudge: mock:yes\ntests:\n- {id: a, input: hi, assert: [{type: llm-rubric, value: x, judge: 'keyed:j'}]}\n",
-            {},
-            missing("keyed:j", 4),
-        ),
-        (
-            "tests:\n- {id: a, input: hi, target: {name: t, provider: echo, judge: two}, assert: [Is polite]}\n",
-            {},
-            missing("two", 3),
-        ),
+        ("target: echo\njudge: mock:yes\ntests:\n- {id: a, input: hi, assert: [{type: llm-rubric, value: x, judge: 'keyed:j'}]}\n", {}, missing("keyed:j", 4)),
+        ("tests:\n- {id: a, input: hi, target: {name: t, provider: echo, judge: two}, assert: [Is polite]}\n", {}, missing("two", 3)),
     ],
-)
+)  # fmt: skip
 def test_a_missing_key_is_told_of_those_that_the_run_asks(tmp_path, suite, request_, expected):
     found = [one for one in told(tmp_path, suite, BOOK, **request_) if one[0] != "judge-is-target"]
     assert found == expected

@@ -334,19 +334,10 @@ def test_two_recordings_of_one_trial_in_a_merged_file_are_refused(cassette):
         [(request("Fix it", "one", "key hunter2222secret"), reply("one"))],
         [(request("Fix it"), reply("the key is hunter2222secret"))],
         [(request("Fix it", system="use hunter2222secret"), reply("one"))],
-        [
-            (
-                request("Fix it"),
-                ModelReply(
-                    200,
-                    "text/event-stream",
-                    b'data: {"d": "hunt"}\n\ndata: {"d": "er2222se"}\n\ndata: {"d": "cret"}\n\n',
-                ),
-            )
-        ],
+        [(request("Fix it"), ModelReply(200, "text/event-stream", b'data: {"d": "hunt"}\n\ndata: {"d": "er2222se"}\n\ndata: {"d": "cret"}\n\n'))],
         [(request("Fix it"), ModelReply(200, "application/json", b'[{"d": "hunter"}, {"d": "2222secret"}]'))],
     ],
-)
+)  # fmt: skip
 def test_a_trial_that_holds_a_secret_is_refused_as_a_whole(path, given):
     cassette = recorded(path, [*given, *RUN], redactor=Redactor(["hunter2222secret"]))
     assert cassette.refused == [("claude", "fix")]

@@ -314,14 +314,8 @@ def test_a_grader_runs_no_monitor_of_the_agents_repository(place: Place) -> None
         ("mkdir src; echo > src/pytest.py", ()),
         ("mkdir tests; echo > tests/json.py; echo > json.py; echo > random.py", ("json.py", "tests/json.py")),
         ("echo > tests.py; mkdir -p tests/test_it; echo > tests/test_it/a.py", ("tests.py", "tests/test_it/a.py")),
-        (
-            "mkdir -p tests/more src; echo > tests/more/data.txt; echo > tests/own.py; echo > src/data.txt",
-            ("tests/more/data.txt",),
-        ),
-        (
-            "mkdir a; printf 'abcd\\0\\0\\0\\0' > a/a.pyc; cp -r a __pycache__; printf 'abcd\\1\\0\\0\\0' > __pycache__/b.pyc",
-            ("__pycache__/b.pyc",),
-        ),
+        ("mkdir -p tests/more src; echo > tests/more/data.txt; echo > tests/own.py; echo > src/data.txt", ("tests/more/data.txt",)),
+        ("mkdir a; printf 'abcd\\0\\0\\0\\0' > a/a.pyc; cp -r a __pycache__; printf 'abcd\\1\\0\\0\\0' > __pycache__/b.pyc", ("__pycache__/b.pyc",)),
         ("echo A=1 > .env", ()),
         ("echo PYTEST_ADDOPTS=-x > .env", (".env",)),
         ("echo > jest.config.js; echo > vitest.config.ts; echo > .babelrc", (".babelrc", "jest.config.js", "vitest.config.ts")),
