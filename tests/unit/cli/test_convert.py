@@ -99,10 +99,8 @@ def test_a_dataset_says_what_it_is_checked_with(project: Path, capsys: pytest.Ca
         "choice, similar, rouge-n, bleu, factuality, llm-rubric, answer-relevance, context-recall, "
         "context-faithfulness, context-relevance\n"
     )
-    assert said(capsys, "samples.jsonl", "--assert", "contains", "--assert", "llm-rubric") == (
-        ExitStatus.PASSED,
-        "wrote samples.eval.yaml\n  1 case, checked by contains and llm-rubric\n",
-    )
+    shown = said(capsys, "samples.jsonl", "--assert", "contains", "--assert", "llm-rubric")
+    assert shown == (ExitStatus.PASSED, "wrote samples.eval.yaml\n  1 case, checked by contains and llm-rubric\n")
     assert said(capsys, "samples.jsonl", "--assert", "contains", "--to", "jsonl") == (
         ExitStatus.PASSED,
         "wrote samples.cases.yaml\nwrote samples.cases.jsonl\n  1 case, checked by contains\n",

@@ -52,12 +52,8 @@ def test_a_text_with_its_usage_and_what_was_asked(ask):
     assert got.usage.completion_tokens_details.reasoning_tokens == 20
     assert got._request_id == "r1"
     (call,) = server.calls
-    assert (call.protocol, call.operation, call.path, call.model) == (
-        "openai",
-        "chat",
-        "/openai/v1/chat/completions",
-        "m",
-    )
+    shown = (call.protocol, call.operation, call.path, call.model)
+    assert shown == ("openai", "chat", "/openai/v1/chat/completions", "m")
     assert (call.text, call.prompt) == ("Be kind\nHi", "Hi")
     assert (call.body["seed"], call.body["response_format"]) == (3, {"type": "json_object"})
     assert call.headers["authorization"] == "Bearer the-key"

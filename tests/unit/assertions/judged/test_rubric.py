@@ -36,13 +36,8 @@ def codes(assertion):
 
 def test_prose_is_a_freeform_rubric():
     _, (rubric,), asked = graded(LlmRubric("is right", judge="strict", temperature=0.5), verdict(1))
-    assert (rubric.mode, rubric.text, rubric.items, rubric.prompt, rubric.temperature) == (
-        "freeform",
-        "is right",
-        (),
-        None,
-        0.5,
-    )
+    shown = (rubric.mode, rubric.text, rubric.items, rubric.prompt, rubric.temperature)
+    assert shown == ("freeform", "is right", (), None, 0.5)
     assert asked == ["strict"]
 
 
@@ -159,11 +154,8 @@ def test_on_a_scale_the_points_decide_and_not_the_score(passed, counted):
 def test_a_reply_that_is_no_verdict_fails_the_answer_and_its_complement():
     grade, _, _ = graded(LlmRubric("is right", scale="1-5"), verdict(0, passed=False, undecided=True))
     assert (grade.error, grade.passed, grade.counted) == (None, False, 0)
-    assert (grade.negated().passed, grade.passing_at(0).passed, grade.negated().passing_at(0).passed) == (
-        False,
-        False,
-        False,
-    )
+    shown = (grade.negated().passed, grade.passing_at(0).passed, grade.negated().passing_at(0).passed)
+    assert shown == (False, False, False)
 
 
 def test_a_failure_is_an_errored_grade_that_negation_leaves_so():

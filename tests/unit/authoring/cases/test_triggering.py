@@ -29,11 +29,8 @@ def read(folder, text, *, description="Cleans up a diff.", others=OTHERS, files=
 def test_each_query_is_a_case_that_asks_the_judge(tmp_path):
     cases, found = read(tmp_path, BOTH)
     assert found == []
-    assert [case.id for case in cases] == [
-        "trigger: clean this diff",
-        "trigger: tidy my patch",
-        "trigger: what is the weather",
-    ]
+    shown = [case.id for case in cases]
+    assert shown == ["trigger: clean this diff", "trigger: tidy my patch", "trigger: what is the weather"]
     assert {(case.asks_judge, case.repeat, case.threshold, case.target) for case in cases} == {(True, 1, 0.0, None)}
     assert [case.assertions[0].assertion.value for case in cases] == [True, True, False]
     assert [case.metadata["should_trigger"] for case in cases] == [True, True, False]

@@ -111,9 +111,8 @@ def test_commands(tmp_path, command):
 
 
 def test_a_line_that_is_no_shells_and_a_word_without_end_are_read_as_far_as_they_go(tmp_path):
-    assert str(tmp_path / "c.py") in paths_of_command(
-        Command(shell="python3 c.py 'open", cwd=str(tmp_path)), SearchPaths()
-    )
+    shown = str(tmp_path / "c.py")
+    assert shown in paths_of_command(Command(shell="python3 c.py 'open", cwd=str(tmp_path)), SearchPaths())
     assert paths_of_command(Command(("x" * 5000, "a\0b"), cwd=str(tmp_path)), SearchPaths()) == ()
 
 

@@ -192,9 +192,8 @@ def test_a_number_out_of_the_environment_is_text_until_a_filter_makes_it_one(tmp
     reading = reading_of(tmp_path, env={"N": "3"}, renders=True)
     node = parsed("{between: '{{ env.N }}', number: '{{ env.N | int }}'}")
     assert shape_of(Options).decode(node.items, node, reading, "it") is INVALID
-    assert [one.hint for one in reading.report.diagnostics] == [
-        "the placeholder produced text: add '| int' inside its braces"
-    ]
+    shown = [one.hint for one in reading.report.diagnostics]
+    assert shown == ["the placeholder produced text: add '| int' inside its braces"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,9 +248,8 @@ def test_data_is_inline_or_by_a_path(tmp_path):
 def test_functions_are_of_a_file_or_of_a_module(tmp_path):
     assert value(FunctionRef, "tools.py:f", tmp_path) == (FunctionRef("f", path=str(tmp_path / "tools.py")), [])
     assert value(FunctionRef, "file://tools.py:f", tmp_path)[0].path == str(tmp_path / "tools.py")
-    assert value(FunctionRef, "package.module:Class.method", tmp_path)[0] == FunctionRef(
-        "Class.method", module="package.module"
-    )
+    shown = value(FunctionRef, "package.module:Class.method", tmp_path)[0]
+    assert shown == FunctionRef("Class.method", module="package.module")
     assert value(FunctionRef, "tools.py", tmp_path)[0] is INVALID
     assert value(FunctionRef, "no.py:f", tmp_path)[1] == ["file 'no.py' does not exist"]
 

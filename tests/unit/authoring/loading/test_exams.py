@@ -244,8 +244,5 @@ def test_the_files_of_a_prompt_are_checked_with_its_exam(tmp_path: Path) -> None
 def test_validate_needs_no_model_and_no_environment_and_warns(tmp_path: Path) -> None:
     text = "cases:\n  - {name: a, inputs: {file: x}, assertions: [contains: x], rubric: good}\n"
     files = {**PROMPT, "prompts/p/prompt.md": "{{ file }}\n{{ env.NOBODY_SETS_THIS }}\n"}
-    assert found_in(tmp_path, text, files, for_run=False) == [
-        "2: older-spelling",
-        "2: no-judge",
-        "2: unset-environment",
-    ]
+    shown = found_in(tmp_path, text, files, for_run=False)
+    assert shown == ["2: older-spelling", "2: no-judge", "2: unset-environment"]

@@ -154,9 +154,8 @@ def test_one_assertion_as_a_file_in_a_directory_would_see_it(tmp_path):
     assert (entry.type, found) == ("min-words", ())
     entry, found = load_assertion("min-wrds", {"minimum": 3}, str(tmp_path), registries(), {})
     assert entry is None
-    assert [(one.code, one.span, one.hint) for one in found] == [
-        ("unknown-assertion", None, "did you mean 'min-words'?")
-    ]
+    shown = [(one.code, one.span, one.hint) for one in found]
+    assert shown == [("unknown-assertion", None, "did you mean 'min-words'?")]
     entry, found = load_assertion("contains", {"value": "{{ x }}"}, str(tmp_path), registries(), {})
     assert entry.assertion.value == "{{ x }}"
 

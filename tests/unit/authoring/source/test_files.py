@@ -26,10 +26,8 @@ def test_a_path_is_looked_for_beside_the_file_that_mentions_it_then_beside_the_e
     places = Places(str(tree / "a/b"), str(tree / "a"))
     template = str(tree / "a/b/c/template.yaml")
     assert places.find("deep.md", template)[0] == str(tree / "a/b/c/deep.md")
-    assert places.find("./near.md", template) == (
-        str(tree / "a/b/near.md"),
-        (str(tree / "a/b/c/near.md"), str(tree / "a/b/near.md")),
-    )
+    shown = places.find("./near.md", template)
+    assert shown == (str(tree / "a/b/near.md"), (str(tree / "a/b/c/near.md"), str(tree / "a/b/near.md")))
 
 
 def test_then_it_is_looked_for_in_each_directory_above_up_to_the_root(tree):

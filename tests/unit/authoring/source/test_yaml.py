@@ -161,13 +161,8 @@ def test_aliases_do_not_add_up_beyond_the_depth():
 
 
 def test_aliases_stand_for_what_was_anchored():
-    assert plain(parsed("- &a {x: [1]}\n- *a\n- &b text\n- *b\n- &k key: *k\n")) == [
-        {"x": [1]},
-        {"x": [1]},
-        "text",
-        "text",
-        {"key": "key"},
-    ]
+    shown = plain(parsed("- &a {x: [1]}\n- *a\n- &b text\n- *b\n- &k key: *k\n"))
+    assert shown == [{"x": [1]}, {"x": [1]}, "text", "text", {"key": "key"}]
 
 
 def test_what_a_mapping_says_itself_wins_over_what_it_merges():

@@ -58,9 +58,8 @@ def test_another_key_is_the_same_target_and_another_server_is_not(tmp_path):
     away = target(tmp_path, env={"KEYED_API_KEY": "sk-1234", "KEYED_BASE_URL": "https://gateway"})
     assert away.public["base_url"] == "https://gateway"
     assert away.fingerprint != one.fingerprint
-    assert (
-        away.fingerprint == target(tmp_path, "{name: a, provider: 'keyed:m', base_url: 'https://gateway'}").fingerprint
-    )
+    shown = away.fingerprint
+    assert shown == target(tmp_path, "{name: a, provider: 'keyed:m', base_url: 'https://gateway'}").fingerprint
 
 
 def test_the_password_in_a_url_is_a_secret(tmp_path):

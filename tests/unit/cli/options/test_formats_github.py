@@ -62,8 +62,6 @@ def test_hostile_text_begins_no_command_of_its_own(message, hint, file):
 
 
 def test_a_summary_is_an_error_only_where_something_failed():
-    assert (
-        summary_command("1 case: 1 passed", title="a, b: c", failed=False)
-        == "::notice title=a%2C b%3A c::1 case: 1 passed"
-    )
+    shown = summary_command("1 case: 1 passed", title="a, b: c", failed=False)
+    assert shown == "::notice title=a%2C b%3A c::1 case: 1 passed"
     assert summary_command("50% failed\n::x::", title="t", failed=True) == "::error title=t::50%25 failed%0A::x::"

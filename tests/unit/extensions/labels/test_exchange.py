@@ -28,11 +28,8 @@ def test_what_is_exported_and_filled_in_comes_back(session, tmp_path, name):
     added = import_labels("last", file, "ada")
     assert (added.added, added.known, added.empty) == (3, 0, 1)
     labels = session.kept.read(session.suites)
-    assert [(one.verdict, one.person, one.note) for one in labels] == [
-        ("pass", "ada", ""),
-        ("fail", "bob", "rude"),
-        ("unsure", "ada", ""),
-    ]
+    shown = [(one.verdict, one.person, one.note) for one in labels]
+    assert shown == [("pass", "ada", ""), ("fail", "bob", "rude"), ("unsure", "ada", "")]
     assert [one.probability for one in labels] == [1, 1, 1]
     assert {one.judge_passed: one.drawn_from for one in labels}[True] == 3
     assert import_labels("last", file, "ada").added == 0, "the same file twice adds nothing"
@@ -138,11 +135,8 @@ def test_points_go_out_and_come_back(tmp_path, monkeypatch):
     rows[2].update(label="pass", score="4")
     write(file, rows)
     assert import_labels("last", file, "ada").added == 2
-    assert [(one.verdict, one.score) for one in session.kept.read(session.suites)] == [
-        ("fail", 0.25),
-        ("pass", 1.0),
-        ("pass", 0.75),
-    ]
+    shown = [(one.verdict, one.score) for one in session.kept.read(session.suites)]
+    assert shown == [("fail", 0.25), ("pass", 1.0), ("pass", 0.75)]
     for wrong, says in (({"score": "6"}, "from 1 to 5, found '6'"), ({"label": "fail", "score": "4"}, "4 points pass")):
         write(file, [{**rows[0], "label": "", **wrong}])
         with pytest.raises(UsageError, match=says):

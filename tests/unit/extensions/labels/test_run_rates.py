@@ -121,9 +121,8 @@ def test_the_number_is_that_of_judge_check(tmp_path):
     give(honest)
     found = shown().corrected
     (checked,) = check_judges("last").judges
-    assert (found.run.rate, *found.run.interval) == pytest.approx(
-        (checked.corrected.value, checked.corrected.low, checked.corrected.high)
-    )
+    told = (found.run.rate, *found.run.interval)
+    assert told == pytest.approx((checked.corrected.value, checked.corrected.low, checked.corrected.high))
     assert (found.run.by_judge, found.run.labels, found.run.transferred) == (0.8, 40, False)
     assert found.assertions[0].corrected == found.run
     assert found.unchecked == ()

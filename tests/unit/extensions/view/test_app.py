@@ -42,11 +42,8 @@ def test_a_page_without_the_token_of_this_start_reads_and_changes_nothing(root):
     with viewed(root, options) as client:
         token = client.headers["X-Agentv-Token"]
         found = client.get("/api/project").json()
-        assert (found["edit"], found["label"], found["run"], found["person"], found["locked"]) == (
-            *[True] * 3,
-            "ada",
-            False,
-        )
+        shown = (found["edit"], found["label"], found["run"], found["person"], found["locked"])
+        assert shown == (*[True] * 3, "ada", False)
         assert client.get(f"/?token={token}").text.count(token) == 0, "nobody else gets it from a page"
         for given in ("", "wrong", token[:-1]):
             client.headers["X-Agentv-Token"] = given
@@ -138,9 +135,8 @@ def test_an_unreadable_run_is_listed_with_its_problem_and_the_rest_works(client,
     (results / "20261123T000000Z-0003" / "run.json").symlink_to("/etc/passwd")
     (results / "20261123T000000Z-0004").symlink_to(results / OLD)
     runs = {one["run_id"]: one for one in client.get("/api/runs").json()["runs"]}
-    assert {name for name, one in runs.items() if one["state"] == "unreadable"} == {
-        f"20261123T000000Z-000{number}" for number in (1, 2, 3)
-    }
+    shown = {name for name, one in runs.items() if one["state"] == "unreadable"}
+    assert shown == {f"20261123T000000Z-000{number}" for number in (1, 2, 3)}
     assert all(one["problem"] for one in runs.values() if one["state"] == "unreadable")
     assert "20261123T000000Z-0004" not in runs
     answer = client.get("/api/runs/20261123T000000Z-0003/cases")
@@ -222,10 +218,8 @@ def test_two_runs_are_compared_verdict_first(client):
     assert found["base"]["run_id"] == OLD
     assert found["comparison"]["verdict"]
     assert (found["counts"]["worse"], found["counts"]["gone"], found["counts"]["same"]) == (2, 1, 27)
-    assert [(one["change"], one["case"]["id"], one["base"]["status"]) for one in found["moved"]] == [
-        ("worse", "case-1", "passed"),
-        ("worse", "case-2", "passed"),
-    ]
+    shown = [(one["change"], one["case"]["id"], one["base"]["status"]) for one in found["moved"]]
+    assert shown == [("worse", "case-1", "passed"), ("worse", "case-2", "passed")]
     assert [one["id"] for one in found["gone"]] == ["case-3"]
     same = client.get(f"/api/compare?run={OLD}&run={OLD}").json()
     assert (same["moved"], same["comparison"]["finding"] != "") == ([], True)
@@ -238,10 +232,8 @@ def test_cases_that_moved_in_any_of_several_runs_stand_together(client, root):
     add_run(root, elsewhere, [finished(trial=trial("other", suite="elsewhere"))])
     found = client.get(f"/api/compare/moved?run={NEW}&run={OLD}&run={third}&run={elsewhere}").json()
     assert [one["comparison"]["verdict"] != "" for one in found["comparisons"]] == [True, True, False]
-    assert [(one["direction"], one["base"]["id"]) for one in found["moved"]] == [
-        ("better", "case-1"),
-        ("better", "case-2"),
-    ]
+    shown = [(one["direction"], one["base"]["id"]) for one in found["moved"]]
+    assert shown == [("better", "case-1"), ("better", "case-2")]
     cells = [
         [(each["change"], each["case"] and each["case"]["score"]) for each in one["runs"]] for one in found["moved"]
     ]
@@ -250,11 +242,8 @@ def test_cases_that_moved_in_any_of_several_runs_stand_together(client, root):
         [("better", 1.0), ("gone", None), ("left out", None)],
     ]
     back = client.get(f"/api/compare/moved?run={OLD}&run={NEW}&run={third}").json()
-    assert [(one["direction"], one["base"]["id"]) for one in back["moved"]] == [
-        ("worse", "case-1"),
-        ("worse", "case-3"),
-        ("worse", "case-2"),
-    ]
+    shown = [(one["direction"], one["base"]["id"]) for one in back["moved"]]
+    assert shown == [("worse", "case-1"), ("worse", "case-3"), ("worse", "case-2")]
     assert (back["worse"], back["better"]) == (3, 0)
     for runs in ([], [OLD], [OLD] * 10):
         asked = "&".join(f"run={one}" for one in runs)
@@ -294,10 +283,8 @@ def test_runs_are_named_and_deleted_only_where_that_is_allowed(root):
         for asked in (client.delete(f"/api/runs/{OLD}"), client.post(f"/api/runs/{OLD}/name", json={"name": "x"})):
             assert (asked.status_code, asked.json()["error"]["code"]) == (403, "read-only")
     with viewed(root, ViewOptions(edit=True)) as client:
-        assert client.post(f"/api/runs/{OLD}/name", json={"name": " before\n<b>the</b> change "}).json() == {
-            "run_id": OLD,
-            "name": "before <b>the</b> change",
-        }
+        shown = client.post(f"/api/runs/{OLD}/name", json={"name": " before\n<b>the</b> change "}).json()
+        assert shown == {"run_id": OLD, "name": "before <b>the</b> change"}
         assert client.get("/api/runs?q=change").json()["runs"][0]["run_id"] == OLD
         for wrong in ({"name": "x" * 201}, {"name": 1}, {}, {"name": "x", "other": 1}, {"name": "x\x00\u202e"}):
             assert client.post(f"/api/runs/{OLD}/name", json=wrong).status_code in (400, 422)

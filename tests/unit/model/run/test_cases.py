@@ -69,10 +69,8 @@ def test_gates_look_at_the_mean(gates, expected, aggregate):
 
 @pytest.mark.parametrize(("values", "expected"), [((0.9, 0.9), "passed"), ((0.9, 0.8), "failed")])
 def test_of_two_marks_of_a_gate_the_higher_counts(values, expected):
-    assert (
-        verdict([passed(1.0, RequiredGrade(mark, value)) for mark, value in zip((0.5, 0.9), values, strict=True)])
-        == expected
-    )
+    shown = verdict([passed(1.0, RequiredGrade(mark, value)) for mark, value in zip((0.5, 0.9), values, strict=True)])
+    assert shown == expected
 
 
 def test_a_gate_that_one_sample_lacks_counts_nothing_there():

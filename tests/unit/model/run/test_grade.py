@@ -41,9 +41,8 @@ def test_what_was_not_judged_has_no_complement_and_no_other_mark(grade):
 def test_another_mark_changes_the_verdict_and_the_checks_that_say_it(mark, passed):
     told = (*ALL.checks[:2], Check("score of at least 0.5", passed))
     assert ALL.passing_at(mark) == replace(ALL, passed=passed, has_own_threshold=False, checks=told, needs=mark)
-    assert replace(ALL, threshold_checks=0).passing_at(mark) == replace(
-        ALL, threshold_checks=0, passed=passed, has_own_threshold=False, needs=mark
-    )
+    shown = replace(ALL, threshold_checks=0).passing_at(mark)
+    assert shown == replace(ALL, threshold_checks=0, passed=passed, has_own_threshold=False, needs=mark)
 
 
 def test_the_threshold_of_the_case_is_a_check_that_another_threshold_changes():

@@ -74,12 +74,8 @@ def test_a_transcript_without_a_trace_keeps_its_counts():
     )
     context = AssertionContext((), "y", messages, cost_usd=0.5)
     summary = context.trace_summary.as_json()
-    assert (summary["event_count"], summary["tool_calls"], summary["error_count"], summary["llm_call_count"]) == (
-        4,
-        1,
-        0,
-        1,
-    )
+    shown = (summary["event_count"], summary["tool_calls"], summary["error_count"], summary["llm_call_count"])
+    assert shown == (4, 1, 0, 1)
     assert summary["tools"] == [{"name": "Grep", "calls": 1, "errors": 0}]
     assert context.trace["events"] == [
         {"type": "message", "role": "user"},
@@ -107,17 +103,11 @@ def test_the_wire_trace_has_every_step_and_its_origin():
         )
     ]
     call = trace["events"][4]
-    assert (call["name"], call["native_name"], call["result"]) == (
-        "shop.get_order",
-        "mcp__shop__get_order",
-        {"status": "shipped"},
-    )
+    shown = (call["name"], call["native_name"], call["result"])
+    assert shown == ("shop.get_order", "mcp__shop__get_order", {"status": "shipped"})
     assert trace["events"][5]["error"] == "exit 1"
-    assert (trace["provenance"]["source"], trace["provenance"]["agent"], trace["provenance"]["partial"]) == (
-        "acp",
-        "claude",
-        None,
-    )
+    shown = (trace["provenance"]["source"], trace["provenance"]["agent"], trace["provenance"]["partial"])
+    assert shown == ("acp", "claude", None)
     assert trace["metrics"] == seen().trace_summary.as_json()
 
 

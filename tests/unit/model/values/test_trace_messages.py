@@ -40,12 +40,8 @@ def test_calls_stand_in_the_message_before_them():
 
 def test_an_answer_is_completed_from_its_trace():
     found = completed(TargetResponse("done", trace=TRACE))
-    assert (found.token_usage, found.cost_usd, found.duration_ms, found.finish_reason) == (
-        TokenUsage(3, 4, 7),
-        0.5,
-        9.0,
-        "end_turn",
-    )
+    shown = (found.token_usage, found.cost_usd, found.duration_ms, found.finish_reason)
+    assert shown == (TokenUsage(3, 4, 7), 0.5, 9.0, "end_turn")
     assert found.messages == messages_of(TRACE)
 
 

@@ -67,6 +67,5 @@ def test_without_alpha_it_is_the_verdict_over_all_samples():
 
 
 def test_the_rule_of_a_trial_is_all_that_decides_its_case():
-    assert rule_of(replace(trial(repeat=7, aggregate="pass_any", alpha=0.1), threshold=0.6)) == Rule(
-        7, 0.6, "pass_any", 0.1
-    )
+    shown = rule_of(replace(trial(repeat=7, aggregate="pass_any", alpha=0.1), threshold=0.6))
+    assert shown == Rule(7, 0.6, "pass_any", 0.1)

@@ -195,10 +195,8 @@ def test_codex_searches_for_a_tool_that_it_has_not_declared():
 def test_claude_searches_for_a_tool_and_that_takes_no_step():
     search = tool("ToolSearch", query="string")
     with ModelServer(AgentScript([use_tool("shop.get_order", order_id="A1"), "Done."])) as server:
-        assert ask(server, "go", tools=[search]) == (
-            "ToolSearch",
-            {"query": "select:mcp__shop__get_order", "max_results": 5},
-        )
+        shown = ask(server, "go", tools=[search])
+        assert shown == ("ToolSearch", {"query": "select:mcp__shop__get_order", "max_results": 5})
         block = {"type": "tool_use", "id": "search_shop_get_order_0", "name": "ToolSearch", "input": {}}
         result = {"type": "tool_result", "tool_use_id": block["id"], "content": "found"}
         turns = [

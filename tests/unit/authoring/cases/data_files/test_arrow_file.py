@@ -126,9 +126,8 @@ def test_columns_follow_the_rules_of_csv(tmp_path):
     twice = pa.table([["a"], ["b"]], names=["q", "q"])
     assert [one[0] for one in loaded(tmp_path / "b", twice)[1]] == ["duplicate-key"]
     listed = pa.table({"q": ["a"], "__expected": [["contains: a"]]})
-    assert (
-        loaded(tmp_path / "c", listed)[1][0][2] == "row 1, column '__expected': '__expected' needs text, found a list"
-    )
+    shown = loaded(tmp_path / "c", listed)[1][0][2]
+    assert shown == "row 1, column '__expected': '__expected' needs text, found a list"
     same = pa.table({"q": ["a", "b"], "__id": ["one", "one"]})
     assert [one[0] for one in loaded(tmp_path / "d", same)[1]] == ["duplicate-id"]
     unused = pa.table({"other": ["a"]})
@@ -157,13 +156,8 @@ def test_a_damaged_file_is_an_error_and_never_a_crash(tmp_path):
                 list(cases or ())
             except LoadError as error:
                 found += [(one.code, 1, one.message, None) for one in error.diagnostics]
-            assert {one[0] for one in found} <= {
-                "bad-table",
-                "undefined-variable",
-                "unknown-key",
-                "no-tests",
-                "duplicate-key",
-            }
+            shown = {one[0] for one in found}
+            assert shown <= {"bad-table", "undefined-variable", "unknown-key", "no-tests", "duplicate-key"}
         _, found = loaded(tmp_path / f"{suffix}short", data[: len(data) // 2], suffix)
         assert found[0][0] == "bad-table", (suffix, found)
     assert "this is not a Parquet file that can be read" in loaded(tmp_path / "text", b"q\na\n")[1][0][2]

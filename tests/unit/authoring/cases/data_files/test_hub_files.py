@@ -56,9 +56,8 @@ def test_a_split_of_the_cache_is_read_without_a_network(tmp_path, cache):
     assert loaded(tmp_path, "hf://acme/qa/test") == ([("row-1", "test")], [])
     for revision in ("v1", OLDER):
         assert loaded(tmp_path, f"hf://acme/qa@{revision}/test") == ([("row-1", "older")], []), revision
-    assert loaded(tmp_path, "hf://acme/qa/tests")[1] == [
-        ("bad-dataset", "acme/qa has no split 'tests'", "did you mean 'test'?")
-    ]
+    shown = loaded(tmp_path, "hf://acme/qa/tests")[1]
+    assert shown == [("bad-dataset", "acme/qa has no split 'tests'", "did you mean 'test'?")]
 
 
 def test_the_content_of_a_dataset_is_part_of_the_keys(tmp_path, cache):
@@ -82,10 +81,8 @@ def test_what_cannot_be_had_is_said(tmp_path, cache):
     assert loaded(tmp_path, "hf://acme/qa@v9/train")[1][0][1] == message.replace("qa", "qa at 'v9'")
     hold(tmp_path / "hub" / "datasets--acme--script", {"script.py": "raise SystemExit(1)"})
     _, ((code, message, hint),) = loaded(tmp_path, "hf://acme/script/train")
-    assert (code, message) == (
-        "bad-dataset",
-        "acme/script has no files that agentv reads: .parquet, .arrow, .jsonl, .json, .csv",
-    )
+    shown = (code, message)
+    assert shown == ("bad-dataset", "acme/script has no files that agentv reads: .parquet, .arrow, .jsonl, .json, .csv")
     assert hint == "its program is not run; write hf://acme/script@refs/convert/parquet/CONFIG/train"
     for wrong in ("hf://acme/qa", "hf://datasets/acme/qa/train.parquet", "hf://qa/train", "hf://a/b/c/d/e"):
         assert loaded(tmp_path, wrong)[1][0][0] == "bad-dataset", wrong
@@ -118,16 +115,10 @@ configs:
     found = {
         name: loaded(tmp_path, f"hf://acme/qa/{name}")[0] for name in ("train", "held_out", "de/train", "en/train")
     }
-    assert {name: cases[0][1] for name, cases in found.items()} == {
-        "train": "en",
-        "held_out": "more",
-        "de/train": "de",
-        "en/train": "en",
-    }
-    assert loaded(tmp_path, "hf://acme/qa/fr/train")[1][0][1:] == (
-        "acme/qa has no subset 'fr'",
-        "its subsets are de, en",
-    )
+    shown = {name: cases[0][1] for name, cases in found.items()}
+    assert shown == {"train": "en", "held_out": "more", "de/train": "de", "en/train": "en"}
+    shown = loaded(tmp_path, "hf://acme/qa/fr/train")[1][0][1:]
+    assert shown == ("acme/qa has no subset 'fr'", "its subsets are de, en")
 
 
 def test_the_spelling_of_promptfoo_is_answered_with_ours(tmp_path):

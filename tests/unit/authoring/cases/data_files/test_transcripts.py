@@ -39,26 +39,16 @@ def project(tmp_path, monkeypatch):
 def test_a_directory_of_transcripts_is_graded_without_running_anything(project):
     (project / "sessions" / "other.jsonl").unlink()  # the target reads every file of the directory
     done = evaluate("suite.eval.yaml", tests_from="sessions", out="out")
-    assert [(one.trial.case.id, one.status) for one in done.results] == [
-        ("a", "passed"),
-        ("b", "failed"),
-        ("c", "passed"),
-    ]
+    shown = [(one.trial.case.id, one.status) for one in done.results]
+    assert shown == [("a", "passed"), ("b", "failed"), ("c", "passed")]
     first = done.results[0]
-    assert [(one.role, one.text) for one in first.input] == [
-        ("user", "My {{ lamp }}?"),
-        ("assistant", "Which?"),
-        ("user", "The red one."),
-    ]
-    assert dict(first.trial.case.metadata) == {
-        "transcript": "sessions/one.jsonl",
-        "recorded_target": "claude",
-        "session_id": "s-a",
-    }
+    shown = [(one.role, one.text) for one in first.input]
+    assert shown == [("user", "My {{ lamp }}?"), ("assistant", "Which?"), ("user", "The red one.")]
+    shown = dict(first.trial.case.metadata)
+    assert shown == {"transcript": "sessions/one.jsonl", "recorded_target": "claude", "session_id": "s-a"}
     again = evaluate("suite.eval.yaml", tests_from="out", target="replay:out", repeat=1)
-    assert [(one.trial.case.id, one.status) for one in again.results] == [
-        (one.trial.case.id, one.status) for one in done.results
-    ]
+    shown = [(one.trial.case.id, one.status) for one in again.results]
+    assert shown == [(one.trial.case.id, one.status) for one in done.results]
     with pytest.raises(UsageError, match="started with --tests-from sessions, but this command has none"):
         evaluate("suite.eval.yaml", resume="out")
 
@@ -83,9 +73,8 @@ def test_what_holds_no_conversation_is_an_error_of_its_line(project):
 @needs("huggingface_hub", "pyarrow")
 def test_other_cases_of_the_command_line(project, tmp_path_factory):
     elsewhere = repository(tmp_path_factory.mktemp("elsewhere"), {"s/one.jsonl": FILES["sessions/one.jsonl"]})
-    assert [
-        len(outcome(project / "suite.eval.yaml", tests_from=str(elsewhere / name))[0][0].cases) for name in ("s",)
-    ] == [2]
+    shown = [len(outcome(project / "suite.eval.yaml", tests_from=str(elsewhere / name))[0][0].cases) for name in ("s",)]
+    assert shown == [2]
     repository(
         project,
         {"rows.csv": "q\nrefund\n", "rows.eval.yaml": "target: echo\ninput: '{{ q }}'\nassert: [contains: refund]\n"},

@@ -47,10 +47,8 @@ def test_agents_work_with_the_files_of_an_eval_and_are_asked_its_prompt_alone(tm
     assert [one.path for one in first.workspace.files] == ["a.csv", "b.csv"]
     assert first.workspace.files[0].source == str(tmp_path / "lib/csv/evals/files/a.csv")
     assert (second.workspace.files, second.workspace.template) == ((), None)
-    assert [(one.type, one.settings.required) for one in (*first.assertions, *second.assertions)] == [
-        ("llm-rubric", True),
-        ("llm-rubric", True),
-    ]
+    shown = [(one.type, one.settings.required) for one in (*first.assertions, *second.assertions)]
+    assert shown == [("llm-rubric", True), ("llm-rubric", True)]
 
 
 def test_the_skill_without_its_tests_is_one_variant_and_its_absence_the_base(tmp_path):

@@ -124,10 +124,8 @@ def test_wrong_calls_are_errors_that_the_agent_sees_and_that_are_recorded():
         "error: invalid arguments for get_order: the key 'more' is not allowed",
         "error: unknown tool: get_ordre",
     ]
-    assert [(one.name, one.status) for one in running.calls()] == [
-        *[("shop.get_order", "failed")] * 3,
-        ("shop.get_ordre", "failed"),
-    ]
+    shown = [(one.name, one.status) for one in running.calls()]
+    assert shown == [*[("shop.get_order", "failed")] * 3, ("shop.get_ordre", "failed")]
     assert f"error: {running.calls()[0].error}" == said[0]
 
 
@@ -159,9 +157,8 @@ def test_a_function_that_raises_is_an_error_of_the_tool_and_leaves_the_state_alo
     assert "JSON" in said[3]
     assert said[4:] == ["1", "2"]
     assert running.state() == {"shop": {"count": 2}}
-    assert running.failure() == Failure(
-        "user-code-died", "a scripted tool is broken: leaves: exit 3 before it answered"
-    )
+    shown = running.failure()
+    assert shown == Failure("user-code-died", "a scripted tool is broken: leaves: exit 3 before it answered")
 
 
 def test_a_tool_that_cannot_answer_breaks_the_trial(tools):

@@ -68,12 +68,8 @@ def test_a_session():
         MessageStep("assistant", "done", None, 100.0),
         UsageStep(None, TokenUsage(10, 4, 14, 3), None, 100.0),
     )
-    assert (trace.agent, trace.agent_version, trace.session_id, trace.stop_reason) == (
-        "claude-agent-acp",
-        "0.9",
-        "s1",
-        "end_turn",
-    )
+    shown = (trace.agent, trace.agent_version, trace.session_id, trace.stop_reason)
+    assert shown == ("claude-agent-acp", "0.9", "s1", "end_turn")
     assert (trace.source, trace.partial, trace.duration_ms) == ("acp", "", 100.0)
     assert (trace.cost_usd, trace.unanswered) == (0.25, "")
     assert (trace.native, trace.native_name) == (lines(*CLAUDE), "acp.jsonl")
@@ -95,9 +91,8 @@ def test_permissions_with_their_outcome_in_one_record(outcome, allowed):
         "options": [{"optionId": "yes", "kind": "allow_once"}, {"optionId": "no", "kind": "reject_once"}],
     }
     trace = read({"id": 1, "method": "session/request_permission", "params": asked, "outcome": outcome})
-    assert [(step.tool, step.allowed) for step in trace.steps if isinstance(step, PermissionStep)] == [
-        ("shell", allowed)
-    ]
+    shown = [(step.tool, step.allowed) for step in trace.steps if isinstance(step, PermissionStep)]
+    assert shown == [("shell", allowed)]
 
 
 @pytest.mark.parametrize(

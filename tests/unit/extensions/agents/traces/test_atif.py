@@ -82,31 +82,19 @@ def test_a_trajectory_with_a_sub_agent():
         MessageStep("assistant", "tested", None, None, "c2"),
         UsageStep("small", TokenUsage(2, None, 2), parent="c2"),
     )
-    assert (trace.source, trace.agent, trace.agent_version, trace.session_id, trace.partial) == (
-        "atif",
-        "terminus-2",
-        "2.0",
-        "s",
-        "",
-    )
+    shown = (trace.source, trace.agent, trace.agent_version, trace.session_id, trace.partial)
+    assert shown == ("atif", "terminus-2", "2.0", "s", "")
     assert trace.duration_ms == 2500.0
 
 
 def test_what_is_written_is_valid_and_reads_back():
     document = atif_of(WORK, datetime(2026, 1, 1, tzinfo=UTC))
     found = atif.Trajectory.model_validate(json.loads(json.dumps(document)))
-    assert (found.final_metrics.total_prompt_tokens, found.final_metrics.total_cost_usd, found.agent.name) == (
-        30,
-        0.75,
-        "claude",
-    )
+    shown = (found.final_metrics.total_prompt_tokens, found.final_metrics.total_cost_usd, found.agent.name)
+    assert shown == (30, 0.75, "claude")
     again = read(document)
-    assert (again.agent, again.agent_version, again.session_id, again.stop_reason) == (
-        "claude",
-        "2.1",
-        "session-1",
-        "end_turn",
-    )
+    shown = (again.agent, again.agent_version, again.session_id, again.stop_reason)
+    assert shown == ("claude", "2.1", "session-1", "end_turn")
     assert [step.name for step in again.tool_calls] == ["read", "subagent", "shell", "shop.refund"]
     for one, other in zip(again.steps, WORK.steps, strict=True):
         assert one == other, "each step is read back"

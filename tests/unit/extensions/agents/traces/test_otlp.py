@@ -108,13 +108,8 @@ STEPS = (
 def test_a_conversation_by_todays_conventions():
     trace = read(*CONVERSATION)
     assert trace.steps == STEPS
-    assert (trace.agent, trace.session_id, trace.duration_ms, trace.partial, trace.source) == (
-        "shopper",
-        "conv-1",
-        500.0,
-        "",
-        "otlp",
-    )
+    shown = (trace.agent, trace.session_id, trace.duration_ms, trace.partial, trace.source)
+    assert shown == ("shopper", "conv-1", 500.0, "", "otlp")
 
 
 def test_messages_as_events_until_version_1_36():
@@ -148,10 +143,8 @@ def test_messages_as_events_until_version_1_36():
     ],
 )  # fmt: skip
 def test_older_and_other_forms_of_messages(row):
-    assert [(step.role, step.text) for step in read(row).steps if isinstance(step, MessageStep)] == [
-        ("user", "hi"),
-        ("assistant", "ho"),
-    ]
+    shown = [(step.role, step.text) for step in read(row).steps if isinstance(step, MessageStep)]
+    assert shown == [("user", "hi"), ("assistant", "ho")]
 
 
 def test_what_opentelemetrys_own_sdk_records_is_read():
@@ -179,12 +172,8 @@ def test_what_opentelemetrys_own_sdk_records_is_read():
     data = protobuf_of(document(*rows))
     trace = read_otlp(data)[0]
     assert [type(step) for step in trace.steps] == [UsageStep, ToolCallStep]
-    assert (trace.agent, trace.tokens, trace.tool_calls[0].name, trace.tool_calls[0].error) == (
-        "a",
-        TokenUsage(3, None, 3),
-        "shell",
-        "exit 1",
-    )
+    shown = (trace.agent, trace.tokens, trace.tool_calls[0].name, trace.tool_calls[0].error)
+    assert shown == ("a", TokenUsage(3, None, 3), "shell", "exit 1")
 
 
 def test_what_is_written_reads_back():
@@ -202,26 +191,16 @@ def test_what_is_written_reads_back():
     }
     assert spans["execute_tool Bash"].parent_span_id == spans["execute_tool Task"].span_id
     assert spans["execute_tool Bash"].status.message == "exit 1"
-    assert (
-        spans["invoke_agent claude"].end_time_unix_nano - spans["invoke_agent claude"].start_time_unix_nano
-        == 250_000_000
-    )
+    shown = spans["invoke_agent claude"].end_time_unix_nano - spans["invoke_agent claude"].start_time_unix_nano
+    assert shown == 250_000_000
     for content in (data, json.dumps(made).encode()):
         again = read_otlp(content)[0]
-        assert (again.agent, again.agent_version, again.session_id, again.stop_reason) == (
-            "claude",
-            "2.1",
-            "session-1",
-            "end_turn",
-        )
+        shown = (again.agent, again.agent_version, again.session_id, again.stop_reason)
+        assert shown == ("claude", "2.1", "session-1", "end_turn")
         assert again.tool_calls == tuple(replace(call, duration_ms=call.duration_ms or 0.0) for call in WORK.tool_calls)
         assert (again.tokens, again.cost_usd, again.duration_ms) == (WORK.tokens, WORK.cost_usd, 250.0)
-        assert [step.text for step in again.steps if isinstance(step, MessageStep)] == [
-            "be kind",
-            "mend it",
-            "I look <b>",
-            "done",
-        ]
+        shown = [step.text for step in again.steps if isinstance(step, MessageStep)]
+        assert shown == ["be kind", "mend it", "I look <b>", "done"]
         assert again.metadata == {"agentv.case.id": "refund"}
 
 
@@ -272,10 +251,8 @@ def test_missing_spans_make_the_trace_partial():
         ).partial
         == ""
     )
-    assert (
-        read(span("a", "x", gen_ai__operation__name="chat"), span("b", "y", gen_ai__operation__name="chat")).partial
-        == "the parents of 2 spans are missing"
-    )
+    shown = read(span("a", "x", gen_ai__operation__name="chat"), span("b", "y", gen_ai__operation__name="chat")).partial
+    assert shown == "the parents of 2 spans are missing"
 
 
 @pytest.mark.parametrize(

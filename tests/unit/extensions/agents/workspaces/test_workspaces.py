@@ -121,9 +121,8 @@ def test_hooks_run_around_trials_in_order(place: Place) -> None:
 
 
 def test_a_failed_hook_is_a_failure_of_what_it_precedes(plain: Place) -> None:
-    assert plain.trial("true", hooks=Hooks(before_each=(shell("exit 2"),))).opened == Failure(
-        "hook-failed", "the hook 'exit 2' ended with status 2: no message"
-    )
+    shown = plain.trial("true", hooks=Hooks(before_each=(shell("exit 2"),))).opened
+    assert shown == Failure("hook-failed", "the hook 'exit 2' ended with status 2: no message")
     after = plain.trial("true", hooks=Hooks(after_each=(shell("exit 2"),)))
     assert isinstance(after.closed, Failure)
     assert after.closed.code == "hook-failed"
@@ -189,11 +188,8 @@ def test_a_kept_workspace_is_as_it_was_graded(place: Place) -> None:
     assert isinstance(trial.closed, str)
     kept = Path(trial.closed)
     assert kept.is_relative_to(place.root / "kept")
-    assert {str(one.relative_to(kept)) for one in kept.rglob("*") if one.is_file()} == {
-        "d/x",
-        "tests/test_it.py",
-        "g.txt",
-    }
+    shown = {str(one.relative_to(kept)) for one in kept.rglob("*") if one.is_file()}
+    assert shown == {"d/x", "tests/test_it.py", "g.txt"}
     assert stat.S_IMODE((kept / "d").stat().st_mode) & 0o700 == 0o700
 
 

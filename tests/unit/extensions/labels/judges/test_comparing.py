@@ -87,9 +87,8 @@ def test_the_text_says_what_to_use_and_of_what_the_labels_show_too_little(projec
     assert content["assertions"][0]["cheapest_not_worse"] == "small"
     assert content["new_calls"] == 0
     assert run(["judge", "compare", "large", "small", "--margin", "15"]) == 0
-    assert "Use 'small': the cheapest judge that is not worse than 'large' by more than 15 points" in (
-        capsys.readouterr().out
-    )
+    found = "Use 'small': the cheapest judge that is not worse than 'large' by more than 15 points"
+    assert found in capsys.readouterr().out
 
 
 def test_a_failed_verdict_is_no_agreement_and_too_many_are_no_result(project, capsys):

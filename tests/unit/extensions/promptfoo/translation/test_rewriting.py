@@ -86,11 +86,8 @@ def test_prompts_of_a_test_become_cases(tmp_path: Path) -> None:
     text += "  - {vars: {x: 2}, assert: [{type: contains, value: 2}]}\n"
     document, told = configuration(text, tmp_path)
     assert told == []
-    assert [(case["id"], case["input"]) for case in document["tests"]] == [
-        ("test-1-one", "A {{ x }}"),
-        ("test-2-one", "A {{ x }}"),
-        ("test-2-two-b", "B {{ x }}"),
-    ]
+    shown = [(case["id"], case["input"]) for case in document["tests"]]
+    assert shown == [("test-1-one", "A {{ x }}"), ("test-2-one", "A {{ x }}"), ("test-2-two-b", "B {{ x }}")]
 
 
 @pytest.mark.parametrize(

@@ -87,9 +87,8 @@ def test_two_people_rate_one_answer_at_once_and_each_sees_the_other(tmp_path):
         assert ben.ratings(run) == {ana.actor: (*mine, False), ben.actor: (*other, True)}
         assert eve.ratings(run) == {ana.actor: (*mine, False), ben.actor: (*other, False)}
         assert eve.rate(run, cell, thumb="up").json()["error"]["code"] == "read-only"
-        assert [row["id"] for row in eve.get(f"/projects/support/api/runs/{run}/grid?show=rated").json()["rows"]] == [
-            "c0"
-        ]
+        shown = [row["id"] for row in eve.get(f"/projects/support/api/runs/{run}/grid?show=rated").json()["rows"]]
+        assert shown == ["c0"]
         pull_labels(home, connection)
         found = ratings_of_run(laptop / ".agentv/results" / run, LabelFiles(home))
         assert [sorted(one.note for one in given) for given in found.values()] == [["fine", "too long"]]

@@ -52,12 +52,8 @@ def test_a_case_whose_samples_ended_has_its_bounds_and_its_rate_without_bias():
     samples = [PASS, FAIL, FAIL, FAIL, FAIL, FAIL]
     stopped = stopped_by(samples, EARLY)
     rate = unbiased_rate(stopped, threshold=0.8, alpha=0.05, repeat=20)
-    assert early_facts(samples, EARLY) == {
-        "alpha": 0.05,
-        "why": "below",
-        "bounds": [stopped.low, stopped.high],
-        "rate": rate,
-    }
+    shown = early_facts(samples, EARLY)
+    assert shown == {"alpha": 0.05, "why": "below", "bounds": [stopped.low, stopped.high], "rate": rate}
     assert 0 < rate < 1
 
 

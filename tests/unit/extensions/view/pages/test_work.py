@@ -26,13 +26,8 @@ from doubles.trials import finished
 
 def test_each_step_is_there_with_what_it_says():
     told = work_json(ShownWork(WORK, "artifacts/a/trace.json"))["trace"]
-    assert (told["agent"], told["calls"], told["errors"], told["cost_usd"], told["total"]) == (
-        "claude 2.1",
-        4,
-        1,
-        0.75,
-        11,
-    )
+    shown = (told["agent"], told["calls"], told["errors"], told["cost_usd"], told["total"])
+    assert shown == ("claude 2.1", 4, 1, 0.75, 11)
     assert told["steps"][2] == {"kind": "model", "at": 0.0, "name": "m-1", "took": 100.0, "cost_usd": 0.25,
                                 "tokens": {"input": 10, "output": 5, "total": 15, "cached": 3, "reasoning": 2}}  # fmt: skip
     assert told["steps"][6] == {"kind": "tool", "at": 130.0, "depth": 1, "name": "shell", "native": "Bash", "status": "failed", "failed": 1,
@@ -85,12 +80,8 @@ def test_a_trace_and_a_diff(run):
     (run / "artifacts" / "a" / "diff.patch").write_text("+one\n-two\n")
     work = shown_work(run, of(trace_path="artifacts/a/trace.json", diff_path="artifacts/a/diff.patch"))
     assert (work.trace, work.problem) == (WORK, "")
-    assert (work.diff.text, work.diff.lines, work.diff.total, work.diff.path) == (
-        "+one\n-two\n",
-        2,
-        2,
-        "artifacts/a/diff.patch",
-    )
+    shown = (work.diff.text, work.diff.lines, work.diff.total, work.diff.path)
+    assert shown == ("+one\n-two\n", 2, 2, "artifacts/a/diff.patch")
 
 
 @pytest.mark.parametrize(

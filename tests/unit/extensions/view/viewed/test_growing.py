@@ -258,11 +258,8 @@ def test_cases_of_one_name_in_two_files_are_two(path):
     first = trial("same")
     second = msgspec.structs.replace(first, suite=msgspec.structs.replace(first.suite, path=f"{ROOT}/other.eval.yaml"))
     write_run(path, [finished(trial=first), finished("failed", trial=second), finished(trial=trial("same~2"))])
-    assert sorted(one.route for one in listed(grown(path)).cases) == [
-        "refunds/same/gpt",
-        "refunds/same/gpt~2",
-        "refunds/same~2/gpt",
-    ]
+    shown = sorted(one.route for one in listed(grown(path)).cases)
+    assert shown == ["refunds/same/gpt", "refunds/same/gpt~2", "refunds/same~2/gpt"]
 
 
 def test_cases_are_chosen_and_sorted(path):

@@ -18,9 +18,8 @@ def test_a_trend_is_what_the_command_says(tmp_path):
         assert "trend" in client.get("/api/project").json()["offers"]
         found = client.get("/api/trend?last=3").json()
         told = trend("refunds", 3, "pass rate", tmp_path)
-        assert [found[name] for name in ("suites", "suite", "targets", "target")] == [
-            *(["refunds"], "refunds", ["gpt"], "gpt")
-        ]
+        shown = [found[name] for name in ("suites", "suite", "targets", "target")]
+        assert shown == [*(["refunds"], "refunds", ["gpt"], "gpt")]
         assert found["data"] == json.loads(trend_json(told))
         text = render_trend(told, width=80)
         assert all(line in text for line in [*found["findings"], *found["notes"]])

@@ -24,10 +24,8 @@ EDIT = ToolUse(("edit", "Edit"), "edit", ("src/a.py",))
 )
 def test_a_rule_applies_where_all_of_its_conditions_hold(rule, use, applies, tmp_path):
     catch_all = PermissionRule("allow")
-    assert decide((rule, catch_all), use, str(tmp_path)) == (
-        not applies,
-        "rule 1: deny" if applies else "rule 2: allow",
-    )
+    shown = decide((rule, catch_all), use, str(tmp_path))
+    assert shown == (not applies, "rule 1: deny" if applies else "rule 2: allow")
 
 
 def test_no_rule_is_a_denial(tmp_path):

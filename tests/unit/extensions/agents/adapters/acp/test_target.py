@@ -49,13 +49,10 @@ def test_the_answer_is_the_last_message_and_all_updates_are_the_trace():
     found = said(acp(*steps, {"say": "It is a.txt."}))
     assert found.output == "It is a.txt."
     assert found.finish_reason == "end_turn"
-    assert [(one.role, one.text) for one in found.messages] == [
-        ("assistant", "Let me look."),
-        ("assistant", "It is a.txt."),
-    ]
-    assert [(one.name, one.arguments, one.output) for one in found.messages[0].tool_calls] == [
-        ("shell", {"command": "ls"}, "a.txt")
-    ]
+    shown = [(one.role, one.text) for one in found.messages]
+    assert shown == [("assistant", "Let me look."), ("assistant", "It is a.txt.")]
+    shown = [(one.name, one.arguments, one.output) for one in found.messages[0].tool_calls]
+    assert shown == [("shell", {"command": "ls"}, "a.txt")]
     trace = found.trace
     assert (trace.source, trace.agent, trace.agent_version) == ("acp", "scripted", "1.2.3")
     assert (trace.session_id, trace.stop_reason) == ("session-1", "end_turn")

@@ -40,14 +40,8 @@ def test_secrets_are_taken_out_of_what_is_kept_and_a_list_says_where(secretive):
     assert (kept / "d/fine.txt").read_text() == "fine\n"
     assert (kept / "[redacted]/in").exists()
     said = (kept.parent / "removed-secrets.txt").read_text()
-    assert [line.partition(": ")[0] for line in said.splitlines()] == [
-        ".git/config",
-        "[redacted].txt",
-        "[redacted]",
-        "binary",
-        "link",
-        "notes.txt",
-    ]
+    shown = [line.partition(": ")[0] for line in said.splitlines()]
+    assert shown == [".git/config", "[redacted].txt", "[redacted]", "binary", "link", "notes.txt"]
 
 
 def test_a_workspace_without_a_secret_stays_as_it_is(secretive):
