@@ -1,9 +1,11 @@
 """Anthropic's protocol, through its own SDK."""
 
+from functools import partial
+
 import anthropic
 import pytest
 
-from agentv.testing import Answer, ContentFilter, EmptyChoices, ModelServer, Status, TokenUsage, ToolCall
+from agentv.testing import Answer, ContentFilter, EmptyChoices, Status, TokenUsage, ToolCall
 
 USAGE = TokenUsage(input=100, output=30, total=130, cached=40, reasoning=20)
 WEATHER = ToolCall("weather", {"city": "Bern", "days": 2})
@@ -11,18 +13,10 @@ ASKED = {"model": "c", "max_tokens": 9, "messages": [{"role": "user", "content":
 
 
 @pytest.fixture
-def ask():
-    opened = []
-
-    def connect(told, **options):
-        server = ModelServer(told, **options).start()
-        client = anthropic.Anthropic(base_url=server.anthropic, api_key="the-key", max_retries=0)
-        opened.extend([client.close, server.stop])
-        return server, client
-
-    yield connect
-    for close in opened:
-        close()
+def ask(opened):
+    return partial(
+        opened, lambda server: anthropic.Anthropic(base_url=server.anthropic, api_key="the-key", max_retries=0)
+    )
 
 
 def test_text_and_tool_calls_with_their_usage(ask):

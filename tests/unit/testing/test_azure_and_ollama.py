@@ -1,6 +1,7 @@
 """Azure's paths and errors through OpenAI's SDK; Ollama's own API and its OpenAI-compatible one."""
 
 import json
+from functools import partial
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
@@ -15,18 +16,11 @@ WEATHER = ToolCall("weather", {"city": "Bern"})
 
 
 @pytest.fixture
-def azure():
-    opened = []
+def azure(opened):
+    def client_of(server):
+        return openai.AzureOpenAI(azure_endpoint=server.azure, api_key="k", api_version="2024-10-21", max_retries=0)
 
-    def connect(told, **options):
-        server = ModelServer(told, **options).start()
-        client = openai.AzureOpenAI(azure_endpoint=server.azure, api_key="k", api_version="2024-10-21", max_retries=0)
-        opened.extend([client.close, server.stop])
-        return server, client
-
-    yield connect
-    for close in opened:
-        close()
+    return partial(opened, client_of)
 
 
 def post(url, **body):

@@ -5,6 +5,7 @@ import http.client
 import json
 import time
 from datetime import UTC, datetime
+from functools import partial
 from urllib.parse import urlsplit
 
 import openai
@@ -17,18 +18,11 @@ LONG = Answer("one two three four five six")
 
 
 @pytest.fixture
-def serve():
-    opened = []
+def serve(opened):
+    def client_of(server):
+        return openai.OpenAI(base_url=server.openai, api_key="k", max_retries=0, timeout=0.3)
 
-    def start(told, **options):
-        server = ModelServer(told, **options).start()
-        client = openai.OpenAI(base_url=server.openai, api_key="k", max_retries=0, timeout=0.3)
-        opened.extend([client.close, server.stop])
-        return server, client
-
-    yield start
-    for close in opened:
-        close()
+    return partial(opened, client_of)
 
 
 def ask(client, **options):

@@ -8,7 +8,7 @@ from google import genai
 from google.genai import errors
 from google.genai.types import FinishReason, HttpOptions
 
-from agentv.testing import Answer, ModelServer, Status, TokenUsage, ToolCall
+from agentv.testing import Answer, Status, TokenUsage, ToolCall
 from agentv.testing.embeddings import vector_of
 
 USAGE = TokenUsage(input=100, output=30, total=130, cached=40, reasoning=20)
@@ -16,18 +16,16 @@ WEATHER = ToolCall("weather", {"city": "Bern", "days": 2})
 
 
 @pytest.fixture
-def ask():
-    opened = []
-
+def ask(opened):
     def connect(told, **options):
-        server = ModelServer(told, **options).start()
-        client = genai.Client(api_key="the-key", http_options=HttpOptions(base_url=server.gemini))
-        opened.extend([client.close, server.stop])
+        server, client = opened(gemini_client, told, **options)
         return server, client.models
 
-    yield connect
-    for close in opened:
-        close()
+    return connect
+
+
+def gemini_client(server):
+    return genai.Client(api_key="the-key", http_options=HttpOptions(base_url=server.gemini))
 
 
 def test_text_and_tool_calls_with_their_usage(ask):

@@ -1,11 +1,12 @@
 """OpenAI's protocol, through its own SDK."""
 
 import json
+from functools import partial
 
 import openai
 import pytest
 
-from agentv.testing import Answer, ContentFilter, EmptyChoices, ModelServer, Status, TokenUsage, ToolCall
+from agentv.testing import Answer, ContentFilter, EmptyChoices, Status, TokenUsage, ToolCall
 
 USAGE = TokenUsage(input=100, output=30, total=130, cached=40, reasoning=20)
 WEATHER = ToolCall("weather", {"city": "Bern", "days": 2})
@@ -22,19 +23,9 @@ HI = [
 
 
 @pytest.fixture
-def ask():
-    """A client for a server with given replies; both end with the test."""
-    opened = []
-
-    def connect(told, **options):
-        server = ModelServer(told, **options).start()
-        client = openai.OpenAI(base_url=server.openai, api_key="the-key", max_retries=0)
-        opened.extend([client.close, server.stop])
-        return server, client
-
-    yield connect
-    for close in opened:
-        close()
+def ask(opened):
+    """A client for a server with given replies."""
+    return partial(opened, lambda server: openai.OpenAI(base_url=server.openai, api_key="the-key", max_retries=0))
 
 
 def strict(model):

@@ -31,12 +31,6 @@ def root(tmp_path):
     return tmp_path
 
 
-@pytest.fixture
-def client(root):
-    with viewed(root) as found:
-        yield found
-
-
 def test_a_page_without_the_token_of_this_start_reads_and_changes_nothing(root):
     options = ViewOptions(edit=True, label=True, run=True, person="ada")
     with viewed(root, options) as client:

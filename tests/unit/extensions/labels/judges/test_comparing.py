@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from agentv.extensions.labels.checking import check_judges
 from agentv.extensions.labels.judges.comparing import ComparedJudge, CompareRequest, compare_judges
 from agentv.extensions.labels.stats.agreement import ConfusionMatrix, JudgeAccuracy
 from agentv.extensions.labels.stats.posterior import Estimated
-from doubles.judge_models import JudgeModels, evaluated, labelled, write_project
+from doubles.judge_models import labelled
 
 pytestmark = pytest.mark.libraries
 
@@ -20,23 +21,8 @@ CASES = 60
 
 
 @pytest.fixture
-def project(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-    def made(cases=CASES, sample=CASES, rubric=None, **rules):
-        models = JudgeModels(**rules)
-        models.server.__enter__()
-        running.append(models.server)
-        write_project(tmp_path, models.server, cases, **(rubric or {}))
-        evaluated()
-        if sample:
-            labelled(sample)
-        return models
-
-    running = []
-    yield made
-    for server in running:
-        server.__exit__(None, None, None)
+def project(judged):
+    return partial(judged, cases=CASES, sample=CASES)
 
 
 def compared(*judges, **options):

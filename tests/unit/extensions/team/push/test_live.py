@@ -10,16 +10,10 @@ from agentv.extensions.team.push.live import LivePush, Waits
 from agentv.extensions.team.push.remote import Remote
 from agentv.extensions.team.store.uploaded import RunName
 from agentv.store.files.directory import is_being_written
-from doubles.team_servers import RUN_ID, row, team_server_in, write_rows, write_run
+from doubles.team_servers import RUN_ID, row, write_rows, write_run
 
 WAITS = Waits(first=0.01, longest=0.01, retry=0.01, longest_retry=0.02, idle=1.0, end=3.0, away=0.2)
 NAME = RunName("support", RUN_ID, "test")
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    with team_server_in(tmp_path_factory.mktemp("server")) as found:
-        yield found
 
 
 @pytest.fixture

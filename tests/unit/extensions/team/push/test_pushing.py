@@ -18,13 +18,7 @@ from agentv.extensions.team.store.replica import Replica
 from agentv.extensions.team.store.uploaded import RunName
 from agentv.store.journal.verification import check_rows
 from doubles.dripping_server import dripping_server
-from doubles.team_servers import RUN_ID, pushed_summary, row, team_server_in, write_rows, write_run
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    with team_server_in(tmp_path_factory.mktemp("server")) as found:
-        yield found
+from doubles.team_servers import RUN_ID, pushed_summary, row, write_rows, write_run
 
 
 @pytest.fixture

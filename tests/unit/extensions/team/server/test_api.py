@@ -21,12 +21,6 @@ from doubles.team_servers import RUN_ID, row, team_server_in
 RECORD = json.dumps({"schema_version": 1, "run_id": RUN_ID, "started": "2026"}).encode()
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    with team_server_in(tmp_path_factory.mktemp("server")) as found:
-        yield found
-
-
 @pytest.fixture
 def client(server):
     headers = {"Authorization": f"Bearer {server.token('push', 'admin')}"}

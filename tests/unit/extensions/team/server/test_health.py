@@ -8,14 +8,12 @@ from threading import Event
 import httpx
 import pytest
 
-from doubles.team_servers import team_server_in, wait_for, with_project
+from doubles.team_servers import wait_for, with_project
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    with team_server_in(tmp_path_factory.mktemp("server")) as found:
-        with_project(found.state.database, "support")
-        yield found
+@pytest.fixture(scope="module", autouse=True)
+def support(server):
+    with_project(server.state.database, "support")
 
 
 @pytest.fixture(scope="module")

@@ -45,12 +45,6 @@ def root(tmp_path):
     return tmp_path
 
 
-@pytest.fixture
-def client(root):
-    with viewed(root) as found:
-        yield found
-
-
 def test_the_list_is_that_of_the_command(root, client):
     found = client.get("/api/prompts").json()
     library = Library(str(root), {})

@@ -1,0 +1,11 @@
+"""A server of a team, for all tests of a module."""
+
+import pytest
+
+from doubles.team_servers import team_server_in
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with team_server_in(tmp_path_factory.mktemp("server")) as found:
+        yield found

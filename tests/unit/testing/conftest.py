@@ -1,0 +1,19 @@
+import pytest
+
+from agentv.testing import ModelServer
+
+
+@pytest.fixture
+def opened():
+    """Starts a server with given replies and connects a client of an SDK to it; both end with the test."""
+    closing = []
+
+    def opened(client_of, told, **options):
+        server = ModelServer(told, **options).start()
+        client = client_of(server)
+        closing.extend([client.close, server.stop])
+        return server, client
+
+    yield opened
+    for close in closing:
+        close()
