@@ -10,13 +10,8 @@ TEXTS = {
     "date-time": (
         ["2024-12-31T23:59:60Z", "1998-12-31t15:59:60.123-08:00", "2024-01-01T00:00:00+01:00"],
         [
-            "2024-01-01",
-            "2024-01-01 00:00:00Z",
-            "2024-01-01T00:00:00",
-            "2024-01-01T24:00:00Z",
-            "1998-12-31T23:58:60Z",
-            "2024-01-01T00:00:00+24:00",
-            "06/19/1963 08:30:06 PST",
+            "2024-01-01", "2024-01-01 00:00:00Z", "2024-01-01T00:00:00", "2024-01-01T24:00:00Z",
+            "1998-12-31T23:58:60Z", "2024-01-01T00:00:00+24:00", "06/19/1963 08:30:06 PST",
         ],
     ),
     "time": (
@@ -30,32 +25,16 @@ TEXTS = {
     "email": (
         ["a@b.c", "te~st@example.com", '"joe bloggs"@example.com', "joe@[127.0.0.1]", "joe@[IPv6:::1]", "a@localhost"],
         [
-            "nobody",
-            "a@",
-            "@b.c",
-            "a b@c.d",
-            ".test@e.com",
-            "te..st@e.com",
-            "a@b@c.com",
-            "a@-x.com",
-            "joe@[1.2.3.256]",
-            "joe@invalid=dom.com",
-            "a@b.c\n",
-            "",
+            "nobody", "a@", "@b.c", "a b@c.d", ".test@e.com", "te..st@e.com", "a@b@c.com", "a@-x.com",
+            "joe@[1.2.3.256]", "joe@invalid=dom.com", "a@b.c\n", "",
         ],
     ),
     "idn-email": (["실례@실례.테스트", "a@b.c"], ["2962", "실례"]),
     "hostname": (
         ["www.example.com", "xn--4gbwdl.xn--wgbh1c", "localhost", "1host"],
         [
-            "-bad",
-            "not_valid",
-            "a..b",
-            "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
-            ".com",
-            "",
-            "a b",
-            "例え.jp",
+            "-bad", "not_valid", "a..b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", ".com",
+            "", "a b", "例え.jp",
         ],
     ),
     "idn-hostname": (["실례.테스트", "example.com"], ["〮실례.테스트", "-hello", ""]),
@@ -69,30 +48,13 @@ TEXTS = {
     ),
     "uri": (
         [
-            "http://foo.bar/?q=Test%20URL",
-            "http://foo.bar/baz#qux",
-            "mailto:a@b.c",
-            "urn:oasis:names",
-            "tel:+1-816",
-            "ldap://[2001:db8::7]/c=GB?x?one",
-            "http://user:p@x.y:80/",
-            "http://x.y",
-            "file:///etc",
+            "http://foo.bar/?q=Test%20URL", "http://foo.bar/baz#qux", "mailto:a@b.c", "urn:oasis:names", "tel:+1-816",
+            "ldap://[2001:db8::7]/c=GB?x?one", "http://user:p@x.y:80/", "http://x.y", "file:///etc",
             "http://foo.bar/?foo=bar",
         ],
         [
-            "//foo.bar",
-            "/abc",
-            "\\\\WINDOWS\\x",
-            "abc",
-            ":// no",
-            "http:// x",
-            "bar,baz:x y",
-            "https://[@example.org/test.txt",
-            "http://x/{a}",
-            "http://example.org/t[]",
-            "http://ü.de",
-            "",
+            "//foo.bar", "/abc", "\\\\WINDOWS\\x", "abc", ":// no", "http:// x", "bar,baz:x y",
+            "https://[@example.org/test.txt", "http://x/{a}", "http://example.org/t[]", "http://ü.de", "",
             "http://x/%zz",
         ],
     ),
@@ -112,16 +74,14 @@ TEXTS = {
     "uuid": (
         ["2EB8AA08-AA98-11EA-B4AA-73B441D16380", "00000000-0000-0000-0000-000000000000"],
         [
-            "2eb8aa08-aa98-11ea-b4aa-73b441d1638",
-            "2eb8aa08aa9811eab4aa73b441d16380",
-            "xeb8aa08-aa98-11ea-b4aa-73b441d16380",
-            "",
+            "2eb8aa08-aa98-11ea-b4aa-73b441d1638", "2eb8aa08aa9811eab4aa73b441d16380",
+            "xeb8aa08-aa98-11ea-b4aa-73b441d16380", "",
         ],
     ),
     "json-pointer": (["", "/", "/foo/0", "/a~1b", "/ "], ["/foo~", "a", "#/a", "/~2", "/~0~"]),
     "relative-json-pointer": (["1", "0/foo/bar", "2/0/baz", "0#"], ["/foo", "-1/a", "0##", "01/a", "", "٠"]),
     "regex": (["([abc])+\\s+$"], ["^(abc]", "\\Z"]),
-}
+}  # fmt: skip
 """Format → texts that have it, and texts that do not."""
 
 

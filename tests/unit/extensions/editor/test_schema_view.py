@@ -20,34 +20,15 @@ from doubles.thorough import each_third, examples
 ROOT = Path(__file__).parents[4]
 OWN_KEYS = {
     *(
-        "vars",
-        "knows",
-        "tool-state",
-        "metadata",
-        "env",
-        "input",
-        "expected_output",
-        "value",
-        "schema",
-        "headers",
-        "body",
-        "config",
+        "vars", "knows", "tool-state", "metadata", "env", "input", "expected_output", "value", "schema", "headers",
+        "body", "config",
     ),
     *(
-        "responses",
-        "args",
-        "output",
-        "minimums",
-        "score_ranges",
-        "files",
-        "hidden",
-        "overlay",
-        "tools",
-        "tags",
+        "responses", "args", "output", "minimums", "score_ranges", "files", "hidden", "overlay", "tools", "tags",
         "content",
     ),
     *("sidecar", "governance", "faults", "json-schema", "json-match", "is-json", "equals"),
-}
+}  # fmt: skip
 """Keys under which everybody writes keys of their own."""
 
 OTHERS = {

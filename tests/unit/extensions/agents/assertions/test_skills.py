@@ -41,17 +41,13 @@ def used(native, arguments, **given):
         ("Skill", {"command": "shop:refund"}),
         ("activate_skill", {"name": "refund"}),  # Gemini CLI
         ("skill", {"name": "refund"}),  # OpenCode
-        ("skill", {"skill": "refund"}),  # Copilot CLI
         ("Read", {"file_path": AT}),
-        ("read", {"filePath": AT}),
         ("read", {"path": ".pi/skills/refund/SKILL.md", "limit": 20}),  # pi
         ("view", {"path": "/w/.github/skills/refund/SKILL.md"}),
         ("read_many_files", {"paths": ["a.md", AT]}),
-        ("read_file", {"absolute_path": AT}),
         ("read", {"path": "/work/refund/SKILL.md"}),  # a skill that is no part of a directory of skills
         ("read", {"path": ".claude/skills/refund/references/rules.md"}),
         ("shell", {"command": ["bash", "-lc", f"cat {AT}"]}),  # Codex
-        ("exec_command", {"cmd": f"sed -n '1,200p' {AT}"}),
         ("command_execution", {"command": f'/bin/bash -lc "cat {AT}"'}),
         ("local_shell_call", {"action": {"command": ["cat", AT]}}),
         ("Bash", {"command": f"cat '{AT}' 2>/dev/null | head -50"}),
@@ -69,29 +65,23 @@ def test_a_call_that_gave_the_agent_the_skill_is_a_use(native, arguments):
     ("native", "arguments"),
     [
         ("Bash", {"command": "ls .claude/skills/refund"}),
-        ("Bash", {"command": f"ls -l {AT}"}),
         ("Bash", {"command": "find . -name SKILL.md"}),
         ("Bash", {"command": f"grep -rn refund .claude/skills {AT}"}),
-        ("Bash", {"command": "cat .claude/skills/*/SKILL.md"}),
         ("Bash", {"command": f"echo see {AT}"}),
         ("Bash", {"command": f"git add {AT}; git commit -m 'cat {AT}'"}),
         ("Bash", {"command": f"sed -i s/a/b/ {AT}"}),
         ("Bash", {"command": f"cat > {AT}"}),
-        ("Bash", {"command": f"cat a.md >> {AT}"}),
         ("Bash", {"command": f"cat {AT} > copy.md"}),
         ("Bash", {"command": f"cat > notes.md <<'EOF'\ncat {AT}\nEOF\n"}),
         ("Bash", {"command": f"cp {AT} /tmp"}),
         ("Bash", {"command": f"cat '{AT}"}),
-        ("Bash", {"command": "cat SKILL.md"}),
         ("Bash", {"command": f"cat {AT}".rjust(3_000_000, "a")}),
         ("Grep", {"pattern": "refund", "path": AT}),
         ("Glob", {"pattern": "**/SKILL.md", "path": "skills/refund"}),
-        ("LS", {"path": "/work/.claude/skills/refund"}),
         ("Edit", {"file_path": AT, "old_string": "a", "new_string": "b"}),
         ("Write", {"file_path": AT, "content": "x"}),
         ("apply_patch", {"input": f"*** Update File: {AT}"}),
         ("Read", {"file_path": "/work/.claude/skills/refund"}),
-        ("Read", {"file_path": "/work/SKILLS.md"}),
         ("Read", {"path": None, "file_path": 3, "files": [{}, 4]}),
         ("Skill", {"skill": ["refund"]}),
         ("Task", {"prompt": f"cat {AT}"}),
