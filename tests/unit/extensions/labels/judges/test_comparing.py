@@ -1,8 +1,6 @@
-""""""
-
 import json
 from collections import Counter
-from functools import partial
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -13,7 +11,7 @@ from agentv.extensions.labels.checking import check_judges
 from agentv.extensions.labels.judges.comparing import ComparedJudge, CompareRequest, compare_judges
 from agentv.extensions.labels.stats.agreement import ConfusionMatrix, JudgeAccuracy
 from agentv.extensions.labels.stats.posterior import Estimated
-from doubles.judge_models import labelled
+from doubles.judge_models import JudgeModels, evaluated, labelled, write_project
 
 pytestmark = pytest.mark.libraries
 
@@ -21,8 +19,20 @@ CASES = 60
 
 
 @pytest.fixture
-def project(judged):
-    return partial(judged, cases=CASES, sample=CASES)
+def project(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with ExitStack() as running:
+
+        def made(cases=CASES, sample=CASES, rubric=None, **rules):
+            models = JudgeModels(**rules)
+            running.enter_context(models.server)
+            write_project(tmp_path, models.server, cases, **(rubric or {}))
+            evaluated()
+            if sample:
+                labelled(sample)
+            return models
+
+        yield made
 
 
 def compared(*judges, **options):
