@@ -134,9 +134,6 @@ class AcpAgent(acp.Agent):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(pair[1])
 
-    async def do_sleep(self, seconds):
-        await asyncio.sleep(seconds)
-
     async def do_hang(self, kind):
         if kind == "deaf":
             signal.signal(signal.SIGTERM, signal.SIG_IGN)

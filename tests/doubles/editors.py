@@ -108,18 +108,6 @@ class Editor:
         """The labels that are offered at the `|` of a text."""
         return [item.label for item in self.items(name, text)]
 
-    def complete_quietly(self, name: str, text: str) -> list[str]:
-        """What is offered at the end of a file that gets no mistakes, so that none are waited for."""
-        path = self.root / name
-        path.write_text(text)
-        opened = types.DidOpenTextDocumentParams(types.TextDocumentItem(self.uri(path), "yaml", 1, text))
-        self._call(self._client.text_document_did_open, opened)
-        lines = text.split("\n")
-        position = types.Position(len(lines) - 1, len(lines[-1]))
-        found = self.ask("text_document_completion", types.CompletionParams, name, position)
-        assert self.uri(path) not in self._published
-        return [item.label for item in found.items]
-
     def items(self, name: str, text: str) -> list[types.CompletionItem]:
         before, after = text.split("|", 1)
         self.type(name, before + after)

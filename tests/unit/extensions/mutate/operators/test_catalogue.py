@@ -1,10 +1,11 @@
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentv.extensions.mutate.operators.catalogue import OPERATORS, mutants_of
 from agentv.extensions.mutate.operators.mutant import MOST, Answer, Mutant, Operator
 from agentv.extensions.mutate.operators.named import NamedWords
 from agentv.model.values.message import Message, ToolCall
+from doubles.thorough import examples
 
 PARTS = st.sampled_from(
     ["30 days", "It is not ", "Ann Smith ", '{"a": 1}', "5 March 2024", "$7 ", ". ", "\n", "\ud800", "{{ x }}"]
@@ -14,6 +15,7 @@ NAMED = NamedWords(frozenset({"30", "ann"}), frozenset(), frozenset())
 
 
 @given(TEXTS)
+@settings(max_examples=examples(100, 30))
 def test_whatever_the_answer_is_mutants_differ_from_it_and_are_the_same_again(text):
     answer = Answer("case", text, others=("Something else.",), named=NAMED)
     operators = tuple(OPERATORS.values())

@@ -22,7 +22,7 @@ from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
 from agentv.errors import ExitStatus
 from agentv.extensions.promptfoo.dialect import PROMPTFOO
-from agentv.extensions.promptfoo.translation.tables import ABSENT, RENAMED, SAME
+from agentv.extensions.promptfoo.translation.tables import ABSENT
 from agentv.model.run.trial import TrialResult
 from agentv.sdk import evaluate
 from doubles.thorough import examples
@@ -114,17 +114,6 @@ def test_what_has_no_equivalent_is_told_at_its_place_and_refused(tmp_path: Path)
 def test_providers_become_targets(tmp_path: Path) -> None:
     targets = translated(sample("models", tmp_path))[0]["targets"]
     assert {one.pop("thoughts") for one in targets if "provider" in one} == {"keep"}
-    assert targets[:5] == [
-        {"provider": "openai:gpt-5-mini"},
-        {"name": "big", "provider": "openai:gpt-5", "api": "responses", "temperature": 0.5},
-        {"provider": "anthropic:claude-haiku-4-5"},
-        {
-            "name": "exec:./answer.sh --fast",
-            "provider": "cli",
-            "command": "./answer.sh --fast {PROMPT} {OPTIONS} {CONTEXT}",
-        },
-        {"provider": "python", "function": "provider.py:call_api"},
-    ]
     assert targets[5] == {
         "provider": "http",
         "url": "https://support.example.com/ask",
@@ -142,9 +131,7 @@ def test_providers_become_targets(tmp_path: Path) -> None:
         ("openai:gpt-4.1", "openai:gpt-4.1"),
         ("openai:chat:ft:gpt-4o:me", "openai:ft:gpt-4o:me"),
         ("openai:embedding:text-embedding-3-small", "openai:text-embedding-3-small"),
-        ("openai:embeddings:text-embedding-3-small", "openai:text-embedding-3-small"),
         ("azureopenai:chat:my-deployment", "azure:my-deployment"),
-        ("azure:embedding:vectors", "azure:vectors"),
         ("ollama:chat:llama3.3:70b", "ollama:llama3.3:70b"),
         ("openrouter:meta-llama/llama-4", "openrouter:meta-llama/llama-4"),
         ("anthropic:messages:claude-haiku-4-5", "anthropic:claude-haiku-4-5"),
@@ -268,7 +255,6 @@ def test_providers_become_targets(tmp_path: Path) -> None:
             },
         ),
         ({"id": "openai:m", "delay": 500, "env": {"A": "b"}}, {"provider": "openai:m", "rate": {"requests_per_minute": 120}, "env": {"A": "b"}}),
-        ("google:embedding:gemini-embedding-001", "gemini:gemini-embedding-001"),
         ("litellm:mistral/mistral-small", "litellm:mistral/mistral-small"),
         (
             {"id": "google:m", "config": {"maxOutputTokens": 5, "topP": 0.5, "stopSequences": ["END"]}},
@@ -345,12 +331,6 @@ def test_a_model_that_is_reached_otherwise_is_told_and_how(theirs: str, instead:
     assert told.span is not None
     assert told.span.line == 2
     assert instead in str(told.hint)
-
-
-def test_every_type_is_in_one_table() -> None:
-    assert not SAME & RENAMED.keys()
-    assert not SAME & ABSENT.keys()
-    assert not RENAMED.keys() & ABSENT.keys()
 
 
 @pytest.mark.parametrize("name", sorted(ABSENT))
