@@ -76,10 +76,6 @@ class MisbehavingServer:
     async def _echo(self, _request: web.Request, seen: dict[str, Any], _rest: str) -> web.Response:
         return web.json_response(seen)
 
-    async def _slow(self, request: web.Request, seen: dict[str, Any], rest: str) -> web.Response:
-        await asyncio.sleep(float(rest or 0.05))
-        return await self._ok(request, seen, rest)
-
     async def _redirect(self, request: web.Request, _seen: dict[str, Any], rest: str) -> web.Response:
         return web.Response(status=307, headers={"Location": request.query.get("to", f"/{rest}")})
 
