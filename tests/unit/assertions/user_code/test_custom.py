@@ -52,21 +52,9 @@ def issues(tmp_path: Path, source: str, options=None, name: str = "min_words.py"
 
 
 def test_tests_private_files_and_folders_are_no_types(tmp_path, project):
-    home = project(
-        **{
-            "good.py": "",
-            "good.test.ts": "",
-            "good.spec.js": "",
-            "test_good.py": "",
-            "good_test.py": "",
-            "good.test.py": "",
-            "types.d.ts": "",
-            "_shared.py": "",
-            ".hidden.py": "",
-            "notes.md": "",
-            "common.cjs": "",
-        }
-    )
+    others = ["good.test.ts", "good.spec.js", "test_good.py", "good_test.py", "good.test.py", "types.d.ts"]
+    others += ["_shared.py", ".hidden.py", "notes.md", "common.cjs"]
+    home = project(**dict.fromkeys(["good.py", *others], ""))
     (home / "__tests__").mkdir()
     (home / "__tests__" / "good.ts").write_text("")
     (home / "folder.py").mkdir()

@@ -18,23 +18,9 @@ def names(root, *paths: str) -> list[str]:
 
 
 def test_a_directory_is_searched_for_eval_files(tmp_path):
-    root = repository(
-        tmp_path,
-        dict.fromkeys(
-            [
-                "b.eval.yaml",
-                "a.eval.yml",
-                "EVAL.yaml",
-                "deep/er/c.eval.yaml",
-                "cases.yaml",
-                "deep/eval.yml",
-                ".agentv/x.eval.yaml",
-                "node_modules/x.eval.yaml",
-                "a.eval.yaml.bak",
-            ],
-            SUITE,
-        ),
-    )
+    found = ["b.eval.yaml", "a.eval.yml", "EVAL.yaml", "deep/er/c.eval.yaml"]
+    others = ["cases.yaml", "deep/eval.yml", ".agentv/x.eval.yaml", "node_modules/x.eval.yaml", "a.eval.yaml.bak"]
+    root = repository(tmp_path, dict.fromkeys([*found, *others], SUITE))
     assert names(root, ".") == ["EVAL.yaml", "a.eval.yml", "b.eval.yaml", "deep/er/c.eval.yaml"]
 
 

@@ -87,17 +87,8 @@ def test_an_original_that_fails_now_counts_for_nothing(project):
 
 
 def test_assertions_that_no_mutant_fails_are_named(project):
-    ran(
-        [
-            case(
-                "late",
-                {"contains": "30 days"},
-                {"word-count": {"min": 1}},
-                {"not-contains": "never"},
-                {"latency": 60_000},
-            )
-        ]
-    )
+    checks = ({"contains": "30 days"}, {"word-count": {"min": 1}}, {"not-contains": "never"}, {"latency": 60_000})
+    ran([case("late", *checks)])
     idle = mutate("last", MutationSettings()).idle
     assert [(one.name, one.mutants > 5) for one in idle] == [("word-count: at least 1", True)]
 

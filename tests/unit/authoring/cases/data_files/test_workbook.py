@@ -51,33 +51,12 @@ SHEET = "xl/worksheets/sheet1.xml"
 
 
 def test_cells_keep_what_they_say(tmp_path):
+    midnight, morning = map(dt.datetime.fromisoformat, ("2024-01-31", "2024-01-31T10:05"))
     rows = [
         ["q", "count", "ratio", "ok", "day", "at", "clock", "took", "text", "gap", "__expected", "__threshold"],
-        [
-            "lamp",
-            3,
-            0.5,
-            True,
-            dt.date(2024, 1, 31),
-            dt.datetime.fromisoformat("2024-01-31"),
-            dt.time(9, 30),
-            dt.timedelta(hours=30),
-        ],
+        ["lamp", 3, 0.5, True, dt.date(2024, 1, 31), midnight, dt.time(9, 30), dt.timedelta(hours=30)],
         [],
-        [
-            "'=1+1",
-            "007",
-            1e15,
-            False,
-            None,
-            dt.datetime.fromisoformat("2024-01-31T10:05"),
-            None,
-            None,
-            " x ",
-            "",
-            "contains: k",
-            1,
-        ],
+        ["'=1+1", "007", 1e15, False, None, morning, None, None, " x ", "", "contains: k", 1],
     ]
     workbook(tmp_path, rows)
     cases, found = loaded(tmp_path)

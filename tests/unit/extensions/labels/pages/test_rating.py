@@ -116,20 +116,8 @@ def test_what_is_no_rating_of_an_answer_is_refused(root, said, status):
 
 def test_labels_are_the_same_with_ratings_and_without(root):
     """A run that is resumed must have the labels that it began with; ratings given meanwhile do not count."""
-    label = Label(
-        "lamp",
-        "a" * 64,
-        "b" * 64,
-        "pass",
-        "ada",
-        "2026-11-21T14:03:22.123Z",
-        "refunds",
-        "tone",
-        RUN,
-        "m",
-        "c" * 64,
-        True,
-    )
+    hashes, at = ("a" * 64, "b" * 64), "2026-11-21T14:03:22.123Z"
+    label = Label("lamp", *hashes, "pass", "ada", at, "refunds", "tone", RUN, "m", "c" * 64, True)
     store = LabelFiles(root)
     with viewed(root, ADA) as client:
         rate(client, thumb="up")
