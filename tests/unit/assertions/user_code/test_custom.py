@@ -311,7 +311,7 @@ def test_a_result_that_is_no_verdict_is_an_error(tmp_path):
     assert found.error.code == "bad-result"
 
 
-def test_a_file_that_raises_when_imported_is_an_error_and_is_tried_once(tmp_path):
+async def test_a_file_that_raises_when_imported_is_an_error_and_is_tried_once(tmp_path):
     log = tmp_path / "log"
     source = f"""
         from pathlib import Path
@@ -321,24 +321,19 @@ def test_a_file_that_raises_when_imported_is_an_error_and_is_tried_once(tmp_path
     """
     log.write_text("")
     assertion = built(tmp_path, source)
-    found = asyncio.run(graded_at_once(assertion, 2))
+    found = await graded_at_once(assertion, 2)
     assert [one.error.code for one in found] == ["cannot-load", "cannot-load"]
     assert "boom (min_words.py:4, in <module>)" in found[0].error.message
     assert log.read_text() == "x"
 
 
 @pytest.mark.parametrize("source", ["waits()\ndef assertion(ctx): ...", "def assertion(ctx): waits()"])
-def test_a_module_or_function_that_does_not_return_can_be_left(tmp_path, source):
+async def test_a_module_or_function_that_does_not_return_can_be_left(tmp_path, source):
     left, ended = tmp_path / "left", tmp_path / "ended"
     waits = f"def waits():\n    for _ in range(1000):\n        if Path({str(left)!r}).exists(): return\n"
     more = f"        time.sleep(0.01)\n    Path({str(ended)!r}).touch()\n"
     assertion = built(tmp_path, f"import time\nfrom pathlib import Path\n{waits}{more}{source}")
-
-    async def limited():
-        async with asyncio.timeout(0.05):
-            await graded(assertion)
-
     with pytest.raises(TimeoutError):
-        asyncio.run(limited())
+        await asyncio.wait_for(graded(assertion), 0.05)
     assert not ended.exists()
     left.touch()

@@ -146,15 +146,10 @@ def test_the_case_is_on_stdin_under_its_newer_and_older_names(tmp_path):
     assert given["config"] == {"limit": 3}
 
 
-def test_nothing_is_left_of_a_cancelled_script(tmp_path):
+async def test_nothing_is_left_of_a_cancelled_script(tmp_path):
     script = Script(Command(shell="echo $$ > pid; sleep 30 & echo $! >> pid; wait", cwd=str(tmp_path)))
-
-    async def limited():
-        async with asyncio.timeout(0.3):
-            await graded(script)
-
     with pytest.raises(TimeoutError):
-        asyncio.run(limited())
+        await asyncio.wait_for(graded(script), 0.3)
     pids = [int(line) for line in (tmp_path / "pid").read_text().split()]
     assert len(pids) == 2
     assert not [pid for pid in pids if still_there(pid)]
