@@ -124,7 +124,7 @@ async def test_the_blocking_one_works_inside_a_running_loop_too():
     done = [evaluate({"tests": [case]}, target=target, out=target.__name__) for target in (plain, coroutine)]
     assert [one.passed for one in done] == [True, True]
     assert threading.main_thread() not in threads
-    assert session.get() == "none"
+    assert session.get() == "mine"
 
 
 def test_a_path_and_options(tmp_path):
