@@ -13,6 +13,7 @@ from agentv.targets.http.statuses import shown
 
 _SSL = re.compile(r" ssl:(?:\w+|<[^>]*>)")  # aiohttp's word on how it would have encrypted
 
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0"})  # noqa: S104  # as people write it, not bound to
 _KEY_HEADER = re.compile(r"authorization|api-?key|token|subscription-key", re.IGNORECASE)
 
 
@@ -36,6 +37,11 @@ def host_of(url: str) -> str:
         return urlsplit(url).hostname or ""
     except ValueError:
         return ""
+
+
+def is_local(url: str) -> bool:
+    """Whether a server is on this machine."""
+    return host_of(url) in _LOOPBACK
 
 
 def other_server(url: str | None, *domains: str) -> str | None:

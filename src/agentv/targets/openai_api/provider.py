@@ -9,13 +9,12 @@ from agentv.model.run.budget import Ceiling
 from agentv.model.suite.suite import TargetSpec
 from agentv.ports import Executor, Target
 from agentv.registry.fields import Issue
-from agentv.targets.http.model_calls import endpoint_of, host_of, key_issues, names_user, url_issues
+from agentv.targets.http.model_calls import endpoint_of, is_local, key_issues, names_user, url_issues
 from agentv.targets.model_api.ceilings import RequestSettings
 from agentv.targets.model_api.settings import extra_issues
 from agentv.targets.model_api.tool_calls import tool_issues
 from agentv.targets.openai_api.parameters import OpenAISettings
 
-_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0"})  # noqa: S104  # as people write it, not bound to
 _NOT_IN_RESPONSES = ("seed", "stop", "frequency_penalty", "presence_penalty", "tool_calls_as_output")
 
 
@@ -66,8 +65,3 @@ class OpenAIProvider(OpenAISettings):
         from agentv.targets.openai_api.target import OpenAITarget
 
         return OpenAITarget(self, spec, executor)
-
-
-def is_local(url: str) -> bool:
-    """Whether a server is on this machine."""
-    return host_of(url) in _LOOPBACK

@@ -14,7 +14,7 @@ from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import JsonObject
 from agentv.ports import Executor, TargetRequest
 from agentv.targets.http.answers import parsed
-from agentv.targets.http.model_calls import missing_key, no_reply_in_time
+from agentv.targets.http.model_calls import is_local, missing_key, no_reply_in_time
 from agentv.targets.http.once import Imports
 from agentv.targets.http.statuses import limits_of
 from agentv.targets.model_api.prices import cost_of, load_prices
@@ -44,6 +44,8 @@ class OpenAITarget:
         self._settings = settings
         self._imports = Imports(executor, self._import)
         self._dialect = settings.dialect()
+        prices = self._dialect.prices
+        self._prices = None if prices is None or is_local(prices) else prices  # no list has prices of this machine
         self._spec = spec
         self._client = ModelClient(
             self._dialect, settings.headers, frozenset(spec.retry.status_codes), settings.secrets
@@ -77,7 +79,7 @@ class OpenAITarget:
         """Import the HTTP client and read the price list."""
         import aiohttp  # noqa: F401
 
-        if self._dialect.prices is not None:
+        if self._prices is not None:
             load_prices()
 
     def _stream(self) -> ReplyStream | None:
@@ -148,7 +150,7 @@ class OpenAITarget:
     def _cost(self, body: JsonObject, usage: TokenUsage | None, model: str | None = None) -> float | None:
         """What the server says, else by the price list: under the name of the model that answered, else the asked."""
         reported = cost_in(body)
-        prices = self._dialect.prices
+        prices = self._prices
         if reported is not None or prices is None:
             return reported
         model_name = model or self._settings.model

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from agentv.registry.fields import Alias, Doc, FromEnvironment, Issue, Nonempty, Secret, Text
-from agentv.targets.http.model_calls import other_server
+from agentv.targets.http.model_calls import is_local, other_server
 from agentv.targets.openai_api.dialect import Dialect
-from agentv.targets.openai_api.provider import OpenAIProvider, is_local
+from agentv.targets.openai_api.provider import OpenAIProvider
 
 API_VERSION = "2025-04-01-preview"
 """The last version with a date; it knows reasoning models, JSON Schemas and the responses API."""

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from agentv.registry.fields import Alias, Doc, FromEnvironment, Secret, Text
-from agentv.targets.http.model_calls import other_server
+from agentv.targets.http.model_calls import is_local, other_server
 from agentv.targets.openai_api.dialect import Dialect
-from agentv.targets.openai_api.provider import OpenAIProvider, is_local
+from agentv.targets.openai_api.provider import OpenAIProvider
 
 BASE_URL = "https://api.openai.com/v1"
 _EMBEDDING_MODEL = "text-embedding-3-small"
