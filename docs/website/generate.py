@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from functools import cache
 from inspect import cleandoc
 from typing import Any, get_args, get_type_hints
@@ -62,7 +62,8 @@ from agentv.registry.extensions import (
     owners,
 )
 from agentv.registry.extensions import OPTIONS as FLAGS
-from agentv.registry.fields import Command
+from agentv.registry.fields import Command, is_declared
+from agentv.registry.fields import options_of as defaults_of
 from agentv.registry.types import ProviderSettings
 
 PART = re.compile(r"^<!-- generated: (?P<name>[^>]+?) -->$", re.MULTILINE)
@@ -85,7 +86,7 @@ def options_of(cls: type) -> list[Option]:
     """The declared options of a class."""
     hints = get_type_hints(cls, include_extras=True)
     shape = shape_of(cls)
-    defaults = {one.name: one.default for one in fields(cls)}
+    defaults = defaults_of(cls)
     more = SETTINGS if issubclass(cls, ProviderSettings | AuthoredTarget) else {}
     return [
         Option(
@@ -113,14 +114,14 @@ def older_note(spellings: Iterable[str]) -> str:
 
 def shown_default(value: object) -> str:
     """A default as written in YAML; empty if there is no default value."""
-    if value in (None, MISSING, (), "", Command()) or isinstance(value, Mapping):
+    if value in (None, (), "", Command()) or isinstance(value, Mapping) or callable(value):
         return ""
     return f"`{json.dumps(value)}`"
 
 
 def nested_in(annotation: Any) -> Iterator[type]:
     """The options classes inside an annotated type: what the mappings in it hold."""
-    if isinstance(annotation, type) and is_dataclass(annotation):
+    if isinstance(annotation, type) and is_declared(annotation):
         if annotation.__module__.startswith(
             ("agentv.assertions", "agentv.extensions.agents.assertions", "agentv.targets")
         ):

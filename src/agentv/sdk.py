@@ -302,7 +302,7 @@ def _evaluation(prepared: Prepared, outcome: Outcome, results: list[TrialResult]
 
 
 _SEVERAL_TARGETS = "target is one target; to evaluate several, set 'targets' in the suite"
-_OPTIONS = frozenset(one.name for one in fields(EvalSettings)) - {"paths", "documents", "given_target", "given_judge"}
+_OPTIONS = frozenset(EvalSettings.__struct_fields__) - {"paths", "documents", "given_target", "given_judge"}
 
 
 def _settings(source: Source, target: Given, judge: Given, options: Mapping[str, Any]) -> EvalSettings:

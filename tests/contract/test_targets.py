@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import inspect
 import json
 from collections.abc import Callable, Iterable, Iterator
@@ -13,10 +12,11 @@ from pathlib import Path
 from typing import get_type_hints
 
 import pytest
+from msgspec import Struct
 
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.ports import TargetRequest
-from agentv.registry.fields import Command, Doc, FunctionRef, JavaScriptSource
+from agentv.registry.fields import Command, Doc, FunctionRef, JavaScriptSource, is_declared, options_of
 from agentv.registry.types import ProviderSettings
 from agentv.targets.anthropic.target import Anthropic
 from agentv.targets.catalogue import PROVIDERS, registry
@@ -208,12 +208,11 @@ def test_every_provider_is_held_to_this():
 @pytest.mark.parametrize("name", PROVIDERS)
 def test_its_settings_are_frozen_and_documented(name):
     settings = registry().find(name).settings
-    assert dataclasses.is_dataclass(settings)
-    assert settings.__dataclass_params__.frozen
-    assert "__slots__" in vars(settings)
+    assert is_declared(settings)
+    assert (settings.__struct_config__ if issubclass(settings, Struct) else settings.__dataclass_params__).frozen
     assert settings.__doc__
     hints = get_type_hints(settings, include_extras=True)
-    names = [field.name for field in dataclasses.fields(settings)]
+    names = list(options_of(settings))
     assert settings.short is None or settings.short in names
     assert [name for name in names if not any(isinstance(one, Doc) for one in hints[name].__metadata__)] == []
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
-from dataclasses import fields
 from typing import Any
 
 from agentv.model.suite.suite import Retry, TargetSpec
 from agentv.model.values.message import Message
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.ports import TargetRequest
+from agentv.registry.fields import options_of
 from agentv.registry.types import ProviderSettings
 from agentv.user_code.functions.threads import DaemonThreads
 
@@ -53,7 +53,7 @@ def answer(settings: ProviderSettings, one: TargetRequest | None = None, **spec:
 def at_home(settings: Any) -> Any:
     """The settings, whose server on loopback passes for the provider's own: so that the provider's prices hold."""
     kind = type("AtHome", (type(settings),), {"__slots__": (), "elsewhere": lambda _: None})
-    return kind(**{one.name: getattr(settings, one.name) for one in fields(settings)})
+    return kind(**{name: getattr(settings, name) for name in options_of(settings)})
 
 
 def code(settings: ProviderSettings, one: TargetRequest | None = None, **spec: Any) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from agentv.app.results.finding import find_run
 from agentv.app.settings import EvalSettings

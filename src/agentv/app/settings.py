@@ -1,24 +1,24 @@
 """Settings of a command: flags override environment variables; one frozen object (SPEC sections 2 and 12).
 
 Each setting is one field: its name is the keyword of `evaluate()`, and the annotation says which flag and variable give
-it, within which bounds. `EvalSettings` is the groups together; each group refuses what contradicts itself.
+it, within which bounds. Each group of settings derives from the one
+before, `EvalSettings` from the last; each refuses what contradicts itself.
 """
-
-from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+from msgspec import field
 
 from agentv.errors import UsageError
 from agentv.model.suite.suite import Case, TargetSpec, Until
 from agentv.model.suite.workspace import KeepWorkspaces, SandboxName
 from agentv.model.values.values import Json
 from agentv.registry.extensions import EXECUTORS, lacking
-from agentv.registry.fields import Between
+from agentv.registry.fields import Between, options_of
 from agentv.registry.settings import (
     EARLIER,
     MOST_USED,
@@ -34,16 +34,13 @@ from agentv.registry.settings import (
 if TYPE_CHECKING:
     from agentv.engine.plan import FailedTrials
 
-T = TypeVar("T")
-
 LOCAL = "local"
 """The executor that is always there: trials run on this machine."""
 
 Whole = Annotated[int, Between(1)]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Subject:
+class Subject(RunKeys, frozen=True, kw_only=True):
     """What is evaluated.
 
     Attributes:
@@ -69,7 +66,11 @@ class Subject:
     given_judge: TargetSpec | Mapping[str, Json] | None = None
     asks: bool = True
     first_messages: bool = False
-    process_env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
+    process_env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+
+    def __repr__(self) -> str:
+        """Without the environment, whose values may be secrets."""
+        return f"{type(self).__name__}({', '.join(self.paths)})"
 
     @property
     def asked_targets(self) -> tuple[str, ...]:
@@ -86,8 +87,7 @@ class Subject:
         return self.process_env.get(environment_variables()[name])
 
 
-@dataclass(frozen=True, kw_only=True)
-class Output:
+class Output(Subject, frozen=True, kw_only=True):
     """Where results go.
 
     Attributes:
@@ -110,8 +110,7 @@ class Output:
     watched: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Selection:
+class Selection(Output, frozen=True, kw_only=True):
     """Which cases run.
 
     Attributes:
@@ -153,7 +152,7 @@ class Selection:
         Flag("--shard", "Run the I-th of N parts of the cases; join them with 'results merge'.", "I/N"),
     ] = None
     variants: Annotated[tuple[str, ...], Resumed()] = ()
-    failed: FailedTrials | None = None
+    failed: "FailedTrials | None" = None
 
     @property
     def filters(self) -> tuple[str, ...]:
@@ -220,8 +219,7 @@ def _matches(identity: str, pattern: str) -> bool:
     return identity == pattern or fnmatchcase(identity, pattern)  # `a[locale=de]` is an id, and a pattern too
 
 
-@dataclass(frozen=True, kw_only=True)
-class Inputs:
+class Inputs(Selection, frozen=True, kw_only=True):
     """What cases are made of."""
 
     section: ClassVar[str] = "Input"
@@ -244,8 +242,7 @@ class Inputs:
     allow_outside: Annotated[bool, Flag("--allow-outside", "Allow files outside the repository.")] = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class Sampling:
+class Sampling(Inputs, frozen=True, kw_only=True):
     """How often cases run, and what decides them."""
 
     section: ClassVar[str] = STATISTICS
@@ -291,8 +288,7 @@ class Sampling:
             raise UsageError("--against requires --until decided", hint)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Reuse:
+class Reuse(Sampling, frozen=True, kw_only=True):
     """What an earlier run or a cassette gives."""
 
     section: ClassVar[str] = EARLIER
@@ -346,8 +342,7 @@ class Reuse:
             raise UsageError("--replay-mode requires --replay", "add --replay FILE")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Execution:
+class Execution(Reuse, frozen=True, kw_only=True):
     """How trials run.
 
     Attributes:
@@ -386,8 +381,7 @@ class Execution:
             raise UsageError(f"{needs}, found {self.executor!r}")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Allowances:
+class Allowances(Execution, frozen=True, kw_only=True):
     """What is let pass."""
 
     section: ClassVar[str] = "Checks and debugging"
@@ -402,8 +396,7 @@ GROUPS = (Subject, Output, Selection, Inputs, Sampling, Reuse, RunKeys, Allowanc
 """In the order in which `agentv eval --help` lists their flags."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class EvalSettings(Execution, Allowances, RunKeys, Reuse, Sampling, Inputs, Selection, Output, Subject):
+class EvalSettings(Allowances, frozen=True, kw_only=True):
     """Options of `agentv eval`. None: the files decide."""
 
     def check(self) -> None:
@@ -454,12 +447,12 @@ class EvalSettings(Execution, Allowances, RunKeys, Reuse, Sampling, Inputs, Sele
 @cache
 def declared_settings() -> Mapping[str, Setting]:
     """The fields of `EvalSettings` by name, group by group."""
+    defaults = options_of(EvalSettings)
     return {
-        one.name: setting_of(hint, one.default, group.section)
+        name: setting_of(hint, defaults[name], group.section)
         for group in GROUPS
-        for hints in [get_type_hints(group, localns={"FailedTrials": object}, include_extras=True)]
-        for one in fields(group)
-        for hint in [hints[one.name]]
+        for name, hint in group.__annotations__.items()
+        if name in defaults
     }
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from agentv.app.planning.preparation import Prepared, prepare, results_of
 from agentv.app.planning.resume import as_begun, recorded_settings

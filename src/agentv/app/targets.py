@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import NODEFAULT
 from msgspec.structs import replace
 
 from agentv.app.checking import CheckedTarget, check_all
@@ -18,7 +19,7 @@ from agentv.errors import Diagnostic, LoadError
 from agentv.model.suite.configured import CheckOutcome, KeyFact, ListedProvider, ListedTarget, TargetsListing
 from agentv.model.suite.suite import TargetSpec, Variable
 from agentv.registry.extensions import PORTS, loaded, registered
-from agentv.registry.fields import FromEnvironment
+from agentv.registry.fields import FromEnvironment, options_of
 from agentv.registry.types import Provider
 from agentv.work_ports import Sandboxes
 
@@ -170,10 +171,6 @@ def _would_take(source: FromEnvironment, env: Mapping[str, str]) -> KeyFact:
 
 def _extra_of(provider: Provider) -> str | None:
     """How to get the library that a provider needs and that is not here; its settings say so, whatever they are."""
-    needed = {
-        one.name: "x"
-        for one in fields(provider.settings)  # type: ignore[arg-type]  # every ProviderSettings is a dataclass
-        if one.default is MISSING and one.default_factory is MISSING
-    }
+    needed = {name: "x" for name, default in options_of(provider.settings).items() if default is NODEFAULT}
     issues = provider.settings(**needed).validate()
     return next((issue.hint for issue in issues if issue.code == "missing-extra"), None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agentv.registry.extensions import ASSERTIONS, registered
-from agentv.registry.fields import DeclaredAssertion
+from agentv.registry.fields import DeclaredAssertion, is_declared
 from agentv.registry.plugins import NO_PLUGINS, PluginCode, PluginSource
 from agentv.registry.table import Registry
 from agentv.registry.types import AssertionType
@@ -73,7 +73,7 @@ def registry(plugins: PluginSource = NO_PLUGINS) -> Registry[AssertionType]:
 
 
 def _assertion_type(name: str, options: type, plugin: PluginCode | None = None) -> AssertionType:
-    declared = issubclass(options, DeclaredAssertion) and hasattr(options, "__dataclass_fields__")
+    declared = issubclass(options, DeclaredAssertion) and is_declared(options)
     if not declared or not hasattr(options, "grade"):
         place = f"{options.__module__}:{options.__qualname__}"
         raise TypeError(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
+
+from msgspec import Struct
 
 from agentv.authoring.cases.sections import sections_of
 from agentv.authoring.fields.case_keys import read_tags
@@ -105,8 +106,7 @@ def check_prompt(directory: str | Path, reading: Reading) -> None:
             sections_of(path, text, reading.report)
 
 
-@dataclass(frozen=True, slots=True)
-class AuthoredMeta(Declared):
+class AuthoredMeta(Declared, Struct, frozen=True):
     """The outermost mapping of `meta.yaml`. Other keys are free."""
 
     id: Annotated[Text | None, Nonempty(), Doc("id of the prompt in commands; default: the directory name")] = None

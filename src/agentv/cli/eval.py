@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import fields
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -111,7 +110,7 @@ command.params[1:] = sorted(
     key=lambda one: SECTIONS.index(found) if (found := getattr(one, "section", "")) in SECTIONS else len(SECTIONS),
 )
 
-BESIDE = {one.name for one in _OF_EXTENSIONS} - {one.name for one in fields(EvalSettings)}
+BESIDE = {one.name for one in _OF_EXTENSIONS} - set(EvalSettings.__struct_fields__)
 """Options of extensions that are no settings of the run: they are for what goes on beside it."""
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
 import click
+from msgspec.structs import replace
 
 from agentv.app.planning.preparation import Prepared, prepare
 from agentv.app.running.listing import PlanListing

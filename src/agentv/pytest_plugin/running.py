@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from threading import Condition, Thread
+
+from msgspec.structs import replace
 
 from agentv.app.planning.preparation import Prepared
 from agentv.app.running.evaluate import GRACE_S, evaluate_async

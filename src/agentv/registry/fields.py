@@ -1,16 +1,17 @@
-"""Declarations of options: the fields of a frozen dataclass.
+"""Declarations of options: the fields of a frozen Struct or dataclass.
 
 The parser of authored files, the checks, the error messages, the JSON Schema and the docs all read these
-declarations. The types that a field may have are a closed set: `bool`, `int`, `float`, `str`, `Literal`, `Json`,
-tuples, mappings and nested dataclasses of them, `| None`, and the kinds below.
+declarations. Classes of plugins are dataclasses; ours are mostly Structs, which take less time to import. The types
+that a field may have are a closed set: `bool`, `int`, `float`, `str`, `Literal`, `Json`, tuples, mappings and nested
+declarations of them, `| None`, and the kinds below.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, ClassVar, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
-from msgspec import Struct, field
+from msgspec import NODEFAULT, Struct, field
 
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.values.values import EMPTY, Json, JsonObject
@@ -241,7 +242,7 @@ class Issue(Struct, frozen=True):
 
 
 class Declared:
-    """Base of every options dataclass.
+    """Base of every class of options.
 
     Attributes:
         short: the option that a lone value fills: the one-key form of an assertion, the rest of `provider:rest`.
@@ -257,6 +258,24 @@ class Declared:
     def validate(self) -> Iterable[Issue]:
         """Problems across several options, or inside one beyond its type."""
         return ()
+
+
+def options_of(declared: Any) -> dict[str, Any]:
+    """The options of a declared class or an instance, with their defaults; NODEFAULT: required; a factory is itself."""
+    if hasattr(declared, "__struct_fields__"):
+        names, defaults = declared.__struct_fields__, declared.__struct_defaults__
+        return dict(zip(names, (*[NODEFAULT] * (len(names) - len(defaults)), *defaults), strict=True))
+    from dataclasses import MISSING, fields
+
+    given = (one for one in fields(declared) if one.init and not one.name.startswith("_"))
+    made = {one.name: one.default_factory if one.default is MISSING else one.default for one in given}
+    return {name: NODEFAULT if default is MISSING else default for name, default in made.items()}
+
+
+def is_declared(one: object) -> bool:
+    """Whether it is a class with options, or an instance of one."""
+    cls = one if isinstance(one, type) else type(one)
+    return hasattr(cls, "__dataclass_fields__") or (issubclass(cls, Declared) and issubclass(cls, Struct))
 
 
 Reads: TypeAlias = Literal["answer", "call", "work"]

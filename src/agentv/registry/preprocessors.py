@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Annotated
+
+from msgspec import Struct
 
 from agentv.registry.fields import Command, Declared, Doc, Issue, Nonempty, Seconds, Text
 
@@ -33,8 +34,7 @@ def media_type_of(written: str) -> str:
     return MEDIA_TYPES.get(name.removeprefix("."), name)
 
 
-@dataclass(frozen=True, slots=True)
-class Preprocessor(Declared):
+class Preprocessor(Declared, Struct, frozen=True):
     """A command that turns files of one type into text: it reads JSON with `path` on stdin and prints the text."""
 
     type: Annotated[Text, Nonempty(), Doc("the media type of the files, or a suffix such as xlsx")]

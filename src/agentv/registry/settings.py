@@ -4,12 +4,9 @@
 the `run:` block of files those of `RunKeys`.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import NoneType, UnionType
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin
 
@@ -61,8 +58,7 @@ class Variable(Struct, frozen=True):
     name: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunKeys(Declared):
+class RunKeys(Declared, Struct, frozen=True, kw_only=True):
     """Settings that the `run:` block of files gives too. None: the files decide."""
 
     section: ClassVar[str] = "Limits"

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
-from msgspec import Struct
+from msgspec import NODEFAULT, Struct
 
 from agentv.model.run.budget import UNKNOWN, Ceiling
 from agentv.model.suite.repository import Checkout, RepositoryFile, Unavailable
 from agentv.model.suite.workspace import Network, SandboxName
 from agentv.model.values.response import Failure
 from agentv.model.values.values import Json
-from agentv.registry.fields import Declared, DeclaredAssertion, Issue
+from agentv.registry.fields import Declared, DeclaredAssertion, Issue, options_of
 from agentv.registry.plugins import PluginCode
 
 if TYPE_CHECKING:
@@ -192,12 +192,7 @@ class Provider(Struct, frozen=True):
     @property
     def bare(self) -> bool:
         """Whether its name alone is a target, because every setting has a default."""
-        from dataclasses import MISSING, fields
-
-        return all(
-            one.default is not MISSING or one.default_factory is not MISSING
-            for one in fields(self.settings)  # type: ignore[arg-type]  # every ProviderSettings is a dataclass
-        )
+        return all(default is not NODEFAULT for default in options_of(self.settings).values())
 
 
 def summary_of(declared: object) -> str:

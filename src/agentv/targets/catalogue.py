@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import is_dataclass
-
 from agentv.registry.extensions import PROVIDERS as OF_EXTENSIONS
 from agentv.registry.extensions import registered
+from agentv.registry.fields import is_declared
 from agentv.registry.plugins import NO_PLUGINS, PluginCode, PluginSource
 from agentv.registry.table import Registry
 from agentv.registry.types import Provider, ProviderSettings
@@ -56,7 +55,7 @@ def registry(plugins: PluginSource = NO_PLUGINS) -> Registry[Provider]:
 
 
 def _provider(name: str, settings: type, plugin: PluginCode | None = None) -> Provider:
-    sound = issubclass(settings, ProviderSettings) and is_dataclass(settings)
+    sound = issubclass(settings, ProviderSettings) and is_declared(settings)
     if not sound:
         raise TypeError(f"provider {name!r} must be a frozen dataclass derived from ProviderSettings, got {settings!r}")
     return Provider(name, settings, plugin)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
+
+from msgspec import Struct
 
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.response import Failure, TargetResponse
@@ -17,8 +18,7 @@ from agentv.registry.types import Calls, ProviderSettings
 from agentv.targets.http.answers import from_text
 
 
-@dataclass(frozen=True, slots=True)
-class Echo(ProviderSettings):
+class Echo(ProviderSettings, Struct, frozen=True):
     """Returns the prompt."""
 
     calls: ClassVar[Calls] = "nothing"
@@ -44,8 +44,7 @@ DEFAULT = "default"
 """The key in `responses` that serves every case without one of its own."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mock(ProviderSettings):
+class Mock(ProviderSettings, Struct, frozen=True):
     """Returns fixed text from the file."""
 
     calls: ClassVar[Calls] = "nothing"

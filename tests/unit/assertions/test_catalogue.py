@@ -1,13 +1,13 @@
 import re
 import subprocess
 import sys
-from dataclasses import fields, is_dataclass
 from typing import Annotated, get_args, get_origin, get_type_hints
 
 import pytest
+from msgspec import Struct
 
 from agentv.assertions.catalogue import NOT_YET, TYPES, registry
-from agentv.registry.fields import DeclaredAssertion, Doc
+from agentv.registry.fields import DeclaredAssertion, Doc, is_declared, options_of
 
 FAMILIES = (
     "text", "similarity", "format", "xml_text", "html_text", "sql", "data", "cost", "structure", "tool_calls",
@@ -18,12 +18,11 @@ OURS += ["javascript", "webhook"]
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_options_are_frozen_slotted_documented_dataclasses(name):
+def test_options_are_frozen_slotted_and_documented(name):
     options = registry().find(name).options
-    assert is_dataclass(options)
-    assert options.__dataclass_params__.frozen
+    assert is_declared(options)
+    assert (options.__struct_config__ if issubclass(options, Struct) else options.__dataclass_params__).frozen
     assert issubclass(options, DeclaredAssertion)
-    assert "__slots__" in vars(options)
     assert not any("__dict__" in vars(base) for base in options.__mro__)
     assert options.__doc__
     assert not options.__doc__.startswith(f"{options.__name__}(")
@@ -33,9 +32,9 @@ def test_options_are_frozen_slotted_documented_dataclasses(name):
 def test_every_option_is_documented(name):
     options = registry().find(name).options
     hints = get_type_hints(options, include_extras=True)
-    for field in fields(options):
-        assert get_origin(hints[field.name]) is Annotated, field.name
-        assert any(isinstance(marker, Doc) and marker.text for marker in get_args(hints[field.name])), field.name
+    for option in options_of(options):
+        assert get_origin(hints[option]) is Annotated, option
+        assert any(isinstance(marker, Doc) and marker.text for marker in get_args(hints[option])), option
 
 
 def test_names_are_kebab_case_and_either_built_or_not_yet():

@@ -6,10 +6,10 @@ import os
 import resource
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from agentv.app.planning.workspaces import (
     check_workspaces,

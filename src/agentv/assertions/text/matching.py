@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from operator import eq
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias
+
+from msgspec import Struct
 
 from agentv.assertions.edits import TooManyEditsError, edits_between
 from agentv.assertions.evidence import LIMIT, NO_OUTPUT, around, excerpt, listed, quoted
@@ -52,8 +53,7 @@ MOST_SEARCHED = 2_000_000_000
 TOO_LONG = Grade.errored("too-long", "the answer is too long to search for this many texts")
 
 
-@dataclass(frozen=True, slots=True)
-class _OneText(DeclaredAssertion):
+class _OneText(DeclaredAssertion, Struct, frozen=True):
     """Base class of the types that look for one text."""
 
     value: Annotated[FileText, Doc("the text to find")]
@@ -65,8 +65,7 @@ class _OneText(DeclaredAssertion):
         return quoted(self.value)
 
 
-@dataclass(frozen=True, slots=True)
-class _SomeTexts(DeclaredAssertion):
+class _SomeTexts(DeclaredAssertion, Struct, frozen=True):
     """Base class of the types that look for several texts."""
 
     value: Annotated[FileTexts, Doc("the texts to find")]
@@ -82,8 +81,7 @@ class _SomeTexts(DeclaredAssertion):
         return len(self.value) * len(output) > MOST_SEARCHED
 
 
-@dataclass(frozen=True, slots=True)
-class Contains(_OneText):
+class Contains(_OneText, frozen=True):
     """The answer contains a text."""
 
     def grade(self, context: AssertionContext) -> Grade:
@@ -94,8 +92,7 @@ class Contains(_OneText):
         return _found(f"contains {quoted(self.value)}", output, output.find(self.value), self.value)
 
 
-@dataclass(frozen=True, slots=True)
-class IContains(_OneText):
+class IContains(_OneText, frozen=True):
     """The answer contains a text; case is ignored."""
 
     def grade(self, context: AssertionContext) -> Grade:
@@ -107,8 +104,7 @@ class IContains(_OneText):
         return _found(text, _as_written(context.output, folded), folded.find(value), value)
 
 
-@dataclass(frozen=True, slots=True)
-class ContainsAny(_SomeTexts):
+class ContainsAny(_SomeTexts, frozen=True):
     """The answer contains at least one of several texts."""
 
     def grade(self, context: AssertionContext) -> Grade:
@@ -119,8 +115,7 @@ class ContainsAny(_SomeTexts):
         return _any_found(f"contains one of {listed(self.value)}", output, output, self.value)
 
 
-@dataclass(frozen=True, slots=True)
-class IContainsAny(_SomeTexts):
+class IContainsAny(_SomeTexts, frozen=True):
     """The answer contains at least one of several texts; case is ignored."""
 
     def grade(self, context: AssertionContext) -> Grade:
@@ -132,8 +127,7 @@ class IContainsAny(_SomeTexts):
         return _any_found(text, _as_written(context.output, folded), folded, values)
 
 
-@dataclass(frozen=True, slots=True)
-class ContainsAll(_SomeTexts):
+class ContainsAll(_SomeTexts, frozen=True):
     """The answer contains every one of several texts."""
 
     def grade(self, context: AssertionContext) -> Grade:
@@ -144,8 +138,7 @@ class ContainsAll(_SomeTexts):
         return _all_hold(_check(f"contains {quoted(value)}", output, output.find(value), value) for value in self.value)
 
 
-@dataclass(frozen=True, slots=True)
-class IContainsAll(_SomeTexts):
+class IContainsAll(_SomeTexts, frozen=True):
     """The answer contains every one of several texts; case is ignored."""
 
     def grade(self, context: AssertionContext) -> Grade:
@@ -163,8 +156,7 @@ class IContainsAll(_SomeTexts):
 Trim: TypeAlias = Annotated[bool, Doc("whether white space at both ends of the answer and the text is ignored")]
 
 
-@dataclass(frozen=True, slots=True)
-class _Edge(_OneText):
+class _Edge(_OneText, frozen=True):
     """Base class of the types that check the start or end of the answer."""
 
     trim: Trim = True
@@ -176,8 +168,7 @@ class _Edge(_OneText):
             yield Issue(("value",), message, hint="trim: false compares it as it is written")
 
 
-@dataclass(frozen=True, slots=True)
-class StartsWith(_Edge):
+class StartsWith(_Edge, frozen=True):
     """The answer starts with a text, ignoring surrounding white space unless `trim: false`."""
 
     def grade(self, context: AssertionContext) -> Grade:
@@ -192,8 +183,7 @@ class StartsWith(_Edge):
         return _found(text, output, at, value, lambda one, other: other.startswith(one), cut)
 
 
-@dataclass(frozen=True, slots=True)
-class EndsWith(_Edge):
+class EndsWith(_Edge, frozen=True):
     """The answer ends with a text, ignoring surrounding white space unless `trim: false`."""
 
     def grade(self, context: AssertionContext) -> Grade:
@@ -207,8 +197,7 @@ class EndsWith(_Edge):
         return _found(f"ends with {quoted(value)}", output, at, value, lambda one, other: other.endswith(one))
 
 
-@dataclass(frozen=True, slots=True)
-class Equals(DeclaredAssertion):
+class Equals(DeclaredAssertion, Struct, frozen=True):
     """The answer equals a text (trimmed, unless `trim: false`), or is JSON that equals an object or list."""
 
     value: Annotated[
@@ -235,8 +224,7 @@ class Equals(DeclaredAssertion):
         return _same_json(self.value, output)
 
 
-@dataclass(frozen=True, slots=True)
-class Regex(DeclaredAssertion):
+class Regex(DeclaredAssertion, Struct, frozen=True):
     """A regular expression matches anywhere in the answer. Python's syntax by default; at most 2 s."""
 
     value: Annotated[FileText, Doc("the pattern")]
@@ -287,8 +275,7 @@ class Regex(DeclaredAssertion):
         return Grade(float(check.passed), check.passed, (check,))
 
 
-@dataclass(frozen=True, slots=True)
-class Levenshtein(_OneText):
+class Levenshtein(_OneText, frozen=True):
     """The answer is at most this many edits (inserted, deleted or replaced characters) away from a text."""
 
     threshold: Annotated[Count, Doc("maximum number of edits")] = DEFAULT_EDITS
@@ -313,16 +300,14 @@ class Levenshtein(_OneText):
         return Grade.of(True, text, f"{edits} edits")
 
 
-@dataclass(frozen=True, slots=True)
-class WordBounds(Declared):
+class WordBounds(Declared, Struct, frozen=True):
     """The bounds of `word-count`, as promptfoo nests them."""
 
     min: Annotated[Count | None, Doc("minimum number of words")] = None
     max: Annotated[Count | None, Doc("maximum number of words")] = None
 
 
-@dataclass(frozen=True, slots=True)
-class WordCount(DeclaredAssertion):
+class WordCount(DeclaredAssertion, Struct, frozen=True):
     """The answer has exactly this many words, or a number in an inclusive range; a Chinese character is a word."""
 
     value: Annotated[Count | WordBounds | None, Doc("exact number of words; or a mapping of min and max")] = None
@@ -358,8 +343,7 @@ class WordCount(DeclaredAssertion):
         return _counted(context.output, *self.words(), count=words_in)
 
 
-@dataclass(frozen=True, slots=True)
-class MinTokens(DeclaredAssertion):
+class MinTokens(DeclaredAssertion, Struct, frozen=True):
     """The answer has at least this many words, separated by white space."""
 
     value: Annotated[Count, Doc("minimum number of words")]
@@ -384,8 +368,7 @@ class MinTokens(DeclaredAssertion):
         return _counted(context.output, self.value, None, count=_tokens)
 
 
-@dataclass(frozen=True, slots=True)
-class MaxTokens(DeclaredAssertion):
+class MaxTokens(DeclaredAssertion, Struct, frozen=True):
     """The answer has at most this many words, separated by white space."""
 
     value: Annotated[Count, Doc("maximum number of words")]

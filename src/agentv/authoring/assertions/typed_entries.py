@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from msgspec import Struct, structs
+from msgspec.structs import asdict
 
 from agentv.authoring.assertions.type_names import AnyType, AssertionTypes
 from agentv.authoring.fields.decode import INVALID, OptionsSchema, report_issue, shape_of
@@ -20,6 +21,7 @@ from agentv.authoring.source.nodes import MapNode, Node, Scalar, kind_of, plain,
 from agentv.authoring.targets.target import PLUGINS_COMMAND
 from agentv.model.suite.assertion import DEFAULTS, AssertionEntry, AssertionSettings
 from agentv.model.values.span import Span
+from agentv.registry.fields import is_declared, options_of
 from agentv.registry.plugins import Plugin, PluginCode
 from agentv.registry.types import AssertionType, OpenAssertionType
 from agentv.user_code.functions.guard import ForeignError, foreign_code
@@ -254,7 +256,7 @@ def _settings(
     read = _SETTINGS.decode(own, item, reading, "an assertion")
     if read is INVALID:
         return None
-    return AssertionSettings(**{one.name: getattr(read, one.name) for one in fields(read)})
+    return AssertionSettings(**asdict(read))
 
 
 def _open(kind: OpenAssertionType, pairs: Mapping[str, Node], item: MapNode, reading: Reading) -> Any:
@@ -299,10 +301,10 @@ def _options(form: TypedForm, schema: OptionsSchema, reading: Reading) -> dict[s
 
 def _secrets_of(assertion: Any) -> Iterator[str]:
     """What an assertion with code or a server of the user's must keep to itself: headers, arguments, an address."""
-    for one in fields(assertion) if is_dataclass(assertion) else ():
-        value = getattr(assertion, one.name)
+    for name in options_of(assertion) if is_declared(assertion) else ():
+        value = getattr(assertion, name)
         if isinstance(value, (str, list, tuple, Mapping)):
-            yield from secrets_in({one.name: list(value) if isinstance(value, tuple) else value})
+            yield from secrets_in({name: list(value) if isinstance(value, tuple) else value})
 
 
 def _is_own_option(key: str) -> bool:

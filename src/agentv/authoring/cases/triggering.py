@@ -6,13 +6,13 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec import field as struct_field
+from msgspec.structs import replace
 
 from agentv.authoring.assertions.entries import AssertionReader
 from agentv.authoring.assertions.judging import Judging
@@ -37,8 +37,7 @@ THRESHOLD = 0.5
 """The share of its runs in which a query has to load the prompt, so that it counts as loading it."""
 
 
-@dataclass(frozen=True, slots=True)
-class AuthoredQueries(Declared):
+class AuthoredQueries(Declared, Struct, frozen=True):
     """`triggering:` of an exam, as a mapping."""
 
     should_trigger: Annotated[Unread, Doc("queries that should load the prompt")] = None
@@ -58,8 +57,7 @@ class AuthoredQueries(Declared):
             yield Issue(("threshold",), "with threshold 0, every query counts as loading the prompt")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuthoredTriggering(AuthoredQueries):
+class AuthoredTriggering(AuthoredQueries, frozen=True, kw_only=True):
     """`triggering:` of a suite."""
 
     name: Annotated[Text, Nonempty(), Verbatim(), Doc("name of the prompt")]
@@ -67,8 +65,7 @@ class AuthoredTriggering(AuthoredQueries):
     others: Annotated[JsonObject, Verbatim(), Doc("names and descriptions of the other prompts")] = field(default=EMPTY)
 
 
-@dataclass(frozen=True, slots=True)
-class AuthoredQuery(Declared):
+class AuthoredQuery(Declared, Struct, frozen=True):
     """One entry of a list of queries."""
 
     query: Annotated[Text, Nonempty(), Verbatim(), Doc("a query of a user")]

@@ -7,8 +7,8 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import fields, is_dataclass
 from functools import lru_cache
+from inspect import get_annotations
 from pathlib import Path
 from stat import S_ISREG
 from typing import Any
@@ -34,6 +34,7 @@ from agentv.model.suite.grader_files import GraderFiles, SearchPaths, search_pat
 from agentv.model.suite.suite import CODE_TIMEOUT_S
 from agentv.registry.fields import (
     Command,
+    Declared,
     DeclaredAssertion,
     Document,
     FileGlobs,
@@ -43,6 +44,8 @@ from agentv.registry.fields import (
     LoadedSchema,
     PromptCode,
     PythonSource,
+    is_declared,
+    options_of,
 )
 from agentv.registry.preprocessors import Preprocessor
 
@@ -76,11 +79,7 @@ def fingerprint(entry: AssertionEntry, seen: GraderFiles | None = None, search: 
         behind = _digests_of(assertion, entry, seen, search) if names_files(assertion) else ()
         facts = (entry.type, own, settings, behind)
     else:
-        options = {
-            one.name: getattr(assertion, one.name)
-            for one in fields(assertion)  # type: ignore[arg-type]  # what holds entries is a declared dataclass
-            if one.name != "assert_"
-        }
+        options = {name: getattr(assertion, name) for name in options_of(assertion) if name != "assert_"}
         facts = (entry.type, options, settings, [fingerprint(child, seen, search) for child in entry.inner])  # type: ignore[assignment]
     facts = (*facts, entry.plugin) if entry.plugin else facts  # type: ignore[assignment]  # of a plugin's type
     return facts if settings.transform is None else (*facts, _digests_of(settings, entry, seen, search))
@@ -236,12 +235,13 @@ def _bearing(cls: type) -> tuple[str, ...]:
 
 def _looked_up(cls: type) -> tuple[str, ...]:
     own = ("path",) if hasattr(cls, "path") and not issubclass(cls, DeclaredAssertion) else ()  # of a custom one's code
-    if issubclass(cls, Struct):  # the settings that every assertion takes
+    if issubclass(cls, Struct) and not issubclass(cls, Declared):  # the settings that every assertion takes
         written = cls.__annotations__
-    elif is_dataclass(cls):
-        written = {one.name: one.type for one in fields(cls)}
+    elif is_declared(cls):
+        annotations = {name: hint for base in cls.__mro__ for name, hint in get_annotations(base).items()}
+        written = {name: annotations[name] for name in options_of(cls)}
         with suppress(NameError):  # of a name for type checkers alone
-            written |= hints_of(cls)  # an annotation may be an alias, whose name says nothing
+            written |= hints_of(cls)  # type: ignore[arg-type]  # an annotation may be an alias, whose name says nothing
     else:
         return own
     return own + tuple(name for name, annotation in written.items() if name != "path" and _may_bear(annotation))

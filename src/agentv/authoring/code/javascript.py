@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import fields, is_dataclass
 
 from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic, Severity
 from agentv.model.suite.assertion import Transform
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.span import Span
-from agentv.registry.fields import JavaScriptSource
+from agentv.registry.fields import JavaScriptSource, is_declared, options_of
 from agentv.user_code.javascript.missing_runtime import missing_runtime
 
 _CODE = "no-javascript-runtime"
@@ -42,9 +41,7 @@ def report_missing_runtime(
 def runs_javascript(spec: TargetSpec) -> bool:
     """Whether calls of a target run JavaScript inside agentv."""
     settings = spec.settings
-    if not is_dataclass(settings):
-        return False
-    return any(_is_javascript(getattr(settings, one.name, None)) for one in fields(settings))
+    return is_declared(settings) and any(_is_javascript(getattr(settings, name)) for name in options_of(settings))
 
 
 def _is_javascript(value: object) -> bool:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Annotated, Any
+
+from msgspec import Struct, field
 
 from agentv.authoring.fields.kinds import INVALID, TEXT, FieldType, refuse, value_is
 from agentv.authoring.fields.reading import Reading
@@ -186,8 +187,7 @@ CODE: dict[Any, FieldType] = {
 _WANTED = "code that writes it"
 
 
-@dataclass(frozen=True, slots=True)
-class PromptCommand(Declared):
+class PromptCommand(Declared, Struct, frozen=True):
     """A command that prints a judge prompt."""
 
     command: Annotated[Command, Alias(("script",)), Doc("a list of words, or a shell command")]

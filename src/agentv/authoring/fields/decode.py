@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
 from itertools import islice
 from types import SimpleNamespace, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from msgspec import Struct, field
+from msgspec import NODEFAULT, Struct, field
 from msgspec.structs import replace
 
 from agentv.authoring.fields.code_kinds import CODE, PromptCommand, prompt_code_type
@@ -42,7 +42,7 @@ from agentv.authoring.source.nearest import did_you_mean, nearest
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, is_empty, kind_of, span_of
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.registry import fields as declared
-from agentv.registry.fields import Declared, Issue
+from agentv.registry.fields import Declared, Issue, is_declared, options_of
 
 __all__ = ["INVALID", "AsNode", "OptionRule", "OptionsSchema", "kind_for", "report_issue", "shape_of"]
 
@@ -249,21 +249,19 @@ def _compiled(cls: type) -> OptionsSchema:
     required = []
     older: dict[str, OptionRule] = {}
     marked: dict[str, list[Any]] = {}
-    for one in fields(cls):
-        if not one.init or one.name.startswith("_"):
-            continue
-        markers = _markers(hints[one.name])
-        needed = one.default is MISSING and one.default_factory is MISSING
-        kind = kind_for(hints[one.name])
+    for option, default in options_of(cls).items():
+        markers = _markers(hints[option])
+        needed = default is NODEFAULT
+        kind = kind_for(hints[option])
         unread = kind is NODE
-        key = one.name.rstrip("_")  # `assert_` is how Python spells the option `assert`
-        rules[key] = OptionRule(one.name, kind, needed, unread=unread)
+        key = option.rstrip("_")  # `assert_` is how Python spells the option `assert`
+        rules[key] = OptionRule(option, kind, needed, unread=unread)
         marked[key] = markers
         if needed:
-            required.append(one.name)
+            required.append(option)
         for marker in markers:
             if isinstance(marker, declared.Alias):
-                older |= {name: OptionRule(one.name, kind, needed, older=True, unread=unread) for name in marker.names}
+                older |= {name: OptionRule(option, kind, needed, older=True, unread=unread) for name in marker.names}
     short = getattr(cls, "short", None)
     takes_json = short in rules and rules[short].kind.accepts(_PROBE) and not getattr(cls, "options_first", False)
     checks = getattr(cls, "validate", Declared.validate) is not Declared.validate
@@ -285,9 +283,10 @@ def _marked(marked: Mapping[str, Iterable[Any]], kind: type[_Marker]) -> Iterato
     return ((key, marker) for key, markers in marked.items() for marker in markers if isinstance(marker, kind))
 
 
+@cache
 def hints_of(cls: type) -> dict[str, Any]:
     """The evaluated annotations of the fields that can be given; those of private state are left alone."""
-    given = {one.name for one in fields(cls) if one.init and not one.name.startswith("_")}
+    given = options_of(cls)
     hints: dict[str, Any] = {}
     for base in reversed(cls.__mro__):
         own = {name: hint for name, hint in vars(base).get("__annotations__", {}).items() if name in given}
@@ -341,7 +340,7 @@ def _base_kind(annotation: Any, markers: Sequence[Any]) -> FieldType:  # noqa: P
         return _ENTRIES if arguments[0] is AssertionEntry else _sequence(kind_for(arguments[0]))
     if origin in (Mapping, dict) or (isinstance(origin, type) and issubclass(origin, Mapping)):
         return _mapping(kind_for(arguments[1]))
-    if is_dataclass(annotation) and isinstance(annotation, type):
+    if isinstance(annotation, type) and is_declared(annotation):
         return _nested(annotation)
     raise TypeError(f"no option can be declared as {annotation!r}")
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin
 
@@ -113,7 +112,7 @@ def properties_of(cls: type, unread: Mapping[str, Schema] | None = None) -> dict
     left = {rule.name for rule in shape_of(cls).rules.values() if rule.unread}
     if left != unread.keys():
         raise TypeError(f"{cls.__name__}: what {sorted(left ^ unread.keys())} may be is said in one place only")
-    defaults = {field.name: field.default for field in fields(cls)}
+    defaults = declared.options_of(cls)
     found: dict[str, Schema] = {}
     for key, rule in shape_of(cls).rules.items():
         body = unread[rule.name] if rule.name in unread else schema_for(hints[rule.name])
@@ -204,7 +203,7 @@ def _base(base: Any, markers: Sequence[Any], *, rendered: bool) -> Schema:
     if isinstance(origin, type) and issubclass(origin, Mapping):
         inner = schema_for(arguments[1], rendered=rendered)
         return {"type": "object", **({"additionalProperties": inner} if inner else {})}
-    if is_dataclass(base) and isinstance(base, type):
+    if isinstance(base, type) and declared.is_declared(base):
         return object_of(base)
     raise TypeError(f"no JSON Schema is known for an option declared as {base!r}")
 
@@ -260,4 +259,4 @@ def _takes_text(schema: Schema) -> bool:
 
 def _default(value: object) -> Schema:
     plain = isinstance(value, bool | int | float) or (isinstance(value, str) and value != "")
-    return {"default": value} if plain and value is not MISSING else {}
+    return {"default": value} if plain else {}

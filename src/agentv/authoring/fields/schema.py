@@ -6,8 +6,9 @@ Keys whose meaning depends on other keys are declared as `AsNode` and read elsew
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+
+from msgspec import Struct, field
 
 from agentv.authoring.fields.decode import AsNode
 from agentv.model.suite.assertion import Transform
@@ -37,8 +38,7 @@ Usd = Annotated[float, Between(0)]
 PerMinute = Annotated[float, Between(0.01)]
 
 
-@dataclass(frozen=True, slots=True)
-class AuthoredRetry(Declared):
+class AuthoredRetry(Declared, Struct, frozen=True):
     """When a call without an answer is made again."""
 
     max_retries: Annotated[
@@ -84,8 +84,7 @@ class AuthoredRetry(Declared):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class AuthoredRate(Declared):
+class AuthoredRate(Declared, Struct, frozen=True):
     """Rate limit of a target."""
 
     requests_per_minute: Annotated[PerMinute | None, Alias(("rpm", "requests")), Doc("maximum calls per minute")] = None
@@ -105,8 +104,7 @@ class AuthoredRate(Declared):
         return Rate(self.requests_per_minute, self.tokens_per_minute)
 
 
-@dataclass(frozen=True, slots=True)
-class AuthoredPrice(Declared):
+class AuthoredPrice(Declared, Struct, frozen=True):
     """Price of a target's tokens."""
 
     input: Annotated[Usd, Doc("US dollars per million input tokens")]
@@ -129,8 +127,7 @@ Name: TypeAlias = Annotated[Text | None, Nonempty(), Verbatim()]
 """A label that must hold something where it is given."""
 
 
-@dataclass(frozen=True, slots=True)
-class AuthoredRepeat(Declared):
+class AuthoredRepeat(Declared, Struct, frozen=True):
     """Number of samples of a case, if it depends on the results."""
 
     max: Annotated[AtLeastOne, Doc("maximum number of samples")]
@@ -140,8 +137,7 @@ class AuthoredRepeat(Declared):
     ] = None
 
 
-@dataclass(frozen=True, slots=True)
-class AuthoredTrials(Declared):
+class AuthoredTrials(Declared, Struct, frozen=True):
     """Number of trials of a case and the rule for its verdict, with AgentV's keys."""
 
     count: Annotated[AtLeastOne, Doc("number of samples")]
@@ -158,8 +154,7 @@ class AuthoredTrials(Declared):
     ] = None
 
 
-@dataclass(frozen=True, slots=True)
-class AuthoredJudgeMinimums(Declared):
+class AuthoredJudgeMinimums(Declared, Struct, frozen=True):
     """How well the judges of a suite must agree with people, in its `judge:`."""
 
     min_tpr: Annotated[
@@ -176,8 +171,7 @@ class AuthoredJudgeMinimums(Declared):
     ] = None
 
 
-@dataclass(frozen=True, slots=True)
-class AuthoredRun(RunKeys):
+class AuthoredRun(RunKeys, frozen=True, kw_only=True):
     """The `run:` block of a suite."""
 
     repeat: Annotated[
@@ -207,8 +201,7 @@ class AuthoredRun(RunKeys):
     ] = None
 
 
-@dataclass(frozen=True, slots=True)
-class AuthoredLimits(Declared):
+class AuthoredLimits(Declared, Struct, frozen=True):
     """The `limits:` of a suite or of a case."""
 
     short: ClassVar[str | None] = None
@@ -218,8 +211,7 @@ class AuthoredLimits(Declared):
     ] = None
 
 
-@dataclass(frozen=True, slots=True)
-class AuthoredExamOf(Declared):
+class AuthoredExamOf(Declared, Struct, frozen=True):
     """`exam:` of a suite: the prompt whose exam it is."""
 
     prompt: Annotated[Text, Nonempty(), Verbatim(), Doc("id of the prompt")]
@@ -227,8 +219,7 @@ class AuthoredExamOf(Declared):
     directory: Annotated[Text, Nonempty(), Verbatim(), Doc("the prompt's directory; default: that of the file")] = "."
 
 
-@dataclass(frozen=True, slots=True)
-class AuthoredSuite(Declared):
+class AuthoredSuite(Declared, Struct, frozen=True):
     """The outermost mapping of an eval file."""
 
     name: Annotated[Label, Doc("name of this suite in results; default: the file name")] = None
@@ -306,8 +297,7 @@ class AuthoredSuite(Declared):
     tests: Annotated[Unread, Doc("the cases: a list, or the path of a file with cases")] = None
 
 
-@dataclass(frozen=True, slots=True)
-class AuthoredCase(Declared):
+class AuthoredCase(Declared, Struct, frozen=True):
     """One entry of `tests:`."""
 
     id: Annotated[Label, Doc("unique in the suite")] = None
@@ -382,8 +372,7 @@ class AuthoredCase(Declared):
     ] = None
 
 
-@dataclass(frozen=True, slots=True)
-class AuthoredTurn(Declared):
+class AuthoredTurn(Declared, Struct, frozen=True):
     """One entry of `turns:`."""
 
     input: Annotated[Unread, Doc("a text, a message, or a list of messages")] = None
@@ -392,8 +381,7 @@ class AuthoredTurn(Declared):
     assert_: Annotated[Unread, Doc("assertions that grade this turn's answer")] = None
 
 
-@dataclass(frozen=True, slots=True)
-class AuthoredDefaultTest(Declared):
+class AuthoredDefaultTest(Declared, Struct, frozen=True):
     """`default_test:` of a suite."""
 
     vars: Annotated[Unread, Doc("values for {{ name }}; a case overrides single keys")] = None
@@ -404,8 +392,7 @@ class AuthoredDefaultTest(Declared):
     options: Annotated[Unread, Doc("options of every case; a case overrides single keys")] = None
 
 
-@dataclass(frozen=True, slots=True)
-class AuthoredTemplate(Declared):
+class AuthoredTemplate(Declared, Struct, frozen=True):
     """A file of assertions to include."""
 
     assert_: Annotated[Unread, Doc("the assertions that replace the include")] = None
@@ -413,8 +400,7 @@ class AuthoredTemplate(Declared):
     description: Annotated[Unread, Doc("for people")] = None
 
 
-@dataclass(frozen=True, slots=True)
-class AuthoredPrompt(Declared):
+class AuthoredPrompt(Declared, Struct, frozen=True):
     """An entry of `prompts:` that is an object."""
 
     id: Annotated[Label, Doc("unique in the suite; shown in rows")] = None
@@ -426,8 +412,7 @@ class AuthoredPrompt(Declared):
     ] = False
 
 
-@dataclass(frozen=True, slots=True)
-class AuthoredOptions(Declared):
+class AuthoredOptions(Declared, Struct, frozen=True):
     """The `options:` of a case or of `default_test`."""
 
     judge: Annotated[Unread, Doc("the judge of the case")] = None
@@ -438,8 +423,7 @@ class AuthoredOptions(Declared):
     repeat: Annotated[AtLeastOne | None, Doc("how many times the case runs")] = None
 
 
-@dataclass(frozen=True, slots=True)
-class AuthoredTarget(Declared):
+class AuthoredTarget(Declared, Struct, frozen=True):
     """Keys of every target, whatever its provider."""
 
     name: Annotated[Text | None, Doc("name of the target in suites")] = None
@@ -461,8 +445,7 @@ class AuthoredTarget(Declared):
     ] = None
 
 
-@dataclass(frozen=True, slots=True)
-class AuthoredSettings(Declared):
+class AuthoredSettings(Declared, Struct, frozen=True):
     """The keys that every assertion accepts (SPEC section 7.1)."""
 
     name: Annotated[Label, Doc("shown, and the key of the score"), Alias(("metric",))] = None

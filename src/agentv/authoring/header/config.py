@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,8 +25,7 @@ from agentv.registry.fields import Alias, Declared, Doc, Fraction, Nonempty, Tex
 from agentv.user_code.plugin_tables import added, added_value
 
 
-@dataclass(frozen=True, slots=True)
-class AuthoredConfig(Declared):
+class AuthoredConfig(Declared, Struct, frozen=True):
     """The outermost mapping of a config file."""
 
     target: Annotated[Text | None, Doc("the default target, if no flag, case or suite sets one")] = None

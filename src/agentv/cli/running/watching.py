@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +114,7 @@ def watch(paths: tuple[str, ...], options: dict[str, object], exports: tuple[str
 
 def _check_command(options: dict[str, Any]) -> None:
     """Refuse what saving a file cannot mend: every run would end with the same mistake of the command line."""
-    names = {one.name for one in fields(EvalSettings)}
+    names = set(EvalSettings.__struct_fields__)
     EvalSettings(**{name: value for name, value in options.items() if name in names}).check()
     cassette = options.get("replay")
     if cassette is not None and options.get("replay_mode") != "new":

@@ -6,13 +6,12 @@ import asyncio
 import inspect
 import pickle
 from collections.abc import Sequence
-from dataclasses import fields
 from typing import Any, get_type_hints
 
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade
 from agentv.model.values.message import Message
-from agentv.registry.fields import Declared, DeclaredAssertion, Doc
+from agentv.registry.fields import Declared, DeclaredAssertion, Doc, options_of
 
 
 def check_declaration(declared: Declared) -> None:
@@ -22,16 +21,16 @@ def check_declaration(declared: Declared) -> None:
         AssertionError: something is wrong; says what.
     """
     cls = type(declared)
-    parameters = getattr(cls, "__dataclass_params__", None)
+    parameters = getattr(cls, "__struct_config__", None) or getattr(cls, "__dataclass_params__", None)
     assert parameters is not None, f"{cls.__name__} must be a dataclass"
     assert parameters.frozen, f"{cls.__name__} must be frozen: @dataclass(frozen=True, slots=True)"
     text = (cls.__doc__ or "").strip()
     assert text, f"{cls.__name__} must have a docstring: its first line is the description"
     assert not text.startswith(f"{cls.__name__}("), f"{cls.__name__} must have a docstring of its own"
     hints = get_type_hints(cls, include_extras=True)
-    for one in fields(cls):  # type: ignore[arg-type]  # it is a dataclass
-        assert any(isinstance(about, Doc) for about in getattr(hints[one.name], "__metadata__", ())), (
-            f"{cls.__name__}.{one.name} must say what it means: Annotated[…, Doc('…')]"
+    for name in options_of(cls):
+        assert any(isinstance(about, Doc) for about in getattr(hints[name], "__metadata__", ())), (
+            f"{cls.__name__}.{name} must say what it means: Annotated[…, Doc('…')]"
         )
     assert list(declared.validate()) == [], "these options must be right"
     assert pickle.loads(pickle.dumps(declared)) == declared, "options must survive pickle"  # noqa: S301  # our own bytes

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from contextlib import chdir
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from agentv.app.planning.resume import (
     PreviousRun,

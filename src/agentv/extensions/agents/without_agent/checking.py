@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from tempfile import TemporaryDirectory
 from typing import Literal
 
 from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from agentv.app.planning.preparation import Prepared, prepare
 from agentv.app.running.evaluate import evaluate

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from agentv.app.planning.preparation import Prepared, prepare
 from agentv.app.settings import EvalSettings
