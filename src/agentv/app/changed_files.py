@@ -13,8 +13,6 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from functools import partial
 
-from agentv.app.recorded_code import code_of
-from agentv.authoring.code.code_imports import is_code
 from agentv.authoring.code.fingerprints import (
     bears_files,
     code_behind,
@@ -24,7 +22,7 @@ from agentv.authoring.code.fingerprints import (
     modules_behind,
     written_by,
 )
-from agentv.authoring.source.files import shown
+from agentv.authoring.source.files import is_code, shown
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.grader_files import GraderFiles, SearchPaths, search_paths
 from agentv.model.suite.suite import Suite, TargetSpec
@@ -130,6 +128,8 @@ class SuiteFiles:
 
     def _written_by(self, entry: AssertionEntry) -> frozenset[str]:
         """The data files that an entry's script may write itself, of those that were there at first."""
+        from agentv.app.recorded_code import code_of
+
         code = code_of(entry.assertion)
         found: frozenset[str] = frozenset()
         for command in commands_of(code) if code is not None else ():
@@ -146,6 +146,8 @@ class SuiteFiles:
         return self._under_way[path] > 0 or (path in self._left and digest_of(path) == self._left[path])
 
     def _refused(self, entry: AssertionEntry) -> Failure | None:
+        from agentv.app.recorded_code import code_of
+
         code = code_of(entry.assertion)
         bearing = [one for one in (code, entry.settings) if one is not None and bears_files(type(one))]
         found = (path for options in bearing for path in self._changed(options))

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from msgspec import structs
 
 from agentv.model.run.labelled.labels import Ratings, ReadLabels
-from agentv.model.run.runs import ListedRun
 from agentv.model.run.summary import Summary
 from agentv.model.suite.suite import Suite
 from agentv.registry.extensions import PORTS, loaded, registered
 
 if TYPE_CHECKING:
     from agentv.app.results.stored import StoredRun
+    from agentv.model.run.runs import ListedRun
 
 _PORT = "LabelledRuns"
 

@@ -10,7 +10,6 @@ from agentv.assertions.catalogue import registry as assertion_registry
 from agentv.authoring.fields.agentv.names import type_name
 from agentv.authoring.fields.request import Registries
 from agentv.authoring.source.files import nearest_in_agentv
-from agentv.model.suite.repository import Checkout, RepositoryFile, Unavailable
 from agentv.model.suite.workspace import Network, SandboxName
 from agentv.model.values.response import Failure
 from agentv.registry.extensions import ASSERTIONS, PORTS, PROVIDERS, loaded
@@ -19,6 +18,7 @@ from agentv.targets.catalogue import registry as target_registry
 from agentv.work_ports import Sandboxes
 
 if TYPE_CHECKING:
+    from agentv.model.suite.repository import Checkout, RepositoryFile, Unavailable
     from agentv.user_code.repositories.repositories import Repositories
 
 

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from agentv.app.changed_files import ImportedCode, SuiteFiles, directories_of_targets, unchanged
 from agentv.engine.calls.call_throttle import CallThrottle
-from agentv.engine.calls.embeddings import EmbeddingCache, RecordedEmbedder
 from agentv.engine.calls.recorded_call import RecordedTarget, Unanswered
 from agentv.engine.grading import GraderCheck
 from agentv.model.run.context import Judge
@@ -32,6 +31,7 @@ from agentv.work_ports import ModelExchanges, TrialWorks, WorkArchive
 
 if TYPE_CHECKING:
     from agentv.engine.calls.budget_limiter import BudgetLimiter
+    from agentv.engine.calls.embeddings import EmbeddingCache
     from agentv.user_code.javascript.host import JavaScriptHost
 
 
@@ -224,6 +224,8 @@ class Connections:
         Raises:
             LookupError: the target cannot embed, which loading should have reported.
         """
+        from agentv.engine.calls.embeddings import EmbeddingCache, RecordedEmbedder
+
         found = self._embedders.get(id(spec))
         if found is None:
             target = self.target(spec)

@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Struct
 
-from agentv.authoring.cases.sections import sections_of
 from agentv.authoring.fields.case_keys import read_tags
 from agentv.authoring.fields.decode import INVALID, shape_of
-from agentv.authoring.fields.json_kinds import TEXT, Schema, properties_of
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.schema import Unread
 from agentv.authoring.header.config import read_config
@@ -36,6 +34,9 @@ from agentv.model.values.span import Span
 from agentv.model.values.values import EMPTY
 from agentv.registry.fields import Declared, Doc, Nonempty, Text, Verbatim
 from agentv.templating import Scope
+
+if TYPE_CHECKING:
+    from agentv.authoring.fields.json_kinds import Schema
 
 PROMPT_FILES = ("prompt.xml", "prompt.md", "prompt.txt")
 """What a prompt's text may be called; a directory holds one of them."""
@@ -98,6 +99,8 @@ def the_prompt_file(directory: str | Path, reading: Reading, at: Place | None = 
 
 def check_prompt(directory: str | Path, reading: Reading) -> None:
     """Report what is wrong with the text of a prompt that has no exam."""
+    from agentv.authoring.cases.sections import sections_of
+
     file = the_prompt_file(directory, reading)
     if file is not None:
         path = str(file)
@@ -208,6 +211,8 @@ def _place(key: str, root: MapNode) -> Span:
 
 def meta_schema() -> Schema:
     """The JSON Schema of the file, without its head."""
+    from agentv.authoring.fields.json_kinds import TEXT, properties_of
+
     tags: Schema = {"anyOf": [{"type": ["string", "null"]}, {"type": "array"}, {"type": "object"}]}
     properties = properties_of(AuthoredMeta, {"tags": tags})
     properties["description"] |= {**TEXT, "maxLength": LONGEST_DESCRIPTION}

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from agentv.app.planning.excerpts import source_of
 from agentv.errors import AgentvError, Diagnostic, LoadError, PluginError, UsageError
-from agentv.reports.diagnostics.diagnostics import render_diagnostics
 from agentv.reports.text.escaping import one_line, safe
 
 if TYPE_CHECKING:
@@ -25,6 +23,9 @@ PIPED = 200
 def print_diagnostics(found: Sequence[Diagnostic]) -> None:
     """Write diagnostics to stderr, in the form of SPEC section 14."""
     if found:
+        from agentv.app.planning.excerpts import source_of
+        from agentv.reports.diagnostics.diagnostics import render_diagnostics
+
         color = takes_color(sys.stderr)
         click.echo(render_diagnostics(found, source_of, color=color), err=True, color=color)
 

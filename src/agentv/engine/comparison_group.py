@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from agentv.engine.grading import GraderCheck, grade_entries, graded_in_time, limit_of
 from agentv.engine.run_context import RunContext
-from agentv.engine.transform import transformed
 from agentv.engine.trial import AnsweredTrial
 from agentv.model.run.context import AssertionContext, ComparingAssertion
 from agentv.model.run.grade import Grade
@@ -81,6 +80,8 @@ async def _chosen(entry: AssertionEntry, contexts: Sequence[AssertionContext]) -
 
 
 async def _shaped(entry: AssertionEntry, context: AssertionContext) -> AssertionContext | Failure:
+    from agentv.engine.transform import transformed
+
     transform = entry.settings.transform
     if transform is None:
         return context

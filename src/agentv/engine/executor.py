@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Sequence
 from typing import Protocol
 
-from agentv.engine.comparison_group import graded_together
 from agentv.engine.conversation import is_conversation, run_conversation
 from agentv.engine.grading import grade_entries
 from agentv.engine.run_context import RunContext
@@ -89,6 +88,8 @@ class LocalExecutor:
 
     async def compare(self, answered: Sequence[AnsweredTrial | TrialResult]) -> Sequence[TrialResult]:
         """The results of trials whose answers are compared."""
+        from agentv.engine.comparison_group import graded_together
+
         works = [one.work if isinstance(one, AnsweredTrial) else None for one in answered]
         try:
             results = await graded_together(answered, self._run_context)

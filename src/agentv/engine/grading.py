@@ -11,7 +11,6 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from agentv.engine.calls.deadlines import in_time
-from agentv.engine.transform import transformed
 from agentv.model.run.context import Assertion, AssertionContext, Judge
 from agentv.model.run.grade import Grade
 from agentv.model.run.trial import Score
@@ -120,6 +119,8 @@ def _begun(entry: AssertionEntry, context: AssertionContext) -> Grade | Awaitabl
 
 
 async def _reshaped(entry: AssertionEntry, context: AssertionContext) -> Grade:
+    from agentv.engine.transform import transformed
+
     transform = entry.settings.transform
     reshaped = await transformed(transform, context) if transform is not None else context
     if isinstance(reshaped, Failure):

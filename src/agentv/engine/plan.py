@@ -11,7 +11,6 @@ from itertools import chain, groupby
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from agentv.engine.draws import Groups
 from agentv.model.run.sampling import DEFAULT_ALPHA
 from agentv.model.run.trial import Trial
 from agentv.model.suite.suite import DEFAULT_THRESHOLD, DEFAULT_TIMEOUT_S, Case, Suite, TargetSpec, Until
@@ -337,6 +336,8 @@ class Plan(Struct, frozen=True):
 
     def _numbered(self, suite: Suite, start: int) -> Iterator[tuple[int, Case]]:
         """The selected cases of a suite, each with its number; cases that depend on each other have the same one."""
+        from agentv.engine.draws import Groups
+
         groups = Groups()
         for name, link in suite.links.items():
             groups.join(name, link.needs)

@@ -12,7 +12,6 @@ from agentv.model.run.cases import Sample, sample_of
 from agentv.model.run.trial import Trial, TrialResult
 from agentv.model.values.formatting import money
 from agentv.model.values.response import Failure
-from agentv.stats.samples.deciding import rule_of, stopped_by
 
 COST_LIMIT = "cost-limit"
 """Code of samples that are not run because those before them cost enough."""
@@ -69,6 +68,8 @@ class SequentialSampler:
 
     def after(self, result: TrialResult) -> tuple[TrialResult, Trial | None]:
         """The result, with the reason where it is the last of its case; and the sample that comes next, if any."""
+        from agentv.stats.samples.deciding import rule_of, stopped_by
+
         trial = result.trial
         if not trial.in_turn:
             return result, None
@@ -105,6 +106,8 @@ class SequentialSampler:
         )
 
     def _is_over(self, trial: Trial) -> bool:
+        from agentv.stats.samples.deciding import rule_of, stopped_by
+
         samples = self._samples.get(_case(trial))
         return samples is not None and stopped_by(samples, rule_of(trial)) is not None
 

@@ -14,7 +14,6 @@ from agentv.engine.calls.deadlines import in_time
 from agentv.engine.calls.recorded_call import RecordedCall
 from agentv.engine.grading import grade_entries
 from agentv.engine.run_context import RunContext
-from agentv.engine.transform import transformed, value_of
 from agentv.model.run.context import AssertionContext, Judge
 from agentv.model.run.grade import spent_on
 from agentv.model.run.trial import Score, Status, Trial, TrialResult
@@ -134,6 +133,8 @@ async def reshaped(trial: Trial, context: AssertionContext) -> AssertionContext 
     transform = trial.case.transform
     if transform is None:
         return context
+    from agentv.engine.transform import transformed
+
     given = transformed(transform, context)
     return await in_time(given, Deadline(CODE_TIMEOUT_S), code="transform-failed", what="transform", missing="answer")
 
@@ -417,5 +418,7 @@ class TrialServices(Struct, frozen=True):
 
     async def evaluate(self, transform: Transform, context: AssertionContext) -> Json | Failure:
         """The value that an expression over the answer has; `transform-failed` where it has none."""
+        from agentv.engine.transform import value_of
+
         value: Json | Failure = await value_of(transform, context)
         return value

@@ -19,6 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.registry.plugins import EXTENSIONS, GROUPS, Plugin, PluginCode, Problem
 from agentv.user_code.functions.guard import ForeignError, apart_from_output, foreign_code
 from agentv.version import __version__
@@ -26,8 +27,8 @@ from agentv.version import __version__
 MOST_FILES = 5_000
 """Files of a plugin whose contents its identity covers."""
 
-_OURS = re.compile(rb"^[ \t]*\[agentv\.", re.MULTILINE)
-_VALUE = re.compile(r"(?P<module>\w+(?:\.\w+)*)(?:\s*:\s*(?P<attribute>\w+(?:\.\w+)*))?\s*(?:\[.*\])?")
+_OURS = lazy_pattern(rb"^[ \t]*\[agentv\.", re.MULTILINE)
+_VALUE = lazy_pattern(r"(?P<module>\w+(?:\.\w+)*)(?:\s*:\s*(?P<attribute>\w+(?:\.\w+)*))?\s*(?:\[.*\])?")
 
 
 class BadPluginError(Exception):

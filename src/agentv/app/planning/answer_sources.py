@@ -11,7 +11,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv.app.planning.preparation import Prepared, caches, results_of, root_of
-from agentv.app.recorded_code import RecordedCode
 from agentv.app.results.finding import find_run
 from agentv.app.wiring import Answers, SystemClock, redactor_for
 from agentv.engine.calls.recorded_call import call_key, no_answer
@@ -25,6 +24,7 @@ from agentv.store.files.directory import JOURNAL
 from agentv.work_ports import ModelExchanges, WorkArchive
 
 if TYPE_CHECKING:
+    from agentv.app.recorded_code import RecordedCode
     from agentv.store.cassettes.cache import AnswerCache
     from agentv.store.cassettes.cassette import Cassette
     from agentv.store.journal.journal_reader import JournalReader
@@ -172,6 +172,8 @@ def _exchanges(cassette: Cassette | None, *, asks: bool, adds: bool) -> ModelExc
 def _code(prepared: Prepared, cassette: Cassette | None, *, asks: bool) -> RecordedCode | None:
     if cassette is None or not (cassette.holds_code or prepared.settings.record_code):
         return None
+    from agentv.app.recorded_code import RecordedCode
+
     cassette.holds_code = True
     return RecordedCode(cassette, asks, root_of(prepared.suites))
 

@@ -7,6 +7,7 @@ import resource
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, structs
 from msgspec.structs import replace
@@ -24,13 +25,15 @@ from agentv.app.settings import LOCAL, EvalSettings, shard_of
 from agentv.authoring.dialects.recognition import Dialect
 from agentv.authoring.loading.load import LoadRequest, load
 from agentv.authoring.source.files import repository_root
-from agentv.engine.draws import Draws
 from agentv.engine.plan import Plan, PlanSettings, compares, draw, everyone
 from agentv.errors import Diagnostic, LoadError, UsageError
 from agentv.model.run.verdict import ZERO_HINT, excludes_nothing
 from agentv.model.secrets.secret_forms import SHORTEST
 from agentv.model.suite.suite import DEFAULT_WORKERS, Suite, TargetSpec
 from agentv.model.values.formatting import plural
+
+if TYPE_CHECKING:
+    from agentv.engine.draws import Draws
 
 _PROMPTS_SHOWN = 20
 """Prompts that a hint names."""

@@ -8,7 +8,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agentv.app.settings import EvalSettings, declared_settings, flag_names, resumed_settings
@@ -17,10 +16,9 @@ from agentv.errors import StoreError, UsageError
 from agentv.model.suite.suite import Suite
 from agentv.model.values.formatting import plural
 from agentv.model.values.values import Json, JsonObject
-from agentv.store.files.directory import JOURNAL, RUN, DamagedRecordError, read_document
+from agentv.store.files.directory import JOURNAL, RUN, DamagedRecordError, PreviousRun, read_document
 from agentv.store.files.lines import last_lines
 from agentv.store.journal.answers import elapsed_in
-from agentv.store.journal.verification import stored_summary
 
 if TYPE_CHECKING:
     from agentv.engine.plan import Plan
@@ -36,28 +34,6 @@ _LISTED = 10
 
 _REPEATED = flag_names("targets", "judge", "tests_from")
 """Settings without which files would decide otherwise → their flags."""
-
-
-class PreviousRun(Struct, frozen=True):
-    """Earlier processes of a run.
-
-    Attributes:
-        run_id: of the run.
-        settings: as in `run.json`; empty for a new run.
-        processes: their number.
-        duration_ms: their total duration.
-        started: start of the first one, from `run.json`; None for a new run.
-        agent_versions: name of a target → versions of its agents.
-        labels_sha256: of the labels that decide its gates; None: it had no gates.
-    """
-
-    run_id: str = ""
-    settings: JsonObject = field(default_factory=dict)
-    processes: int = 0
-    duration_ms: float = 0.0
-    started: str | None = None
-    agent_versions: JsonObject = field(default_factory=dict)
-    labels_sha256: str | None = None
 
 
 def previous_run(run: Path) -> PreviousRun:
@@ -89,6 +65,8 @@ def previous_run(run: Path) -> PreviousRun:
 
 def _summary(run: Path) -> JsonObject:
     """`summary.json`, or an empty object if it is missing, damaged or changed: it is then computed from the rows."""
+    from agentv.store.journal.verification import stored_summary
+
     with suppress(DamagedRecordError):
         if (stored := stored_summary(run)) is not None:
             return stored.document

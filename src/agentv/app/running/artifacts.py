@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, structs
 from msgspec.structs import replace
 
-from agentv.app.running.kept_work import DIFF, WORK, KeptParts, document
 from agentv.model.run.trial import Trial, TrialResult
 from agentv.model.run.work import AgentWork, StoredWork
 from agentv.model.secrets.redaction import REDACTED, Redactor
-from agentv.model.values.joined_texts import Change, PieceChanges, joined_texts
+from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.trace import Trace
 from agentv.store.files.directory import ARTIFACTS, RunDirectory
 from agentv.store.files.private_files import DIRECTORY_MODE, make_private, new_private
 from agentv.user_code.os_errors import store_error
 
+if TYPE_CHECKING:
+    from agentv.app.running.kept_work import KeptParts
+
 _KEY_DIGITS = 12
 _LONGEST_NAME = 60
-_UNSAFE = re.compile(r"[^\w.-]+")
+_UNSAFE = lazy_pattern(r"[^\w.-]+")
 
 
 class Artifacts:
@@ -40,6 +41,8 @@ class Artifacts:
         Raises:
             StoreError: the system refuses.
         """
+        from agentv.app.running.kept_work import DIFF, KeptParts
+
         work = result.work
         if work is None:
             return result
@@ -79,6 +82,8 @@ class Artifacts:
 
     def _with_work(self, work: AgentWork, whole: KeptParts, place: Path, stored: StoredWork) -> StoredWork:
         """Write what a later run grades again, without the parts that a secret was taken out of."""
+        from agentv.app.running.kept_work import WORK, document
+
         if work.trace is None and work.changes is None and work.tool_state is None:
             return stored
         data = document(work, whole, self._directory.redactor)
@@ -133,6 +138,8 @@ def name_of(trial: Trial) -> str:
 
 def redacted_stream(data: bytes, redactor: Redactor) -> bytes:
     """The lines, without the secrets whose pieces are in several of them. What is no JSON object stays as it is."""
+    from agentv.model.values.joined_texts import Change, PieceChanges, joined_texts
+
     if not redactor or b"\n{" not in data:
         return data
     lines = data.split(b"\n")

@@ -14,8 +14,6 @@ from msgspec.structs import replace
 from agentv.app.planning.preparation import max_errors_of, workers_of
 from agentv.app.running.artifacts import Artifacts
 from agentv.app.running.start import StartedRun
-from agentv.engine.dependency_order import DependencyScheduler
-from agentv.engine.draws import Draws
 from agentv.engine.executor import TrialExecutor
 from agentv.engine.run import Run, RunOptions
 from agentv.engine.run_state import RunLimits
@@ -37,6 +35,7 @@ from agentv.model.values.response import Failure
 from agentv.user_code.processes.command_process import acting_on_signals
 
 if TYPE_CHECKING:
+    from agentv.engine.draws import Draws
     from agentv.engine.on_demand import OnDemandScheduler
 
 GRACE_S = 10.0
@@ -146,6 +145,8 @@ def _trials(started: StartedRun) -> TrialQueue:
         pending = started.sampler.firsts(pending)
     if not any(suite.links for suite in prepared.suites):
         return IndependentTrials(pending)
+    from agentv.engine.dependency_order import DependencyScheduler
+
     order = DependencyScheduler(prepared.plan, pending)
     results = started.earlier.results
     for trial in prepared.plan if results else ():

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field, structs
 from msgspec.structs import replace
 
-from agentv.app.activation_gate import activation_gate
 from agentv.app.labelled_runs import has_gate, labelled_runs
 from agentv.app.planning.preparation import caches, results_of, root_of
 from agentv.app.results.planned import planned_counts
@@ -24,7 +23,6 @@ from agentv.model.values.formatting import money, plural
 from agentv.reports.text.escaping import one_line
 from agentv.store.files.directory import INDEX, RUN, read_document
 from agentv.store.files.private_files import Mark, mark
-from agentv.store.journal.verification import stored_summary
 
 if TYPE_CHECKING:
     from agentv.app.results.stored import StoredRun
@@ -155,6 +153,10 @@ def _with_gates(started: StartedRun, summary: Summary) -> Summary:
     changed = run.previous.processes > 0 and run.previous.labels_sha256 != run.labels.sha256
     if gated:
         summary = labelled_runs().with_gates(summary, _stored(started), run.prepared.suites, changed=changed)
+    if not summary.activation:
+        return summary
+    from agentv.app.activation_gate import activation_gate
+
     queried = {one.suite for one in summary.activation}
     skills = (
         activation_gate(one, summary.activation, run.totals.counts.failed_queries(one.name))
@@ -172,6 +174,7 @@ def _with_corrected_rates(started: StartedRun, summary: Summary) -> Summary:
 def _stored(started: StartedRun) -> StoredRun:
     """The run as it lies on the disk, with the labels from before it began."""
     from agentv.app.results.stored import StoredRun
+    from agentv.store.journal.verification import stored_summary
 
     run = started.open
     path, root = run.directory.path, root_of(run.prepared.suites)

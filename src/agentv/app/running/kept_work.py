@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct, to_builtins
@@ -27,7 +27,9 @@ from agentv.model.values.trace import Trace
 from agentv.store.files.directory import INDEX
 from agentv.store.files.encoding import to_json
 from agentv.store.files.lines import read_lines
-from agentv.store.journal.journal_reader import JournalReader
+
+if TYPE_CHECKING:
+    from agentv.store.journal.journal_reader import JournalReader
 
 WORK = "work.json"
 DIFF = "diff.patch"

@@ -12,7 +12,6 @@ from pathlib import Path
 from msgspec import to_builtins
 
 from agentv.app.planning.preparation import Prepared, caches, root_of, workers_of
-from agentv.app.planning.resume import CHOOSING, PreviousRun
 from agentv.app.planning.workspaces import sandboxes_of
 from agentv.app.settings import EvalSettings, resumed_settings
 from agentv.model.run.summary import PartialRun
@@ -20,6 +19,7 @@ from agentv.model.suite.suite import Suite
 from agentv.model.suite.workspace import Variant
 from agentv.model.values.formatting import cut, timestamp
 from agentv.model.values.values import Json, JsonObject
+from agentv.store.files.directory import PreviousRun
 from agentv.version import __version__
 
 LONGEST_PROMPT = 20_000
@@ -123,6 +123,8 @@ def partial_of(prepared: Prepared) -> PartialRun | None:
     (cases, trials), (of, of_trials) = prepared.counts, prepared.plan.whole.counts()
     if trials >= of_trials:
         return None
+    from agentv.app.planning.resume import CHOOSING
+
     why = [flag.removeprefix("--") for name, flag in CHOOSING.items() if name != "seed" and getattr(settings, name)]
     if settings.failed is not None:
         why.append("watch" if settings.watched is not None else "last-failed")

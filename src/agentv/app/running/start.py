@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from agentv.app.labelled_runs import has_gate
 from agentv.app.planning.answer_sources import AnswerSources
 from agentv.app.planning.preparation import Prepared, budget_of, root_of, workers_of
-from agentv.app.planning.resume import PreviousRun, previous_run
 from agentv.app.run_signature import SIGNATURE, signature_of
 from agentv.app.running.exam_attempt import logs_of
 from agentv.app.running.run_record import record_of
@@ -21,7 +20,6 @@ from agentv.app.wiring import Connections, WorkspaceSettings
 from agentv.engine.calls.circuit_breaker import is_stopped
 from agentv.engine.calls.recorded_call import call_key
 from agentv.engine.conversation import first_request
-from agentv.engine.dependency_order import parted
 from agentv.engine.plan import without
 from agentv.engine.sequential_samples import COST_LIMIT, SequentialSampler
 from agentv.model.run.events import Event, RunRegrades, RunResumed, TrialKept
@@ -35,7 +33,7 @@ from agentv.model.values.usage import total_cost
 from agentv.model.values.values import EMPTY, JsonObject
 from agentv.registry.types import ProviderSettings
 from agentv.reports.text.escaping import one_line
-from agentv.store.files.directory import HISTORY, INDEX, JOURNAL, KEPT_WORKSPACES, RunDirectory
+from agentv.store.files.directory import HISTORY, INDEX, JOURNAL, KEPT_WORKSPACES, PreviousRun, RunDirectory
 from agentv.store.files.lines import read_lines
 from agentv.store.journal.answers import SpentLine, is_spent_line, verified
 from agentv.store.journal.journal import Journal
@@ -92,8 +90,11 @@ def opened_run(prepared: Prepared, directory: RunDirectory, sources: AnswerSourc
     Raises:
         StoreError: its `run.json` or its journal cannot be read.
     """
-    resumes = prepared.settings.resume_run is not None
-    previous = previous_run(directory.path) if resumes else PreviousRun()
+    previous = PreviousRun()
+    if prepared.settings.resume_run is not None:
+        from agentv.app.planning.resume import previous_run
+
+        previous = previous_run(directory.path)
     budget_limiter = _budget_limiter_of(prepared, directory.path)
     return OpenRun(prepared, directory, sources, sink, previous, RunTotals(prepared), budget_limiter)
 
@@ -209,6 +210,7 @@ def workspace_settings(run: OpenRun) -> WorkspaceSettings:
 
 def _restored_results(run: OpenRun, journal: Journal, sampler: SequentialSampler) -> EarlierTrials:
     """The planned trials that are done; their results are shown with those to come."""
+    from agentv.engine.dependency_order import parted
     from agentv.store.rows.results import read_results  # only a resumed run has results to read
 
     prepared, index = run.prepared, run.directory.path / INDEX

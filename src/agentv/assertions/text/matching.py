@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from operator import eq
@@ -10,21 +9,11 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias
 
 from msgspec import Struct
 
-from agentv.assertions.edits import TooManyEditsError, edits_between
 from agentv.assertions.evidence import LIMIT, NO_OUTPUT, around, excerpt, listed, quoted
-from agentv.assertions.lookalikes import only_difference
-from agentv.matching.patterns import (
-    FLAGS,
-    JAVASCRIPT,
-    TIMEOUT_S,
-    PatternError,
-    backtracks,
-    compiled,
-    matches_everything,
-    search,
-)
+from agentv.matching.patterns import TIMEOUT_S
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check, Grade
+from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.values import Json, JsonObject
 from agentv.registry.fields import (
     Count,
@@ -214,6 +203,8 @@ class Equals(DeclaredAssertion, Struct, frozen=True):
 
     def grade(self, context: AssertionContext) -> Grade:
         """Compare texts with texts, and parsed JSON with objects and lists."""
+        from agentv.assertions.lookalikes import only_difference
+
         output = context.output
         if output is None:
             return NO_OUTPUT
@@ -242,10 +233,14 @@ class Regex(DeclaredAssertion, Struct, frozen=True):
 
     @property
     def _flags(self) -> str:
+        from agentv.matching.patterns import JAVASCRIPT
+
         return self.flags + (JAVASCRIPT if self.syntax == "javascript" else "")
 
     def validate(self) -> Iterable[Issue]:
         """Reports unknown flags, and a pattern that does not compile."""
+        from agentv.matching.patterns import FLAGS, PatternError, compiled
+
         unknown = [letter for letter in self.flags if letter not in FLAGS]
         if unknown:
             message = f"unknown flag {', '.join(map(repr, unknown))}; known flags: {', '.join(FLAGS)}"
@@ -260,6 +255,8 @@ class Regex(DeclaredAssertion, Struct, frozen=True):
 
     def grade(self, context: AssertionContext) -> Grade:
         """Search. A search that runs past its time limit is an errored grade."""
+        from agentv.matching.patterns import compiled, search
+
         output = context.output
         if output is None:
             return NO_OUTPUT
@@ -288,6 +285,8 @@ class Levenshtein(_OneText, frozen=True):
 
     def grade(self, context: AssertionContext) -> Grade:
         """Count the edits, no further than needed."""
+        from agentv.assertions.edits import TooManyEditsError, edits_between
+
         if context.output is None:
             return NO_OUTPUT
         try:
@@ -390,6 +389,8 @@ class MaxTokens(DeclaredAssertion, Struct, frozen=True):
 
 def _doubts(pattern: str, flags: str) -> Iterator[Issue]:
     """Warnings of a pattern that compiles, and may not do what its author thinks."""
+    from agentv.matching.patterns import backtracks, matches_everything
+
     if matches_everything(pattern, flags):
         message = f"the pattern {quoted(pattern)} matches every answer, even an empty one"
         yield Issue(("value",), message, "always-passes", warning=True)
@@ -411,6 +412,8 @@ def _check(text: str, output: str, at: int, value: str, matches: Matches = _with
     `cut`: characters at the beginning of the answer that `output` lacks.
     """
     if at < 0:
+        from agentv.assertions.lookalikes import only_difference
+
         near = only_difference(value, output, matches)
         return Check(text, False, f"{near}{excerpt(output, LIMIT - len(near))}")
     spans = ((cut + at, cut + at + len(value)),) if value and not isinstance(output, _Folded) else ()
@@ -423,6 +426,8 @@ def _found(text: str, output: str, at: int, value: str, matches: Matches = _with
 
 
 def _any_found(text: str, shown: str, output: str, values: Iterable[str]) -> Grade:
+    from agentv.assertions.lookalikes import only_difference
+
     tried = []
     for value in values:
         at = output.find(value)
@@ -469,7 +474,7 @@ def _kind(value: Json) -> str:
     return "the object" if isinstance(value, Mapping) else "the list"
 
 
-_WORD = re.compile(r"\S+")
+_WORD = lazy_pattern(r"\S+")
 _LONG = 1_000_000
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from agentv.authoring.assertions.includes import Templates
 from agentv.authoring.assertions.type_names import AssertionTypes, NamedType
 from agentv.authoring.assertions.typed_entries import EXTRA_KEYS, SETTING_KEYS, TypedEntryReader, TypedForm, key_node
 from agentv.authoring.fields.reading import ExtraKeys, Reading
@@ -18,6 +18,9 @@ from agentv.authoring.source.report import Result
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.values.formatting import shorten
 from agentv.model.values.lazy_pattern import lazy_pattern
+
+if TYPE_CHECKING:
+    from agentv.authoring.assertions.includes import Templates
 
 JUDGED = "llm-rubric"
 """The type that plain sentences, `rubrics:` and bare criteria stand for."""
@@ -36,7 +39,7 @@ class AssertionReader:
 
     def __init__(self, types: AssertionTypes) -> None:
         self.types = types
-        self.templates = Templates()
+        self.templates: Templates | None = None
         self._typed = TypedEntryReader(types)
         self._short = ShortForms(types)
 
@@ -105,6 +108,10 @@ class AssertionReader:
         for key in extra:
             message = f"an 'include' entry takes no other keys, found '{key}'"
             reading.report.error("bad-include", item.keys[key], message)
+        if self.templates is None:
+            from agentv.authoring.assertions.includes import Templates
+
+            self.templates = Templates()
         found = self.templates.included(item.items["include"], reading)
         if found is None:
             return Result((), valid=False)

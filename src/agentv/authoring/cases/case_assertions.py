@@ -38,7 +38,7 @@ def read_shared(context: CaseContext, reading: Reading) -> Entries | None:
         return None
     own = reading.report.beside()
     found = _lists(context, nodes, structs.replace(reading, report=own, renders=False))
-    if context.assertions.templates.rendered:
+    if context.assertions.templates is not None and context.assertions.templates.rendered:
         return None  # a template holds placeholders: what was found says nothing about any case
     for one in own.diagnostics:
         reading.report.add(one)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct, structs
@@ -16,11 +16,8 @@ from agentv.authoring.cases.case_assertions import CaseAssertions, Entries
 from agentv.authoring.cases.context import CaseContext, CaseNotes, WrittenCase
 from agentv.authoring.cases.defaults import CaseDefaults
 from agentv.authoring.cases.dependencies import read_dependencies
-from agentv.authoring.cases.matrix import Around, PromptMatrix
 from agentv.authoring.cases.messages import read_criteria, read_files, read_messages, with_files
 from agentv.authoring.cases.prompts import SuitePrompt
-from agentv.authoring.cases.sections import filled
-from agentv.authoring.cases.turns import TurnReader
 from agentv.authoring.cases.work import refuse_lacking
 from agentv.authoring.code.fingerprints import fingerprint
 from agentv.authoring.fields.case_keys import CaseOptions, case_metadata, read_options, read_tags
@@ -40,6 +37,9 @@ from agentv.registry.extensions import CASE_KEYS
 from agentv.registry.fields import DeclaredAssertion
 from agentv.registry.types import ProviderSettings
 from agentv.templating import UNREADABLE, Scope
+
+if TYPE_CHECKING:
+    from agentv.authoring.cases.matrix import Around
 
 _encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
 
@@ -81,11 +81,14 @@ class CaseBuilder:
         self._context = context
         self._notes = notes
         self._input = InputReader(context.defaults)
-        self._turns = TurnReader(context.assertions, context.defaults)
         self._assertions = CaseAssertions(context, shared)
         self._digest = _Digest(_encode(context.root)[1:-1] if context.root != "/" else b"\x00", notes.graders)
         prompts = context.defaults.prompts
-        self._matrix = PromptMatrix(prompts, lambda facts: self._digest.of(facts, ())) if prompts else None
+        self._matrix: PromptMatrix | None = None
+        if prompts:
+            from agentv.authoring.cases.matrix import PromptMatrix
+
+            self._matrix = PromptMatrix(prompts, lambda facts: self._digest.of(facts, ()))
 
     def build(self, case: WrittenCase, reading: Reading) -> tuple[Case, ...]:
         """The case, or one for each prompt of the suite; empty if it is invalid, which is reported.
@@ -155,7 +158,11 @@ class CaseBuilder:
         own = read_options(keys.options, "a case", reading)
         options = own.over(context.defaults.options)
         reading = reading.with_rubric(options.rubric)
-        turns = self._turns.read(case, reading) if case.scripted else ()
+        turns: tuple[Turn, ...] | None = ()
+        if case.scripted:
+            from agentv.authoring.cases.turns import TurnReader
+
+            turns = TurnReader(self._context.assertions, self._context.defaults).read(case, reading)
         entries = self._assertions.read(case, criteria.value, turns, reading, shared=not own.rubric)
         expected, registry = keys.expected_output, context.registry
         judge = keys.judge if keys.judge is not None else options.judge
@@ -504,6 +511,8 @@ class InputReader(Struct, frozen=True):
 
     def _of_prompt(self, prompt: SuitePrompt, case: WrittenCase, reading: Reading) -> tuple[Message, ...] | None:
         """The suite's prompt with the variables of a case; what is wrong is reported at the prompt."""
+        from agentv.authoring.cases.sections import filled
+
         own = reading.of_suite().reporting_to(reading.report.beside()).rendering(prompt.templated)
         messages = filled(prompt.sections, own) if prompt.sections else _question(prompt.node, prompt.node, own)
         for one in own.report.diagnostics:

@@ -11,12 +11,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agentv.authoring.cases.case import CaseReader
-from agentv.authoring.cases.case_files import cases_in, in_directory, matching
 from agentv.authoring.cases.collector import CaseCollector
-from agentv.authoring.cases.data_files.alike_lines import AlikeLines
-from agentv.authoring.cases.data_files.jsonl import JsonLines
-from agentv.authoring.cases.data_files.rows import HUB, RowKeys, missing_library, split_sheet
-from agentv.authoring.cases.data_files.transcripts import Transcripts, holds_transcripts, transcripts_in
 from agentv.authoring.cases.streamed import Format, StreamedCases
 from agentv.authoring.fields.agentv.spellings import CASE
 from agentv.authoring.fields.reading import Reading
@@ -30,6 +25,7 @@ from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.span import Span
 
 if TYPE_CHECKING:
+    from agentv.authoring.cases.data_files.alike_lines import AlikeLines
     from agentv.authoring.cases.data_files.rows import Table
     from agentv.authoring.cases.data_files.table_cases import Column
 
@@ -122,6 +118,8 @@ class CaseSources(Struct):
             at: where the file is named; None: it is the eval file.
             sheet: of a workbook; None: the first.
         """
+        from agentv.authoring.cases.data_files.rows import missing_library
+
         reading = self._of_data(path) if is_data else self.reading
         missing = missing_library(path) if path.endswith(TABLES) else None
         if missing is not None:
@@ -148,6 +146,9 @@ class CaseSources(Struct):
 
     def _alike(self, source: Format[Any], reading: Reading) -> AlikeLines | None:
         """What knows lines that are like others; None where lines may have placeholders, or further effects."""
+        from agentv.authoring.cases.data_files.alike_lines import AlikeLines
+        from agentv.authoring.cases.data_files.jsonl import JsonLines
+
         context = self.reader.context
         if not isinstance(source, JsonLines) or reading.renders or context.on_case or context.clusters:
             return None
@@ -166,6 +167,10 @@ class CaseSources(Struct):
         return True
 
     def _format(self, path: str, *, is_data: bool, sheet: str | None) -> Format[Any]:
+        from agentv.authoring.cases.data_files.jsonl import JsonLines
+        from agentv.authoring.cases.data_files.rows import RowKeys
+        from agentv.authoring.cases.data_files.transcripts import Transcripts, holds_transcripts
+
         types = self.reader.context.assertions.types
         if is_data and path.endswith(".jsonl") and holds_transcripts(path):
             return Transcripts(path)
@@ -202,6 +207,8 @@ class CaseSources(Struct):
 
     def from_command_line(self, written: str) -> None:
         """The cases that `--tests-from` names, in place of those of the file."""
+        from agentv.authoring.cases.data_files.rows import HUB, split_sheet
+
         reading = self.reading
         places = replace(reading.places, suite=str(Path.cwd()), alone=True, typed=True, _found={})
         if not written.startswith(HUB):
@@ -211,6 +218,9 @@ class CaseSources(Struct):
 
     def _elsewhere(self, node: Scalar, reading: Reading | None = None) -> None:
         """Cases in other files, or made by a function; `reading` resolves the path, that of the suite by default."""
+        from agentv.authoring.cases.case_files import matching
+        from agentv.authoring.cases.data_files.rows import HUB, split_sheet
+
         reading = reading or self.reading
         text = node.text.strip()
         if text.startswith(HUB):
@@ -233,6 +243,9 @@ class CaseSources(Struct):
 
     def _directory(self, path: str, node: Scalar, reading: Reading) -> None:
         """The transcripts of a directory, else its cases."""
+        from agentv.authoring.cases.case_files import in_directory
+        from agentv.authoring.cases.data_files.transcripts import transcripts_in
+
         recorded, boundary = transcripts_in(path), reading.places.boundary
         if reading.places.typed and boundary is not None:
             boundary.typed.update(recorded)
@@ -249,6 +262,8 @@ class CaseSources(Struct):
             self._streamed(self._table(found, written.partition("://")[2], written), reading)
 
     def _file(self, path: str, node: Scalar) -> None:
+        from agentv.authoring.cases.case_files import cases_in
+
         reading = self._of_data(path)
         columns = path.endswith(".csv") and self.reader.prompted  # its columns are variables
         samples = self.samples(path, reading.report) if not columns else None

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from agentv.authoring.cases.messages import read_messages
 from agentv.authoring.cases.prompts import SuitePrompt
-from agentv.authoring.cases.sections import filled
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.nodes import Node, Scalar
 from agentv.authoring.source.report import LONGEST, Report
@@ -74,6 +73,8 @@ class PromptMatrix:
     def _case(
         self, case: Case, prompt: SuitePrompt, targets: Sequence[TargetSpec], reading: Reading, around: Around
     ) -> Case | None:
+        from agentv.authoring.cases.sections import filled
+
         own = Report()
         prompted = (
             prompt.node

@@ -11,13 +11,11 @@ import re
 from collections.abc import Iterator, Sequence
 from glob import has_magic
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct, field
 
-from agentv.authoring.cases.case_files import selected
 from agentv.authoring.cases.messages import read_messages
-from agentv.authoring.cases.sections import Lines, Point, Section, sections_of
 from agentv.authoring.fields.code_kinds import read_function, read_javascript
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import Reading
@@ -44,6 +42,9 @@ from agentv.authoring.source.yaml import read_yaml
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.registry.fields import FunctionRef, JavaScriptSource
 from agentv.templating import has_placeholder
+
+if TYPE_CHECKING:
+    from agentv.authoring.cases.sections import Section
 
 TEXTS = (".txt", ".md", ".j2", ".xml")
 """Suffixes of files whose text is a prompt."""
@@ -225,6 +226,8 @@ class _PromptReader(Struct):
 
     def _of_sections(self, node: Scalar) -> Iterator[_Piece]:
         """The prompt of a file whose tags begin messages."""
+        from agentv.authoring.cases.sections import sections_of
+
         path = self.reading.find(node, "file")
         text = self.reading.text_of(path, node) if path is not None else None
         if path is not None and text is not None and (sections := sections_of(path, text, self.reading.report)):
@@ -279,6 +282,8 @@ class _PromptReader(Struct):
                 yield _Piece(piece, f"{name}#{number}" if len(pieces) > 1 else name)
 
     def _matching(self, node: Scalar) -> list[str]:
+        from agentv.authoring.cases.case_files import selected
+
         reading = self.reading
         written = node.value.strip().removeprefix("file://")
         mentioned_in = span_of(node.at).file
@@ -294,6 +299,8 @@ class _PromptReader(Struct):
 
     def _of_text(self, path: str, text: str) -> Iterator[Node]:
         """The text of a file; that of a `.txt` file may hold several prompts."""
+        from agentv.authoring.cases.sections import Lines, Point
+
         lines = text.splitlines()
         ends = [number for number, line in enumerate(lines) if path.endswith(".txt") and line.strip() == SEPARATOR]
         for begin, end in zip([0, *(end + 1 for end in ends)], [*ends, len(lines)], strict=True):
@@ -319,6 +326,8 @@ class _PromptReader(Struct):
 
     def _json(self, path: str, text: str) -> Node | None:
         """JSON is YAML, so it is read as that for the sake of positions, where it is right."""
+        from agentv.authoring.cases.sections import Lines, Point
+
         try:
             value = json.loads(text)
         except (ValueError, RecursionError) as error:

@@ -26,10 +26,9 @@ from agentv.authoring.code.named_files import (
     words_of_script,
 )
 from agentv.authoring.code.python_code import Loads, Module, loads_of, relative_to
-from agentv.authoring.source.files import is_directory, is_file, repository_root, upwards
+from agentv.authoring.source.files import SCRIPTS, is_code, is_directory, is_file, repository_root, upwards
 from agentv.model.values.lazy_pattern import lazy_pattern
 
-SCRIPTS = (".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs")
 _TYPED = {".js": (".ts", ".tsx"), ".jsx": (".tsx",), ".mjs": (".mts",), ".cjs": (".cts",)}
 """What TypeScript calls by the name that it is compiled to."""
 
@@ -257,7 +256,6 @@ _LOADED = (".py", ".pyc", *EXTENSION_SUFFIXES)
 """Endings of what Python loads as a module; compiled ones go by themselves, without a source."""
 
 _CODE = _PYTHON + SCRIPTS
-_OTHER_CODE = (".sh", ".bash", ".zsh", ".rb", ".pl", ".php", ".lua", ".R", ".r", ".jl", ".go", ".rs", ".java")
 _DESCRIBED = f"{os.sep}package.json"
 
 _INSTALLED = lazy_pattern(r"[/\\](?:site-packages|dist-packages|node_modules)[/\\]")
@@ -315,11 +313,6 @@ def _closure_of(path: str, homes: tuple[str, ...] | None) -> _Closure | None:
             _known.clear()
         found = _known[key] = _Search(*key).closure()
     return found
-
-
-def is_code(path: str) -> bool:
-    """Whether a file is code by its name, or may be run."""
-    return path.endswith((*_CODE, *_OTHER_CODE)) or os.access(path, os.X_OK)
 
 
 def is_installed(path: str) -> bool:

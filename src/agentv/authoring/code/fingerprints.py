@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import lru_cache
@@ -16,22 +15,12 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agentv.authoring.code.code_imports import files_of_module, is_code, is_installed, loads_unknown, with_imports
-from agentv.authoring.code.command_files import (
-    homes_of_command,
-    is_opaque,
-    modules_of_command,
-    paths_of_command,
-    programs_before,
-    searches_unknown,
-    tests_of_command,
-)
 from agentv.authoring.fields.decode import hints_of
-from agentv.authoring.source.files import is_file
-from agentv.authoring.source.patterns import files_of_globs
+from agentv.authoring.source.files import is_code, is_file
 from agentv.model.suite.assertion import AssertionEntry, Transform
 from agentv.model.suite.grader_files import GraderFiles, SearchPaths, search_paths
 from agentv.model.suite.suite import CODE_TIMEOUT_S
+from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.registry.fields import (
     Command,
     Declared,
@@ -124,7 +113,10 @@ def files_behind(options: object, search: SearchPaths | None = None) -> Iterator
         options: of an assertion or a target.
         search: where the environment of what it starts has code looked for; None: that of this process.
     """
-    return (path for one, homes in _named(options, search) for path in with_imports(one, homes))
+    for one, homes in _named(options, search):
+        from agentv.authoring.code.code_imports import with_imports  # most options name no file
+
+        yield from with_imports(one, homes)
 
 
 def code_behind(options: object, search: SearchPaths | None = None) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -132,6 +124,8 @@ def code_behind(options: object, search: SearchPaths | None = None) -> Iterator[
 
     Each is the path that is named, and all that it imports, itself first.
     """
+    from agentv.authoring.code.code_imports import with_imports
+
     for value in _values(options):
         if not isinstance(value, Document | LoadedJson):
             yield from ((path, with_imports(path, homes)) for path, homes in _paths_from(value, search))
@@ -139,6 +133,8 @@ def code_behind(options: object, search: SearchPaths | None = None) -> Iterator[
 
 def modules_behind(options: object, search: SearchPaths | None = None) -> Iterator[str]:
     """The paths among them that a command would load unasked, if they were there: modules, programs, pytest's files."""
+    from agentv.authoring.code.command_files import modules_of_command, programs_before, tests_of_command
+
     for command in commands_of(options):
         around = search or _of_this_process()
         yield from modules_of_command(command, around)
@@ -171,12 +167,15 @@ def is_unfollowed(options: object, search: SearchPaths | None = None) -> bool:
 
     False if the author names the files (`fingerprint`).
     """
-    if getattr(options, "fingerprint", None) is not None:
+    opened = [value for value in _values(options) if not isinstance(value, Document | LoadedJson)]
+    if not opened or getattr(options, "fingerprint", None) is not None:
         return False
+    from agentv.authoring.code.code_imports import loads_unknown
+    from agentv.authoring.code.command_files import is_opaque, searches_unknown
+
     around = search or _of_this_process()
     if any(is_opaque(command, around) or searches_unknown(command) for command in commands_of(options)):
         return True
-    opened = (value for value in _values(options) if not isinstance(value, Document | LoadedJson))
     return any(loads_unknown(path, homes) for value in opened for path, homes in _paths_from(value, search))
 
 
@@ -197,6 +196,8 @@ def _named(options: object, search: SearchPaths | None) -> Iterator[tuple[str, t
 
 def _paths_from(value: Any, search: SearchPaths | None) -> Iterator[tuple[str, tuple[str, ...] | None]]:
     """The paths of a value, and where each has modules looked for; None: where this process does."""
+    from agentv.authoring.code.command_files import homes_of_command, paths_of_command, tests_of_command
+
     command = value.command if isinstance(value, PromptCode) else value
     if not isinstance(command, Command):
         return ((path, None) for path in _paths(value))
@@ -253,6 +254,8 @@ def _may_bear(annotation: object) -> bool:
 
 
 def _paths(value: Any) -> Iterator[str]:
+    from agentv.authoring.source.patterns import files_of_globs
+
     if isinstance(value, str):
         yield value
     elif isinstance(value, JavaScriptSource):
@@ -272,6 +275,8 @@ def _paths(value: Any) -> Iterator[str]:
 
 def _of_module(value: object) -> Iterator[str]:
     """The files of an importable module, unless it is installed."""
+    from agentv.authoring.code.code_imports import files_of_module, is_installed
+
     if isinstance(value, FunctionRef) and value.module:
         yield from (path for path in files_of_module(value.module) if not is_installed(path))
 
@@ -294,13 +299,13 @@ def _digest_of(path: str, *_state: int) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-_PYTHON = re.compile(
+_PYTHON = lazy_pattern(
     rb"""(?<!\w)["'](?:[rbt]?[wax][bt]?\+?|[rbt]{1,2}\+[bt]?)["']|\.write_(?:text|bytes)\(|\bos\.(?:open|replace|rename|link)\b"""
     rb"""|\bshutil\b|\bsqlite3\b|\bshelve\b|\bdbm\b|FileHandler|\bfilename\s*=|\.to_(?:csv|json|parquet|pickle|excel)\("""
     rb"""|\.save\w*\(|\bsubprocess\b|\bos\.system\b"""
 )
-_SCRIPT = re.compile(rb"\b(?:write|append|copy|rename|createWrite)\w*\(|\bchild_process\b|\bBun\.")
-_SHELL = re.compile(rb">|\b(?:tee|mv|cp|touch|dd|install|sed\s+-\w*i)\b")
+_SCRIPT = lazy_pattern(rb"\b(?:write|append|copy|rename|createWrite)\w*\(|\bchild_process\b|\bBun\.")
+_SHELL = lazy_pattern(rb">|\b(?:tee|mv|cp|touch|dd|install|sed\s+-\w*i)\b")
 _LARGEST = 1 << 20
 
 
@@ -309,6 +314,9 @@ def written_by(command: Command, search: SearchPaths) -> Iterator[str]:
 
     Code, and what is named by `fingerprint`, are never among them.
     """
+    from agentv.authoring.code.code_imports import with_imports
+    from agentv.authoring.code.command_files import homes_of_command, paths_of_command
+
     named = [path for path in paths_of_command(command, search) if is_file(path)]
     homes = homes_of_command(command, search)
     code = {path for root in named if is_code(root) for path in with_imports(root, homes)}

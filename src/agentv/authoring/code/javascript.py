@@ -10,7 +10,6 @@ from agentv.model.suite.assertion import Transform
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.span import Span
 from agentv.registry.fields import JavaScriptSource, is_declared, options_of
-from agentv.user_code.javascript.missing_runtime import missing_runtime
 
 _CODE = "no-javascript-runtime"
 _KINDS = frozenset({"javascript", "javascript-file"})
@@ -30,7 +29,11 @@ def report_missing_runtime(
     if any(one.code == _CODE for one in report.diagnostics):  # a prompt in JavaScript was to be written
         return
     places = list(dict.fromkeys(uses))
-    missing = missing_runtime(env) if places else None
+    if not places:
+        return
+    from agentv.user_code.javascript.missing_runtime import missing_runtime
+
+    missing = missing_runtime(env)
     if missing is None:
         return
     notes = ("other places of this suite use JavaScript, too",) if len(places) > 1 else ()

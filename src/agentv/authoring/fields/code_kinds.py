@@ -14,9 +14,7 @@ from agentv.authoring.fields.trust import refuse_data, refuses_template
 from agentv.authoring.source.files import shown
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar
-from agentv.model.run.rubric import WRITER_NAMES
 from agentv.model.suite.assertion import Transform
-from agentv.model.values.json_path import parse
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.values import EMPTY, Json
 from agentv.registry import fields as declared
@@ -152,6 +150,8 @@ def _read_javascript_transform(text: str, node: Scalar, reading: Reading, key: s
 
 
 def _read_expression(text: str, node: Scalar, reading: Reading, key: str) -> Any:
+    from agentv.model.values.json_path import parse
+
     try:
         if text.startswith("$"):
             parse(text)
@@ -245,6 +245,7 @@ def check_parameters(function: FunctionRef, node: Scalar, reading: Reading) -> b
     A function with a decorator may have other parameters than it seems; one without a file is only found during a run.
     """
     from agentv.authoring.fields.python_source import sure_definition  # few files name a function, and `ast` takes time
+    from agentv.model.run.rubric import WRITER_NAMES
 
     source = reading.text_of(function.path, node) if function.path else None
     found = sure_definition(source, function.name) if source is not None else None

@@ -15,7 +15,6 @@ from msgspec import Struct
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.trust import refuses_template
 from agentv.authoring.source.files import is_directory, is_file
-from agentv.authoring.source.git_files import GIT_URL
 from agentv.authoring.source.nodes import ListNode, Node, Scalar, is_empty, kind_of, node_of, plain, span_of
 from agentv.authoring.source.patterns import files_of_globs
 from agentv.authoring.source.scalars import resolve
@@ -175,6 +174,8 @@ def looks_like_path(text: str) -> bool:
 
     That is one word with a suffix, the URL of a git host, or a line that starts with `./`, `../` or `file://`.
     """
+    from agentv.authoring.source.git_files import GIT_URL
+
     text = text.strip()
     begins = text.startswith(("./", "../", "file://")) and "\n" not in text
     hosted = GIT_URL.match(text) is not None and len(text.split()) == 1

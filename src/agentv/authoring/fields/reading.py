@@ -29,6 +29,7 @@ from agentv.authoring.source.nearest import HINTS, MEANT, did_you_mean, nearest
 from agentv.authoring.source.nodes import Filled, ListNode, MapNode, Node, Place, Scalar, node_of, span_of
 from agentv.authoring.source.report import Report, Result
 from agentv.model.suite.assertion import AssertionEntry
+from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.pictures import is_none
 from agentv.model.values.span import Span
 from agentv.ports import Reader
@@ -427,7 +428,7 @@ def _render_scalar(node: Scalar, reading: Reading) -> Node | None:
     return node_of(value, node.at)
 
 
-_SPACED = re.compile(r"\{\{ *(\w+(?: \w+)+) *\}\}")
+_SPACED = lazy_pattern(r"\{\{ *(\w+(?: \w+)+) *\}\}")
 """A placeholder of several words, such as the header of a spreadsheet's column."""
 
 

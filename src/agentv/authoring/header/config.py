@@ -13,7 +13,6 @@ from msgspec.structs import asdict, replace
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import ExtraKeys, Reading
 from agentv.authoring.fields.schema import AuthoredRepeat, AuthoredRun, AuthoredTrials, Unread
-from agentv.authoring.header.agentv_config import canonical_config
 from agentv.authoring.source.files import is_file, shown, upwards
 from agentv.authoring.source.nodes import MapNode, Node, Scalar, holds_placeholder, kind_of
 from agentv.authoring.source.yaml import read_shared
@@ -97,6 +96,8 @@ def _one_of(folder: str, names: tuple[str, ...], reading: Reading) -> str | None
 
 
 def _read(path: str, reading: Reading) -> Config:
+    from agentv.authoring.header.agentv_config import canonical_config
+
     text = reading.text_of(path, Scalar(path, shown(path), Span(path, 1, 1, 1, 2)))
     root = read_shared(path, text, reading.report) if text is not None else None
     if root is None or (isinstance(root, Scalar) and root.value is None):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatch
 from pathlib import Path
@@ -11,7 +12,6 @@ from msgspec import Struct, structs
 from msgspec.structs import replace
 
 from agentv.authoring.assertions.consistency import unused_templates
-from agentv.authoring.cases.data_files.rows import split_sheet
 from agentv.authoring.dialects.recognition import by_name, refuse_unreadable
 from agentv.authoring.fields.request import LoadRequest, Registries
 from agentv.authoring.loading.suite import SuiteReader
@@ -52,10 +52,8 @@ def load(request: LoadRequest, registries: Registries) -> Loaded:
     try:
         return _load(request, registries)
     finally:
-        if request.for_run:
-            from agentv.user_code.workers.blocking import close_blocking  # `validate` runs no code of users
-
-            close_blocking()
+        if blocking := sys.modules.get("agentv.user_code.workers.blocking"):  # only where users' functions were called
+            blocking.close_blocking()
 
 
 def _load(request: LoadRequest, registries: Registries) -> Loaded:
@@ -111,6 +109,8 @@ def eval_files(paths: tuple[str, ...]) -> Iterator[str]:
 
 def _nearest_path(path: Path) -> str | None:
     """The nearest name beside a path that does not exist, or the same path one directory up, as it can be typed."""
+    from agentv.authoring.cases.data_files.rows import split_sheet
+
     workbook, sheet = split_sheet(str(path))
     if sheet is not None and is_file(workbook):
         return f"name the sheet in 'tests' of an eval file, or: agentv eval FILE --tests-from '{path}'"

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from agentv.authoring.assertions.includes import load_template
 from agentv.authoring.cases.datasets import STREAMED
 from agentv.authoring.dialects.recognition import (
     AGENT_SKILLS,
@@ -28,7 +27,6 @@ from agentv.authoring.fields.reading import Chain, Reading
 from agentv.authoring.fields.request import LoadRequest, Registries
 from agentv.authoring.header.header import HeaderReader, names_judge
 from agentv.authoring.loading.context import TESTS, SuiteContext, cases_beside, read_sidecar
-from agentv.authoring.loading.exams import exam_of
 from agentv.authoring.loading.suite_builder import SuiteBuilder
 from agentv.authoring.prompt_library import read_meta
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, holds_placeholder, kind_of, node_of
@@ -123,6 +121,8 @@ class SuiteReader:
 
     def check_template(self) -> None:
         """`validate` knows a template when it is given one."""
+        from agentv.authoring.assertions.includes import load_template
+
         self._shared = True
         header = self._begin(self._nothing).header
         template = load_template(self.path, None, self._reading)
@@ -261,6 +261,8 @@ class SuiteReader:
         kept, request = self._context.disk.kept, self._context.request
         if suite is None or builder.header.exam is None or kept is None:
             return suite
+        from agentv.authoring.loading.exams import exam_of
+
         files = {path: data for path, data in kept.items() if path != request.env_file}  # which holds secrets
         return replace(suite, exam=exam_of(builder.header.exam, builder.header, suite, request, files))
 

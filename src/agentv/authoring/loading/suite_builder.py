@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from agentv.authoring.cases.collector import CaseCollector
 from agentv.authoring.cases.datasets import CaseSources
-from agentv.authoring.cases.triggering import trigger_cases
 from agentv.authoring.dialects.recognition import cases_of_samples
 from agentv.authoring.header.header import Header
 from agentv.authoring.loading.context import SuiteContext
@@ -53,6 +52,8 @@ class SuiteBuilder:
             samples=cases_of_samples,
         )
         if header.triggering is not None:
+            from agentv.authoring.cases.triggering import trigger_cases
+
             notes = header.cases.notes
             notes.seen = True
             self.collector.ask(trigger_cases(header.triggering, header.assertions, notes.judging, header.reading))

@@ -32,6 +32,14 @@ KEPT_PATHS = 4096
 PASSED_OVER = frozenset({".agentv", ".git", "node_modules", "__pycache__", ".venv"})
 """Directories that are not searched: no project keeps its eval files there."""
 
+SCRIPTS = (".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs")
+_OTHER_CODE = (".py", ".sh", ".bash", ".zsh", ".rb", ".pl", ".php", ".lua", ".R", ".r", ".jl", ".go", ".rs", ".java")
+
+
+def is_code(path: str) -> bool:
+    """Whether a file is code by its name, or may be run."""
+    return path.endswith((*SCRIPTS, *_OTHER_CODE)) or os.access(path, os.X_OK)
+
 
 class DiskReader:
     """The Reader that reads disks. Remembers a digest of all that it has read.

@@ -235,10 +235,12 @@ def _glued(word: str, *, of_passwords: bool) -> Iterator[str]:
         yield from _parts(value)
 
 
-_OF_PASSWORDS = re.compile(r"(?:mysql|mariadb)[\w-]*|sshpass|7z[ar]?|rar|unrar|zip|unzip|mosquitto_(?:pub|sub)|ldap\w+")
+_OF_PASSWORDS = lazy_pattern(
+    r"(?:mysql|mariadb)[\w-]*|sshpass|7z[ar]?|rar|unrar|zip|unzip|mosquitto_(?:pub|sub)|ldap\w+"
+)
 """Programs to which `-p` or `-P` gives a password."""
 
-_PASSWORD = re.compile(r"(?=.*[a-z])(?=.*[A-Z])(?=.*[0-9])[^/=:{]+")
+_PASSWORD = lazy_pattern(r"(?=.*[a-z])(?=.*[A-Z])(?=.*[0-9])[^/=:{]+")
 """What reads as one where the program is another: `-pHunter2hunter2`, but not `-p8080:80` and `-profile`."""
 
 _FOUND_WITHIN = 4

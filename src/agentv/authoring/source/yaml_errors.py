@@ -125,11 +125,11 @@ def span_at(path: str, data: bytes, offset: int) -> Span:
     return Span(path, line, column, line, column + 1)
 
 
-_SMART_QUOTES = re.compile(r"[:\-\[,]\s+[“„‘«]")
-_NO_SPACE_BEHIND_COLON = re.compile(r"\s*(?:- +)?[\w.-]+:(?=[^\s:/])")
-_NO_SPACE_BEHIND_DASH = re.compile(r"\s*-[^\s-]")
-_BLOCK_TEXT = re.compile(r"[|>][+-]?\d?\s*$")
-_FIRST_KEY = re.compile(r"\s*(?:- +)*")
+_SMART_QUOTES = lazy_pattern(r"[:\-\[,]\s+[“„‘«]")
+_NO_SPACE_BEHIND_COLON = lazy_pattern(r"\s*(?:- +)?[\w.-]+:(?=[^\s:/])")
+_NO_SPACE_BEHIND_DASH = lazy_pattern(r"\s*-[^\s-]")
+_BLOCK_TEXT = lazy_pattern(r"[|>][+-]?\d?\s*$")
+_FIRST_KEY = lazy_pattern(r"\s*(?:- +)*")
 
 
 class Stop(Struct, frozen=True):

@@ -13,7 +13,6 @@ from typing import Any
 from msgspec import structs
 from msgspec.structs import replace
 
-from agentv.authoring.code.command_files import paths_of_command
 from agentv.authoring.code.fingerprints import commands_of, digest_of, files_behind, is_unfollowed
 from agentv.authoring.fields.agentv.spellings import TARGET
 from agentv.authoring.fields.decode import INVALID, OptionsSchema, shape_of
@@ -24,7 +23,6 @@ from agentv.authoring.source.files import exists, is_file, shown
 from agentv.authoring.source.masking import MASK, check_settings, mask, secrets_in, unsearched, without_keys
 from agentv.authoring.source.nearest import did_you_mean, nearest
 from agentv.authoring.source.nodes import NOWHERE, Canonical, MapNode, Node, Scalar, is_empty, plain, span_of
-from agentv.authoring.source.patterns import files_of_globs
 from agentv.authoring.source.report import Report
 from agentv.authoring.targets.variables import from_environment, name_of, still_missing, without_blanks
 from agentv.model.suite.gateway import GATEWAY_NAMES, ModelProtocol, ModelUpstream
@@ -365,6 +363,8 @@ def _wrong_facts(settings: ProviderSettings) -> str | None:
 
 def _files(settings: object, more: FileGlobs | None, search: SearchPaths) -> dict[str, str]:
     """The files that the settings name and what they import, such as a command's ./agent.sh, with their sha256."""
+    from agentv.authoring.source.patterns import files_of_globs
+
     paths = (*files_behind(settings, search), *(files_of_globs(more) if more is not None else ()))
     found = ((path, digest_of(path)) for path in paths)
     return {path: digest for path, digest in found if digest is not None}
@@ -409,6 +409,8 @@ def check_places(settings: object, at: Node, search: SearchPaths, reading: Readi
     home, beside = reading.places.suite, reading.places.beside
     if beside is None or beside == home:
         return
+    from agentv.authoring.code.command_files import paths_of_command
+
     rules = shape_of(type(settings)).rules.values()
     recordings = (getattr(settings, rule.name) for rule in rules if rule.kind is FILE_OR_DIRECTORY and not rule.older)
     for path in filter(None, recordings):

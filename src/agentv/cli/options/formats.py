@@ -14,7 +14,6 @@ from agentv.cli.options.expected import Choice
 from agentv.cli.printing import print_diagnostics
 from agentv.errors import Diagnostic, ExitStatus, Severity, UsageError
 from agentv.model.values.formatting import plural
-from agentv.reports.diagnostics.diagnostics import diagnostics_json, full_text
 from agentv.reports.text.escaping import safe
 from agentv.reports.text.paths import shown_from
 from agentv.version import __version__
@@ -43,6 +42,8 @@ def summary_command(text: str, *, title: str, failed: bool) -> str:
 
 
 def _annotation(found: Diagnostic, root: str) -> str:
+    from agentv.reports.diagnostics.diagnostics import full_text
+
     properties = {**_place(found, root), "title": f"agentv {found.code}"}
     listed = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
     return f"::{_LEVELS[found.severity]} {listed}::{_data(full_text(found))}"
@@ -102,6 +103,8 @@ def chosen_format(format_name: Format | None, *, as_json: bool) -> Format:
 
 def print_as(found: Sequence[Diagnostic], form: Format) -> None:
     """Write diagnostics: text to stderr, everything else to stdout."""
+    from agentv.reports.diagnostics.diagnostics import diagnostics_json
+
     if form == "text":
         print_diagnostics(found)
     elif form == "json":

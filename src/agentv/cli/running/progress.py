@@ -42,7 +42,6 @@ from agentv.model.values.formatting import money, plural
 from agentv.registry.extensions import BESIDE_RUNS, COMMANDS, PORTS, loaded, registered
 from agentv.reports.run.failure_lines import run_word
 from agentv.reports.run.plain import progress_line, render_plain
-from agentv.reports.run.rerun import RerunOptions
 from agentv.reports.run.totals import totals
 from agentv.reports.run.view import RunView, WorkingAgents
 from agentv.reports.text.escaping import one_line
@@ -53,6 +52,7 @@ from agentv.user_code.processes.command_process import note_resume
 
 if TYPE_CHECKING:
     from agentv.cli.exams import Exams
+    from agentv.reports.run.rerun import RerunOptions
 
 QUIET_S = 10.0
 """Seconds between two lines of progress where nobody watches a bar."""
@@ -172,6 +172,8 @@ def _rerun_options(outcome: Outcome, prepared: Prepared, here: str) -> RerunOpti
     """How to run the cases again that did not pass."""
     if outcome.status == ExitStatus.PASSED:
         return None
+    from agentv.reports.run.rerun import RerunOptions
+
     return RerunOptions.of(
         outcome.record, here=here, root=root_of(prepared.suites), directory=str(outcome.directory.absolute())
     )

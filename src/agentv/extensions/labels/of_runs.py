@@ -12,13 +12,10 @@ from msgspec.structs import replace
 
 from agentv.app.labelled_runs import LabelledRuns, has_gate
 from agentv.app.planning.preparation import results_of
-from agentv.app.results.stored import StoredRun
 from agentv.errors import StoreError
-from agentv.model.run.labelled.corrected import CorrectedRates
 from agentv.model.run.labelled.labels import Ratings, ReadLabels
 from agentv.model.run.summary import Summary
 from agentv.model.suite.suite import Suite
-from agentv.store.labels.label_files import is_rating_line, labels_directory, labels_file, read_labels
 
 if TYPE_CHECKING:
     from agentv.app.results.stored import StoredRun
@@ -35,6 +32,8 @@ def labels_of_suites(suites: Iterable[str], root: Path) -> ReadLabels:
 
     Ratings of whole answers decide nothing, and are not in its hash.
     """
+    from agentv.store.labels.label_files import is_rating_line, labels_directory, labels_file, read_labels
+
     if not labels_directory(root).is_dir():
         return ReadLabels()
     paths = sorted({path for suite in suites if (path := labels_file(root, suite)).is_file()})
@@ -90,6 +89,8 @@ class OfRuns(LabelledRuns):
 
     def with_rates(self, summary: Summary, run: StoredRun) -> Summary:
         """Return the totals with corrected rates, where a judge graded. Rows are read only where labels exist."""
+        from agentv.model.run.labelled.corrected import CorrectedRates
+
         read = run.labels if run.labels is not None else labels_of_suites(summary.by_suite, run.project)
         if read.problem is not None and summary.judges:
             return structs.replace(summary, corrected=CorrectedRates(reason=f"labels cannot be read: {read.problem}"))

@@ -11,8 +11,8 @@ from agentv.model.values.formatting import plural
 from agentv.model.values.span import Span
 from agentv.reports.run.failure_lines import FailureWords
 from agentv.reports.run.failures import CASE_FAILED, FailureGroup
-from agentv.reports.run.formatting import LONGEST, check, label, reason
-from agentv.reports.run.trial_view import Finding, Kind, TrialView
+from agentv.reports.run.formatting import check, label, reason
+from agentv.reports.run.trial_view import LONGEST, Finding, Kind, TrialView
 from agentv.reports.run.view import RunView
 from agentv.reports.text.escaping import one_line
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from agentv.model.run.summary import Summary
 from agentv.model.values.formatting import plural
 from agentv.reports.run.failures import FailedTrial, FailureGroup, FailureStatus
-from agentv.reports.run.formatting import LONGEST, label, reason
-from agentv.reports.run.rerun import Rerun
+from agentv.reports.run.trial_view import LONGEST
 from agentv.reports.run.view import RunView
 from agentv.reports.text.escaping import one_line
+
+if TYPE_CHECKING:
+    from agentv.reports.run.rerun import Rerun
 
 SHOWN = 20
 """Causes that a terminal shows, and trials of other kinds."""
@@ -43,18 +46,24 @@ class FailureWords(Struct, frozen=True):
 
     def title(self, group: FailureGroup) -> str:
         """`72 cases`, `1 case (5 trials)`; of one trial its label."""
+        from agentv.reports.run.formatting import label
+
         if group.trials == 1:
             return label(group.example, targets=self.targets, suites=self.suites)
         return f"{plural(group.cases, 'case', ',')}{_trials(group)}"
 
     def why(self, group: FailureGroup) -> str:
         """`errored: timeout: no answer after 3 s`: of one trial with its score."""
+        from agentv.reports.run.formatting import reason
+
         if group.trials == 1:
             return f"{STATUS[group.status]}: {reason(group.example)}"
         return f"{STATUS[group.status]}: {one_line(group.cause, LONGEST)}"
 
     def first(self, group: FailureGroup) -> str:
         """`first: window-closed: score 0.40, needs 0.80`; empty for one trial, whose title says it."""
+        from agentv.reports.run.formatting import label, reason
+
         if group.trials == 1:
             return ""
         why = "" if group.status != "failed" else f": {reason(group.example)}"

@@ -23,8 +23,7 @@ from agentv.model.run.verdict import counts, passes_gate
 from agentv.model.values.formatting import ELLIPSIS, shorten
 from agentv.model.values.hashes import NumberedHashes, text_hash
 from agentv.model.values.lazy_pattern import lazy_pattern
-from agentv.reports.run.formatting import LONGEST, check
-from agentv.reports.run.trial_view import TrialView, findings_of, low_finding, place_of, trial_view
+from agentv.reports.run.trial_view import LONGEST, TrialView, findings_of, low_finding, place_of, trial_view
 
 MEMBERS = 50
 """Trials of one group that are held by name; all are counted."""
@@ -291,6 +290,8 @@ def _error(result: TrialResult) -> tuple[str, str]:
 
 def _of_check(result: TrialResult) -> _Cause:
     """The first check that decided against a trial."""
+    from agentv.reports.run.formatting import check
+
     score = _decisive(result)
     if score is None:
         text = "no check failed, but the score is too low"

@@ -7,7 +7,7 @@ import re
 from agentv.model.run.trial import Status
 from agentv.model.values.formatting import ELLIPSIS
 from agentv.model.values.response import Failure
-from agentv.reports.run.trial_view import Finding, Kind, TrialView
+from agentv.reports.run.trial_view import LONGEST, Finding, Kind, TrialView
 from agentv.reports.text.escaping import apart, one_line
 from agentv.reports.text.paths import shown_from
 
@@ -18,9 +18,6 @@ STATUS_WORDS: dict[Status, str] = {
     "skipped": "NOT RUN",
     "shown": "SHOWN",
 }
-
-LONGEST = 300
-"""Characters of a check, or of its evidence, that are shown."""
 
 SAID_TWICE = 100
 """Characters of an error that may stand at its trial and at its assertion both."""

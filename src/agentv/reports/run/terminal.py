@@ -19,11 +19,11 @@ from agentv.model.values.formatting import elapsed, money
 from agentv.reports.run.failure_lines import HEADING as FAILURES
 from agentv.reports.run.failure_lines import SHOWN, FailureWords, closing_lines, rerun_line, run_word
 from agentv.reports.run.failures import FailureGroup
-from agentv.reports.run.formatting import HEADINGS, LONGEST, check, label, reason, source
+from agentv.reports.run.formatting import HEADINGS, check, label, reason, source
 from agentv.reports.run.plain import doing_words, running_words
 from agentv.reports.run.samples import HEADING, more_words, number_unsteady, sampled_label, sampled_words, unsteady
 from agentv.reports.run.totals import EARLY_HEADING, early_words, listed_cases, more_early, number_listed, totals
-from agentv.reports.run.trial_view import Finding, Kind, TrialView
+from agentv.reports.run.trial_view import LONGEST, Finding, Kind, TrialView
 from agentv.reports.run.view import RunView
 from agentv.reports.text.escaping import cells, one_line
 

@@ -18,6 +18,9 @@ from agentv.model.values.response import Failure, is_cut
 from agentv.model.values.span import Span
 from agentv.reports.text.escaping import apart
 
+LONGEST = 300
+"""Characters of a check, or of its evidence, that are shown."""
+
 OUTPUT_KEPT = 2000
 """Characters of an answer that are held."""
 

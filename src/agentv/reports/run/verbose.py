@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.formatting import duration
 from agentv.model.values.response import Attempt
-from agentv.reports.run.formatting import LONGEST, STATUS_WORDS, label, reason
+from agentv.reports.run.formatting import STATUS_WORDS, label, reason
 from agentv.reports.run.plain import finding_line
-from agentv.reports.run.trial_view import Kind, TrialView, costs_of, trial_view
+from agentv.reports.run.trial_view import LONGEST, Kind, TrialView, costs_of, trial_view
 from agentv.reports.text.escaping import one_line
 
 _BRIEF_MS = 100

@@ -26,7 +26,7 @@ from agentv.reports.run.trial_view import (
     place_of,
     trial_view,
 )
-from agentv.stats.samples.deciding import Rule, verdict_over
+from agentv.stats.samples.deciding import Rule
 
 if TYPE_CHECKING:
     from agentv.reports.run.rerun import RerunOptions
@@ -53,6 +53,8 @@ class _Samples(Struct):
 
     def passed(self) -> PassedCase | None:
         """View of how the case passed; None if it did not, or not yet."""
+        from agentv.stats.samples.deciding import verdict_over
+
         if verdict_over(self.ended, self.rule) != "passed":
             return None
         early = None if self.rule.alpha is None else len(self.ended)

@@ -28,7 +28,6 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from agentv.stats.intervals.bounded_mean import bounded_mean_interval
 from agentv.stats.intervals.proportion import USUAL, interval_at
 
 DRAWN = 0.5
@@ -102,6 +101,8 @@ def estimated_mean(sums: Sums, level: float = USUAL) -> Estimate:
     Raises:
         ValueError: no observations.
     """
+    from agentv.stats.intervals.bounded_mean import bounded_mean_interval
+
     found = _Observed(sums)
     kinds = found.kinds
     if all(kind in ((1, 0), (1, 1)) for kind in kinds):

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Self
 
 import msgspec
+from msgspec import Struct, field
 
 from agentv.errors import StoreError
 from agentv.model.run.trial import SCHEMA_VERSION
@@ -23,7 +24,6 @@ from agentv.model.values.values import Json, JsonObject
 from agentv.store.files.encoding import to_document
 from agentv.store.files.private_files import DIRECTORY_MODE, make_private, new_private, open_private
 from agentv.user_code.os_errors import store_error
-from agentv.user_code.processes.leftovers import sweep
 
 RUN, INDEX, JOURNAL, SUMMARY = "run.json", "index.jsonl", "journal.jsonl", "summary.json"
 HISTORY = "history.jsonl"
@@ -55,6 +55,28 @@ _IDS_TRIED = 100
 
 class DamagedRecordError(StoreError):
     """A `run.json` or `summary.json` that is not what agentv wrote."""
+
+
+class PreviousRun(Struct, frozen=True):
+    """Earlier processes of a run.
+
+    Attributes:
+        run_id: of the run.
+        settings: as in `run.json`; empty for a new run.
+        processes: their number.
+        duration_ms: their total duration.
+        started: start of the first one, from `run.json`; None for a new run.
+        agent_versions: name of a target → versions of its agents.
+        labels_sha256: of the labels that decide its gates; None: it had no gates.
+    """
+
+    run_id: str = ""
+    settings: JsonObject = field(default_factory=dict)
+    processes: int = 0
+    duration_ms: float = 0.0
+    started: str | None = None
+    agent_versions: JsonObject = field(default_factory=dict)
+    labels_sha256: str | None = None
 
 
 def results_directory(root: Path) -> Path:
@@ -243,6 +265,8 @@ class RunDirectory:
 
 def _sweep(path: Path) -> None:
     """Remove temporary files of a process that was killed while replacing a file; no other process writes here."""
+    from agentv.user_code.processes.leftovers import sweep
+
     for name in (RUN, INDEX, JOURNAL, SUMMARY, HISTORY):
         with suppress(OSError):
             (path / f".{name}.new").unlink()

@@ -28,7 +28,6 @@ from agentv.store.files.encoding import to_json
 from agentv.store.files.lines import append_private, read_lines
 from agentv.store.journal.answers import answer_line, spent_line
 from agentv.store.journal.journal_files import JournalFiles
-from agentv.store.journal.journal_reader import JournalReader
 from agentv.store.journal.repair import cut_torn_lines, quarantined, restored_answers, restored_rows
 from agentv.store.journal.watched import WatchedFiles
 from agentv.store.rows.reading import finished_keys, key_of_row, read_rows, replaced_lines, row_in
@@ -37,6 +36,7 @@ from agentv.user_code.os_errors import store_error
 
 if TYPE_CHECKING:
     from agentv.store.journal.accounted_answers import AccountedAnswers
+    from agentv.store.journal.journal_reader import JournalReader
 
 
 class Journal:
@@ -287,6 +287,8 @@ class EarlierAnswers:
         Raises:
             StoreError: it cannot be read; so for `answer`.
         """
+        from agentv.store.journal.journal_reader import JournalReader
+
         self.close()
         self._reader = JournalReader(journal)
         return self._reader

@@ -13,7 +13,6 @@ from agentv.model.run.summary import CaseRule
 from agentv.model.run.trial import Status
 from agentv.stats.intervals.design_effect import Estimate, are_verdicts, estimated_mean, estimated_rate
 from agentv.stats.intervals.proportion import interval_at
-from agentv.stats.samples.deciding import unbiased_rate
 from agentv.store.totals.tally import STATUSES, Profile, TalliedCase, counts_of
 
 _SUMMED = ("judged", "passed", "errored", "score", "score_squares", "passed_at_worst", "passed_at_best")
@@ -264,6 +263,8 @@ class GroupTally:
 
 def _unbiased_rate(case: TalliedCase) -> float:
     """An unbiased estimate of the rate of a case whose samples could end early."""
+    from agentv.stats.samples.deciding import unbiased_rate
+
     rule, stopped = case.profile.rule, case.early.stopped if case.early is not None else None
     if stopped is not None and rule.alpha is not None:
         found = unbiased_rate(stopped, threshold=rule.threshold, alpha=rule.alpha, repeat=rule.repeat)

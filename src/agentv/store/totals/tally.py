@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator
 from math import isnan, nan
-from typing import NamedTuple, get_args
+from typing import TYPE_CHECKING, NamedTuple, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,7 +18,9 @@ from agentv.model.run.sampling import SamplingStop
 from agentv.model.run.trial import Status
 from agentv.model.suite.suite import Aggregate
 from agentv.model.values.hashes import NumberedHashes
-from agentv.stats.samples.deciding import Rule, stopped_by, verdict_over
+
+if TYPE_CHECKING:
+    from agentv.stats.samples.deciding import Rule
 
 STATUSES: tuple[Status, ...] = get_args(Status)
 _CODES = {status: code for code, status in enumerate(STATUSES)}
@@ -41,6 +43,8 @@ class Profile(NamedTuple):
     @property
     def rule(self) -> Rule:
         """The rule by which samples become the verdict of a case."""
+        from agentv.stats.samples.deciding import Rule
+
         return Rule(self.repeat, self.threshold, self.aggregate, self.alpha)
 
 
@@ -202,6 +206,8 @@ class Tally:
             self._gates.pop(number, None)  # a row that stands in place of another
 
     def _repeated(self, test_id: str, numbers: list[int], profile: Profile) -> TalliedCase:
+        from agentv.stats.samples.deciding import stopped_by, verdict_over
+
         scores = [_known(self._scores[number]) for number in numbers]
         samples = [
             Sample(STATUSES[self._codes[number]], score, self._gates.get(number, ()))
@@ -230,6 +236,8 @@ def case_of(row: Row) -> int:
 
 def _met(verdict: Status, samples: list[Sample], rule: Rule) -> tuple[bool, bool]:
     """Whether the case passes if all its errored samples had failed, and if all had passed."""
+    from agentv.stats.samples.deciding import verdict_over
+
     if verdict != "errored":
         return verdict == "passed", verdict == "passed"
     gates = max((sample.gates for sample in samples), key=len)

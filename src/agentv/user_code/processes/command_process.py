@@ -14,7 +14,6 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from agentv.errors import ExitStatus
-from agentv.user_code.processes.orphans import adopt_orphans, end_all_children, end_all_programs
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 """What asks a run to end."""
@@ -114,6 +113,8 @@ def run_command(work: Callable[[], int]) -> NoReturn:
     Args:
         work: gives the exit status; it never raises.
     """
+    from agentv.user_code.processes.orphans import adopt_orphans, end_all_children
+
     _fill_standard()
     handle_signals()
     adopt_orphans()
@@ -152,6 +153,8 @@ def _start_watch() -> int:
 
     At an orderly end it is killed before. It has a session of its own: a signal to the process group passes it by.
     """
+    from agentv.user_code.processes.orphans import end_all_programs
+
     read, write = os.pipe()
     if watch := os.fork():
         os.close(read)

@@ -18,7 +18,6 @@ from msgspec import Struct
 
 from agentv.model.values.response import Failure
 from agentv.registry.fields import Command
-from agentv.user_code.processes.orphans import end_orphans, marked
 
 if TYPE_CHECKING:
     from subprocess import Popen
@@ -68,6 +67,8 @@ async def run_program(
     Returns:
         The ended program, or a Failure with code `cannot-start`, `timeout` or `output-too-large`.
     """
+    from agentv.user_code.processes.orphans import marked
+
     environment, mark = marked(env)
     try:
         process = _start(command, environment)
@@ -104,6 +105,8 @@ async def start_program(command: Command, *, env: Mapping[str, str], stdout: int
         OSError: it cannot be started.
         ValueError: an argument holds a NUL byte.
     """
+    from agentv.user_code.processes.orphans import marked
+
     environment, mark = marked(env)
     options = {"stdin": PIPE, "stdout": stdout, "stderr": PIPE, "cwd": command.cwd or None, "env": environment}
     if command.shell is not None:
@@ -128,6 +131,8 @@ async def end_program(process: Process, grace_s: float) -> None:
 
     Cancelled meanwhile, it is killed at once.
     """
+    from agentv.user_code.processes.orphans import end_orphans
+
     mark = _marks.get(process.pid, b"")
     try:
         with suppress(ProcessLookupError, PermissionError):
@@ -184,6 +189,8 @@ def kill_all() -> None:
 
 async def _end_leftovers(mark: bytes) -> None:
     """Kill what a program has left behind, and what that leaves behind, until there is nothing more of it."""
+    from agentv.user_code.processes.orphans import end_orphans
+
     for _ in range(_ROUNDS):
         if not end_orphans(mark, _alive):
             return

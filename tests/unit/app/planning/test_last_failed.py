@@ -8,9 +8,9 @@ import pytest
 
 from agentv.app.planning.last_failed import last_failed
 from agentv.app.planning.preparation import prepare
-from agentv.app.planning.resume import PreviousRun
 from agentv.app.running.run_record import record_of
 from agentv.app.settings import EvalSettings
+from agentv.store.files.directory import PreviousRun
 from doubles.loading import repository
 
 SUITE = """\

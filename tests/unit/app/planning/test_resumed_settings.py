@@ -11,7 +11,6 @@ import pytest
 from msgspec.structs import replace
 
 from agentv.app.planning.resume import (
-    PreviousRun,
     added_suites,
     as_begun,
     chosen_again,
@@ -25,6 +24,7 @@ from agentv.engine.plan import Plan, PlanSettings
 from agentv.errors import UsageError
 from agentv.model.suite.suite import Case, Suite, TargetSpec
 from agentv.model.values.message import Message
+from agentv.store.files.directory import PreviousRun
 from agentv.store.journal.answers import row_checksum_line
 from doubles.stored_runs import write_summary
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 
 from msgspec.structs import replace
 
@@ -15,6 +14,7 @@ from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.files import nearest_in_agentv
 from agentv.authoring.source.nodes import Canonical, MapNode, Node, Place, Scalar, as_data, plain
 from agentv.authoring.source.report import Report
+from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.registry.table import Registry
 from agentv.registry.types import Provider
 
@@ -47,7 +47,7 @@ _DEFAULTS = {"runtime": ("host",)}
 _NOT_YET = frozenset({"container", "environment", "execution_traces", "install", "transcripts"})
 
 _WRAPPER = "agentv"
-_VARIABLE = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
+_VARIABLE = lazy_pattern(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 _PROGRAMS = (".ts", ".js", ".mts", ".mjs")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import structs
 from msgspec.structs import replace
@@ -16,8 +17,10 @@ from agentv.authoring.prompt_library import library_reading
 from agentv.authoring.source.environment import dotenv_of, merged, read_dotenv
 from agentv.authoring.source.nodes import MapNode
 from agentv.errors import Diagnostic, LoadError, UsageError
-from agentv.extensions.team.push.remote import REMOTE_VARIABLE, TOKEN_VARIABLE, Remote, ResultsServer, read_results
 from agentv.store.files.directory import results_directory
+
+if TYPE_CHECKING:
+    from agentv.extensions.team.push.remote import Remote
 
 
 def project_root() -> Path:
@@ -47,6 +50,8 @@ def chosen_remote(given: str | None, env: Mapping[str, str]) -> Remote:
         UsageError: nothing names one, or there is no token.
         LoadError: the configuration is wrong.
     """
+    from agentv.extensions.team.push.remote import REMOTE_VARIABLE
+
     working = os.getcwd()  # noqa: PTH109  # text, as all paths of configurations are
     found = _remote(given, working, env)
     if found is None:
@@ -77,6 +82,8 @@ def _remote(
 
     `.env` files are part of the environment. `or_else` ends hints.
     """
+    from agentv.extensions.team.push.remote import REMOTE_VARIABLE, TOKEN_VARIABLE, Remote, ResultsServer, read_results
+
     reading = library_reading(directory, env)
     if env_file is not None:
         dotenv = read_dotenv(env_file, reading.reader, reading.report)
