@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 
+from agentv.model.values.lazy_pattern import lazy_pattern
+
 _BEGINNINGS = (
-    (re.compile(rb"\x89PNG\r\n\x1a\n"), "image/png"),
-    (re.compile(rb"\xff\xd8\xff"), "image/jpeg"),
-    (re.compile(rb"GIF8[79]a"), "image/gif"),
-    (re.compile(rb"RIFF....WEBP", re.DOTALL), "image/webp"),
+    (lazy_pattern(rb"\x89PNG\r\n\x1a\n"), "image/png"),
+    (lazy_pattern(rb"\xff\xd8\xff"), "image/jpeg"),
+    (lazy_pattern(rb"GIF8[79]a"), "image/gif"),
+    (lazy_pattern(rb"RIFF....WEBP", re.DOTALL), "image/webp"),
 )
 """Of those that all model APIs take."""
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 from functools import lru_cache
 
-_ABSOLUTE = re.compile(r"(?<![^\s'\"`(\[=:,])/(?:[^\s/'\"`:]+/)*[^\s/'\"`:,;)\]]+")
+from agentv.model.values.lazy_pattern import lazy_pattern
+
+_ABSOLUTE = lazy_pattern(r"(?<![^\s'\"`(\[=:,])/(?:[^\s/'\"`:]+/)*[^\s/'\"`:,;)\]]+")
 """Absolute paths in a message, also at the end of a clause; neither addresses (`https://…`) nor relative ones."""
 
 
