@@ -18,8 +18,8 @@ from agentv.model.run.gates import GateResult
 from agentv.model.run.summary import Summary
 from agentv.model.run.trial import Status, TrialResult
 from agentv.model.values.formatting import money, plural
-from agentv.reports.run.formatting import LONGEST, check, label, reason, source
-from agentv.reports.run.trial_view import Finding, TrialView, cut_words, trial_view
+from agentv.reports.run.formatting import check, label, reason, source
+from agentv.reports.run.trial_view import LONGEST, Finding, TrialView, cut_words, trial_view
 from agentv.reports.text.escaping import one_line, safe
 from agentv.reports.text.paths import shown_from
 
