@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
+from importlib.util import find_spec
+from inspect import cleandoc
+from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, TypeVar
 
 import click
+from click.utils import make_default_short_help
 
 from agentv.cli.options.expected import Choice
 from agentv.errors import PluginError
-from agentv.registry.extensions import COMMAND_SECTIONS, COMMANDS, OPTIONS, lacking
+from agentv.registry.extensions import COMMAND_SECTIONS, COMMANDS, OPTIONS, lacking, registered
 
 FC = TypeVar("FC", bound=Callable[..., Any])
 
@@ -30,14 +35,18 @@ class Commands(click.Group):
         """The section of a command."""
         return "Commands"
 
+    def summary_of(self, ctx: click.Context, name: str) -> str | None:
+        """The first sentence of a command's help; None if the command is hidden."""
+        command = self.get_command(ctx, name)
+        return None if command is None or command.hidden else command.get_short_help_str(limit=WHOLE)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands with their first sentences, which are wrapped and never cut."""
         sections: dict[str, list[tuple[str, str]]] = {}
         for name in self.list_commands(ctx):
-            command = self.get_command(ctx, name)
-            if command is not None and not command.hidden:
-                row = (name, command.get_short_help_str(limit=WHOLE))
-                sections.setdefault(self.section_of(name), []).append(row)
+            summary = self.summary_of(ctx, name)
+            if summary is not None:
+                sections.setdefault(self.section_of(name), []).append((name, summary))
         for title, rows in sections.items():
             with formatter.section(title):
                 formatter.write_dl(rows)
@@ -152,6 +161,11 @@ class LazyCommands(Commands):
         found = next(own, None) or added(COMMAND_SECTIONS).get(name, LAST)
         return found if found in self.sections else LAST
 
+    def summary_of(self, ctx: click.Context, name: str) -> str | None:
+        """The first sentence of a command's help. Those of ours are read in their source, which imports no command."""
+        place = self.places.get(name) or registered(self.kind).get(name)
+        return (place and _documented(place)) or super().summary_of(ctx, name)
+
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of a name; of one that is broken, a command that says so.
 
@@ -177,6 +191,15 @@ class LazyCommands(Commands):
         hint = f"did you mean '{meant}'?" if meant else did_you_mean(cmd_name, self.list_commands(ctx))
         hint = hint or " and ".join(broken_extensions())
         raise click.UsageError(f"no command '{cmd_name}'" + (f"; {hint}" if hint else ""), ctx)
+
+
+def _documented(place: str) -> str | None:
+    """The first sentence of the docstring of the function at `module:name`; None if the module has no such function."""
+    module, _, name = place.partition(":")
+    spec = find_spec(module)
+    source = Path(spec.origin).read_text() if spec is not None and spec.origin is not None else ""
+    found = re.search(rf'^def {name}\(.*?^    """(.*?)"""', source, re.MULTILINE | re.DOTALL)
+    return make_default_short_help(cleandoc(found[1]), WHOLE) if found is not None else None
 
 
 def _broken(name: str, error: PluginError) -> click.Command:
