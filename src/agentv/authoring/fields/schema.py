@@ -3,8 +3,6 @@
 Keys whose meaning depends on other keys are declared as `AsNode` and read elsewhere.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.response import Failure
@@ -49,7 +51,7 @@ def _wake(future: asyncio.Future[bool], slept: bool) -> None:  # called by the l
         future.set_result(slept)
 
 
-class TargetChannel(NamedTuple):
+class TargetChannel(Struct, frozen=True):
     """Shared state of the calls to one target.
 
     Attributes:

@@ -96,3 +96,9 @@ def decodable(kind: type[Decoded]) -> type[Decoded]:
 @cache
 def _prepare(kind: Any) -> None:
     msgspec.json.Decoder(kind)
+
+
+@cache
+def decoder_of(kind: type[Decoded]) -> msgspec.json.Decoder[Decoded]:
+    """The decoder of a type, made when it is first used: most commands read no rows and no journal."""
+    return msgspec.json.Decoder(decodable(kind))

@@ -33,7 +33,7 @@ from agentv.model.values.response import Attempt, TargetResponse
 from agentv.model.values.retrieved import context_json, read_context
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json, JsonObject
-from agentv.store.files.encoding import to_json
+from agentv.store.files.encoding import decoder_of, to_json
 
 VERSION = 1
 
@@ -86,9 +86,6 @@ class AnswerFacts(Struct, gc=False):
     cost_usd: float | None = None
     token_usage: TokenUsage | None = None
     earlier: bool = False
-
-
-_facts = msgspec.json.Decoder(AnswerFacts)
 
 
 def answer_row(answer: TargetResponse, *, redacted: bool = False) -> AnswerRow:
@@ -217,9 +214,6 @@ class SummaryChecksum(Struct, gc=False, frozen=True, omit_defaults=True):
         return cls(f"{crc32(content):08x}", rows_bytes, interrupted)
 
 
-_summaries = msgspec.json.Decoder(SummaryChecksum)
-
-
 def summary_checksum_line(checksum: SummaryChecksum) -> bytes:
     """The line with the checksum of `summary.json`, its end included."""
     body = to_json(checksum)
@@ -236,16 +230,13 @@ def summary_checksum_in(line: bytes) -> SummaryChecksum | None:
     if not is_summary_checksum(line) or (body := verified(line)) is None:
         return None
     try:
-        return _summaries.decode(body)
+        return decoder_of(SummaryChecksum).decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
 
 
 class _Timed(Struct, gc=False):
     at_ms: float = 0.0
-
-
-_timed = msgspec.json.Decoder(_Timed)
 
 
 def elapsed_in(line: bytes) -> float | None:
@@ -256,7 +247,7 @@ def elapsed_in(line: bytes) -> float | None:
     """
     if row_checksum_in(line) is None or (body := verified(line)) is None:
         return None
-    return _timed.decode(body).at_ms
+    return decoder_of(_Timed).decode(body).at_ms
 
 
 def verified(line: bytes) -> bytes | None:
@@ -267,7 +258,7 @@ def verified(line: bytes) -> bytes | None:
 
 def facts_in(line: bytes) -> AnswerFacts:
     """The facts of the answer in a whole line."""
-    return _facts.decode(b"{" + line[_BODY:])
+    return decoder_of(AnswerFacts).decode(b"{" + line[_BODY:])
 
 
 def is_redacted(body: bytes) -> bool:

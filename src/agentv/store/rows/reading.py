@@ -14,6 +14,7 @@ from agentv.model.run.trial import SCHEMA_VERSION
 from agentv.model.values.hashes import NumberedHashes, text_hash
 from agentv.model.values.response import RUN_INTERRUPTED
 from agentv.store.files.directory import HISTORY, INDEX
+from agentv.store.files.encoding import decoder_of
 from agentv.store.files.lines import read_lines, read_placed_lines
 from agentv.user_code.os_errors import store_error
 
@@ -23,10 +24,6 @@ T = TypeVar("T")
 class _Version(msgspec.Struct, gc=False):
     schema_version: int = SCHEMA_VERSION
 
-
-_rows = msgspec.json.Decoder(Row)
-_keys = msgspec.json.Decoder(RowKey)
-_versions = msgspec.json.Decoder(_Version)
 
 _NO_ROW = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
@@ -42,7 +39,7 @@ def row_in(line: bytes) -> Row:
         StoreError: a newer agentv wrote it.
     """
     try:
-        row = _rows.decode(line)
+        row = decoder_of(Row).decode(line)
     except _NO_ROW as error:
         refuse_newer(_version_of(line))  # which explains any other shape
         raise ValueError(str(error)) from error
@@ -52,7 +49,7 @@ def row_in(line: bytes) -> Row:
 
 def _version_of(line: bytes) -> int:
     try:
-        return _versions.decode(line).schema_version
+        return decoder_of(_Version).decode(line).schema_version
     except _NO_ROW:
         return SCHEMA_VERSION
 
@@ -66,7 +63,7 @@ def refuse_newer(version: int) -> None:
 def key_in(line: bytes) -> RowKey | None:
     """What identifies the trial of a line of `index.jsonl`; None if it is not a row."""
     try:
-        return _keys.decode(line)
+        return decoder_of(RowKey).decode(line)
     except _NO_ROW:
         return None
 
