@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from agentv.model.run.compared.verdicts import Measure
+from agentv.model.run.matrix import Measure
 from agentv.stats.comparison.difference import ROUNDING, Differences, unseen
 from agentv.stats.comparison.gamma_sums import Numbers, not_above_zero_each
 from agentv.stats.comparison.rule import Evidence, decided

@@ -26,8 +26,8 @@ from agentv.extensions.agents.workspaces.directories import RunDirectory, sweep
 from agentv.extensions.agents.workspaces.sandboxes.choice import capabilities
 from agentv.extensions.agents.workspaces.workspaces import LocalWorkspaces
 from agentv.model.suite.workspace import CopiedFiles, SandboxName, WorkspaceRepository, WorkspaceSpec
-from agentv.model.values.changes import WorkspaceChanges
 from agentv.model.values.response import Failure
+from agentv.model.values.trace import WorkspaceChanges
 from agentv.registry.fields import Command
 from agentv.user_code.processes.processes import run_program
 

@@ -14,11 +14,9 @@ from agentv.model.suite.gateway import GatewayAccess
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.suite.tools import McpServer
 from agentv.model.suite.workspace import Network, SandboxName, WorkspaceCommand
-from agentv.model.values.activity import AgentActivity
-from agentv.model.values.changes import WorkspaceChanges
 from agentv.model.values.message import Message
 from agentv.model.values.response import Attempt, Embeddings, Failure, TargetResponse
-from agentv.model.values.trace import UsageStep
+from agentv.model.values.trace import AgentActivity, UsageStep, WorkspaceChanges
 from agentv.model.values.values import EMPTY, Json, JsonObject
 
 if TYPE_CHECKING:

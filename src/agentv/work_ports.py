@@ -7,16 +7,12 @@ from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
-from agentv.model.run.trial import Trial, TrialResult
-from agentv.model.run.work import AgentWork
+from agentv.model.run.trial import AgentWork, Trial, TrialResult
 from agentv.model.suite.conversation import UserDone
 from agentv.model.suite.workspace import Network, SandboxName
-from agentv.model.values.activity import AgentActivity
-from agentv.model.values.changes import WorkspaceChanges
-from agentv.model.values.exchange import ModelReply, ModelRequest
 from agentv.model.values.message import Message
 from agentv.model.values.response import Failure, TargetResponse
-from agentv.model.values.trace import Trace
+from agentv.model.values.trace import AgentActivity, ModelReply, ModelRequest, Trace, WorkspaceChanges
 from agentv.model.values.usage import TokenUsage
 
 if TYPE_CHECKING:

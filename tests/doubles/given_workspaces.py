@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from agentv.model.values.changes import FileChange, WorkspaceChanges
+from agentv.model.values.trace import FileChange, WorkspaceChanges
 from doubles.agents import RecordingSandbox
 
 CHANGED = WorkspaceChanges((FileChange("a.py", "modified"),), "diff --git a/a.py b/a.py\n")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agentv.model.run.group_totals import Counts
+from agentv.model.run.matrix import Counts
 from agentv.model.run.runs import ListedRun
 from agentv.model.run.summary import Summary
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from agentv.model.run.group_totals import Counts, GroupTotals
 from agentv.model.run.matrix import (
     ComparedMeasure,
+    Counts,
+    GroupTotals,
     GroupUsage,
     MatrixCell,
     MatrixComparison,

@@ -16,8 +16,8 @@ from agentv.extensions.agents.workspaces.workspace import LocalWorkspace
 from agentv.extensions.agents.workspaces.workspaces import LocalWorkspaces
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.suite.workspace import CopiedFiles, SandboxName, WorkspaceCommand, WorkspaceSpec
-from agentv.model.values.changes import WorkspaceChanges
 from agentv.model.values.response import Failure
+from agentv.model.values.trace import WorkspaceChanges
 from agentv.ports import ProgramResult
 from agentv.registry.fields import Command
 from agentv.user_code.processes.processes import Finished, run_program

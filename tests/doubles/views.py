@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agentv.model.run.grade import Check
-from agentv.model.run.group_totals import Counts
+from agentv.model.run.matrix import Counts
 from agentv.model.run.summary import Summary
 from agentv.model.values.response import Failure
 from agentv.model.values.usage import TokenUsage

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from agentv.model.run.activation import Activation
-from agentv.model.run.gates import GateResult
+from agentv.model.run.summary import Activation, GateResult
 from agentv.model.suite.suite import SkillMinimums, Suite
 from agentv.model.values.formatting import plural
 from agentv.reports.text.escaping import percent

@@ -9,16 +9,15 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from agentv.app.results.finding import find_run
+from agentv.app.results.place import find_run
 from agentv.app.settings import EvalSettings
 from agentv.engine.draws import Bounds, CaseId, Draws, Groups
 from agentv.engine.plan import Plan, compares
 from agentv.errors import UsageError
 from agentv.model.run.clusters import ClusterId, TrialCluster, cluster_of
 from agentv.model.run.row import Row
-from agentv.model.run.sampling import DEFAULT_ALPHA
-from agentv.model.run.sequential import SequentialComparison
-from agentv.model.run.trial import Trial
+from agentv.model.run.summary import SequentialComparison
+from agentv.model.run.trial import DEFAULT_ALPHA, Trial
 from agentv.model.suite.suite import Suite
 from agentv.model.values.formatting import plural
 from agentv.model.values.values import JsonObject

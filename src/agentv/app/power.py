@@ -11,7 +11,7 @@ from typing import Literal
 
 from agentv.errors import UsageError
 from agentv.model.run.clusters import TrialCluster, cluster_of
-from agentv.model.run.group_totals import MeasuredShare
+from agentv.model.run.matrix import MeasuredShare
 from agentv.model.run.trial import TrialResult
 from agentv.stats.intervals.clustered import MeanInterval
 from agentv.stats.intervals.variance import Noise, split

@@ -2,24 +2,107 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING
 
-from agentv.app.plugins.sources import source, warnings
+from agentv.assertions.catalogue import NOT_YET as TYPES_TO_COME
+from agentv.assertions.catalogue import TYPES
 from agentv.assertions.catalogue import registry as assertion_registry
-from agentv.authoring.fields.agentv.names import type_name
+from agentv.authoring.fields.agentv.names import ASSERTION_TYPES, provider_name, type_name
 from agentv.authoring.fields.request import Registries
 from agentv.authoring.source.files import nearest_in_agentv
+from agentv.errors import Diagnostic
 from agentv.model.suite.workspace import Network, SandboxName
 from agentv.model.values.response import Failure
-from agentv.registry.extensions import ASSERTIONS, PORTS, PROVIDERS, loaded
+from agentv.model.values.span import Span
+from agentv.registry.extensions import ASSERTIONS, EXPORT_FORMATS, PORTS, PROVIDERS, kinds, loaded
+from agentv.registry.plugins import (
+    LoadedPlugin,
+    NameRules,
+    Plugin,
+    PluginSource,
+    Problem,
+)
 from agentv.registry.types import Checkouts, CustomTypes, Discovered
+from agentv.targets.catalogue import NOT_YET as PROVIDERS_TO_COME
+from agentv.targets.catalogue import PROVIDERS as BUILT_IN_PROVIDERS
 from agentv.targets.catalogue import registry as target_registry
+from agentv.user_code.functions.guard import ForeignError, foreign_code
+from agentv.user_code.plugin_tables import plugins_of, source_of, source_of_extensions
+from agentv.user_code.plugins import code_of_plugin, import_plugin, installed_plugins, problem_with
 from agentv.work_ports import Sandboxes
 
 if TYPE_CHECKING:
     from agentv.model.suite.repository import Checkout, RepositoryFile, Unavailable
     from agentv.user_code.repositories.repositories import Repositories
+
+
+BUILT_IN_REPORTS = frozenset(
+    {"csv", "github", "html", "json", "jsonl", "junit", "markdown", "md", "sarif", "text", "xml"}
+)
+"""Names of formats that a run can be written in without a plugin, or that commands print."""
+
+_KEYS = ("assert", "config", "include", "min_score", "name", "negate", "required", "timeout_s", "transform", "type")
+
+
+def source(kind: str) -> PluginSource:
+    """The installed plugins of one kind. None of them is imported before a name needs it."""
+    rules = _rules().get(kind)
+    return source_of(kind) if rules is None else PluginSource(plugins_of(kind), rules, load_plugin)
+
+
+@cache
+def _rules() -> Mapping[str, NameRules]:
+    key = "it is a key of every entry of an 'assert' list"
+    reserved = {name: key for one in (*_KEYS, "metric", "weight") for name in (one, one.replace("_", "-"))}
+    return {
+        ASSERTIONS: NameRules(frozenset({*TYPES, *TYPES_TO_COME, *ASSERTION_TYPES}), reserved, type_name),
+        PROVIDERS: NameRules(
+            frozenset({*BUILT_IN_PROVIDERS, *PROVIDERS_TO_COME}),
+            {"default": "it is the name of a project's default target"},
+            lambda name: (provider_name(name), False),
+        ),
+        EXPORT_FORMATS: NameRules(BUILT_IN_REPORTS, reads=lambda name: (name.lower().removeprefix("."), False)),
+    }
+
+
+def load_plugin(plugin: Plugin) -> LoadedPlugin | Problem:
+    """The imported and checked object of a plugin, or the reason why it cannot be used, with secrets redacted."""
+    from agentv.app.plugins.checks import check  # only who has plugins pays for these
+
+    value = import_plugin(plugin)
+    if not isinstance(value, Problem):
+        try:
+            with foreign_code("bad-plugin", plugin.title):
+                check(plugin.kind, value)
+                return LoadedPlugin(value, code_of_plugin(plugin))
+        except ForeignError as error:
+            value = problem_with(plugin, error.__cause__ or error)
+    return Problem(value.code, _without_secrets(value.message), value.hint)
+
+
+def _without_secrets(message: str) -> str:
+    import os
+
+    from agentv.authoring.source.masking import environment_secrets
+    from agentv.model.secrets.redaction import Redactor
+
+    return Redactor(environment_secrets(os.environ)).redact(message)
+
+
+def warnings() -> Iterator[Diagnostic]:
+    """Problems with installed extensions and the names of plugins, used or not, at the lines that register them."""
+    if not installed_plugins():
+        return
+    extensions = source_of_extensions()
+    found = [(one, extensions.find(one.name)) for one in extensions.plugins]
+    for kind in kinds():
+        found += source(kind).problems.items()
+    for plugin, problem in found:
+        if isinstance(problem, Problem):
+            span = Span(plugin.file, plugin.line, plugin.column, plugin.line, plugin.column + len(plugin.name))
+            yield Diagnostic(problem.code, problem.message, span, "warning", problem.hint)
 
 
 def registries() -> Registries:

@@ -13,7 +13,6 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from secrets import token_bytes, token_hex
 from stat import S_IMODE, S_ISREG
 
 from agentv.errors import StoreError
@@ -68,6 +67,8 @@ def _key(path: Path) -> bytes:
     if found is not None:
         return found
     make_private(path.parent)
+    from secrets import token_bytes, token_hex  # once a machine
+
     made = path.with_name(f".{_KEY_FILE}.{token_hex(8)}")
     try:
         with os.fdopen(new_private(made), "wb") as file:

@@ -15,8 +15,7 @@ from agentv.app.compare.judging import Part, cluster_of_pair, same_rate
 from agentv.app.compare.matching import Matched, match
 from agentv.app.results.deleting import pinned_runs
 from agentv.app.results.listing import listed_run
-from agentv.app.results.place import RESULTS, place_holding, runs_in
-from agentv.app.results.planned import partial_in
+from agentv.app.results.place import RESULTS, partial_in, place_holding, runs_in
 from agentv.authoring.source.files import shown
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import StoreError, UsageError

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from agentv.cli.completion.values import runs
-from agentv.cli.options.expected import Choice, Share
+from agentv.cli.lazy import Choice, Share, runs
 from agentv.errors import ExitStatus, UsageError
 
 if TYPE_CHECKING:

@@ -10,9 +10,7 @@ from typing import Any, Literal, get_args, get_origin
 import click
 
 from agentv.app.settings import EvalSettings, declared_settings
-from agentv.cli.completion.values import files
-from agentv.cli.lazy import Option, Registered, Sectioned, options_of_extensions, section
-from agentv.cli.options.expected import Choice
+from agentv.cli.lazy import Choice, Option, Registered, Sectioned, files, options_of_extensions, section
 from agentv.cli.options.formats import chosen_format, format_options
 from agentv.cli.running.progress import ProgressOptions, follow
 from agentv.errors import UsageError

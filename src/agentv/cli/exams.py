@@ -12,7 +12,7 @@ from agentv.model.values.values import Json
 from agentv.reports.run.exam_attempts import exam_json, exam_lines, painted
 
 if TYPE_CHECKING:
-    from agentv.model.run.activation import Activation
+    from agentv.model.run.summary import Activation
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,7 @@ from agentv.app.planning.preparation import Prepared, prepare
 from agentv.app.running.listing import PlanListing
 from agentv.app.settings import EvalSettings
 from agentv.app.wiring import redactor_for
-from agentv.cli.printing import print_diagnostics, print_sample
-from agentv.cli.redacted_stream import redacted
+from agentv.cli.printing import print_diagnostics, print_sample, redacted
 from agentv.errors import ExitStatus, UsageError
 from agentv.reports.commands.listing import listed_json, listed_line, listed_totals
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, TextIO
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from agentv.errors import AgentvError, Diagnostic, LoadError, PluginError, UsageError
+from agentv.model.secrets.redaction import Redactor
 from agentv.reports.text.escaping import one_line, safe
 
 if TYPE_CHECKING:
@@ -92,3 +94,48 @@ def takes_color(stream: TextIO | None) -> bool:
     if forced:
         return forced != "0"
     return stream.isatty() and not os.environ.get("CI") and os.environ.get("TERM") != "dumb"
+
+
+class RedactedStream:
+    """A stream that takes secrets out of what is written to it.
+
+    Args:
+        stream: where the text goes.
+        redactor: knows the secrets.
+    """
+
+    def __init__(self, stream: TextIO, redactor: Redactor) -> None:
+        self._stream = stream
+        self._redactor = redactor
+
+    def write(self, text: str) -> int:
+        """Write a text without secrets."""
+        self._stream.write(self._redactor.redact(text))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Write them one after the other."""
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        """Whatever else is asked for is the stream's."""
+        return getattr(self._stream, name)
+
+
+@contextmanager
+def redacted(redactor: Redactor) -> Iterator[None]:
+    """All that is printed within, to stdout and to stderr, holds no secret."""
+    if not redactor:
+        yield
+        return
+    out, err = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = (_stream_of(one, redactor) for one in (out, err))
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = out, err
+
+
+def _stream_of(stream: Any, redactor: Redactor) -> Any:
+    return None if stream is None else RedactedStream(stream, redactor)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from agentv.cli.options.expected import Choice
+from agentv.cli.lazy import Choice
 from agentv.errors import ExitStatus
 
 KINDS = ("eval", "targets", "template", "meta", "exam")

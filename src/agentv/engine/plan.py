@@ -11,8 +11,7 @@ from itertools import chain, groupby
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from agentv.model.run.sampling import DEFAULT_ALPHA
-from agentv.model.run.trial import Trial
+from agentv.model.run.trial import DEFAULT_ALPHA, Trial
 from agentv.model.suite.suite import DEFAULT_THRESHOLD, DEFAULT_TIMEOUT_S, Case, Suite, TargetSpec, Until
 from agentv.model.suite.workspace import Variant
 

@@ -16,9 +16,8 @@ from agentv.engine.grading import grade_entries
 from agentv.engine.run_context import RunContext
 from agentv.model.run.context import AssertionContext, Judge
 from agentv.model.run.grade import spent_on
-from agentv.model.run.trial import Score, Status, Trial, TrialResult
+from agentv.model.run.trial import AgentWork, Score, Status, Trial, TrialResult
 from agentv.model.run.verdict import combined
-from agentv.model.run.work import AgentWork
 from agentv.model.suite.assertion import AssertionEntry, Transform
 from agentv.model.suite.suite import CODE_TIMEOUT_S
 from agentv.model.values.formatting import timestamp
@@ -345,7 +344,7 @@ def _work_of(answer: TargetResponse) -> AgentWork | None:
     """The trace of an agent without a workspace, also of one that gave no answer."""
     if answer.trace is None:
         return None
-    from agentv.model.run.work import AgentWork  # few answers have a trace
+    from agentv.model.run.trial import AgentWork  # few answers have a trace
 
     return AgentWork(trace=answer.trace, logs=answer.logs)
 

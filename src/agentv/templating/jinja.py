@@ -10,8 +10,7 @@ from jinja2.parser import Parser
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from agentv.templating.limits import refuse_operation
-from agentv.templating.scope import LITERAL_HINT, Environment, MissingItemError, RenderError
+from agentv.templating.limits import LITERAL_HINT, Environment, MissingItemError, RenderError, refuse_operation
 
 
 class AloneParser(Parser):

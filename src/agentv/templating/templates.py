@@ -11,15 +11,19 @@ from jinja2.runtime import Context
 
 from agentv.model.values.values import Json
 from agentv.templating.jinja import EmptyVariable, JinjaParser, MissingVariable, Sandbox, call, functions
-from agentv.templating.limits import PLACEHOLDERS, joined, limited, plain, shown
-from agentv.templating.scope import (
+from agentv.templating.limits import (
     LITERAL_HINT,
+    PLACEHOLDERS,
     UNREADABLE,
     Environment,
     Language,
     MissingItemError,
     RenderError,
     Scope,
+    joined,
+    limited,
+    plain,
+    shown,
 )
 
 Compiled: TypeAlias = tuple[Template, bool]

@@ -9,9 +9,8 @@ from array import array
 from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Generic, NamedTuple, TypeVar, get_args
 
-from agentv.model.run.compared.usage import RESOURCES, CaseUsage
 from agentv.model.run.comparison import CaseKey, CaseOutcome
-from agentv.model.run.matrix import Dimension
+from agentv.model.run.matrix import RESOURCES, CaseUsage, Dimension
 from agentv.model.run.trial import Status
 from agentv.stats.samples.deciding import Rule
 

@@ -11,9 +11,8 @@ import msgspec
 
 from agentv.app.compare.cases import NONE, STATUS_NUMBERS, STATUSES, CaseScope, Common, NumberedValues, RunCases, known
 from agentv.model.run.cases import RequiredGrade, Sample
-from agentv.model.run.compared.usage import RESOURCES, CaseUsage
 from agentv.model.run.comparison import CaseOutcome
-from agentv.model.run.matrix import Dimension
+from agentv.model.run.matrix import RESOURCES, CaseUsage, Dimension
 from agentv.model.run.row import Row
 from agentv.model.values.values import JsonObject, objects_in
 from agentv.stats.samples.deciding import Rule, verdict_over

@@ -18,8 +18,6 @@ from statistics import fmean
 
 from msgspec.structs import replace
 
-from agentv.model.run.compared.usage import RESOURCES, UsageDifference
-from agentv.model.run.compared.verdicts import Measure, Verdict, Withheld
 from agentv.model.run.comparison import (
     CaseOutcome,
     CasePair,
@@ -30,6 +28,7 @@ from agentv.model.run.comparison import (
     MeasureResult,
     Moves,
 )
+from agentv.model.run.matrix import RESOURCES, Measure, UsageDifference, Verdict, Withheld
 from agentv.stats.comparison.difference import Differences
 from agentv.stats.comparison.rule import levels, together
 from agentv.stats.intervals.clustered import mean_interval

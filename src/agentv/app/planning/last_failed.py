@@ -16,7 +16,7 @@ from agentv.app.results.place import runs_in
 from agentv.engine.plan import FailedKey, FailedTrials, Plan
 from agentv.errors import StoreError
 from agentv.model.run.cases import Sample, sample_of
-from agentv.model.run.sequential import NOT_DRAWN
+from agentv.model.run.summary import NOT_DRAWN
 from agentv.model.suite.suite import Case, Suite, TargetSpec
 from agentv.model.suite.workspace import Variant
 from agentv.model.values.formatting import plural

@@ -19,8 +19,7 @@ from agentv.app.planning.workspaces import (
     works_in_existing,
 )
 from agentv.app.registries import registries
-from agentv.app.results.finding import find_run
-from agentv.app.results.place import RESULTS, place_holding, place_of
+from agentv.app.results.place import RESULTS, find_run, place_holding, place_of
 from agentv.app.settings import LOCAL, EvalSettings, shard_of
 from agentv.authoring.dialects.recognition import Dialect
 from agentv.authoring.loading.load import LoadRequest, load
@@ -28,7 +27,7 @@ from agentv.authoring.source.files import repository_root
 from agentv.engine.plan import Plan, PlanSettings, compares, draw, everyone
 from agentv.errors import Diagnostic, LoadError, UsageError
 from agentv.model.run.verdict import ZERO_HINT, excludes_nothing
-from agentv.model.secrets.secret_forms import SHORTEST
+from agentv.model.secrets.redaction import SHORTEST
 from agentv.model.suite.suite import DEFAULT_WORKERS, Suite, TargetSpec
 from agentv.model.values.formatting import plural
 

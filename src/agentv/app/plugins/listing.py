@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from agentv.app.plugins.sources import source
+from agentv.app.registries import source
 from agentv.model.suite.plugins import ListedPlugin, PluginStatus
 from agentv.registry.extensions import (
     ASSERTIONS,

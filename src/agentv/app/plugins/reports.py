@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agentv.app.plugins.sources import source
+from agentv.app.registries import source
 from agentv.errors import UsageError
 from agentv.registry.extensions import EXPORT_FORMATS
 from agentv.registry.plugins import LoadedPlugin, Problem

@@ -12,7 +12,7 @@ from agentv.app.prompts.library import Library
 from agentv.app.prompts.promoting import gate_of
 from agentv.app.running.exam_attempt import ExamAttempt
 from agentv.authoring.prompt_library import exam_of
-from agentv.model.run.activation import Activation
+from agentv.model.run.summary import Activation
 from agentv.model.run.trial import Status
 from agentv.model.suite.exam import Exam
 from agentv.model.suite.library import ExamReport

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from agentv.app.results.place import RESULTS, place_holding, runs_in
-from agentv.app.results.planned import partial_in
+from agentv.app.results.place import RESULTS, partial_in, place_holding, runs_in
 from agentv.app.results.totals import rows_of, totals_of, with_matrix
 from agentv.errors import StoreError
 from agentv.model.run.runs import ListedRun, RunState

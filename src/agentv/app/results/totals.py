@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from agentv.app.results.planned import partial_in, planned_counts
+from agentv.app.results.place import partial_in, planned_counts
 from agentv.errors import StoreError
 from agentv.model.run.row import Row
 from agentv.model.run.selection import Selection

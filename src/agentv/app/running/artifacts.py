@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, structs
 from msgspec.structs import replace
 
-from agentv.model.run.trial import Trial, TrialResult
-from agentv.model.run.work import AgentWork, StoredWork
+from agentv.model.run.trial import AgentWork, StoredWork, Trial, TrialResult
 from agentv.model.secrets.redaction import REDACTED, Redactor
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.trace import Trace

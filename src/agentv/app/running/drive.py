@@ -28,7 +28,7 @@ from agentv.model.run.events import (
     TargetStopped,
     TrialFinished,
 )
-from agentv.model.run.sequential import NOT_DRAWN
+from agentv.model.run.summary import NOT_DRAWN
 from agentv.model.run.trial import Trial
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.values.response import Failure

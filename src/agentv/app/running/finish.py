@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from agentv.app.labelled_runs import has_gate, labelled_runs
 from agentv.app.planning.preparation import caches, results_of, root_of
-from agentv.app.results.planned import planned_counts
+from agentv.app.results.place import planned_counts
 from agentv.app.running.drive import DrivenRun
 from agentv.app.running.exam_attempt import ExamAttempt, record_attempts, restored_logs, why_of_run
 from agentv.app.running.outcome import Outcome, changed_exports, cut_by, journal_damage, superseded_rows

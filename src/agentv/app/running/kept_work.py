@@ -17,13 +17,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct, to_builtins
 
-from agentv.model.run.trial import Trial
-from agentv.model.run.work import AgentWork
+from agentv.model.run.trial import AgentWork, Trial
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.suite.workspace import SandboxName
-from agentv.model.values.changes import FileChange, WorkspaceChanges
 from agentv.model.values.response import Failure
-from agentv.model.values.trace import Trace
+from agentv.model.values.trace import FileChange, Trace, WorkspaceChanges
 from agentv.store.files.directory import INDEX
 from agentv.store.files.encoding import to_json
 from agentv.store.files.lines import read_lines

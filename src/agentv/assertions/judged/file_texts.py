@@ -16,7 +16,7 @@ from pathlib import Path
 from agentv.model.run.context import AssertionContext
 from agentv.model.values.message import DocumentBlock, Message
 from agentv.model.values.response import Failure
-from agentv.registry.preprocessors import Preprocessor, media_type_of
+from agentv.registry.fields import Preprocessor, media_type_of
 from agentv.user_code.excerpts import last_error
 from agentv.user_code.javascript.commands import with_sdk
 from agentv.user_code.processes.processes import run_program

@@ -31,8 +31,18 @@ from agentv.model.suite.suite import JUDGE_TIMEOUT_S
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.response import Failure
 from agentv.model.values.values import EMPTY, JsonObject
-from agentv.registry.fields import Alias, Between, DeclaredAssertion, Doc, Document, FromFile, Issue, PromptCode, Text
-from agentv.registry.preprocessors import Preprocessor
+from agentv.registry.fields import (
+    Alias,
+    Between,
+    DeclaredAssertion,
+    Doc,
+    Document,
+    FromFile,
+    Issue,
+    Preprocessor,
+    PromptCode,
+    Text,
+)
 from agentv.templating import RenderError, undeclared
 
 __all__ = ["LlmRubric", "RubricEntry", "prompt_issues"]

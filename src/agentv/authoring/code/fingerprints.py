@@ -31,12 +31,12 @@ from agentv.registry.fields import (
     JavaScriptSource,
     LoadedJson,
     LoadedSchema,
+    Preprocessor,
     PromptCode,
     PythonSource,
     is_declared,
     options_of,
 )
-from agentv.registry.preprocessors import Preprocessor
 
 _BEARERS = (
     Command,

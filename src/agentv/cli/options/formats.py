@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import click
 
 from agentv.cli.actions_log import print_commands
-from agentv.cli.lazy import section
-from agentv.cli.options.expected import Choice
+from agentv.cli.lazy import Choice, section
 from agentv.cli.printing import print_diagnostics
 from agentv.errors import Diagnostic, ExitStatus, Severity, UsageError
 from agentv.model.values.formatting import plural

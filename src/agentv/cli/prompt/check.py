@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from agentv.cli.options.expected import Choice
+from agentv.cli.lazy import Choice
 from agentv.cli.options.formats import chosen_format, format_options
 from agentv.model.suite.exam import PromptStatus
 

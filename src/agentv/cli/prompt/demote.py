@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from agentv.cli.options.expected import Choice
+from agentv.cli.lazy import Choice
 from agentv.errors import ExitStatus
 from agentv.model.suite.exam import PromptStatus
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from agentv.app.prompts.making import PromptFormat
-from agentv.cli.options.expected import Choice
+from agentv.cli.lazy import Choice
 from agentv.errors import ExitStatus
 
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import click
 
-from agentv.cli.completion.values import runs
-from agentv.cli.lazy import Registered
+from agentv.cli.lazy import Registered, runs
 from agentv.cli.results.choosing import choosing, chosen_of, selection_of
 from agentv.errors import ExitStatus, UsageError
 from agentv.registry.extensions import TRACE_FORMATS

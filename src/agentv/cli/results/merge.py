@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from agentv.cli.completion.values import runs
+from agentv.cli.lazy import runs
 from agentv.errors import ExitStatus
 
 

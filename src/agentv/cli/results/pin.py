@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from agentv.cli.completion.values import runs
+from agentv.cli.lazy import runs
 from agentv.errors import ExitStatus
 
 

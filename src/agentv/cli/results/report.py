@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from agentv.cli.completion.values import runs
+from agentv.cli.lazy import runs
 from agentv.errors import ExitStatus, UsageError
 
 if TYPE_CHECKING:

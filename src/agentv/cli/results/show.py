@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agentv.cli.completion.values import runs
+from agentv.cli.lazy import runs
 from agentv.cli.results.choosing import choosing, chosen_of, selection_of
 from agentv.errors import ExitStatus, UsageError
 

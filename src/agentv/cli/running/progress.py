@@ -20,8 +20,7 @@ from agentv.app.running.outcome import Outcome
 from agentv.app.settings import EvalSettings
 from agentv.app.wiring import redactor_for
 from agentv.cli.options.formats import ANNOTATED, Format, print_as, print_run_as
-from agentv.cli.printing import for_people, print_diagnostics, print_sample, takes_color
-from agentv.cli.redacted_stream import redacted
+from agentv.cli.printing import for_people, print_diagnostics, print_sample, redacted, takes_color
 from agentv.errors import ExitStatus, LoadError, UsageError
 from agentv.model.run.budget import BudgetUse
 from agentv.model.run.events import (

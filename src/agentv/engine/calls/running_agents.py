@@ -11,7 +11,7 @@ from msgspec import structs
 
 from agentv.model.run.events import AgentProgress
 from agentv.model.run.trial import Trial
-from agentv.model.values.activity import AgentActivity
+from agentv.model.values.trace import AgentActivity
 from agentv.ports import TargetRequest
 
 Seen = Callable[[AgentActivity], AgentActivity]

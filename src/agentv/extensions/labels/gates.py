@@ -23,7 +23,7 @@ from agentv.extensions.labels.run_rates import (
 )
 from agentv.extensions.labels.stats.agreement import judge_accuracy
 from agentv.extensions.labels.stats.posterior import Estimated, JudgeCounts
-from agentv.model.run.gates import GateResult
+from agentv.model.run.summary import GateResult
 from agentv.model.suite.suite import MIN_PASS_RATE, JudgeMinimums, Suite
 from agentv.reports.run.corrected import rate_words
 from agentv.reports.text.escaping import percent

@@ -89,7 +89,7 @@ class OfRuns(LabelledRuns):
 
     def with_rates(self, summary: Summary, run: StoredRun) -> Summary:
         """Return the totals with corrected rates, where a judge graded. Rows are read only where labels exist."""
-        from agentv.model.run.labelled.corrected import CorrectedRates
+        from agentv.model.run.summary import CorrectedRates
 
         read = run.labels if run.labels is not None else labels_of_suites(summary.by_suite, run.project)
         if read.problem is not None and summary.judges:

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from agentv.cli.completion.values import runs
+from agentv.cli.lazy import runs
 from agentv.cli.printing import print_diagnostics
 from agentv.user_code.functions.guard import apart_from_output
 

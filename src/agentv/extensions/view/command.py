@@ -6,8 +6,7 @@ from contextlib import nullcontext
 
 import click
 
-from agentv.cli.completion.values import runs
-from agentv.cli.lazy import options_of_extensions
+from agentv.cli.lazy import options_of_extensions, runs
 from agentv.errors import ExitStatus
 
 

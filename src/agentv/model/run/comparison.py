@@ -8,11 +8,18 @@ from typing import Literal, NamedTuple
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from agentv.model.run.compared.usage import CaseUsage, UsageDifference
-from agentv.model.run.compared.verdicts import Measure, Verdict, Withheld
 from agentv.model.run.grade import TOLERANCE
-from agentv.model.run.group_totals import Interval
-from agentv.model.run.matrix import ComparedMeasure, Dimension, MatrixComparison
+from agentv.model.run.matrix import (
+    CaseUsage,
+    ComparedMeasure,
+    Dimension,
+    Interval,
+    MatrixComparison,
+    Measure,
+    UsageDifference,
+    Verdict,
+    Withheld,
+)
 from agentv.model.run.trial import Status
 from agentv.model.suite.suite import Aggregate
 

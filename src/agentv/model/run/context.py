@@ -22,11 +22,10 @@ from agentv.model.run.trace_summary import (
 )
 from agentv.model.run.trial import Score
 from agentv.model.suite.assertion import AssertionEntry, Transform
-from agentv.model.values.changes import WorkspaceChanges
 from agentv.model.values.message import Message, ToolCall, attached_files, prompt_text, reference_text
 from agentv.model.values.response import STRUCTURED, Failure, TargetResponse
 from agentv.model.values.retrieved import RetrievedText, context_json, context_texts
-from agentv.model.values.trace import Trace
+from agentv.model.values.trace import Trace, WorkspaceChanges
 from agentv.model.values.trace_messages import PARTIAL
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import EMPTY, Json, JsonObject

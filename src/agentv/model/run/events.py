@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from agentv.model.run.trial import Trial, TrialResult
-from agentv.model.values.activity import AgentActivity
+from agentv.model.values.trace import AgentActivity
 
 StopReason: TypeAlias = Literal["interrupt", "max-errors", "fail-fast", "budget", "decided"]
 

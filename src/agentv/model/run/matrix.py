@@ -2,14 +2,99 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agentv.model.run.compared.usage import UsageDifference
-from agentv.model.run.compared.verdicts import Measure, Verdict, Withheld
-from agentv.model.run.group_totals import GroupTotals, Interval
+Resource = Literal["cost_usd", "tokens", "turns", "duration_ms"]
+RESOURCES: tuple[Resource, ...] = get_args(Resource)
+
+
+class CaseUsage(NamedTuple):
+    """Mean of a case's graded samples. None: unknown for one of them; a cost that is not known is never 0."""
+
+    cost_usd: float | None = None
+    tokens: float | None = None
+    turns: float | None = None
+    duration_ms: float | None = None
+
+
+class UsageDifference(Struct, frozen=True):
+    """Paired difference of one resource.
+
+    Attributes:
+        cases: number of compared cases in which it is known on both sides.
+        unknown: number of the others.
+        before, after: mean of these cases, of base and candidate; None: it is known in none.
+        delta: `after` less `before`.
+        interval: of `delta`, at `confidence`, by Student's t over independent clusters; None: there is only one.
+    """
+
+    resource: Resource
+    cases: int
+    unknown: int
+    before: float | None = None
+    after: float | None = None
+    delta: float | None = None
+    interval: tuple[float, float] | None = None
+    confidence: float = 0.95
+
+
+Verdict = Literal["better", "worse", "equivalent", "non-inferior", "inconclusive"]
+"""What is shown of a candidate; `equivalent`: any difference is at most the margin; `non-inferior`: it is not worse by
+more than the margin, and may be better."""
+
+Withheld = Literal["errors", "measures", "settings"]
+"""Why a verdict that the judged cases show is not given: it would not hold if the errored ones had failed, or passed;
+one measure is better and the other worse; or the runs decided cases by different rules."""
+
+Measure = Literal["mean score", "pass rate", "share of cases that passed"]
+"""The pass rate is that of samples; the share of passed cases is compared where samples may end early."""
+"""What decides: the mean scores of cases, and the shares of their samples that passed."""
+
+
+class Counts(Struct, frozen=True):
+    """Number of each outcome."""
+
+    total: int = 0
+    passed: int = 0
+    failed: int = 0
+    errored: int = 0
+    skipped: int = 0
+    shown: int = 0
+
+
+Interval = tuple[float, float]
+
+
+class MeasuredShare(Struct, frozen=True):
+    """A share and its confidence interval, in 0..1."""
+
+    value: float
+    interval: Interval
+
+
+class GroupTotals(Struct, frozen=True):
+    """The totals of one suite, target, prompt, variant or tag; its attributes are as those of `Summary`."""
+
+    cases: Counts
+    pass_rate: float | None
+    mean_score: float | None
+    pass_rate_interval: Interval | None = None
+    pass_rate_bounds: Interval | None = None
+    judged: int = 0
+    interval_clusters: int | None = None
+    clustered_by: tuple[str, ...] = ()
+    rule_pass_rate: float | None = None
+    rule_pass_rate_interval: Interval | None = None
+    rule_pass_rate_bounds: Interval | None = None
+    mean_score_interval: Interval | None = None
+
+    def cut_short(self) -> GroupTotals:
+        """Without intervals: none is valid for a run that stopped because of its results."""
+        return replace(self, pass_rate_interval=None, rule_pass_rate_interval=None, mean_score_interval=None)
+
 
 Dimension = Literal["target", "prompt", "variant"]
 """What is compared within a run; cases are paired with everything else alike."""

@@ -18,8 +18,7 @@ from msgspec import Meta, Struct
 
 from agentv.model.run.cases import RequiredGrade
 from agentv.model.run.grade import TOLERANCE, AskedJudge, Check
-from agentv.model.run.sampling import SamplingStop
-from agentv.model.run.trial import SCHEMA_VERSION, Status
+from agentv.model.run.trial import SCHEMA_VERSION, SamplingStop, Status
 from agentv.model.suite.conversation import UserDone
 from agentv.model.suite.suite import DEFAULT_THRESHOLD, Aggregate
 from agentv.model.suite.workspace import SandboxName

@@ -8,20 +8,242 @@ from typing import Any, Literal
 from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
-from agentv.model.run.activation import Activation
 from agentv.model.run.budget import BudgetUse
-from agentv.model.run.gates import GateResult
-from agentv.model.run.group_totals import Counts, GroupTotals, Interval
-from agentv.model.run.labelled.corrected import CorrectedRates
-from agentv.model.run.matrix import DIMENSIONS, RunMatrix
-from agentv.model.run.samples import Samples
-from agentv.model.run.sampling import EarlyStops
-from agentv.model.run.sequential import SequentialComparison
-from agentv.model.run.trial import SCHEMA_VERSION
+from agentv.model.run.matrix import DIMENSIONS, Counts, GroupTotals, Interval, MeasuredShare, RunMatrix
+from agentv.model.run.trial import SCHEMA_VERSION, EarlyStops
 from agentv.model.suite.suite import Aggregate
 from agentv.model.values.formatting import plural
 from agentv.model.values.usage import TokenUsage, total_cost
 from agentv.model.values.values import Json
+
+
+class CorrectedRate(Struct, frozen=True):
+    """A pass rate by a judge, and what labels make of it.
+
+    Attributes:
+        by_judge: share that passes by the judge's verdicts.
+        rate: share that people would pass.
+        interval: its 95 % interval.
+        labels: labelled answers that it is of.
+        transferred: whether answers of other runs were labelled, so that it assumes the same errors here as there.
+    """
+
+    by_judge: float
+    rate: float
+    interval: Interval
+    labels: int
+    transferred: bool = False
+
+
+class AssertionRate(Struct, frozen=True):
+    """How often a judge passes the answers by one assertion. `corrected` is None without labels that count."""
+
+    assertion: str
+    judge: str
+    model: str
+    by_judge: float
+    corrected: CorrectedRate | None = None
+
+
+class CorrectedRates(Struct, frozen=True):
+    """What labels say of the pass rates of a run. Computed for each view, since labels are given after a run.
+
+    Attributes:
+        run: of judged samples, by their verdicts; None if it cannot be computed.
+        reason: why it cannot be computed; also None if no answer is labelled.
+        assertions: of each assertion that a judge grades.
+        unchecked: names of judges without any label that counts.
+        outdated: those among them with labels for another model, prompt or rubric.
+    """
+
+    run: CorrectedRate | None = None
+    reason: str | None = None
+    assertions: tuple[AssertionRate, ...] = ()
+    unchecked: tuple[str, ...] = ()
+    outdated: tuple[str, ...] = ()
+
+
+NOT_DRAWN = "not-drawn"
+"""The code of trials that were not run since the comparison was decided before their case was drawn."""
+
+SequentialVerdict = Literal["better", "worse", "non-inferior", "inconclusive"]
+
+
+class SequentialComparison(Struct, frozen=True):
+    """What the cases that were drawn show of a run against its base. Rates are those of samples that passed.
+
+    Attributes:
+        base: the id of the run that it is compared with.
+        verdict: the first claim that was shown; `inconclusive`: none was.
+        difference: of the pass rates, candidate less base, over the cases that count, at its worst and at its best:
+            they differ where something errored, which may have passed or failed.
+        interval: of that difference; right at all looks at once with a chance of 1 − alpha at least.
+        alpha: the chance, at most, that a claim is wrong, however often was looked.
+        margin: a loss up to this does not matter; 0: none was named.
+        drawn: how many cases count: those that were drawn up to the claim.
+        clusters: how many groups of dependent cases these make; as many as `drawn` where every case stands alone.
+        cases: how many both runs have in common.
+        unpaired: cases of this run that are new, or edited since; they are in no number.
+        errored: how many of those that count are known within bounds only.
+        seed: of the order in which cases are drawn.
+    """
+
+    base: str
+    verdict: SequentialVerdict
+    difference: tuple[float, float]
+    interval: tuple[float, float]
+    alpha: float
+    margin: float
+    drawn: int
+    clusters: int
+    cases: int
+    unpaired: int
+    errored: int
+    seed: int
+
+
+class SampledCase(Struct, frozen=True):
+    """One case with several samples on one target, at least one of which was graded.
+
+    Attributes:
+        judged, passed: numbers of samples; errored and skipped ones are not included.
+        pass_rate_interval: Wilson's, at 95%.
+        flaky: some samples passed, and some failed.
+        pass_at_k, pass_hat_k: k → probability that at least one of k samples passes, and that all do. If fewer than k
+            samples failed (or passed), the estimate is 1 (or 0) for any rate: then only the interval is informative.
+        pass_at_k_interval, pass_hat_k_interval: k → their 95% intervals, Wilson's of the rate transformed.
+    """
+
+    test_id: str
+    suite: str
+    target: str
+    prompt_id: str | None
+    judged: int
+    passed: int
+    pass_rate: float
+    pass_rate_interval: Interval
+    flaky: bool
+    pass_at_k: Mapping[int, float]
+    pass_hat_k: Mapping[int, float]
+    pass_at_k_interval: Mapping[int, Interval] = field(default_factory=dict)
+    pass_hat_k_interval: Mapping[int, Interval] = field(default_factory=dict)
+
+
+class Samples(Struct, frozen=True):
+    """Totals of the cases with several samples, without those whose samples may end early.
+
+    Attributes:
+        cases: number of cases with a graded sample.
+        compared: number of cases with at least two, so that they can disagree.
+        flaky: number of cases whose samples disagree.
+        flaky_share_interval: 95% interval of flaky among compared, by the clusters of the cases; None if
+            nothing was compared, or if all are one cluster.
+        always_passed: number of graded samples → number of cases with so many that passed all of them.
+        pass_at_k, pass_hat_k: k → mean over the complete cases; k goes up to their number of samples.
+        pass_at_k_interval, pass_hat_k_interval: k → their 95% intervals over the clusters of the cases; k is missing
+            if all cases are one cluster.
+        by_case: flaky ones first, then by pass rate, the lowest first; a limited number.
+        omitted: number of further cases.
+        complete: number of cases with as many graded samples as most cases have, or more; None: an earlier agentv wrote
+            it.
+    """
+
+    cases: int
+    compared: int
+    flaky: int
+    flaky_share_interval: Interval | None
+    always_passed: Mapping[int, int]
+    pass_at_k: Mapping[int, float]
+    pass_hat_k: Mapping[int, float]
+    by_case: tuple[SampledCase, ...]
+    omitted: int = 0
+    pass_at_k_interval: Mapping[int, Interval] = field(default_factory=dict)
+    pass_hat_k_interval: Mapping[int, Interval] = field(default_factory=dict)
+    complete: int | None = None
+
+
+TAG = "activation"
+"""Of every case that `activation` makes, and the type of its assertion."""
+
+
+class SkillShares(Struct, frozen=True):
+    """How well the queries of one skill are distinguished from all others.
+
+    Attributes:
+        true_positives, false_positives: queries that loaded it, rightly and wrongly.
+        false_negatives, true_negatives: queries that did not load it, wrongly and rightly.
+        precision, recall, f1: None where they are undefined.
+    """
+
+    skill: str
+    true_positives: int
+    false_positives: int
+    false_negatives: int
+    true_negatives: int
+    precision: MeasuredShare | None
+    recall: MeasuredShare | None
+    f1: MeasuredShare | None
+
+
+class ConfusionCell(Struct, frozen=True):
+    """How many queries that should load `expected` loaded `loaded`; None: no skill."""
+
+    expected: str | None
+    loaded: str | None
+    queries: int
+
+
+class Activation(Struct, frozen=True):
+    """What the queries of a suite came to with one target and variant, each query counted once.
+
+    A query with several samples loads a skill if at least half of its judged samples did.
+
+    Attributes:
+        judged, errored, not_run: numbers of queries; those that were not judged are in no share.
+        right: queries that loaded what they should, and nothing else.
+        skills: the measures of each skill.
+        confusion: cells above 0. A query that loaded several skills is in the cell of each.
+    """
+
+    suite: str
+    judged: int
+    right: int
+    skills: tuple[SkillShares, ...]
+    confusion: tuple[ConfusionCell, ...] = ()
+    errored: int = 0
+    not_run: int = 0
+    target: str | None = None
+    variant: str | None = None
+
+    @property
+    def queries(self) -> int:
+        """All of them."""
+        return self.judged + self.errored + self.not_run
+
+
+class GateResult(Struct, frozen=True):
+    """What a gate came to.
+
+    Attributes:
+        gate: `corrected`: the corrected pass rate; `judge`: how well the judge agrees with people; `activation`: how
+            well the queries of each skill are distinguished.
+        why: what was found, and what is required.
+        warning: what speaks against a gate that passed.
+        failed: failed cases whose verdicts it decides instead.
+    """
+
+    gate: Literal["corrected", "judge", "activation"]
+    suite: str
+    passed: bool
+    why: str
+    warning: str | None = None
+    failed: int = 0
+
+    @property
+    def title(self) -> str:
+        """What it decides by."""
+        return "corrected pass rate" if self.gate == "corrected" else self.gate
+
 
 Cut = Literal["fail-fast", "max-errors", "decided"]
 """Reasons to stop a run because of its results: the cases that ran are not a random part of all."""

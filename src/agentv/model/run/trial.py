@@ -2,22 +2,147 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 from msgspec import Struct, field
 
 from agentv.model.run.grade import Grade
-from agentv.model.run.sampling import SamplingStop
-from agentv.model.run.work import AgentWork, StoredWork
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.conversation import UserDone
 from agentv.model.suite.suite import Aggregate, Case, Suite, TargetSpec
-from agentv.model.suite.workspace import Variant
+from agentv.model.suite.workspace import SandboxName, Variant
 from agentv.model.values.message import Message
 from agentv.model.values.response import Attempt, Failure, TargetResponse
 from agentv.model.values.retrieved import RetrievedText
+from agentv.model.values.trace import Trace, WorkspaceChanges
 from agentv.model.values.usage import TokenUsage, total_cost
 from agentv.model.values.values import EMPTY, JsonObject
+
+DEFAULT_ALPHA = 0.05
+
+Why = Literal["above", "below", "gate", "errored", "undecided"]
+
+
+class SamplingStop(Struct, frozen=True):
+    """Why a case got no more samples; part of its last sample's row.
+
+    Attributes:
+        why: its pass rate is shown to be `above` or `below` the threshold; a required assertion failed (`gate`), or a
+            sample `errored`, which no further sample can change; `undecided`: it had the maximum number of samples.
+        samples: number of graded samples.
+        passed: number of those that passed.
+        low, high: anytime-valid bounds of the pass rate, each with confidence 1 − alpha.
+    """
+
+    why: Why
+    samples: int
+    passed: int
+    low: float
+    high: float
+
+    @property
+    def side(self) -> Literal["above", "below"] | None:
+        """On which side of the threshold the samples show the rate; None where they do not."""
+        return self.why if self.why == "above" or self.why == "below" else None  # noqa: PLR1714  # mypy reads it so
+
+
+class EarlyCase(Struct, frozen=True):
+    """A case that failed or was not decided, of those whose samples end where they are.
+
+    Attributes:
+        status: `passed` or `failed`.
+        alpha: the chance, at most, with which each of the bounds in `stopped` is wrong.
+        stopped: its samples, and bounds of its pass rate that hold although the samples ended where they did.
+    """
+
+    test_id: str
+    suite: str
+    target: str
+    prompt_id: str | None
+    status: Literal["passed", "failed"]
+    alpha: float
+    stopped: SamplingStop
+
+
+class EarlyStops(Struct, frozen=True):
+    """How the cases of a run ended whose samples end where they are decided.
+
+    Attributes:
+        alpha: the largest chance that one of them was decided wrongly; so of all `cases` a share of that at most is
+            expected to be.
+        decided: cases whose samples show on which side of the threshold the pass rate is, or that a gate failed.
+        undecided: cases that had all their samples and are judged by the share that passed.
+        samples: that were run, of these and of errored cases.
+        spared: samples that were not needed.
+        cases: that were sampled, decided or not, errored ones included.
+        confirmed: of those that the samples decided, how many hold together: a share of alpha of them at most is
+            expected to be decided wrongly (`stats.discoveries`).
+        by_gate: of those decided, how many failed a required assertion, which is no estimate.
+        by_case: those that failed, then the undecided that passed, the lowest share first; a bounded number.
+        omitted: how many more there are.
+    """
+
+    alpha: float
+    decided: int
+    undecided: int
+    samples: int
+    spared: int
+    by_case: tuple[EarlyCase, ...] = ()
+    omitted: int = 0
+    cases: int = 0
+    confirmed: int = 0
+    by_gate: int = 0
+
+
+class AgentWork(Struct, frozen=True):
+    """The work of one trial.
+
+    Attributes:
+        sandbox: what confined the agent; None: there was no workspace.
+        trace: all that it did, with the calls that our tool servers saw; None: nothing is known of it.
+        changes: what it changed in its workspace; None: there was none, or it could not be compared.
+        logs: name → what its program printed.
+        kept: absolute path of the workspace, where it is kept.
+        ignored: globs of files that the changes leave out.
+        tool_state: scripted MCP server → the state that its functions kept; None: it had none.
+    """
+
+    sandbox: SandboxName | None = None
+    trace: Trace | None = None
+    changes: WorkspaceChanges | None = None
+    logs: Mapping[str, bytes] = field(default_factory=dict)
+    kept: str | None = None
+    ignored: tuple[str, ...] = ()
+    tool_state: JsonObject | None = None
+
+    @property
+    def agent_version(self) -> str:
+        """The version that the agent reports; empty where it reports none."""
+        return self.trace.agent_version if self.trace is not None else ""
+
+
+class StoredWork(Struct, frozen=True):
+    """What a row says of the work of its agent.
+
+    Attributes:
+        sandbox: what confined the agent; None: it had no workspace.
+        agent_version: as the agent reports it.
+        agent_turns: calls of its model; where it reports none, its messages.
+        trace_path, diff_path, native_path, workspace_path: relative to the directory of the run; None if not stored.
+        work_path, work_sha256: of what a later run needs to grade the work again, hashes of the others among it.
+    """
+
+    sandbox: SandboxName | None = None
+    agent_version: str | None = None
+    agent_turns: int | None = None
+    trace_path: str | None = None
+    diff_path: str | None = None
+    native_path: str | None = None
+    workspace_path: str | None = None
+    work_path: str | None = None
+    work_sha256: str | None = None
+
 
 Status = Literal["passed", "failed", "errored", "skipped", "shown"]
 """`shown`: answered, and not checked, since its case checks nothing (`show_only`)."""

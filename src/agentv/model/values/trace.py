@@ -228,3 +228,89 @@ class Trace(Struct, frozen=True):
     def error_count(self) -> int:
         """Calls of tools and models that failed."""
         return sum(call.failed for call in self.tool_calls) + sum(step.error is not None for step in self.usages)
+
+
+class AgentActivity(Struct, frozen=True):
+    """What an agent has done so far in its trial.
+
+    Attributes:
+        last_tool: canonical name of the last tool that it called; empty: none yet.
+        turns: calls of its model.
+        tokens: of all calls so far; None where unknown.
+        cost_usd: of all calls so far; None where unknown.
+    """
+
+    last_tool: str = ""
+    turns: int = 0
+    tool_calls: int = 0
+    tokens: int | None = None
+    cost_usd: float | None = None
+
+
+ChangeKind = Literal["added", "modified", "deleted", "renamed"]
+
+
+class FileChange(Struct, frozen=True):
+    """One changed file.
+
+    Attributes:
+        path: relative to the workspace, with `/`.
+        old_path: before a rename.
+        added_lines, deleted_lines: None for a binary file.
+        size, sha256: of the file as it is now; None where it was deleted.
+    """
+
+    path: str
+    kind: ChangeKind
+    old_path: str | None = None
+    added_lines: int | None = None
+    deleted_lines: int | None = None
+    size: int | None = None
+    sha256: str | None = None
+    binary: bool = False
+
+
+class WorkspaceChanges(Struct, frozen=True):
+    """All changes of one trial.
+
+    Attributes:
+        patch: unified diff in git's format, UTF-8 with replacement characters; binary files by size and sha256.
+        protected: paths of protected files that were changed.
+        test_config: paths of changed files that decide how hidden tests run, such as a `conftest.py`.
+        cut: the patch is longer than what is shown of it.
+    """
+
+    files: tuple[FileChange, ...] = ()
+    patch: str = ""
+    protected: tuple[str, ...] = ()
+    cut: bool = False
+    test_config: tuple[str, ...] = ()
+
+
+class ModelRequest(Struct, frozen=True):
+    """A request of an agent to its model.
+
+    Attributes:
+        protocol: of the API: `openai`, `anthropic` or `gemini`.
+        path: below the protocol's base URL, with its query: `/v1/messages?beta=true`.
+        body: without any content encoding.
+    """
+
+    protocol: str
+    method: str
+    path: str
+    body: bytes = b""
+
+
+class ModelReply(Struct, frozen=True):
+    """The reply to such a request.
+
+    Attributes:
+        body: without any content encoding; a stream as its whole text.
+        complete: False: the agent or the server closed the connection before its end.
+    """
+
+    status: int
+    content_type: str
+    body: bytes = b""
+    complete: bool = True

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from math import isfinite
 
-from agentv.model.run.compared.usage import UsageDifference
-from agentv.model.run.compared.verdicts import Withheld
 from agentv.model.run.comparison import (
     CaseKey,
     CasePair,
@@ -20,13 +18,14 @@ from agentv.model.run.comparison import (
     RunLabel,
     SampleEvidence,
 )
+from agentv.model.run.matrix import UsageDifference, Withheld
 from agentv.model.values.formatting import plural
 from agentv.reports.run.matrix import column_label
 from agentv.reports.run.paired import difference_text, ends_text, p_value, percentage, points, sentence, usage_rows
 from agentv.reports.text.escaping import one_line, percent
 from agentv.reports.text.tables import aligned
 from agentv.stats.comparison.rule import fewest_moved
-from agentv.stats.intervals.proportion import cases_for_share, unseen_share
+from agentv.stats.intervals.design_effect import cases_for_share, unseen_share
 
 LISTED = 10
 """Names in one line; `--json` holds all."""

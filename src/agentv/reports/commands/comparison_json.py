@@ -12,7 +12,7 @@ from msgspec import to_builtins
 
 from agentv.model.run.compared.run_comparison import RunComparison
 from agentv.model.run.comparison import CaseKey, CasePair, Comparison, Judgement, Matrix, MovedCase, RunLabel
-from agentv.model.run.group_totals import Interval
+from agentv.model.run.matrix import Interval
 from agentv.model.values.values import Json
 from agentv.reports.text.paths import shown_from
 

@@ -9,7 +9,7 @@ from itertools import groupby
 from math import isfinite
 from typing import Literal
 
-from agentv.model.run.group_totals import MeasuredShare
+from agentv.model.run.matrix import MeasuredShare
 from agentv.model.values.formatting import plural
 from agentv.model.values.values import Json
 from agentv.reports.text.escaping import one_line, percent

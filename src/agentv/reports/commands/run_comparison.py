@@ -11,8 +11,8 @@ from agentv.model.values.formatting import plural
 from agentv.reports.commands.comparison import case_label, listed, usage_lines
 from agentv.reports.run.matrix import column_label
 from agentv.reports.run.paired import details, sentence
+from agentv.reports.run.totals import signed
 from agentv.reports.text.escaping import one_line, percent
-from agentv.reports.text.signs import signed
 
 _STYLES = {"better": "32", "worse": "31"}
 

@@ -9,10 +9,9 @@ from difflib import unified_diff
 from itertools import islice
 
 from agentv.model.run.grade import Grade
-from agentv.model.run.group_totals import Counts
+from agentv.model.run.matrix import Counts
 from agentv.model.run.runs import ListedRun
-from agentv.model.run.trial import Score, TrialResult
-from agentv.model.run.work import StoredWork
+from agentv.model.run.trial import Score, StoredWork, TrialResult
 from agentv.model.values.formatting import duration, plural
 from agentv.model.values.message import Message, ToolCall, reference_text
 from agentv.model.values.usage import TokenUsage

@@ -12,8 +12,8 @@ from msgspec import to_builtins
 from agentv.model.run.compared.trend import RunDifference, Trend, TrendRun
 from agentv.model.values.formatting import plural
 from agentv.model.values.values import Json
+from agentv.reports.run.totals import signed
 from agentv.reports.text.escaping import one_line, percent
-from agentv.reports.text.signs import signed
 from agentv.reports.text.tables import Cell, aligned
 
 USUAL = 0.05

@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from typing import get_args
 from xml.sax.saxutils import escape, quoteattr
 
-from agentv.model.run.gates import GateResult
-from agentv.model.run.summary import Summary
+from agentv.model.run.summary import GateResult, Summary
 from agentv.model.run.trial import Status, TrialResult
 from agentv.model.values.formatting import money, plural
 from agentv.reports.run.formatting import check, label, reason, source

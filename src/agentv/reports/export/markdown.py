@@ -11,10 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from itertools import islice
 
-from agentv.model.run.activation import Activation
-from agentv.model.run.group_totals import Counts, GroupTotals
-from agentv.model.run.matrix import RunMatrix
-from agentv.model.run.summary import Summary
+from agentv.model.run.matrix import Counts, GroupTotals, RunMatrix
+from agentv.model.run.summary import Activation, Summary
 from agentv.model.values.formatting import duration, money, plural
 from agentv.reports.run import activation
 from agentv.reports.run.corrected import corrected_lines, gate_line, unchecked_words
@@ -24,8 +22,15 @@ from agentv.reports.run.formatting import check, label, reason, source
 from agentv.reports.run.matrix import COLUMNS, COMPARED, ROWS, compared_heading
 from agentv.reports.run.matrix_grid import GridRow, grid_of
 from agentv.reports.run.paired import details, sentence
-from agentv.reports.run.rates import certainty, judged_words, mean_words, of_all_words, rule_words
-from agentv.reports.run.totals import outcomes, partial_words
+from agentv.reports.run.totals import (
+    certainty,
+    judged_words,
+    mean_words,
+    of_all_words,
+    outcomes,
+    partial_words,
+    rule_words,
+)
 from agentv.reports.run.trial_view import LONGEST, OUTPUT_KEPT, Finding, Kind, TrialView
 from agentv.reports.run.view import RunView
 from agentv.reports.text.escaping import one_line, percent, safe

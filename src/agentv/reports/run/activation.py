@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from msgspec import to_builtins
 
-from agentv.model.run.activation import Activation, SkillShares
-from agentv.model.run.group_totals import MeasuredShare
+from agentv.model.run.matrix import MeasuredShare
+from agentv.model.run.summary import Activation, SkillShares
 from agentv.model.values.values import Json
 from agentv.reports.text.escaping import one_line, percent
 

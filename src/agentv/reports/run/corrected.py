@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from shlex import quote
 
-from agentv.model.run.gates import GateResult
-from agentv.model.run.labelled.corrected import CorrectedRate, CorrectedRates
+from agentv.model.run.summary import CorrectedRate, CorrectedRates, GateResult
 from agentv.model.values.formatting import plural
 from agentv.reports.text.escaping import one_line, percent
 

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 
 from msgspec import Struct, field
 
-from agentv.model.run.sequential import NOT_DRAWN
+from agentv.model.run.summary import NOT_DRAWN
 from agentv.model.run.trial import Score, TrialResult
 from agentv.model.run.verdict import counts, passes_gate
 from agentv.model.values.formatting import ELLIPSIS, shorten

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from agentv.model.run.group_totals import GroupTotals
-from agentv.model.run.matrix import Dimension, GroupUsage, MatrixCell, MatrixGroup, RunMatrix
+from agentv.model.run.matrix import Dimension, GroupTotals, GroupUsage, MatrixCell, MatrixGroup, RunMatrix
 from agentv.model.values.formatting import duration, money, plural
 from agentv.reports.run.paired import usage_rows
 from agentv.reports.text.escaping import percent

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import floor, log10
 
-from agentv.model.run.compared.usage import Resource, UsageDifference
-from agentv.model.run.compared.verdicts import Measure
-from agentv.model.run.matrix import ComparedMeasure, MatrixComparison
+from agentv.model.run.matrix import ComparedMeasure, MatrixComparison, Measure, Resource, UsageDifference
 from agentv.model.values.formatting import duration, money, plural
+from agentv.reports.run.totals import signed
 from agentv.reports.text.escaping import one_line
-from agentv.reports.text.signs import signed
 from agentv.stats.comparison.rule import fewest_moved
 
 _NAME = 60

@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TextIO
 
-from agentv.model.run.samples import Samples
-from agentv.model.run.sampling import EarlyStops
-from agentv.model.run.summary import Summary
+from agentv.model.run.summary import Samples, Summary
+from agentv.model.run.trial import EarlyStops
 from agentv.model.values.formatting import elapsed, money
 from agentv.reports.run.failure_lines import HEADING as FAILURES
 from agentv.reports.run.failure_lines import SHOWN, FailureWords, closing_lines, rerun_line, run_word

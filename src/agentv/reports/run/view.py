@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from agentv.model.run.cases import Sample, sample_of
 from agentv.model.run.events import AgentProgress, RunProgress
-from agentv.model.run.sequential import NOT_DRAWN
+from agentv.model.run.summary import NOT_DRAWN
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.formatting import plural
 from agentv.model.values.usage import total_cost

@@ -30,7 +30,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from agentv.model.run.compared.verdicts import Measure
+from agentv.model.run.matrix import Measure
 from agentv.stats.comparison.gamma_sums import Numbers, not_above_zero
 from agentv.stats.comparison.rule import Evidence
 from agentv.stats.intervals.clustered import mean_interval

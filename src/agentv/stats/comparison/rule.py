@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, inf, log2
 
-from agentv.model.run.compared.verdicts import Measure, Verdict, Withheld
+from agentv.model.run.matrix import Measure, Verdict, Withheld
 
 ROUNDING = 1e-9
 """Of a p-value; that of six of six verdicts is 1/32, which a level may be, too."""

@@ -16,9 +16,9 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from agentv.model.run.activation import Activation, ConfusionCell, SkillShares
-from agentv.model.run.group_totals import MeasuredShare
-from agentv.stats.intervals.proportion import USUAL, wilson_interval
+from agentv.model.run.matrix import MeasuredShare
+from agentv.model.run.summary import Activation, ConfusionCell, SkillShares
+from agentv.stats.intervals.design_effect import USUAL, wilson_interval
 
 
 @dataclass(frozen=True, slots=True)

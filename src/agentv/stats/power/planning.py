@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from scipy import special
 
-from agentv.model.run.compared.verdicts import Measure
+from agentv.model.run.matrix import Measure
 from agentv.stats.comparison.gamma_sums import Numbers
 from agentv.stats.comparison.rule import fewest_moved
 from agentv.stats.power.simulation import BETTER, NOT_WORSE, Population, least_shown

@@ -16,7 +16,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from agentv.model.run.compared.verdicts import Measure, Verdict
+from agentv.model.run.matrix import Measure, Verdict
 from agentv.stats.comparison.difference import Differences, unseen
 from agentv.stats.comparison.gamma_sums import Numbers, not_above_zero_each
 from agentv.stats.comparison.rule import ROUNDING, Evidence, decided, fewest_moved

@@ -20,8 +20,8 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from agentv.errors import StoreError
-from agentv.model.values.exchange import ModelReply
 from agentv.model.values.message import portable
+from agentv.model.values.trace import ModelReply
 from agentv.ports import Call
 from agentv.store.cassettes.recorded_grades import Place
 from agentv.store.files.encoding import to_json

@@ -87,18 +87,18 @@ _PREPARING = Lock()
 
 def decodable(kind: type[Decoded]) -> type[Decoded]:
     """Return the type, which any number of threads may now decode JSON into."""
-    hashable: Any = kind
-    with _PREPARING:
-        _prepare(hashable)
+    decoder_of(kind)
     return kind
 
 
-@cache
-def _prepare(kind: Any) -> None:
-    msgspec.json.Decoder(kind)
-
-
-@cache
 def decoder_of(kind: type[Decoded]) -> msgspec.json.Decoder[Decoded]:
-    """The decoder of a type, made when it is first used: most commands read no rows and no journal."""
-    return msgspec.json.Decoder(decodable(kind))
+    """Return the decoder of a type, which is made when it is first used: most commands read no rows and no journal."""
+    hashable: Any = kind
+    decoder: msgspec.json.Decoder[Decoded] = _prepared(hashable)
+    return decoder
+
+
+@cache
+def _prepared(kind: Any) -> msgspec.json.Decoder[Any]:
+    with _PREPARING:
+        return msgspec.json.Decoder(kind)

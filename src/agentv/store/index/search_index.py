@@ -22,7 +22,7 @@ import msgspec
 from msgspec.structs import replace
 
 from agentv.errors import StoreError
-from agentv.model.run.group_totals import Counts
+from agentv.model.run.matrix import Counts
 from agentv.model.run.row import Row, trial_name
 from agentv.model.run.selection import Selection
 from agentv.model.run.summary import Summary

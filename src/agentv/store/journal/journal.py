@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from agentv.errors import StoreError
 from agentv.model.run.row import Row
-from agentv.model.run.sequential import NOT_DRAWN
+from agentv.model.run.summary import NOT_DRAWN
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.response import TargetResponse
 from agentv.model.values.trace import UsageStep

@@ -12,8 +12,7 @@ from agentv.errors import StoreError
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade
 from agentv.model.run.row import FailureRow, Row, ScoreRow, TurnRow
-from agentv.model.run.trial import Score, Trial, TrialResult
-from agentv.model.run.work import StoredWork
+from agentv.model.run.trial import Score, StoredWork, Trial, TrialResult
 from agentv.model.suite.assertion import AssertionEntry, AssertionSettings
 from agentv.model.suite.suite import DEFAULT_TIMEOUT_S, Case, Suite, TargetSpec
 from agentv.model.suite.workspace import Variant

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from agentv.model.run.activation import TAG, Activation
 from agentv.model.run.row import Row
+from agentv.model.run.summary import TAG, Activation
 from agentv.stats.intervals.classification import Query, activation_of
 from agentv.store.totals.tally import case_of
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
-from agentv.model.run.group_totals import Counts, GroupTotals
+from agentv.model.run.matrix import Counts, GroupTotals
 from agentv.model.run.summary import Summary
 from agentv.model.run.trial import Status
 from agentv.model.values.hashes import NumberedHashes

@@ -8,9 +8,9 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 
-from agentv.model.run.sampling import EarlyCase, EarlyStops, Why
+from agentv.model.run.trial import EarlyCase, EarlyStops, Why
 from agentv.stats.comparison.rule import kept_of
-from agentv.stats.samples.sequence import evidence_for
+from agentv.stats.samples.deciding import evidence_for
 from agentv.store.totals.tally import TalliedCase
 
 LISTED = 1000

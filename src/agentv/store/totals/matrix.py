@@ -10,8 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from math import fsum
 
-from agentv.model.run.group_totals import GroupTotals
-from agentv.model.run.matrix import GroupUsage, MatrixCell, MatrixGroup, RunMatrix
+from agentv.model.run.matrix import GroupTotals, GroupUsage, MatrixCell, MatrixGroup, RunMatrix
 from agentv.model.run.summary import Summary
 from agentv.stats.samples.distribution import distribution_of
 from agentv.store.totals.group_tally import GroupTally, merged

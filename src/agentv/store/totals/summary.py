@@ -17,10 +17,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agentv.errors import StoreError
-from agentv.model.run.activation import TAG
-from agentv.model.run.group_totals import GroupTotals
+from agentv.model.run.matrix import GroupTotals
 from agentv.model.run.row import Row
-from agentv.model.run.summary import Summary
+from agentv.model.run.summary import TAG, Summary
 from agentv.model.values.values import JsonObject
 from agentv.store.files.directory import SUMMARY, DamagedRecordError, RunDirectory, read_document
 from agentv.store.files.encoding import decodable

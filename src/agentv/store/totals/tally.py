@@ -12,10 +12,9 @@ from msgspec.structs import replace
 
 from agentv.model.run.cases import RequiredGrade, Sample
 from agentv.model.run.clusters import CASE, cluster_of, key_of_cluster
-from agentv.model.run.group_totals import Counts
+from agentv.model.run.matrix import Counts
 from agentv.model.run.row import Row
-from agentv.model.run.sampling import SamplingStop
-from agentv.model.run.trial import Status
+from agentv.model.run.trial import SamplingStop, Status
 from agentv.model.suite.suite import Aggregate
 from agentv.model.values.hashes import NumberedHashes
 

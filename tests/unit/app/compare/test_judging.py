@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from agentv.app.compare.judging import Measurement, Part, _bounded, _Decision, judge, judge_parts, measured
-from agentv.model.run.compared.verdicts import Verdict
 from agentv.model.run.comparison import CaseKey, CaseOutcome, CasePair, ComparisonSettings
+from agentv.model.run.matrix import Verdict
 from agentv.stats.comparison.difference import Differences
 from agentv.stats.comparison.rule import decided
 from doubles.thorough import examples

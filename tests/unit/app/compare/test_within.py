@@ -7,9 +7,9 @@ from msgspec.structs import replace
 
 from agentv.app.compare.comparing import CompareRequest, compare
 from agentv.app.compare.within import with_comparisons
-from agentv.model.run.compared.usage import UsageDifference
 from agentv.model.run.comparison import ComparisonSettings
-from agentv.model.run.work import StoredWork
+from agentv.model.run.matrix import UsageDifference
+from agentv.model.run.trial import StoredWork
 from agentv.model.values.usage import TokenUsage
 from agentv.store.rows.reading import read_rows
 from agentv.store.totals.summary import PlannedCounts, summarize

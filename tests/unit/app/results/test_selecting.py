@@ -7,7 +7,7 @@ from agentv.app.results.selecting import choose
 from agentv.app.results.stored import open_run
 from agentv.app.results.totals import totals_of
 from agentv.errors import UsageError
-from agentv.model.run.group_totals import Counts
+from agentv.model.run.matrix import Counts
 from agentv.model.run.selection import Selection
 from agentv.sdk import evaluate
 

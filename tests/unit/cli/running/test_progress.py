@@ -10,7 +10,7 @@ from agentv.cli.running.progress import _ProgressLines, resuming
 from agentv.extensions.agents.reports.working import AgentsView
 from agentv.model.run.budget import BudgetUse
 from agentv.model.run.events import AgentProgress, LimitedTarget, RunProgress
-from agentv.model.values.activity import AgentActivity
+from agentv.model.values.trace import AgentActivity
 from agentv.reports.run.view import RunView
 
 OUTCOME = cast(

@@ -12,9 +12,8 @@ from msgspec.structs import replace
 
 from agentv.engine.calls.adaptive_concurrency import AdaptiveConcurrency
 from agentv.engine.calls.attempts import AttemptAllowance, RetriedCall
-from agentv.engine.calls.circuit_breaker import INTERRUPTED, TargetStop
+from agentv.engine.calls.circuit_breaker import INTERRUPTED, InterruptibleSleep, TargetChannel, TargetStop
 from agentv.engine.calls.server_limiter import ServerLimiter
-from agentv.engine.calls.target_channel import InterruptibleSleep, TargetChannel
 from agentv.model.suite.suite import Retry, TargetSpec
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from doubles.virtual_time import now, run_at_once

@@ -6,7 +6,7 @@ import asyncio
 
 from agentv.engine.calls.running_agents import TICK_S, RunningAgents
 from agentv.model.suite.workspace import Variant
-from agentv.model.values.activity import AgentActivity
+from agentv.model.values.trace import AgentActivity
 from doubles.asking import request
 from doubles.trials import trial
 from doubles.virtual_time import run_at_once

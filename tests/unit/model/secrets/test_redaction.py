@@ -12,8 +12,7 @@ from msgspec.structs import replace
 from agentv.errors import Diagnostic
 from agentv.model.run.grade import AskedJudge, Check, Grade
 from agentv.model.run.trial import Score
-from agentv.model.secrets.redaction import Redactor
-from agentv.model.secrets.secret_forms import is_searched
+from agentv.model.secrets.redaction import Redactor, is_searched
 from agentv.model.suite.conversation import Turn
 from agentv.model.suite.workspace import Variant
 from agentv.model.values.message import DocumentBlock, FileBlock, ImageBlock, Message, TextBlock, ToolCall

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from agentv.model.run.compared.usage import UsageDifference
 from agentv.model.run.comparison import ComparisonSettings, MeasureResult, Moves
+from agentv.model.run.matrix import UsageDifference
 from agentv.reports.commands.comparison import headline, lost_line, render_comparison, verdict_line, warnings
 from doubles.comparisons import EVERYTHING, MOVED, UNSURE, WORSE, comparison, key, moved
 

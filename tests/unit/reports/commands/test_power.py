@@ -6,7 +6,7 @@ from math import inf
 
 import pytest
 
-from agentv.model.run.group_totals import MeasuredShare
+from agentv.model.run.matrix import MeasuredShare
 from agentv.reports.commands.power import PilotShown, PlanShown, power_json, render_power
 from agentv.stats.intervals.clustered import MeanInterval
 from agentv.stats.intervals.variance import Noise

@@ -3,8 +3,7 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from agentv.model.run.gates import GateResult
-from agentv.model.run.summary import PartialRun
+from agentv.model.run.summary import GateResult, PartialRun
 from agentv.reports.commands.runs import render_runs, run_words, runs_json
 from doubles.listed_runs import SUMMARY, listed
 

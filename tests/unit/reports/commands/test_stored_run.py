@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from agentv.model.run.grade import Check
-from agentv.model.run.group_totals import Counts
+from agentv.model.run.matrix import Counts
 from agentv.model.run.runs import ListedRun
 from agentv.model.values.message import Message, ToolCall
 from agentv.model.values.response import Failure

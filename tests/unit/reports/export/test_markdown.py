@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
-from agentv.model.run.group_totals import Counts, GroupTotals
+from agentv.model.run.matrix import Counts, GroupTotals
 from agentv.model.values.response import Failure
 from agentv.reports.export.markdown import GROUPS, LONGEST_COMMENT, render_markdown
 from agentv.reports.run.view import RunView

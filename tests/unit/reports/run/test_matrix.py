@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from agentv.model.run.compared.usage import UsageDifference
-from agentv.model.run.matrix import ComparedMeasure, MatrixComparison
+from agentv.model.run.matrix import ComparedMeasure, MatrixComparison, UsageDifference
 from agentv.reports.run.matrix import matrix_data, matrix_lines
 from agentv.reports.run.paired import sentence
 from doubles.matrix import HOSTILE, MATRIX

@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from agentv.model.run.compared.usage import UsageDifference
-from agentv.model.run.matrix import ComparedMeasure, MatrixComparison
+from agentv.model.run.matrix import ComparedMeasure, MatrixComparison, UsageDifference
 from agentv.reports.run.paired import details, sentence, usage_rows
 
 RATE = ComparedMeasure("pass rate", 0.8, 0.88, 0.08, (0.02, 0.14), 0.95, 0.01)

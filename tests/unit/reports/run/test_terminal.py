@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from agentv.extensions.agents.reports.working import AgentsView
 from agentv.model.run.events import AgentProgress
-from agentv.model.values.activity import AgentActivity
 from agentv.model.values.response import Failure
+from agentv.model.values.trace import AgentActivity
 from agentv.reports.run.failure_lines import SHOWN
 from agentv.reports.run.samples import HEADING
 from agentv.reports.run.terminal import LiveProgress, render_terminal

@@ -3,12 +3,11 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from agentv.model.run.group_totals import Counts
-from agentv.model.run.sampling import EarlyStops
+from agentv.model.run.matrix import Counts
 from agentv.model.run.summary import CaseRule, Summary
+from agentv.model.run.trial import EarlyStops
 from agentv.model.values.usage import TokenUsage
-from agentv.reports.run.rates import case_rule_words, certainty
-from agentv.reports.run.totals import totals
+from agentv.reports.run.totals import case_rule_words, certainty, totals
 from doubles.matrix import MATRIX
 
 SUMMARY = Summary(

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from agentv.model.run.sampling import EarlyCase, EarlyStops, SamplingStop
+from agentv.model.run.trial import EarlyCase, EarlyStops, SamplingStop
 from agentv.reports.run.plain import render_plain
 from agentv.reports.run.terminal import render_terminal
 from agentv.reports.run.totals import early_words

@@ -9,8 +9,7 @@ from msgspec.structs import replace
 from agentv.extensions.view.pages.entries import teaser
 from agentv.extensions.view.pages.whole import whole
 from agentv.model.run.grade import Check, Grade
-from agentv.model.run.sampling import SamplingStop
-from agentv.model.run.trial import Score
+from agentv.model.run.trial import SamplingStop, Score
 from agentv.model.suite.assertion import AssertionEntry, AssertionSettings
 from agentv.model.values.response import TargetResponse
 from agentv.model.values.span import Span

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from agentv.errors import StoreError
-from agentv.model.run.group_totals import Counts
+from agentv.model.run.matrix import Counts
 from agentv.model.run.selection import Selection
 from agentv.store.files.encoding import to_json
 from agentv.store.index.search_index import RowIndex

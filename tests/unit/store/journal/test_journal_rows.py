@@ -7,7 +7,7 @@ import json
 import pytest
 from msgspec import structs
 
-from agentv.model.run.sequential import NOT_DRAWN
+from agentv.model.run.summary import NOT_DRAWN
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.trace import UsageStep

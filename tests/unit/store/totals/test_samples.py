@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentv.stats.intervals.design_effect import estimated_rate
-from agentv.stats.intervals.proportion import wilson_interval
+from agentv.stats.intervals.design_effect import estimated_rate, wilson_interval
 from agentv.store.totals.samples import LISTED, SamplesTally
 from agentv.store.totals.tally import CaseSamples
 

@@ -25,10 +25,10 @@ from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check, Grade, spent_on
 from agentv.model.run.verdict import combined
 from agentv.model.suite.assertion import AssertionEntry
-from agentv.model.values.changes import FileChange
 from agentv.model.values.formatting import plural
 from agentv.model.values.json_path import Missing, parse, read
 from agentv.model.values.path_globs import GlobError, check_glob, glob_pattern, is_glob, matches
+from agentv.model.values.trace import FileChange
 from agentv.model.values.values import Json
 from agentv.registry.fields import (
     Alias,

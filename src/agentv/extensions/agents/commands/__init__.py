@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from agentv.cli.lazy import Option
-from agentv.cli.options.expected import Choice
+from agentv.cli.lazy import Choice, Option
 
 VARIANT = Option(
     ["--variant", "variants"],

@@ -6,8 +6,7 @@ from typing import Any
 
 import click
 
-from agentv.cli.completion.values import runs
-from agentv.cli.lazy import LazyCommands
+from agentv.cli.lazy import LazyCommands, runs
 from agentv.cli.results.choosing import choosing, chosen_of, selection_of
 from agentv.errors import ExitStatus
 

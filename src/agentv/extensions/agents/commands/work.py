@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agentv.app.settings import EvalSettings
-from agentv.cli.completion.values import files
-from agentv.cli.options.expected import Choice
+from agentv.cli.lazy import Choice, files
 from agentv.cli.options.formats import chosen_format, format_options
 from agentv.cli.printing import print_diagnostics
 from agentv.errors import ExitStatus

@@ -26,8 +26,8 @@ from agentv.extensions.agents.gateway.routes import (
 from agentv.extensions.agents.gateway.session import ENDED_BEFORE, CountedCall, TrialSession
 from agentv.extensions.agents.gateway.usage import ReplyReader, StreamReader, TooLongEventError
 from agentv.model.suite.gateway import DROP, ModelProtocol, ModelUpstream
-from agentv.model.values.exchange import ModelReply, ModelRequest
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
+from agentv.model.values.trace import ModelReply, ModelRequest
 from agentv.targets.http.statuses import limits_of
 from agentv.user_code.functions.deadline import LIMIT
 from agentv.user_code.proxies import proxy_for

@@ -42,8 +42,8 @@ from agentv.extensions.agents.gateway.session import CountedCall, GatewayTrial, 
 from agentv.extensions.agents.unix_sockets import listening_at
 from agentv.model.suite.gateway import GatewayAccess, ModelUpstream
 from agentv.model.suite.suite import TargetSpec
-from agentv.model.values.exchange import ModelRequest
 from agentv.model.values.response import Failure
+from agentv.model.values.trace import ModelRequest
 from agentv.ports import SpendingLog
 from agentv.targets.model_api.prices import load_prices
 from agentv.user_code.connectors import unlimited_connector

@@ -14,8 +14,8 @@ from hashlib import sha256
 
 import msgspec
 
-from agentv.model.values.exchange import ModelRequest
 from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.model.values.trace import ModelRequest
 from agentv.model.values.values import Json, JsonObject
 
 _MONTH = (

@@ -9,9 +9,9 @@ from msgspec import UNSET
 
 from agentv.extensions.agents.recording.prompts import Placeholders, Prompt, prompt_of, shared, shortened
 from agentv.extensions.agents.recording.trial_texts import TrialTexts
-from agentv.model.values.exchange import ModelReply, ModelRequest
 from agentv.model.values.message import portable
 from agentv.model.values.response import Failure
+from agentv.model.values.trace import ModelReply, ModelRequest
 from agentv.ports import Call
 from agentv.store.cassettes.recorded_trials import (
     ExchangeLine,

@@ -16,9 +16,9 @@ from agentv.errors import StoreError
 from agentv.extensions.agents.recording.prompts import Placeholders, Prompt, prompt_of, shared, shortened
 from agentv.extensions.agents.recording.trial_recording import SYSTEM_SHOWN, TrialRecording, conversation_of
 from agentv.extensions.agents.recording.trial_texts import TrialTexts, reply_texts
-from agentv.model.values.exchange import ModelReply, ModelRequest
 from agentv.model.values.formatting import plural
 from agentv.model.values.response import Failure
+from agentv.model.values.trace import ModelReply, ModelRequest
 from agentv.ports import Call
 from agentv.store.cassettes.cassette import Cassette
 from agentv.store.cassettes.recorded_trials import ExchangeLine, RecordedTrial

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from agentv.model.run.events import AgentProgress
-from agentv.model.values.activity import AgentActivity
 from agentv.model.values.formatting import ELLIPSIS, elapsed, money, plural
+from agentv.model.values.trace import AgentActivity
 from agentv.reports.text.escaping import cells, one_line
 
 LISTED = 3

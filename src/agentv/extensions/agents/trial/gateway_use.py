@@ -14,10 +14,9 @@ from msgspec import Struct, field, structs
 
 from agentv.extensions.agents.trial.work_context import WorkContext, limits_of
 from agentv.model.run.trial import Trial, TrialResult
-from agentv.model.values.activity import AgentActivity
 from agentv.model.values.formatting import money, plural
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
-from agentv.model.values.trace import Step, Trace, UsageStep
+from agentv.model.values.trace import AgentActivity, Step, Trace, UsageStep
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json
 from agentv.ports import TargetRequest

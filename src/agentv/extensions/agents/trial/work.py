@@ -20,16 +20,13 @@ from agentv.extensions.agents.assertions.tool_state import ToolState
 from agentv.extensions.agents.trial.work_context import WorkContext, agent_env, limits_of
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check, Grade
-from agentv.model.run.trial import Score, Trial, TrialResult
-from agentv.model.run.work import AgentWork
+from agentv.model.run.trial import AgentWork, Score, Trial, TrialResult
 from agentv.model.suite.assertion import AssertionEntry, AssertionSettings
 from agentv.model.suite.workspace import Network, SandboxName
-from agentv.model.values.activity import AgentActivity
-from agentv.model.values.changes import WorkspaceChanges
 from agentv.model.values.formatting import plural
 from agentv.model.values.message import Message
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
-from agentv.model.values.trace import Trace
+from agentv.model.values.trace import AgentActivity, Trace, WorkspaceChanges
 from agentv.model.values.trace_messages import messages_of
 from agentv.model.values.values import EMPTY, JsonObject
 from agentv.ports import SessionTarget, TargetRequest, Workspace

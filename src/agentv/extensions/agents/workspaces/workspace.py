@@ -51,9 +51,9 @@ from agentv.extensions.agents.workspaces.sandboxes.launcher import GRACE_S
 from agentv.extensions.agents.workspaces.sandboxes.process_group import SAFE_PATH, Places, ProcessGroup
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.suite.workspace import CopiedFiles, WorkspaceCommand, WorkspaceSpec
-from agentv.model.values.changes import WorkspaceChanges
 from agentv.model.values.path_globs import matches
 from agentv.model.values.response import Failure
+from agentv.model.values.trace import WorkspaceChanges
 from agentv.ports import FailingTests, JudgeWorkspace, ProgramResult, Sandbox
 
 REPORT_LIMIT = 10_000_000

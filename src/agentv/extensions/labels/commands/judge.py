@@ -8,8 +8,7 @@ from typing import Any, Self
 
 import click
 
-from agentv.cli.completion.values import runs
-from agentv.cli.lazy import LazyCommands
+from agentv.cli.lazy import LazyCommands, runs
 from agentv.errors import ExitStatus
 
 COMMANDS = {name: f"agentv.extensions.labels.commands.judge:{name}" for name in ("check", "compare")}

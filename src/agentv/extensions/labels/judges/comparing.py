@@ -42,7 +42,7 @@ from agentv.extensions.labels.stats.paired_accuracy import (
     share_right,
 )
 from agentv.extensions.labels.stats.posterior import JudgeCounts
-from agentv.model.run.compared.verdicts import Verdict
+from agentv.model.run.matrix import Verdict
 from agentv.model.suite.suite import TargetSpec
 
 NOT_WORSE = frozenset({"better", "equivalent", "non-inferior"})

@@ -18,8 +18,8 @@ from agentv.extensions.labels.judges.comparing import (
 from agentv.extensions.labels.stats.paired_accuracy import AccuracyDifference
 from agentv.extensions.labels.stats.posterior import Estimated
 from agentv.model.values.formatting import duration, money, plural
+from agentv.reports.run.totals import signed
 from agentv.reports.text.escaping import cells, one_line, percent
-from agentv.reports.text.signs import signed
 
 _LONGEST_NAME = 40
 _LONGEST_ERROR = 160

@@ -20,7 +20,7 @@ from agentv.extensions.labels.stats.posterior import (
     estimated,
     judge_counts,
 )
-from agentv.model.run.compared.verdicts import Verdict
+from agentv.model.run.matrix import Verdict
 
 FEWEST = 6
 """Clusters from which on two judges are compared: with fewer, no difference could be significant."""

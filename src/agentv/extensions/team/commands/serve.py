@@ -9,8 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from agentv.cli.lazy import Commands
-from agentv.cli.options.expected import Choice
+from agentv.cli.lazy import Choice, Commands
 from agentv.errors import ExitStatus, UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])

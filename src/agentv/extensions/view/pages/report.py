@@ -9,9 +9,8 @@ from typing import Any
 from msgspec import structs
 
 from agentv.extensions.view.pages.work import ShownWork
-from agentv.model.run.labelled.corrected import CorrectedRates
 from agentv.model.run.matrix import RunMatrix
-from agentv.model.run.summary import Summary
+from agentv.model.run.summary import CorrectedRates, Summary
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.values import Json, JsonObject, objects_in
 from agentv.reports.run.activation import measure_words, mistakes, sentence

@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, TypeVar
 
-from agentv.app.results.planned import planned_counts
+from agentv.app.results.place import planned_counts
 from agentv.errors import StoreError
 from agentv.extensions.view.index.case_choice import CaseChoice
 from agentv.extensions.view.index.case_entries import CaseEntry

@@ -19,7 +19,7 @@ from agentv.app.results.project import check_files, stamp_of
 from agentv.errors import AgentvError, StoreError
 from agentv.extensions.view.viewed.cases import StatusCounts
 from agentv.extensions.view.viewed.opened import OpenRuns
-from agentv.model.run.group_totals import Interval
+from agentv.model.run.matrix import Interval
 from agentv.model.run.runs import LONGEST_NAME, ListedRun, RunState
 from agentv.model.run.summary import PartialRun
 from agentv.model.values.formatting import shorten

@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from agentv.model.run.group_totals import Interval
+from agentv.model.run.matrix import Interval
 
 Followed = Literal["pass rate", "mean score"]
 Direction = Literal["higher", "lower"]

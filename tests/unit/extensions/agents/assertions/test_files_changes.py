@@ -7,7 +7,7 @@ from agentv.assertions.text.matching import Contains
 from agentv.engine.grading import grade_entries
 from agentv.extensions.agents.assertions.files import Diff, FileChanges
 from agentv.model.suite.assertion import DEFAULTS, AssertionEntry
-from agentv.model.values.changes import FileChange, WorkspaceChanges
+from agentv.model.values.trace import FileChange, WorkspaceChanges
 from doubles.grading import Services, context_of, grade
 
 CHANGES = WorkspaceChanges(

@@ -9,9 +9,9 @@ import pytest
 from agentv.errors import StoreError
 from agentv.extensions.agents.recording.trial_replay import CassetteExchanges
 from agentv.model.secrets.redaction import Redactor
-from agentv.model.values.exchange import ModelReply, ModelRequest
 from agentv.model.values.message import Message
 from agentv.model.values.response import Failure, TargetResponse
+from agentv.model.values.trace import ModelReply, ModelRequest
 from agentv.ports import Call, TargetRequest
 from agentv.store.cassettes.cassette import Cassette
 

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agentv.extensions.agents.recording.trial_texts import TrialTexts
-from agentv.model.values.exchange import ModelReply
+from agentv.model.values.trace import ModelReply
 
 NAMES = ("[token]", "[repository]", "[workspace]", "[home]", "[trial]")
 A = ("t0ken-a-123", "/srv/shop", "/tmp/agentv-a1/workspace", "/tmp/agentv-a1/home", "/tmp/agentv-a1")

@@ -4,7 +4,7 @@ import pytest
 
 from agentv.extensions.agents.reports.working import AgentsView, tokens
 from agentv.model.run.events import AgentProgress
-from agentv.model.values.activity import AgentActivity
+from agentv.model.values.trace import AgentActivity
 from agentv.reports.text.escaping import cells
 
 BUSY = AgentActivity("shop.get_order", 12, 30, 1_234_567, 0.0412)

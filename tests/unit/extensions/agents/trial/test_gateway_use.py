@@ -13,9 +13,8 @@ from agentv.extensions.agents.trial import gateway_use
 from agentv.extensions.agents.trial.gateway_use import GatewayUse
 from agentv.model.suite.gateway import ModelUpstream
 from agentv.model.suite.workspace import WorkLimits
-from agentv.model.values.activity import AgentActivity
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
-from agentv.model.values.trace import MessageStep, Trace, UsageStep
+from agentv.model.values.trace import AgentActivity, MessageStep, Trace, UsageStep
 from agentv.model.values.usage import TokenUsage
 from doubles.given_gateway import STEP, GivenGateway, GivenSession
 from doubles.run_contexts import GivenRunContext

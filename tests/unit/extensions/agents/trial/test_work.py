@@ -19,10 +19,9 @@ from agentv.model.suite.conversation import Turn
 from agentv.model.suite.gateway import GatewayAccess
 from agentv.model.suite.suite import Case, RunSettings, Suite, TargetSpec
 from agentv.model.suite.workspace import NO_WORK_LIMITS, Hooks, Variant, WorkLimits, WorkspaceCommand, WorkspaceSpec
-from agentv.model.values.changes import WorkspaceChanges
 from agentv.model.values.message import Message, ToolCall
 from agentv.model.values.response import Failure, TargetResponse
-from agentv.model.values.trace import MessageStep, PermissionStep, ToolCallStep, Trace
+from agentv.model.values.trace import MessageStep, PermissionStep, ToolCallStep, Trace, WorkspaceChanges
 from agentv.ports import Call
 from doubles.given_workspaces import CHANGED, GivenWorkspace, GivenWorkspaces
 from doubles.run_contexts import GivenRunContext

@@ -13,8 +13,8 @@ from agentv.extensions.agents.workspaces.sandboxes import launcher, process_grou
 from agentv.extensions.agents.workspaces.workspace import LocalWorkspace
 from agentv.extensions.agents.workspaces.workspaces import LocalWorkspaces
 from agentv.model.suite.workspace import CopiedFiles, WorkspaceCommand
-from agentv.model.values.changes import WorkspaceChanges
 from agentv.model.values.response import Failure
+from agentv.model.values.trace import WorkspaceChanges
 from agentv.ports import FailingTests
 from doubles.opened_workspaces import Place, agent, command_lines, printed
 from needs import needs

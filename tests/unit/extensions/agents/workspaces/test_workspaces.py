@@ -7,8 +7,8 @@ import pytest
 from agentv.app.wiring import WorkspaceSettings
 from agentv.extensions.agents.workspaces.workspaces import LocalWorkspaces
 from agentv.model.suite.workspace import CopiedFiles, Hooks, Variant, WorkspaceCommand, WorkspaceRepository
-from agentv.model.values.changes import WorkspaceChanges
 from agentv.model.values.response import Failure
+from agentv.model.values.trace import WorkspaceChanges
 from doubles.opened_workspaces import Place, agent, git, printed
 
 

@@ -16,7 +16,7 @@ from agentv.extensions.view.pages.work import (
     shown_work,
     work_json,
 )
-from agentv.model.run.work import StoredWork
+from agentv.model.run.trial import StoredWork
 from agentv.model.values.trace import MessageStep, Trace, UsageStep
 from agentv.model.values.usage import TokenUsage
 from agentv.store.files.traces import write

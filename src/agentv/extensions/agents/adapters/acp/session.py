@@ -32,11 +32,10 @@ from agentv.extensions.agents.adapters.process import GRACE_S, AgentProcess, Kep
 from agentv.extensions.agents.adapters.settings import AcpSettings
 from agentv.extensions.agents.adapters.trials import SessionLimits, did_nothing, file_clock, new_messages
 from agentv.model.suite.tools import McpServer
-from agentv.model.values.activity import AgentActivity
 from agentv.model.values.message import DocumentBlock, ImageBlock, Message, prompt_text
 from agentv.model.values.pictures import media_type_in
 from agentv.model.values.response import Failure, TargetResponse
-from agentv.model.values.trace import Step, Trace, UsageStep
+from agentv.model.values.trace import AgentActivity, Step, Trace, UsageStep
 from agentv.model.values.trace_messages import messages_of
 from agentv.model.values.usage import TokenUsage
 from agentv.ports import TargetRequest

@@ -10,9 +10,16 @@ from typing import Any
 
 from msgspec import structs
 
-from agentv.model.values.activity import AgentActivity
 from agentv.model.values.tool_names import canonical_name
-from agentv.model.values.trace import MessageStep, PermissionStep, Step, ToolCallStep, ToolStatus, UsageStep
+from agentv.model.values.trace import (
+    AgentActivity,
+    MessageStep,
+    PermissionStep,
+    Step,
+    ToolCallStep,
+    ToolStatus,
+    UsageStep,
+)
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json, JsonObject, objects_in
 

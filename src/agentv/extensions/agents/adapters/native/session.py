@@ -27,12 +27,11 @@ from agentv.extensions.agents.adapters.process import (
 )
 from agentv.extensions.agents.adapters.trials import SessionLimits, did_nothing, file_clock, new_messages
 from agentv.model.suite.tools import McpServer
-from agentv.model.values.activity import AgentActivity
 from agentv.model.values.formatting import plural
 from agentv.model.values.message import prompt_text
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.tool_names import canonical_name
-from agentv.model.values.trace import Trace, UsageStep
+from agentv.model.values.trace import AgentActivity, Trace, UsageStep
 from agentv.model.values.trace_messages import messages_of
 from agentv.ports import TargetRequest
 

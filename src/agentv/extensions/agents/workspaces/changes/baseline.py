@@ -15,8 +15,8 @@ from pathlib import Path
 
 from agentv.extensions.agents.workspaces.changes.diff import NAMES, PATCH, changes_of
 from agentv.extensions.agents.workspaces.changes.snapshot import FileState, Snapshot, content
-from agentv.model.values.changes import WorkspaceChanges
 from agentv.model.values.response import Failure
+from agentv.model.values.trace import WorkspaceChanges
 from agentv.registry.fields import Command
 from agentv.user_code.excerpts import tail
 from agentv.user_code.processes.processes import Finished, run_program

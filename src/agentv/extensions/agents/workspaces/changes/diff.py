@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from agentv.extensions.agents.workspaces.changes.snapshot import Snapshot
-from agentv.model.values.changes import ChangeKind, FileChange, WorkspaceChanges
 from agentv.model.values.path_globs import glob_pattern
+from agentv.model.values.trace import ChangeKind, FileChange, WorkspaceChanges
 
 PATCH_LIMIT = 5_000_000
 _CUT = " more characters are not shown\n"

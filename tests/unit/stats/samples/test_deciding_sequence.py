@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from agentv.stats.samples.sequence import confidence_sequence, evidence_above, evidence_for, side
+from agentv.stats.samples.deciding import confidence_sequence, evidence_above, evidence_for, side
 
 
 @pytest.mark.parametrize(
