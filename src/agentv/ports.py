@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, runtime_checkable
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from agentv.model.run.trial import TrialResult
 from agentv.model.suite.gateway import GatewayAccess
@@ -17,7 +16,7 @@ from agentv.model.suite.workspace import Network, SandboxName, WorkspaceCommand
 from agentv.model.values.message import Message
 from agentv.model.values.response import Attempt, Embeddings, Failure, TargetResponse
 from agentv.model.values.trace import AgentActivity, UsageStep, WorkspaceChanges
-from agentv.model.values.values import EMPTY, Json, JsonObject
+from agentv.model.values.values import EMPTY, Json, JsonObject, PartlyShown
 
 if TYPE_CHECKING:
     from asyncio import Future  # which validation does without
@@ -164,8 +163,7 @@ USER = "user"
 """In the `suite` of a request: its answer is what a simulated user says."""
 
 
-@dataclass(frozen=True, slots=True)
-class TargetRequest:
+class TargetRequest(PartlyShown, frozen=True):
     """One call of a target.
 
     Attributes:
@@ -194,6 +192,8 @@ class TargetRequest:
             every property required. Targets that cannot promise it pass it over.
     """
 
+    hidden: ClassVar[frozenset[str]] = frozenset({"env", "interruption"})
+
     case_id: str
     prompt: str
     messages: tuple[Message, ...]
@@ -202,7 +202,7 @@ class TargetRequest:
     attempt: int = 1
     sample: int = 1
     timeout_s: float = 300.0
-    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    env: Mapping[str, str] = field(default_factory=dict)
     workspace_path: str | None = None
     sandbox: Sandbox | None = None
     mcp_servers: tuple[McpServer, ...] = ()
@@ -219,7 +219,7 @@ class TargetRequest:
     max_tool_calls: int | None = None
     gateway: GatewayAccess | None = None
     on_activity: Callable[[AgentActivity], None] | None = None
-    interruption: Future[None] | None = field(default=None, repr=False)
+    interruption: Future[None] | None = None
 
 
 class Target(Protocol):
@@ -267,8 +267,7 @@ Role = Literal["tested", "grading", "world", "authoring"]
 """What code is to a run: no two roles share a process, so that a target cannot replace its grader."""
 
 
-@dataclass(frozen=True, slots=True)
-class CodeCall:
+class CodeCall(PartlyShown, frozen=True):
     """One call of a user's function.
 
     Attributes:
@@ -282,6 +281,8 @@ class CodeCall:
         processes: how many workers calls of the function are divided among, where they turn out to compute.
     """
 
+    hidden: ClassVar[frozenset[str]] = frozenset({"env", "handler"})
+
     role: Role
     adapter: str
     payload: Any
@@ -291,8 +292,8 @@ class CodeCall:
     file: str | None = None
     module: str | None = None
     directory: str = ""
-    env: Mapping[str, str] | None = field(default=None, repr=False)
-    handler: Handler | None = field(default=None, repr=False)
+    env: Mapping[str, str] | None = None
+    handler: Handler | None = None
     processes: int = 1
 
 

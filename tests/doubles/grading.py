@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
+
+from msgspec.structs import replace
 
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec.structs import replace
 
 from agentv.engine.transform import value_of
 from agentv.judge.target import TargetJudge

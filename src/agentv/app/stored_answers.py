@@ -17,7 +17,7 @@ from agentv.app.results.stored import StoredRun
 from agentv.app.settings import EvalSettings, environment_variables
 from agentv.app.wiring import Answers, SystemClock, redactor_for
 from agentv.engine.calls.recorded_call import no_answer
-from agentv.engine.conversation import is_conversation
+from agentv.engine.trial import is_conversation
 from agentv.errors import AgentvError, UsageError
 from agentv.model.run.trial import Trial
 from agentv.model.values.response import TargetResponse

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check, reaches

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
+from msgspec.structs import replace
 
 from agentv.app.grade_one import context_from_json, grade_one, verdict_json
 from agentv.errors import ExitStatus, UsageError

@@ -7,10 +7,10 @@ unchanged: it is never rendered.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
-from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from msgspec import structs
+from msgspec import Struct, field, structs
+from msgspec.structs import replace
 
 from agentv.engine.grading import grade_entries
 from agentv.engine.run_context import RunContext
@@ -18,6 +18,7 @@ from agentv.engine.trial import (
     ask,
     attempts_of,
     context_of,
+    is_conversation,
     is_empty,
     no_answer,
     part_of,
@@ -49,11 +50,6 @@ _ENDED_BY: dict[UserDone, str] = {
 """Notes on conversations that did not end with what the user wants."""
 
 _COUNTED = ("input", "output", "total", "cached", "reasoning")
-
-
-def is_conversation(trial: Trial) -> bool:
-    """Whether a trial has several turns, or is part of a conversation of several cases."""
-    return trial.case.has_turns or trial.case.conversation_id is not None
 
 
 async def run_conversation(trial: Trial, run_context: RunContext, work: TrialWork | None = None) -> TrialResult:
@@ -114,8 +110,7 @@ def transcript_of(trial: Trial, answers: Iterable[TargetResponse]) -> tuple[Mess
     return tuple(messages)
 
 
-@dataclass(slots=True)
-class _Conversation:
+class _Conversation(Struct):
     """A conversation in progress.
 
     Attributes:
@@ -134,8 +129,8 @@ class _Conversation:
     trial: Trial
     run_context: RunContext
     work: TrialWork | None = None
-    transcript: list[Message] = field(init=False)
-    spoken: list[Message] = field(init=False)
+    transcript: list[Message] = field(default_factory=list)
+    spoken: list[Message] = field(default_factory=list)
     sent: tuple[Message, ...] = ()
     answers: list[TargetResponse] = field(default_factory=list)
     said: list[str] = field(default_factory=list)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Sequence
 from typing import Protocol
 
-from agentv.engine.conversation import is_conversation, run_conversation
 from agentv.engine.grading import grade_entries
 from agentv.engine.run_context import RunContext
-from agentv.engine.trial import AnsweredTrial, answer_of, result_of
+from agentv.engine.trial import AnsweredTrial, answer_of, is_conversation, result_of
 from agentv.model.run.trial import Trial, TrialResult
 from agentv.model.values.response import Failure
 
@@ -47,6 +46,8 @@ class LocalExecutor:
         if trial.has_work:
             return await self._worked(trial)
         if is_conversation(trial):
+            from agentv.engine.conversation import run_conversation
+
             return await run_conversation(trial, self._run_context)
         answered = await answer_of(trial, self._run_context)
         return answered if isinstance(answered, TrialResult) else await self._graded(answered)
@@ -59,6 +60,8 @@ class LocalExecutor:
             return result_of(trial, run_context, 0.0, None, (), error=work)
         try:
             if is_conversation(trial):
+                from agentv.engine.conversation import run_conversation
+
                 result = await run_conversation(trial, run_context, work)
             else:
                 answered = await answer_of(trial, run_context, work)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from agentv.matching.json_text import NotJson, UnsearchableError, json_in
 from agentv.model.run.context import AssertionContext, promptfoo_context

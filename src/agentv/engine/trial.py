@@ -62,6 +62,11 @@ class AnsweredTrial(Struct, frozen=True):
         return result_of(self.trial, self.run_context, self.measured_ms, self.answer, scores)
 
 
+def is_conversation(trial: Trial) -> bool:
+    """Whether a trial has several turns, or is part of a conversation of several cases."""
+    return trial.case.has_turns or trial.case.conversation_id is not None
+
+
 async def answer_of(
     trial: Trial, run_context: RunContext, work: TrialWork | None = None
 ) -> AnsweredTrial | TrialResult:

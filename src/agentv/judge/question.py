@@ -305,7 +305,7 @@ async def question_of(rubric: Rubric, context: AssertionContext) -> RubricQuesti
     for name, marker in TEXTS_OF_THE_CASE.items():  # code has no placeholders that could fence what they show
         text = values[name]
         values[name] = delimiter.wrap_data(marker, text) if isinstance(text, str) and text else text
-    found = await rubric.writer.write(values, replace(context, output=str(values["output"])))
+    found = await rubric.writer.write(values, structs.replace(context, output=str(values["output"])))
     if isinstance(found, Failure):
         raise RenderError(found.code, found.message)
     messages = (Message("user", found),) if isinstance(found, str) else found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 from collections.abc import Mapping, Sequence
 from functools import partial
 from hashlib import sha256
@@ -191,7 +190,7 @@ class TargetJudge:
         place = context.judge_workspace
         if place is None:
             return request
-        return dataclasses.replace(
+        return replace(
             request,
             env=place.sandbox.environment(self._own_env),
             workspace_path=place.path,

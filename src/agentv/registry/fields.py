@@ -261,10 +261,11 @@ class Declared:
 
 
 def options_of(declared: Any) -> dict[str, Any]:
-    """The options of a declared class or an instance, with their defaults; NODEFAULT: required; a factory is itself."""
+    """The options of a declared class or an instance, with their defaults; NODEFAULT: it is required."""
     if hasattr(declared, "__struct_fields__"):
         names, defaults = declared.__struct_fields__, declared.__struct_defaults__
-        return dict(zip(names, (*[NODEFAULT] * (len(names) - len(defaults)), *defaults), strict=True))
+        values = (getattr(one, "factory", one) for one in defaults)
+        return dict(zip(names, (*[NODEFAULT] * (len(names) - len(defaults)), *values), strict=True))
     from dataclasses import MISSING, fields
 
     given = (one for one in fields(declared) if one.init and not one.name.startswith("_"))

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from agentv.engine.conversation import is_conversation, run_conversation, transcript_of
+from agentv.engine.conversation import run_conversation, transcript_of
+from agentv.engine.trial import is_conversation
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade
 from agentv.model.run.trial import Trial, TrialResult

@@ -19,7 +19,6 @@ from agentv.app.running.run_record import record_of
 from agentv.app.wiring import Connections, WorkspaceSettings
 from agentv.engine.calls.circuit_breaker import is_stopped
 from agentv.engine.calls.recorded_call import call_key
-from agentv.engine.conversation import first_request
 from agentv.engine.plan import without
 from agentv.engine.sequential_samples import COST_LIMIT, SequentialSampler
 from agentv.model.run.events import Event, RunRegrades, RunResumed, TrialKept
@@ -243,6 +242,8 @@ def _restored_results(run: OpenRun, journal: Journal, sampler: SequentialSampler
 
 def _resumed(run: OpenRun, journal: Journal, earlier: EarlierTrials, sampler: SequentialSampler) -> RunResumed:
     """How many trials are done, and for how many of the others an answer is recorded."""
+    from agentv.engine.conversation import first_request
+
     is_recorded, of_agents = [], set()
     for trial in _pending(run.prepared, earlier, sampler):  # an agent's workspace is gone, so that it begins again
         begun = trial.case.workspace is None and journal.holds(call_key(trial.target, first_request(trial)))
@@ -266,6 +267,8 @@ def _report_regraded(run: OpenRun, journal: Journal, earlier: EarlierTrials, sam
     regraded = run.sources.earlier
     if regraded is None:
         return
+    from agentv.engine.conversation import first_request
+
     keys = (call_key(one.target, first_request(one)) for one in _pending(run.prepared, earlier, sampler))
     is_recorded = [journal.holds(key) or key in regraded for key in keys]
     run.sink(RunRegrades(regraded.run_id, sum(is_recorded), len(is_recorded) - sum(is_recorded)))

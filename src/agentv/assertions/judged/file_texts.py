@@ -10,8 +10,9 @@ import asyncio
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from agentv.model.run.context import AssertionContext
 from agentv.model.values.message import DocumentBlock, Message

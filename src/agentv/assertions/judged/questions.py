@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from agentv.assertions.evidence import quoted, with_quotations
 from agentv.assertions.judged.rubric import OWN_PROMPT, details_of, prompt_issues, prompt_of, unjudged

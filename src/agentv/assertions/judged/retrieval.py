@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from agentv.assertions.evidence import quoted
 from agentv.assertions.judged.context_transform import transform_issues

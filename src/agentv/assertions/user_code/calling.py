@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from agentv.assertions.services_for_workers import services_of
 from agentv.assertions.user_code.result import BAD_RESULT, grade_of

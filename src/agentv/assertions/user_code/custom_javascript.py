@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
+
+from msgspec.structs import replace
 
 from agentv.assertions.user_code.custom_options import label_of, merge_config
 from agentv.assertions.user_code.grading_result import with_checks

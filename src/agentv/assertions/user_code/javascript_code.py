@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
+
+from msgspec.structs import replace
 
 from agentv.assertions.evidence import quoted
 from agentv.assertions.user_code.grading_result import at_threshold, with_checks

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from msgspec import Struct, structs
@@ -243,7 +242,11 @@ def _joined(assertion: Any, reading: Reading) -> Any:
     """A rubric whose own preprocessors come before those of the suite: the first one of a type is used."""
     shared, _ = reading.rubric.get("preprocessors", ((), None))
     own = getattr(assertion, "preprocessors", None)
-    return assertion if not own or not shared or own is shared else replace(assertion, preprocessors=(*own, *shared))
+    if not own or not shared or own is shared:
+        return assertion
+    from dataclasses import replace
+
+    return replace(assertion, preprocessors=(*own, *shared))
 
 
 def _settings(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from msgspec import Struct, structs
@@ -144,6 +143,8 @@ def _as_gate(entry: AssertionEntry) -> AssertionEntry:
     """
     inner: tuple[AssertionEntry, ...] = entry.inner
     if inner and not getattr(entry.assertion, "threshold", None):
+        from dataclasses import replace  # the sets of plugins are dataclasses, too
+
         whole: Any = entry.assertion
         entry = structs.replace(entry, assertion=replace(whole, assert_=tuple(map(_as_gate, inner))))
     settings = entry.settings

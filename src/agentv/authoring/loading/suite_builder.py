@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 
 from msgspec import structs
 from msgspec.structs import replace
@@ -20,7 +19,6 @@ from agentv.model.suite.suite import SkillMinimums, Suite, TargetSpec
 from agentv.model.suite.workspace import WorkspaceUse
 
 
-@dataclass(slots=True)
 class SuiteBuilder:
     """Makes one suite.
 
@@ -32,14 +30,10 @@ class SuiteBuilder:
         skill_minimums: of `activation`.
     """
 
-    context: SuiteContext
-    header: Header
-    collector: CaseCollector = field(init=False)
-    sources: CaseSources = field(init=False)
-    skill_minimums: SkillMinimums | None = field(init=False, default=None)
-
-    def __post_init__(self) -> None:
-        context, header = self.context, self.header
+    def __init__(self, context: SuiteContext, header: Header) -> None:
+        self.context = context
+        self.header = header
+        self.skill_minimums: SkillMinimums | None = None
         self.collector = CaseCollector(header.cases.notes, header.reading.report)
         self.sources = CaseSources(
             context.path,

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from agentv.engine.calls.circuit_breaker import CircuitBreaker, InterruptibleSleep, TargetChannel
 from agentv.engine.calls.running_agents import RunningAgents

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from threading import get_ident
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from agentv.model.run.events import AgentProgress
 from agentv.model.run.trial import Trial

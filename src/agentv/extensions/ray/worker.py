@@ -12,11 +12,12 @@ import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from agentv.app.wiring import Answers, Connections
 from agentv.engine.executor import LocalExecutor

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
+
+from msgspec import field
 
 from agentv.model.run.grade import Grade
 from agentv.model.run.rubric import Choice, Rubric, Verdict
@@ -28,12 +29,11 @@ from agentv.model.values.retrieved import RetrievedText, context_json, context_t
 from agentv.model.values.trace import Trace, WorkspaceChanges
 from agentv.model.values.trace_messages import PARTIAL
 from agentv.model.values.usage import TokenUsage
-from agentv.model.values.values import EMPTY, Json, JsonObject
+from agentv.model.values.values import EMPTY, Json, JsonObject, PartlyShown
 from agentv.ports import Embedder, Executor, JavaScriptHost, JudgeWorkspace, Workspace
 
 
-@dataclass(frozen=True)
-class AssertionContext:
+class AssertionContext(PartlyShown, frozen=True, dict=True):
     """One answer and everything known about it. Every assertion takes this one argument.
 
     Attributes:
@@ -66,6 +66,8 @@ class AssertionContext:
     In a worker, changes to `vars` and other objects are visible only within the same call.
     """
 
+    hidden: ClassVar[frozenset[str]] = frozenset({"env", "_services"})
+
     input: tuple[Message, ...]
     output: str | None
     messages: tuple[Message, ...] = ()
@@ -85,7 +87,7 @@ class AssertionContext:
     tool_state: JsonObject = field(default=EMPTY)
     solution_state: JsonObject = field(default=EMPTY)
     case_id: str = ""
-    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    env: Mapping[str, str] = field(default_factory=dict)
     threshold: float = 0.8
     response_metadata: JsonObject = field(default=EMPTY)
     has_transcript: bool = True
@@ -97,7 +99,7 @@ class AssertionContext:
     context: tuple[RetrievedText, ...] = ()
     time_to_first_token_ms: float | None = None
     judge_workspace: JudgeWorkspace | None = None
-    _services: Services | None = field(default=None, repr=False, compare=False)
+    _services: Services | None = None
 
     @property
     def services(self) -> Services:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TypeVar
+
+from msgspec.structs import replace
 
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.trace_summary import ToolCount, TraceSummary

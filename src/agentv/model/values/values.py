@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
-from msgspec import field
+from msgspec import Struct, field
 
 T = TypeVar("T")
 
@@ -33,6 +33,17 @@ class _NoKeys(dict[str, "Json"]):
 
 EMPTY: JsonObject = _NoKeys()
 """The object without keys, shared; never written to."""
+
+
+class PartlyShown(Struct, frozen=True):
+    """A struct whose `repr` lacks the fields that are `hidden`: they may hold secrets."""
+
+    hidden: ClassVar[frozenset[str]]
+
+    def __repr__(self) -> str:
+        """The other fields."""
+        shown = (f"{name}={getattr(self, name)!r}" for name in self.__struct_fields__ if name not in self.hidden)
+        return f"{type(self).__name__}({', '.join(shown)})"
 
 
 def objects_in(found: object) -> list[Mapping[str, Any]]:

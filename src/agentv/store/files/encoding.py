@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
 from functools import cache
 from math import isfinite
 from threading import Lock
@@ -75,7 +74,9 @@ def _parts(value: Any) -> Any:
             if (part := getattr(value, field.name)) is not msgspec.UNSET
             and not (value.__struct_config__.omit_defaults and part is field.default)
         }
-    if is_dataclass(value) and not isinstance(value, type):
+    if hasattr(value, "__dataclass_fields__") and not isinstance(value, type):
+        from dataclasses import fields
+
         return {field.name: getattr(value, field.name) for field in fields(value)}
     return _replacement(value)
 

@@ -121,7 +121,7 @@ class _Cli:
 
     async def _ask(self, request: TargetRequest) -> TargetResponse | Failure:
         if "CONTEXT" in self._plan.uses:  # promptfoo's interface, whose programs parse a conversation as JSON
-            request = replace(request, prompt=prompt_of(request))
+            request = structs.replace(request, prompt=prompt_of(request))
         prompt = _encoded(request.prompt, as_argument="PROMPT" in self._plan.uses)
         if isinstance(prompt, Failure):
             return prompt

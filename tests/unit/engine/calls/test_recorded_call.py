@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 
 from agentv.assertions.judged.rubric import LlmRubric
 from agentv.engine.calls.recorded_call import RecordedCall, RecordedTarget, call_key

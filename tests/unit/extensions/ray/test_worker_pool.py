@@ -1,10 +1,10 @@
 """Workers that cannot be used, and the messages about them."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 
 from agentv.app.planning.preparation import prepare
 from agentv.app.settings import EvalSettings

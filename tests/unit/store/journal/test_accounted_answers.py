@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 
 from agentv.model.values.response import TargetResponse
 from agentv.model.values.usage import TokenUsage

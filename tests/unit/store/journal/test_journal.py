@@ -6,11 +6,11 @@ import subprocess
 import sys
 import time
 from contextlib import closing, suppress
-from dataclasses import replace
 from zlib import crc32
 
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 
 from agentv.errors import StoreError
 from agentv.model.run.budget import Amount

@@ -6,9 +6,9 @@ import asyncio
 import os
 import sys
 import time
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from agentv.ports import CodeCall, Raised, Returned
 from agentv.user_code.functions.deadline import LIMIT, Deadline

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from agentv.assertions.judged.rubric import LlmRubric
 from agentv.extensions.agents.assertions.files import NO_WORKSPACE

@@ -10,10 +10,12 @@ import math
 import os
 import stat
 from collections.abc import Awaitable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
+
+from msgspec.structs import replace
 
 from agentv.assertions.evidence import around, excerpt, listed, quoted
 from agentv.assertions.json_compare import differences, shown

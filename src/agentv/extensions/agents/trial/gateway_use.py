@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Iterable
 from contextlib import suppress
-from dataclasses import replace
 from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field, structs
+from msgspec.structs import replace
 
 from agentv.extensions.agents.trial.work_context import WorkContext, limits_of
 from agentv.model.run.trial import Trial, TrialResult

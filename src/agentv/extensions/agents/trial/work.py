@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field, structs
+from msgspec.structs import replace
 
 from agentv.engine.calls.circuit_breaker import is_interrupted
 from agentv.engine.calls.recorded_call import Given

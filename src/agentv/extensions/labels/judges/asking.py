@@ -6,8 +6,10 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec.structs import replace
 
 from agentv.app.planning.preparation import Prepared, budget_of, workers_of
 from agentv.app.stored_answers import left_out

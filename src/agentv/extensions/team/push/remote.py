@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 from urllib.parse import urlsplit
 
@@ -24,8 +23,7 @@ _KEYS = ("remote", "token")
 _PROJECT = lazy_pattern(r"/projects/[^/]+/?\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class ResultsServer(Declared):
+class ResultsServer(Declared, Struct, frozen=True):
     """Where runs are pushed to."""
 
     remote: Annotated[Text | None, Doc("project on a team's server: https://HOST/projects/NAME")] = None

@@ -2,9 +2,9 @@
 
 import json
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from agentv.errors import StoreError
 from agentv.extensions.agents.recording.trial_replay import CassetteExchanges

@@ -2,11 +2,12 @@
 
 import asyncio
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 
 from agentv.engine.calls.recorded_call import call_key, no_answer
 from agentv.engine.executor import LocalExecutor

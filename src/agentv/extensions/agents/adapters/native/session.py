@@ -181,7 +181,7 @@ class NativeSession:
         messages = new_messages(request.messages) if follows else request.messages
         if follows:
             self.limits.begin(request)
-            request = replace(request, messages=tuple(messages), prompt=prompt_text(tuple(messages)))
+            request = structs.replace(request, messages=tuple(messages), prompt=prompt_text(tuple(messages)))
         self.usable = False
         recording = Recording(prompt_text(tuple(messages)), self._activity, self._reporter(request))
         recording.agent(version=version)

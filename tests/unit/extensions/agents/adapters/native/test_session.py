@@ -3,9 +3,9 @@
 import asyncio
 import json
 import time
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from agentv.extensions.agents.adapters.native import session as module
 from agentv.extensions.agents.adapters.native.claude import Claude
