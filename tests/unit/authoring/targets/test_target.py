@@ -37,9 +37,7 @@ def target(text: str, folder: Path, files: dict[str, str] | None = None, **more)
         "{name: a, provider: mock, response: hi}",
         "{name: a, provider: 'mock:hi'}",
         "{name: a, provider: MOCK, response: hi}",
-        "{label: a, provider: mock, config: {response: hi}}",
         "{id: a, provider: mock, config: {response: hi}, response: hi}",
-        "{id: mock, label: a, config: {response: hi}}",
         "{id: 'mock:hi', label: a}",
     ],
 )

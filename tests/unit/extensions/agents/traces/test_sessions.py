@@ -415,9 +415,8 @@ def test_copilot_without_records_of_single_calls():
             {"type": "session.shutdown", "data": {"modelMetrics": metrics}},
         )
     )
-    assert [(one.name, one.arguments, one.status) for one in trace.tool_calls] == [
-        ("shell", {"command": "false"}, "failed")
-    ]
+    shown = [(one.name, one.arguments, one.status) for one in trace.tool_calls]
+    assert shown == [("shell", {"command": "false"}, "failed")]
     assert (trace.tokens.input, trace.tokens.cached, trace.partial) == (9, 3, "")
 
 
