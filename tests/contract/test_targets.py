@@ -202,7 +202,7 @@ def place(tmp_path: Path, server: MisbehavingServer, models: ModelServer) -> Pla
 
 
 def test_every_provider_is_held_to_this():
-    assert {name.partition(",")[0] for name in ECHOING} == set(PROVIDERS) - OTHERS
+    assert {name.partition(",")[0] for name in ECHOING} == set(PROVIDERS) - OTHERS, "add it to ECHOING, or to OTHERS"
 
 
 @pytest.mark.parametrize("name", PROVIDERS)

@@ -97,8 +97,10 @@ def test_an_example_is_more_than_a_name_where_a_name_alone_is_no_target():
 
 
 def test_pages_and_the_schema_have_every_name():
-    assert described("targets.md", "target") == {*PROVIDERS, "keys"}
-    assert described("assertions.md", "assertion") == {*TYPES, "types", "keys"}
+    assert described("targets.md", "target") == {*PROVIDERS, "keys"}, "add a heading to docs/reference/targets.md"
+    assert described("assertions.md", "assertion") == {*TYPES, "types", "keys"}, (
+        "add one to docs/reference/assertions.md"
+    )
     names = set(full_schema("eval", Vocabulary(KNOWN.assertions, KNOWN.providers))["$defs"])
     assert {f"provider.{name}" for name in PROVIDERS} <= names
     assert {f"type.{name}" for name in TYPES} <= names
