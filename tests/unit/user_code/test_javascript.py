@@ -486,7 +486,7 @@ def fake(directory: Path, name: str, says: str, status: int = 0) -> None:
 
 
 def found_with(directory: Path):
-    return asyncio.run(find_runtime({"PATH": str(directory)}))
+    return find_runtime(str(directory))
 
 
 @pytest.mark.parametrize(
@@ -494,7 +494,7 @@ def found_with(directory: Path):
 )
 def test_an_older_or_broken_node_gives_way_to_the_wheels(tmp_path, version, status):
     fake(tmp_path, "node", version, status)
-    assert found_with(tmp_path).argv[0] == program("node")
+    assert found_with(tmp_path)[0] == program("node")
 
 
 def test_with_none_the_error_says_how_to_get_one(tmp_path):

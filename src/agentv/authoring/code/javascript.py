@@ -31,14 +31,14 @@ def report_missing_runtime(
     places = list(dict.fromkeys(uses))
     if not places:
         return
-    from agentv.user_code.javascript.missing_runtime import missing_runtime
+    from agentv.user_code.javascript.runtime import HOW_TO_GET, find_runtime
 
-    missing = missing_runtime(env)
-    if missing is None:
+    found = find_runtime(env.get("PATH", ""))
+    if not isinstance(found, str):
         return
     notes = ("other places of this suite use JavaScript, too",) if len(places) > 1 else ()
-    message = f"this needs a JavaScript runtime; {missing.found}"
-    report.add(Diagnostic(_CODE, message, places[0], severity, missing.hint, notes))
+    message = f"this needs a JavaScript runtime; {found}"
+    report.add(Diagnostic(_CODE, message, places[0], severity, HOW_TO_GET, notes))
 
 
 def runs_javascript(spec: TargetSpec) -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Lock
 
 from agentv.registry.fields import Command
-from agentv.user_code.javascript.missing_runtime import program_version
+from agentv.user_code.javascript.runtime import program_version
 from agentv.version import __version__
 
 _HERE = Path(__file__).parent

