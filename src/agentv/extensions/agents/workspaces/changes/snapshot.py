@@ -11,10 +11,10 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import IO
-
-from agentv.extensions.agents.workspaces.files.placing import make_accessible
 
 REGULAR, EXECUTABLE, LINK = "100644", "100755", "120000"
 TEXT_LIMIT = 1_000_000
@@ -73,74 +73,55 @@ def take(directory: str, earlier: Snapshot, *, copied: bool = False) -> Snapshot
     Raises:
         OSError: the directory cannot be read.
     """
+    if os.path.islink(directory):  # noqa: PTH114  # as text
+        raise OSError(errno.ELOOP, "it is a link")
     known = earlier.files
     found: dict[bytes, FileState] = {}
-    root = os.open(os.fsencode(directory), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        for folder, path, entry in _walk(root, b"", 0):
-            found[path] = _state(folder, entry, known.get(path), copied=copied)
-    finally:
-        os.close(root)
+    for path, entry in _walk(os.fsencode(directory), b"", 0):
+        try:
+            found[path] = _state(entry, known.get(path), copied=copied)
+        except OSError as error:
+            found[path] = _special(f"unreadable: {error.strerror}", (entry.inode(), 0, 0, 0))
     return Snapshot(found)
 
 
 def content(directory: str, path: bytes, limit: int = TEXT_LIMIT) -> bytes:
-    """What is in a file of a directory, or where a link leads. At most `limit` bytes are read."""
-    *folders, name = path.split(b"/")
-    folder = os.open(os.fsencode(directory), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        for one in folders:
-            inner = os.open(one, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
-            os.close(folder)
-            folder = inner
-        if stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
-            return os.readlink(name, dir_fd=folder)
-        with _opened(folder, name) as file:
-            return file.read(limit)
-    finally:
-        os.close(folder)
+    """What is in a file of a directory, or where a link leads. At most `limit` bytes are read.
+
+    Raises:
+        OSError: it cannot be read, or is behind a link.
+    """
+    place = Path(directory).resolve() / os.fsdecode(path)
+    if place.parent.resolve() != place.parent:
+        raise OSError(errno.ELOOP, "it is behind a link")
+    if place.is_symlink():
+        return os.readlink(os.fsencode(place))  # noqa: PTH115  # as it is written
+    with _opened(os.fsencode(place)) as file:
+        return file.read(limit)
 
 
-def _walk(folder: int, prefix: bytes, depth: int) -> Iterator[tuple[int, bytes, os.DirEntry[str]]]:
-    """All files below an open directory: the directory that holds each, its path, and its entry."""
+def _walk(folder: bytes, prefix: bytes, depth: int) -> Iterator[tuple[bytes, os.DirEntry[bytes]]]:
+    """All files below a directory: the path of each, and its entry."""
     with os.scandir(folder) as entries:
         inside = sorted(entries, key=lambda entry: entry.name)
     for entry in inside:
-        path = prefix + os.fsencode(entry.name)
-        if not entry.is_dir(follow_symlinks=False) or depth > _DEEPEST:
-            yield folder, path, entry
-            continue
-        if entry.name == ".git":
-            continue
-        inner = _directory(folder, entry.name)
-        if inner is None:
-            yield folder, path, entry
-            continue
-        try:
-            yield from _walk(inner, path + b"/", depth + 1)
-        finally:
-            os.close(inner)
+        path = prefix + entry.name
+        if not entry.is_dir(follow_symlinks=False) or depth > _DEEPEST or not _is_accessible(entry.path, os.X_OK):
+            yield path, entry
+        elif entry.name != b".git":
+            yield from _walk(entry.path, path + b"/", depth + 1)
 
 
-def _directory(folder: int, name: str) -> int | None:
-    """An open directory, made readable where its owner may not read it; None where that cannot be."""
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
-    for _ in range(2):
-        try:
-            inner = os.open(name, flags, dir_fd=folder)
-        except PermissionError:
-            make_accessible(folder, name, 0o700)
-            continue
-        except OSError:
-            return None
-        if os.fstat(inner).st_mode & stat.S_IXUSR or os.geteuid() == 0:
-            return inner
-        os.close(inner)
-        make_accessible(folder, name, 0o700)
-    return None
+def _is_accessible(path: bytes, also: int = 0) -> bool:
+    """Whether a file or directory can be read, made so where its owner may not."""
+    if not os.access(path, os.R_OK | also):
+        with suppress(OSError):
+            place = Path(os.fsdecode(path))
+            place.chmod(place.stat().st_mode | (stat.S_IRWXU if also else stat.S_IRUSR))
+    return os.access(path, os.R_OK | also)
 
 
-def _state(folder: int, entry: os.DirEntry[str], known: FileState | None, *, copied: bool) -> FileState:
+def _state(entry: os.DirEntry[bytes], known: FileState | None, *, copied: bool) -> FileState:
     found = entry.stat(follow_symlinks=False)
     signature = (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
     mode = LINK if stat.S_ISLNK(found.st_mode) else EXECUTABLE if found.st_mode & stat.S_IXUSR else REGULAR
@@ -150,14 +131,11 @@ def _state(folder: int, entry: os.DirEntry[str], known: FileState | None, *, cop
         if copied and signature[1:3] == known.signature[1:3]:
             return FileState(mode, known.size, known.sha256, known.binary, signature)
     if stat.S_ISLNK(found.st_mode):
-        target = os.fsencode(os.readlink(entry.name, dir_fd=folder))
+        target = os.readlink(entry.path)  # noqa: PTH115  # as it is written
         return FileState(mode, len(target), hashlib.sha256(target).hexdigest(), binary=False, signature=signature)
     if not stat.S_ISREG(found.st_mode):
         return _special(_kind(found.st_mode), signature)
-    try:
-        return _regular(folder, entry.name, mode, signature)
-    except OSError as error:
-        return _special(f"unreadable: {error.strerror}", signature)
+    return _regular(entry.path, mode, signature)
 
 
 def _special(what: str, signature: _Signature) -> FileState:
@@ -176,10 +154,10 @@ def _kind(mode: int) -> str:
     return kinds.get(stat.S_IFMT(mode), "a directory that cannot be read, or is nested too deep")
 
 
-def _regular(folder: int, name: str, mode: str, signature: _Signature) -> FileState:
+def _regular(path: bytes, mode: str, signature: _Signature) -> FileState:
     digest = hashlib.sha256()
     size, begin = 0, b""
-    with _opened(folder, name) as file:
+    with _opened(path) as file:
         while chunk := file.read(_CHUNK):
             begin = begin or chunk[:_BINARY_WITHIN]
             digest.update(chunk)
@@ -187,16 +165,9 @@ def _regular(folder: int, name: str, mode: str, signature: _Signature) -> FileSt
     return FileState(mode, size, digest.hexdigest(), size > TEXT_LIMIT or b"\0" in begin, signature)
 
 
-def _opened(folder: int, name: str | bytes) -> IO[bytes]:
-    """A regular file, open for reading: not through a link, and without waiting for whoever writes into a pipe."""
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    try:
-        descriptor = os.open(name, flags, dir_fd=folder)
-    except PermissionError:
-        make_accessible(folder, name, 0o400)
-        descriptor = os.open(name, flags, dir_fd=folder)
-    file = open(descriptor, "rb", buffering=0)  # noqa: PTH123, SIM115  # a descriptor; who calls closes it
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        file.close()
+def _opened(path: bytes) -> IO[bytes]:
+    """A regular file, open for reading, without waiting for whoever writes into a pipe."""
+    if not stat.S_ISREG(os.lstat(path).st_mode):
         raise OSError(errno.EINVAL, "not a regular file")
-    return file
+    _is_accessible(path)
+    return open(path, "rb", buffering=0)  # noqa: PTH123  # hot: once a file

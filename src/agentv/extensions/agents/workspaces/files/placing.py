@@ -1,7 +1,7 @@
 """Placing of files into a workspace: what stands in their way is replaced, and nothing is written through a link.
 
-For files that come after an agent has worked: at each path, a directory, a link, a pipe or a device may have been
-planted. Every name is opened relative to its open directory, without following links.
+For files that come after an agent has worked, and all its processes have ended: at each path, a directory, a link, a
+pipe or a device may have been planted.
 """
 
 from __future__ import annotations
@@ -10,13 +10,11 @@ import asyncio
 import errno
 import os
 import shutil
-import stat
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from shutil import copyfileobj, rmtree
 
 from agentv.model.suite.workspace import CopiedFiles
 from agentv.model.values.response import Failure
@@ -24,22 +22,7 @@ from agentv.registry.fields import Command
 from agentv.user_code.excerpts import tail
 from agentv.user_code.processes.processes import run_program
 
-
-def make_accessible(folder: int, name: str | bytes, bits: int) -> None:
-    """Give its owner access to a file or directory, but not through a link."""
-    with suppress(OSError):
-        descriptor = os.open(name, os.O_PATH | os.O_NOFOLLOW, dir_fd=folder)
-        try:
-            mode = os.fstat(descriptor).st_mode
-            if not stat.S_ISLNK(mode) and mode & bits != bits:
-                os.chmod(f"/proc/self/fd/{descriptor}", stat.S_IMODE(mode) | bits)  # noqa: PTH101  # no path
-        finally:
-            os.close(descriptor)
-
-
 EXECUTABLE, LINK = "100755", "120000"
-
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def place_files(files: Iterable[CopiedFiles], workspace: str) -> Failure | None:
@@ -64,17 +47,12 @@ def write_file(workspace: str, path: str, content: bytes, mode: str) -> None:
     Raises:
         OSError: the path leads out of the workspace, or the system refuses.
     """
-    with _opened(workspace) as root:
-        *folders, name = _names(path)
-        with _made(root, folders) as place:
-            _remove(place, name)
-            if mode == LINK:
-                os.symlink(content, name.encode(), dir_fd=place)
-                return
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            with os.fdopen(os.open(name, flags, 0o600, dir_fd=place), "wb") as file:
-                file.write(content)
-                os.fchmod(file.fileno(), 0o755 if mode == EXECUTABLE else 0o644)
+    place = _cleared(workspace, _names(path))
+    if mode == LINK:
+        place.symlink_to(os.fsdecode(content))
+        return
+    place.write_bytes(content)
+    place.chmod(0o755 if mode == EXECUTABLE else 0o644)
 
 
 def remove_file(workspace: str, path: str) -> None:
@@ -83,17 +61,14 @@ def remove_file(workspace: str, path: str) -> None:
     Raises:
         OSError: the path leads out of the workspace, or the system refuses.
     """
-    *folders, name = _names(path)
-    with _opened(workspace) as root, _made(root, folders) as place:
-        _remove(place, name)
-    while folders:
-        *above, name = folders
-        with _opened(workspace) as root, _made(root, above) as place:
-            try:
-                os.rmdir(name, dir_fd=place)
-            except OSError:
-                return  # something else is in it
-        folders = above
+    place = _cleared(workspace, _names(path))
+    for folder in place.parents:
+        if folder == Path(workspace):
+            return
+        try:
+            folder.rmdir()
+        except OSError:
+            return  # something else is in it
 
 
 def _names(path: str) -> list[str]:
@@ -104,91 +79,47 @@ def _names(path: str) -> list[str]:
 
 
 def _place(one: CopiedFiles, workspace: str) -> None:
-    names = [name for name in one.path.split("/") if name not in {"", "."}]
-    if ".." in names:
-        raise OSError(0, "its place leads out of the workspace")
-    with _opened(workspace) as root:
-        if Path(one.source).is_dir():
-            with _made(root, names) as place:
-                _copy_directory(one.source, place)
-        else:
-            *folders, name = names or [Path(one.source).name]
-            with _made(root, folders) as place:
-                _copy_file(one.source, place, name)
+    source, is_root = Path(one.source), one.path.strip("./") == ""
+    if source.is_dir():
+        _copy_directory(source, Path(workspace) if is_root else _made(workspace, _names(one.path)))
+    else:
+        _copy_file(source, _cleared(workspace, [source.name] if is_root else _names(one.path)))
 
 
-@contextmanager
-def _opened(path: str) -> Iterator[int]:
-    descriptor = os.open(path, _DIRECTORY)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
+def _made(folder: str | Path, names: Iterable[str]) -> Path:
+    """A directory below another, made where it is not one; its owner can read and change it."""
+    place = Path(folder)
+    for name in names:
+        place /= name
+        if place.is_symlink() or not place.is_dir():
+            place.unlink(missing_ok=True)
+            place.mkdir()
+        elif not os.access(place, os.R_OK | os.W_OK | os.X_OK):
+            place.chmod(0o755)
+    return place
 
 
-@contextmanager
-def _made(root: int, names: Iterable[str]) -> Iterator[int]:
-    """A directory below another, made where it is not one."""
-    descriptor = os.dup(root)
-    try:
-        for name in names:
-            inner = _directory(descriptor, name)
-            os.close(descriptor)
-            descriptor = inner
-        yield descriptor
-    finally:
-        os.close(descriptor)
+def _cleared(folder: str | Path, names: Sequence[str]) -> Path:
+    """The place of a file below a directory, without what stood there."""
+    place = _made(folder, names[:-1]) / names[-1]
+    if not remove_directory(str(place)):
+        raise OSError(errno.EEXIST, f"{place} cannot be removed")
+    return place
 
 
-def _directory(folder: int, name: str) -> int:
-    with suppress(FileNotFoundError):
-        if not stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
-            os.unlink(name, dir_fd=folder)
-    with suppress(FileExistsError):
-        os.mkdir(name, 0o755, dir_fd=folder)
-    make_accessible(folder, name, stat.S_IRWXU)
-    return os.open(name, _DIRECTORY, dir_fd=folder)
+def _copy_directory(source: Path, place: Path) -> None:
+    for one in sorted(source.iterdir()):
+        if one.is_symlink():
+            _cleared(place, (one.name,)).symlink_to(one.readlink())
+        elif one.is_dir():
+            _copy_directory(one, _made(place, (one.name,)))
+        elif one.is_file():
+            _copy_file(one, _cleared(place, (one.name,)))
 
 
-def _copy_directory(source: str, place: int) -> None:
-    with os.scandir(source) as entries:
-        inside = sorted(entries, key=lambda entry: entry.name)
-    for entry in inside:
-        if entry.is_symlink():
-            _remove(place, entry.name)
-            os.symlink(os.readlink(entry.path), entry.name, dir_fd=place)  # noqa: PTH115  # as text
-        elif entry.is_dir():
-            with _made(place, (entry.name,)) as inner:
-                _copy_directory(entry.path, inner)
-        elif entry.is_file():
-            _copy_file(entry.path, place, entry.name)
-
-
-def _copy_file(source: str, place: int, name: str) -> None:
-    _remove(place, name)
-    with Path(source).open("rb") as read:
-        mode = stat.S_IMODE(os.fstat(read.fileno()).st_mode) & 0o777
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        descriptor = os.open(name, flags, 0o600, dir_fd=place)
-        with os.fdopen(descriptor, "wb") as written:
-            copyfileobj(read, written, 1 << 20)
-            os.fchmod(descriptor, mode | 0o600)
-
-
-def _remove(folder: int, name: str) -> None:
-    """Remove what stands at a place, whatever it is."""
-    try:
-        mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
-        if stat.S_ISDIR(mode):
-            make_accessible(folder, name, stat.S_IRWXU)
-            for _, directories, _, inner in os.fwalk(name, dir_fd=folder):
-                for one in directories:
-                    make_accessible(inner, one, stat.S_IRWXU)
-            rmtree(name, dir_fd=folder)
-        else:
-            os.unlink(name, dir_fd=folder)
-    except FileNotFoundError:
-        return
+def _copy_file(source: Path, place: Path) -> None:
+    shutil.copyfile(source, place)
+    place.chmod(source.stat().st_mode & 0o777 | 0o600)
 
 
 COPY_S = 600.0
