@@ -1,7 +1,8 @@
-"""Streamed answers of every provider, read through its own SDK from servers on loopback."""
+"""Streamed answers of every provider, read from servers on loopback."""
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from agentv.model.values.usage import TokenUsage
 from agentv.targets.anthropic.target import Anthropic
 from agentv.targets.gemini.target import Gemini
 from agentv.targets.litellm.target import LiteLLM
+from agentv.targets.model_api.streams import events_in
 from agentv.targets.openai_compatible.azure import Azure
 from agentv.targets.openai_compatible.ollama import Ollama
 from agentv.targets.openai_compatible.openai import OpenAI
@@ -138,6 +140,20 @@ def test_thoughts_are_no_first_token():
     assert (found.output, found.finish_reason) == ("Yes.", "end_turn")
     assert found.token_usage == TokenUsage(9, 5, 14)
     assert 590 <= found.time_to_first_token_ms <= found.duration_ms - 150
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_events_are_read_wherever_the_network_cuts_them(size):
+    sent = b': hello\r\n\r\nevent: x\ndata: {"a":\ndata: 1}\n\nid: 1\n\ndata:[2]\r\n\r\ndata: [DONE]\n\ndata: 3\n\n'
+
+    async def pieces():
+        for start in range(0, len(sent), size):
+            yield sent[start : start + size]
+
+    async def read():
+        return [event async for event in events_in(pieces())]
+
+    assert asyncio.run(read()) == [{"a": 1}, [2]]
 
 
 def chunk(text: str | None, **others: Any) -> dict[str, Any]:

@@ -116,6 +116,14 @@ def test_a_server_of_ones_own_that_wants_a_key_was_sent_none(status):
         assert "no key was sent: set OLLAMA_API_KEY" in answer(Ollama("m", f"{server.ollama}/v1")).message
 
 
+def test_the_environment_names_an_organization_and_a_url_names_a_user(server, monkeypatch):
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
+    answer(OpenAI("gpt-4o", server.openai.replace("://", "://me:word@"), KEY))
+    headers = server.calls[-1].headers
+    assert headers["openai-organization"] == "org-1"
+    assert headers["authorization"] == "Basic bWU6d29yZA=="
+
+
 def test_a_server_that_quotes_the_key_is_not_quoted():
     with ModelServer(Status(400, f"bad header 'Bearer {KEY}' at https://h/v1?key={KEY}")) as server:
         found = answer(openai(server))
