@@ -54,11 +54,9 @@ def check_entries(entries: Sequence[AssertionEntry], report: Report, *, are_alte
         _check_together(entries, report)
 
 
-def depend_on_each_other(entries: Sequence[AssertionEntry]) -> bool:
-    """Whether other texts in the assertions of a list could make `check_entries` report something."""
-    types = [entry.type for entry in entries]
-    counting = any(len(set(alike).intersection(types)) > 1 for alike in _COUNTING)
-    return len(set(types)) < len(types) or _EXACT in types or counting
+def may_exclude(types: Collection[str]) -> bool:
+    """Whether assertions of these types may contradict each other, but for two of one type that are equal."""
+    return _EXACT in types or any(len([one for one in types if one in alike]) > 1 for alike in _COUNTING)
 
 
 def _check_together(entries: Sequence[AssertionEntry], report: Report) -> None:

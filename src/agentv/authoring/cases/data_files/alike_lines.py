@@ -13,14 +13,15 @@ from codecs import BOM_UTF8
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import partial
+from itertools import combinations
 from operator import itemgetter
 from typing import Any
 
 from msgspec import Struct
-from msgspec.json import decode, encode
+from msgspec.json import Decoder, decode, encode
 from msgspec.structs import replace
 
-from agentv.authoring.assertions.consistency import check_entries, depend_on_each_other
+from agentv.authoring.assertions.consistency import check_entries, may_exclude
 from agentv.authoring.cases.case_builder import CaseBuilder
 from agentv.authoring.code.fingerprints import names_files
 from agentv.authoring.fields.case_keys import GOVERNANCE
@@ -81,7 +82,8 @@ class _Pattern(Struct, frozen=True):
         others: takes the strings out of a line in which it may not differ.
         same: these strings.
         own: number of assertions that stand in the line.
-        compares: whether its assertions may contradict each other.
+        pairs_of_a_type: assertions that contradict or repeat each other where they are equal.
+        compares: whether its assertions may contradict each other otherwise.
         texts: key → the string.
         values: of its assertions.
         pairs: `vars` or `metadata` → key → the string.
@@ -94,6 +96,7 @@ class _Pattern(Struct, frozen=True):
     others: Callable[[list[bytes]], Any]
     same: Any
     own: int
+    pairs_of_a_type: tuple[tuple[int, int], ...]
     compares: bool
     texts: Mapping[str, int]
     values: tuple[_Value, ...]
@@ -113,7 +116,8 @@ class AlikeLines:
 
     def __init__(self, path: str, reading: Reading, builder: CaseBuilder) -> None:
         self._path = path
-        self._reading = reading
+        self._report = Report()
+        self._reading = reading.reporting_to(self._report)
         self._builder = builder
         self._patterns: dict[tuple[bytes, ...], list[_Pattern]] = {}
         self._count = 0
@@ -156,20 +160,27 @@ class AlikeLines:
         Raises:
             ValueError: a string cannot be read.
         """
-        texts = {place: _text(strings[place]) for place in pattern.order}
-        case = self._filled(pattern, texts, at)
-        report = Report()
-        if case is not None and pattern.compares:
-            check_entries(case.assertions, report)
-        if case is None or report.count:
+        quoted = [_quoted(strings[place]) for place in pattern.order]
+        texts = dict(zip(pattern.order, map(_read_text, quoted), strict=True))
+        given = self._given(pattern, texts, at)
+        if given is None:
             return None
-        parts = pattern.written[:]
-        parts[1::2] = [encode(texts[place]) for place in pattern.order]
-        return replace(case, sha256=self._builder.hash_of(b"".join(parts)))
+        entries = given["assertions"]
+        if any(entries[one].assertion == entries[other].assertion for one, other in pattern.pairs_of_a_type):
+            return None
+        if pattern.compares:
+            check_entries(entries, self._report)
+            if self._report.count:
+                self._begin()
+                return None
+        written = pattern.written[:]
+        # texts without escapes are hashed as they stand in the line
+        written[1::2] = [one if b"\\" not in one else encode(_read_text(one)) for one in quoted]
+        return replace(pattern.case, sha256=self._builder.hash_of(b"".join(written)), span=at, **given)
 
-    def _filled(self, pattern: _Pattern, texts: Mapping[int, str], at: Span) -> Case | None:
-        """The case of a pattern with other texts, each of them valid, and without its hash; else None."""
-        known, given = pattern.case, {}
+    def _given(self, pattern: _Pattern, texts: Mapping[int, str], at: Span) -> dict[str, Any] | None:
+        """What a line with other texts gives its case, beside the hash; None if a text is not valid."""
+        known, given = pattern.case, dict[str, Any]()
         for key, place in pattern.texts.items():
             text = texts[place]
             if not text.strip() or text.startswith("file://"):
@@ -179,19 +190,25 @@ class AlikeLines:
             given[key] = getattr(known, key) | {name: texts[place] for name, place in places.items()}
         entries = [replace(entry, span=at) for entry in known.assertions[: pattern.own]]
         entries += known.assertions[pattern.own :]
-        report = Report()
-        reading = self._reading.reporting_to(report)
         for one in pattern.values:
-            text, entry = texts[one.string], entries[one.entry]
+            text = texts[one.string]
             if text == one.text:
                 continue
-            if one.read(Scalar(text, text, at), reading, "value") != text:
+            read = one.read(Scalar(text, text, at), self._reading, "value")
+            if self._report.count:
+                self._begin()
                 return None
             assertion = one.made(value=text)
-            if one.checks and any(True for _ in assertion.validate()):
+            if read != text or (one.checks and any(True for _ in assertion.validate())):
                 return None
-            entries[one.entry] = AssertionEntry(entry.type, assertion, entry.settings, at)
-        return None if report.count else replace(known, **given, assertions=tuple(entries), span=at)
+            entries[one.entry] = replace(entries[one.entry], assertion=assertion)
+        given["assertions"] = tuple(entries)
+        return given
+
+    def _begin(self) -> None:
+        """Take a new report for what is wrong with a line, which is reported where the line is read in full."""
+        self._report = Report()
+        self._reading = self._reading.reporting_to(self._report)
 
     def _pattern(self, between: list[bytes], strings: list[bytes], case: Case) -> _Pattern | None:
         """What lines like this one may differ in; None if that is not simple.
@@ -201,7 +218,7 @@ class AlikeLines:
         """
         names = ("expected_output", "sha256", "span", *_MAPPINGS, *_FIXED)
         plain = replace(Case(case.id, case.input, case.assertions), **{name: getattr(case, name) for name in names})
-        named = [_text(one) for one in strings]
+        named = [_read_text(_quoted(one)) for one in strings]
         numbered = b"".join(b'%b"%d"' % (one, number) for number, one in enumerate(between[:-1])) + between[-1]
         found = _named(decode(numbered), named)
         items = found.get("assert", [])
@@ -221,9 +238,12 @@ class AlikeLines:
         if len(free) == len(strings) or not free:
             return None
         others = itemgetter(*(number for number in range(len(strings)) if number not in free))
-        compares = depend_on_each_other(case.assertions)
+        types = [entry.type for entry in case.assertions]
+        alike = tuple((one, other) for one, other in combinations(range(len(types)), 2) if types[one] == types[other])
         written = tuple(one for one in values if one is not None)
-        made = _Pattern(case, strings, others, others(strings), len(items), compares, texts, written, pairs)
+        made = _Pattern(
+            case, strings, others, others(strings), len(items), alike, may_exclude(types), texts, written, pairs
+        )
         return self._hashed(made, {place: named[place] for place in free})
 
     def _hashed(self, pattern: _Pattern, texts: Mapping[int, str]) -> _Pattern | None:
@@ -231,9 +251,10 @@ class AlikeLines:
         mark = f"text{os.urandom(8).hex()}"
         case = pattern.case
         assert case.span is not None  # noqa: S101  # it stands in a file
-        other = self._filled(pattern, {place: f"{mark}-{place}" for place in texts}, case.span)
-        if other is None:
+        given = self._given(pattern, {place: f"{mark}-{place}" for place in texts}, case.span)
+        if given is None:
             return None
+        other = replace(case, **given)
         parts = re.split(rb'"%b-(\d+)"' % mark.encode(), self._builder.written(other))
         order = [int(one) for one in parts[1::2]]
         if sorted(order) != sorted(texts):
@@ -294,11 +315,9 @@ def _cut(line: bytes) -> list[bytes]:
     return line.split(b'"')
 
 
-def _text(string: bytes) -> str:
-    """The text of a string of a line that was cut.
+def _quoted(string: bytes) -> bytes:
+    """A string of a line that was cut, as it stands in the line."""
+    return b'"%b"' % string.replace(_QUOTE, b'\\"').replace(_BACKSLASH, b"\\\\")
 
-    Raises:
-        ValueError: it is none.
-    """
-    written = string.replace(_QUOTE, b'\\"').replace(_BACKSLASH, b"\\\\")
-    return decode(b'"%b"' % written, type=str)
+
+_read_text = Decoder(str).decode
