@@ -89,8 +89,7 @@ GROUPS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         (
             "engine/calls/test_recorded_call.py",
             "app/planning/test_resumed_settings.py",
-            "store/rows/test_reading_current.py",
-            "store/rows/test_reading_history.py",
+            "store/rows/test_reading.py",
         ),
     ),
     "replies": (

@@ -1,7 +1,5 @@
 """Settings of a process with all tests in it (garbage, signals, examples), directories of many tests, and skips."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import inspect

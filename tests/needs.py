@@ -3,8 +3,6 @@
 `AGENTV_TESTS_HIDE=bwrap,postgresql` says what counts as absent, for a machine that has it.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections import Counter

@@ -7,8 +7,6 @@ A folder may hold a `request.yaml`: `path`, and what a command line and a proces
 branch. `tags` of the request are put on the last commit of `main`.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterable, Iterator

@@ -4,8 +4,6 @@ A folder `CODE--FORM` gives that code alone, in that form: `include` is a templa
 `sidecar` the YAML file beside one. Other words behind the dashes say how the mistake came about.
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from pathlib import Path

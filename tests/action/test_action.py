@@ -1,7 +1,5 @@
 """The GitHub Action and the release workflow: their scripts as the runner starts them, against a GitHub of our own."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

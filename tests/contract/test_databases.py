@@ -1,7 +1,5 @@
 """What every `agentv.extensions.team.store.database.Database` does, and what is built on it, on SQLite and on a real PostgreSQL."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import shutil

@@ -1,7 +1,5 @@
 """The suites of `agentv.testing.contract`, run on our own targets, and on plugins that obey and break them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar

@@ -1,7 +1,5 @@
 """What every `agentv.ports.Store` does."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

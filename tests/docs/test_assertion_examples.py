@@ -1,7 +1,5 @@
 """Every assertion type has an example, and each of its cases comes to what its name says. The site shows what is run here."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from assertion_examples import Example, run_examples

@@ -11,8 +11,6 @@ How blocks are marked (CONTRIBUTING tells authors):
     ```sh, ```text                     shown, not run
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The site's own pages: the names of agentv that they give exist, and their install lines work."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import tomllib

@@ -7,8 +7,6 @@ and otherwise by the few names of it in `plain_acp.py`.
 
 # ruff: noqa: ASYNC220, ASYNC240  # it has one thing to do at a time
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

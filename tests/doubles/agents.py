@@ -1,7 +1,5 @@
 """Scripted ACP agents as targets, and a sandbox that records what it is asked."""
 
-from __future__ import annotations
-
 import json
 import sys
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Asking a target in a test: requests with defaults, and a target that is connected, asked and closed."""
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 import os

@@ -1,7 +1,5 @@
 """Cases of a run, made by hand, as a comparison holds them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from agentv.app.compare.cases import CaseScope, ChosenCases, Common, KeyedCases, RunCases

@@ -1,7 +1,5 @@
 """Comparisons, made by hand."""
 
-from __future__ import annotations
-
 from msgspec.structs import replace
 
 from agentv.model.run.comparison import (

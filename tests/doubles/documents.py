@@ -1,7 +1,5 @@
 """PDFs for tests."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from agentv.model.values.message import DocumentBlock

@@ -1,7 +1,5 @@
 """A server on loopback that sends one byte after the other, and never all of them."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress

@@ -1,7 +1,5 @@
 """Embeddings in a test: a model of a few words, saved to a directory, and an embedder that counts its calls."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A server on loopback that streams given events, each after a pause, as APIs of models do."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """A Disk whose calls fail, fall short or end the process at the nth of them."""
 
-from __future__ import annotations
-
 import errno
 import os
 from collections.abc import Callable

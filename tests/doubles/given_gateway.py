@@ -1,7 +1,5 @@
 """A gateway whose calls and failure a test gives."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import dataclass, field
 from typing import Any

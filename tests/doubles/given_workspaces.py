@@ -1,7 +1,5 @@
 """Workspaces of tests of the engine: nothing on disk, and every call noted in its order."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Grading one answer in a test: a context with services behind it, and the grade that an assertion gives."""
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 import os

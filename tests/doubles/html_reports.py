@@ -1,7 +1,5 @@
 """Runs for HTML reports: what everything looks like, and texts that try to be more than text."""
 
-from __future__ import annotations
-
 from msgspec.structs import replace
 
 from agentv.extensions.view.pages import HtmlReport

@@ -1,7 +1,5 @@
 """A project whose answers several models of a local server graded, and people labelled."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """Runs on disk whose answers a judge graded, made by hand."""
 
-from __future__ import annotations
-
 from msgspec.structs import replace
 
 from agentv.model.run.grade import AskedJudge, Grade

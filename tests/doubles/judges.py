@@ -1,7 +1,5 @@
 """Judges for tests: targets that answer as a judge would, well or badly, and a judge that needs no target."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Judged types in a test: a judge with fixed replies, and all that a run offers beside it."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

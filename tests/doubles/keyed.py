@@ -1,7 +1,5 @@
 """A provider of targets that wants a key, as model APIs do, and calls nobody."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Annotated, ClassVar

@@ -4,8 +4,6 @@ A program: `killed_runs.py KILLS SEED SIGNAL`, in the directory of an `a.eval.ya
 takes a third of a second, importing agentv, is done once. Prints one JSON object.
 """
 
-from __future__ import annotations
-
 import gc
 import json
 import os

@@ -1,7 +1,5 @@
 """Runs of a list, made by hand."""
 
-from __future__ import annotations
-
 from agentv.model.run.matrix import Counts
 from agentv.model.run.runs import ListedRun
 from agentv.model.run.summary import Summary

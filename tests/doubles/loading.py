@@ -1,7 +1,5 @@
 """Files in a repository of their own, and what the loader makes of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Runs with several targets and prompts: one with all that a matrix may hold."""
 
-from __future__ import annotations
-
 from agentv.model.run.matrix import (
     ComparedMeasure,
     Counts,

@@ -3,8 +3,6 @@
 It runs in a thread of its own, so that tests of commands can use it as well as tests of coroutines.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

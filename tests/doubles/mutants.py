@@ -1,7 +1,5 @@
 """Valid projects; however their files are changed, they stay valid or give a diagnostic with its position."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence

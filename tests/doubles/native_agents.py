@@ -1,7 +1,5 @@
 """Agents that print a recorded stream, as targets; the streams by agent and situation."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

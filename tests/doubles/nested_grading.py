@@ -1,7 +1,5 @@
 """Grading in a test: answers, entries with settings, and services that grade nested lists as the engine does."""
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Runs whose directory and journal are open, as `start`, `drive` and `finish` get them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Workspaces for tests: opened, worked in by a shell script that stands for an agent, and finished."""
 
-from __future__ import annotations
-
 import asyncio
 import subprocess
 from collections.abc import Awaitable, Callable

@@ -1,7 +1,5 @@
 """An OpenID provider on loopback: real HTTP, real signatures, and one person who agrees to everything."""
 
-from __future__ import annotations
-
 import json
 import time
 from base64 import urlsafe_b64encode

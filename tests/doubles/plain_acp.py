@@ -3,8 +3,6 @@
 Messages are plain: nothing is checked here. The product's own end speaks by the package.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

@@ -1,7 +1,5 @@
 """Installed packages with plugins: their metadata and modules, as pip leaves them in a directory of `sys.path`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from textwrap import dedent

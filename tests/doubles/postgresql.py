@@ -1,7 +1,5 @@
 """A real PostgreSQL for the test session: on a Unix socket in a directory of its own, a database for each test."""
 
-from __future__ import annotations
-
 import os
 import pwd
 import shutil

@@ -1,7 +1,5 @@
 """A server of OpenAI's protocol that says what its calls cost."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time

@@ -1,7 +1,5 @@
 """Whether processes are gone, seen from outside: by the ids that they wrote down themselves."""
 
-from __future__ import annotations
-
 import subprocess
 import time
 from pathlib import Path

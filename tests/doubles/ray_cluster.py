@@ -4,8 +4,6 @@ A program. It prints the address, then obeys lines on stdin: `kill` ends the sec
 another one; it says `done`. At the end of stdin it ends everything.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

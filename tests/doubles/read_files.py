@@ -1,7 +1,5 @@
 """How many bytes this process reads from files and sockets."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

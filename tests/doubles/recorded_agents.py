@@ -4,8 +4,6 @@ The streams are in `tests/unit/extensions/agents/adapters/native/streams/AGENT/S
 replaced. What an agent writes to a file beside its stdout stands in them behind it, as its trace keeps it.
 """
 
-from __future__ import annotations
-
 import sys
 from importlib import import_module
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A run context whose ports are given one by one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime

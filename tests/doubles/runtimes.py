@@ -1,7 +1,5 @@
 """The JavaScript runtimes that tests are run with: the Node of the wheel, and bun where it is installed."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from importlib.util import find_spec

@@ -1,7 +1,5 @@
 """Runs on disk, made of finished trials that were made by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 

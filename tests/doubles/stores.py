@@ -1,7 +1,5 @@
 """A store that forgets: everything is kept in memory."""
 
-from __future__ import annotations
-
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.message import Message
 from agentv.model.values.response import TargetResponse

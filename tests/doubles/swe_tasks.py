@@ -1,7 +1,5 @@
 """Two tasks like those of SWE-bench: a small repository, for each task an issue, hidden tests and a repair."""
 
-from __future__ import annotations
-
 import difflib
 import json
 from pathlib import Path

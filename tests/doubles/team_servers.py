@@ -1,7 +1,5 @@
 """A team's server on a real socket, over SQLite, and runs to push to it."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """How much of a large space of inputs the tests go through: CI takes a part, `AGENTV_TESTS=thorough` all of it."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator
 from itertools import islice

@@ -1,7 +1,5 @@
 """A server on loopback that encrypts what it passes on, with a certificate of its own."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import datetime as dt

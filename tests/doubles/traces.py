@@ -1,7 +1,5 @@
 """A trace that has a step of every kind."""
 
-from __future__ import annotations
-
 from agentv.model.values.trace import MessageStep, PermissionStep, ToolCallStep, Trace, UsageStep
 from agentv.model.values.usage import TokenUsage
 

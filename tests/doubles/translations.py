@@ -1,7 +1,5 @@
 """promptfoo's configurations, translated as the reader does it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Finished trials, made by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """A project with runs, and a client of its `agentv view`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A run in which everything happened that a report must show."""
 
-from __future__ import annotations
-
 from agentv.model.run.grade import Check
 from agentv.model.run.matrix import Counts
 from agentv.model.run.summary import Summary

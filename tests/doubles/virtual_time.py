@@ -1,7 +1,5 @@
 """An event loop whose time passes at once: waiting for a minute takes none, and the clock says that it was a minute."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Coroutine
 from selectors import SelectSelector

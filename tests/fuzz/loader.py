@@ -8,8 +8,6 @@ that file instead. Every file of those folders is where it begins; what turns ou
 CORPUS. What breaks a rule is kept as `crash-…` in the working directory; `python tests/fuzz/loader.py crash-…` repeats it.
 """
 
-from __future__ import annotations
-
 import logging
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """Minimums of `activation` decide its queries, and no other case."""
 
-from __future__ import annotations
-
 import pytest
 
 from agentv.sdk import evaluate

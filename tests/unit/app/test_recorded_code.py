@@ -1,8 +1,7 @@
-"""`--record-code`: a cassette stands for code that grades, and tells when it does not."""
-
-from __future__ import annotations
+"""Code that grades, in cassettes, among saved files and in the signature of a run."""
 
 import json
+import os
 import shutil
 from contextlib import chdir
 from pathlib import Path
@@ -11,8 +10,10 @@ from typing import Any
 import pytest
 
 from agentv.app.planning.preparation import prepare
+from agentv.app.run_signature import SIGNATURE, is_signed_here, signature_of
 from agentv.app.running.evaluate import evaluate
 from agentv.app.running.outcome import Outcome
+from agentv.app.saved_files import WatchedFiles, differing, outputs
 from agentv.app.settings import EvalSettings
 from agentv.errors import StoreError, UsageError
 from doubles.loading import repository
@@ -187,3 +188,134 @@ def test_it_says_what_a_cassette_holds(project):
         run(record_code=True)
     with pytest.raises(UsageError, match="--record-code requires a recording"):
         run(replay="run.jsonl", record_code=True)
+
+
+RECORD = {"run_id": "r", "settings": {"targets": ["cli:x"], "alpha": 0.05}, "suites": [{"path": "s.eval.yaml"}]}
+
+
+def signed(root, env):
+    return {**RECORD, SIGNATURE: signature_of(RECORD, str(root), env)}
+
+
+def test_what_is_executed_is_signed_with_a_key_of_the_user_alone(tmp_path):
+    env = {"AGENTV_HOME": str(tmp_path / "home")}
+    record = signed(tmp_path, env)
+    (key,) = (tmp_path / "home").iterdir()
+    assert (key.stat().st_mode & 0o777, key.stat().st_size) == (0o600, 32)
+    assert is_signed_here({**record, "name": "given later"}, str(tmp_path), env)
+    assert signed(tmp_path, env) == record, "the key stays"
+    for changed in (
+        {"settings": {**RECORD["settings"], "targets": ["cli:y"]}},
+        {"suites": [{"path": "t.eval.yaml"}]},
+        {"run_id": "s"},
+        {SIGNATURE: "ä"},
+        {SIGNATURE: None},
+    ):
+        assert not is_signed_here({**record, **changed}, str(tmp_path), env), changed
+    assert not is_signed_here(record, str(tmp_path / "other"), env)
+    assert not is_signed_here(record, str(tmp_path), {"AGENTV_HOME": str(tmp_path / "somebody else")})
+
+
+def test_a_key_that_others_can_read_signs_nothing(tmp_path):
+    env = {"AGENTV_HOME": str(tmp_path / "home")}
+    record = signed(tmp_path, env)
+    (key,) = (tmp_path / "home").iterdir()
+    key.chmod(0o640)
+    assert not is_signed_here(record, str(tmp_path), env)
+    assert signature_of(RECORD, str(tmp_path), env) is None
+    key.chmod(0o600)
+    key.write_bytes(b"")
+    assert signature_of(RECORD, str(tmp_path), env) is None, "an empty key would be known to all"
+
+
+def test_a_machine_without_a_place_for_a_key_runs_all_the_same(tmp_path):
+    (tmp_path / "file").write_text("")
+    env = {"AGENTV_HOME": str(tmp_path / "file")}
+    assert signature_of(RECORD, str(tmp_path), env) is None
+    assert not is_signed_here(RECORD, str(tmp_path), env)
+
+
+@pytest.fixture
+def saved_files_project(tmp_path):
+    for name in ("evals/a.eval.yaml", ".agentv/targets.yaml", ".env", "src/agent.py"):
+        write(tmp_path / name, "1")
+    return tmp_path
+
+
+def write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    os.utime(path, ns=(0, next(TIMES)))
+
+
+TIMES = iter(range(1, 10_000))
+
+
+def watched(saved_files_project, *saves):
+    """Files that are looked at; each pause performs the next save."""
+    ahead = iter(saves)
+
+    def sleep(_seconds):
+        save = next(ahead, None)
+        if save is not None:
+            save()
+
+    return WatchedFiles(
+        (str(saved_files_project),), frozenset({str(saved_files_project / "out.md")}), sleep, lambda: 0.0
+    )
+
+
+def changed(saved_files_project, *saves):
+    files = watched(saved_files_project, *saves)
+    paths, _ = files.changed(files.snapshot())
+    return [os.path.relpath(path, saved_files_project) for path in paths]
+
+
+def test_new_deleted_renamed_and_replaced_files_are_changes(saved_files_project):
+    evals = saved_files_project / "evals"
+    assert changed(saved_files_project, lambda: write(evals / "b.eval.yaml", "1")) == ["evals/b.eval.yaml"]
+    assert changed(saved_files_project, (evals / "b.eval.yaml").unlink) == ["evals/b.eval.yaml"]
+    assert changed(saved_files_project, lambda: (evals / "a.eval.yaml").rename(evals / "c.eval.yaml")) == [
+        "evals/a.eval.yaml",
+        "evals/c.eval.yaml",
+    ]
+    write(saved_files_project / ".env.new", "2")
+    assert changed(
+        saved_files_project, lambda: (saved_files_project / ".env.new").rename(saved_files_project / ".env")
+    ) == [".env", ".env.new"]
+    assert changed(saved_files_project, lambda: write(saved_files_project / ".agentv/targets.yaml", "2")) == [
+        ".agentv/targets.yaml"
+    ]
+
+
+def test_what_runs_and_editors_write_is_no_change(saved_files_project):
+    own = [".agentv/results/r/index.jsonl", ".git/index", "out.md", "evals/.a.swp", "evals/a.eval.yaml~", "4913"]
+    own += ["__pycache__/a.pyc", "node_modules/x/index.js", ".venv/x.py", "#a#"]
+    saves = [lambda name=name: write(saved_files_project / name, "2") for name in own]
+    assert changed(saved_files_project, *saves, lambda: write(saved_files_project / "src/agent.py", "2")) == [
+        "src/agent.py"
+    ]
+
+
+def test_a_file_that_was_restored_is_no_change(saved_files_project):
+    path = saved_files_project / "evals/a.eval.yaml"
+    hidden = saved_files_project / "evals/.hidden"
+    steps = [
+        lambda: path.rename(hidden),
+        lambda: hidden.rename(path),
+        None,
+        lambda: write(saved_files_project / "b.yaml", ""),
+    ]
+    assert changed(saved_files_project, *steps) == ["b.yaml"]
+
+
+def test_the_files_that_the_output_goes_to_are_not_looked_at(saved_files_project):
+    with (saved_files_project / "evals/run.log").open("w") as log:
+        assert outputs([log.fileno(), 10_000]) == outputs([log.fileno()])
+        files = WatchedFiles(
+            (str(saved_files_project),), frozenset(), lambda _: None, lambda: 0.0, outputs([log.fileno()])
+        )
+        before = files.snapshot()
+        print("a line", file=log, flush=True)
+        write(saved_files_project / "evals/other.log", "a line")
+        assert differing(before, files.snapshot()) == [str(saved_files_project / "evals/other.log")]

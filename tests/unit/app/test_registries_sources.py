@@ -1,15 +1,18 @@
-"""Installed plugins as the loader sees them: names, imports, what they must be, and what is said of broken ones."""
-
-from __future__ import annotations
+"""Installed plugins as the loader sees them, and reports of theirs that go wrong half way."""
 
 import json
 import sys
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from agentv.app.plugins.listing import list_plugins
+from agentv.app.plugins.reports import render_report
 from agentv.app.registries import registries
+from agentv.errors import UsageError
+from agentv.registry.plugins import PluginCode
+from agentv.registry.types import ReportFormat, RunData
 from doubles.loading import found_in, outcome, repository
 from doubles.plugin_packages import ASSERTION, TARGET, install, install_acme
 
@@ -242,3 +245,34 @@ def test_a_report_must_be_a_function(site, text, why):
     (one,) = list_plugins()
     assert one.status == "broken"
     assert why in (one.problem or "")
+
+
+RUN = RunData("run", {"run_id": "run"}, {"schema_version": 1}, iter(()))
+ROWS = [{"test_id": "a"}, {"test_id": "b"}]
+
+
+def text_of(render) -> str:
+    report = ReportFormat("tap", render, PluginCode("report format 'tap' of acme-evals 1.2", "acme-evals 1.2", "x"))
+    return "".join(render_report(report, replace(RUN, rows=iter(ROWS))))
+
+
+def later(run):
+    yield "a"
+    raise ValueError("no")
+
+
+@pytest.mark.parametrize(
+    ("render", "why"),
+    [
+        (lambda run: 1 / 0, "raised ZeroDivisionError"),
+        (lambda run: None, "raised TypeError"),
+        (lambda run: b"bytes", "must give text, and gave int"),
+        (lambda run: [None, "a"], "must give text, and gave NoneType"),
+        (lambda run: ["a", 3], "must give text, and gave int"),
+        (later, "raised ValueError: no (test_reports.py:"),
+    ],
+)
+def test_what_is_no_text_names_the_plugin(render, why):
+    with pytest.raises(UsageError, match=r"\[bad-plugin\] report format 'tap' of acme-evals 1.2") as raised:
+        text_of(render)
+    assert why in str(raised.value)

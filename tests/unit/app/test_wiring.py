@@ -1,19 +1,25 @@
-"""Targets of plugins that break the rules."""
-
-from __future__ import annotations
+"""What commands load: targets of plugins that break the rules, and what `targets --check` advises."""
 
 import asyncio
+import subprocess
+import sys
 import time
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
+from agentv.app.checking import CheckedTarget, check_all
 from agentv.app.wiring import GuardedEmbedder, connected_target
-from agentv.model.suite.suite import TargetSpec
+from agentv.model.suite.suite import TargetSpec, Variable
 from agentv.model.values.response import Embeddings, Failure, TargetResponse
 from agentv.model.values.retrieved import RetrievedText
 from agentv.ports import Embedder
+from agentv.registry.fields import Command
+from agentv.targets.cli.target import Cli
+from agentv.targets.http.target import Http
+from agentv.targets.openai_compatible.openai import OpenAI
+from agentv.testing import ModelServer, Status
 from agentv.user_code.functions.threads import DaemonThreads
 from doubles.asking import asked, request
 
@@ -163,3 +169,66 @@ def test_vectors_are_guarded_likewise(given, expected):
     assert isinstance(made, Embedder)
     found = asyncio.run(made.embed(["a"], 1.0))
     assert expected in found.message if isinstance(expected, str) else found == expected
+
+
+UNUSED = {
+    "agentv.user_code.processes.command_process": {"ctypes", "click", "pathlib", "agentv.cli"},
+    "agentv.app.authored.validate": {"asyncio", "ssl", "tempfile", "agentv.engine.run", "agentv.store.journal.journal"},
+    "agentv.cli.running.progress": {
+        "tempfile",
+        "html",
+        "agentv.store.cassettes.cassette",
+        "agentv.judge",
+    },
+}
+
+
+@pytest.mark.parametrize(("module", "unused"), UNUSED.items())
+def test_what_is_not_used_is_not_loaded(module, unused):
+    code = f"import sys, {module}; print(*sys.modules, sep='\\n')"
+    loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
+    assert module in loaded
+    assert unused.isdisjoint(loaded)
+
+
+KEY = Variable("api_key", ("OPENAI_API_KEY",), secret=True)
+
+
+@pytest.fixture(scope="module")
+def server():
+    with ModelServer(Status(401)) as running:
+        yield running
+
+
+def fix(settings, key=None):
+    spec = TargetSpec("a", "openai", settings, variables=(KEY,))
+    (found,) = check_all([CheckedTarget(spec, key)], {}, 10.0)
+    assert found.state == "failed"
+    return found.fix
+
+
+def test_without_a_key_it_says_that_none_was_sent(server):
+    said = "no key was sent: set OPENAI_API_KEY, in the environment or in a .env file, or set 'api_key' on the target"
+    assert fix(OpenAI("m", server.openai)) == said
+
+
+def test_a_key_was_refused_wherever_it_is_out_of(server):
+    assert "the key was refused: check TEAM_KEY, " in fix(OpenAI("m", server.openai, "sk-1234"), "TEAM_KEY")
+    assert "check the target's api_key, " in fix(OpenAI("m", server.openai, "sk-1234"))
+    assert "check the target's headers, " in fix(OpenAI("m", server.openai, headers={"X-Api-Key": "sk-1234"}))
+
+
+def test_a_server_without_keys_is_let_in_by_headers(server):
+    assert fix(Http(f"{server.openai}/chat/completions")) == "it requires other 'headers'"
+
+
+def test_a_program_that_answers_nothing_fails():
+    assert "ended without an answer" in fix(Cli(Command(shell="true")))
+
+
+def test_the_shorter_limit_holds_the_targets_or_the_calls():
+    slow = TargetSpec("slow", "cli", Cli(Command(shell="sleep 20")), timeout_s=0.2)
+    patient = TargetSpec("patient", "cli", Cli(Command(shell="sleep 0.4; echo OK")), timeout_s=20.0)
+    late, ok = check_all([CheckedTarget(slow), CheckedTarget(patient)], {}, 10.0)
+    assert (late.code, ok.state) == ("timeout", "ok")
+    assert "'timeout_s'" in (late.fix or "")

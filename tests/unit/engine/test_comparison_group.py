@@ -1,7 +1,5 @@
 """`select-best`, from the eval file to the rows: answers that are compared with each other."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import asyncio
 
 from agentv.engine.on_demand import OnDemandScheduler

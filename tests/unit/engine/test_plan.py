@@ -1,9 +1,11 @@
-from __future__ import annotations
+from collections import Counter
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from agentv.engine.plan import Plan, PlanSettings, judge_of, trial_key
+from agentv.engine.plan import Plan, PlanSettings, draw, everyone, judge_of, trial_key
 from agentv.model.suite.conversation import Link
 from agentv.model.suite.suite import Case, RunSettings, Suite, TargetSpec
 from agentv.model.values.message import Message
@@ -176,3 +178,64 @@ def test_a_shuffled_order_depends_on_its_seed_and_keeps_samples_together():
     assert [trial.sample for trial in plan] == [1, 2] * 40
     fewer = Plan([suite(*map(case, ids[3:]), targets=(GPT, CLAUDE))], plan.settings)
     assert order(fewer) == [one for one in order(plan) if one[1] in ids[3:]]
+
+
+TARGET = TargetSpec("echo", "x", None)
+ids = st.lists(st.text(max_size=3), unique=True, max_size=40)
+
+
+def sampled_suite(names, path="/repo/a.eval.yaml", prompts=(None,)) -> Suite:
+    cases = tuple(Case(name, (Message("user", "hi"),), (), prompt_id=one) for name in names for one in prompts)
+    return Suite("s", cases, path=path, targets=(TARGET,))
+
+
+def drawn(suites, number, *, seed=1, root="/repo", chosen=everyone, limit=None) -> list[str]:
+    sample = draw(suites, chosen, number, seed=seed, root=root)
+    plan = Plan(suites, PlanSettings(chosen=chosen, sample=sample, limit=limit))
+    found = [case.id for _, case, _, _ in plan.planned_cases()]
+    assert plan.counts() == (len(found), len(found))
+    assert sample.size == len(set(found)) or limit is not None
+    return found
+
+
+@given(ids, st.integers(1, 50), st.integers())
+def test_as_many_as_asked_for_or_all(names, number, seed):
+    found = drawn([sampled_suite(names)], number, seed=seed)
+    assert len(found) == min(number, len(names))
+    assert set(found) <= set(names)
+
+
+@given(ids, st.integers(1, 50), st.integers(), st.randoms())
+def test_the_order_of_the_file_does_not_matter(names, number, seed, random):
+    shuffled = random.sample(names, len(names))
+    assert set(drawn([sampled_suite(names)], number, seed=seed)) == set(
+        drawn([sampled_suite(shuffled)], number, seed=seed)
+    )
+
+
+@given(ids, st.text(min_size=4, max_size=4), st.integers(1, 50), st.integers())
+def test_a_case_more_replaces_at_most_one(names, added, number, seed):
+    before = set(drawn([sampled_suite(names)], number, seed=seed))
+    after = set(drawn([sampled_suite([*names, added])], number, seed=seed))
+    assert len(before - after) <= 1
+    assert after - before <= {added}
+
+
+@given(ids, st.integers(1, 20), st.integers())
+def test_a_larger_sample_holds_the_smaller_one(names, number, seed):
+    assert set(drawn([sampled_suite(names)], number, seed=seed)) <= set(
+        drawn([sampled_suite(names)], number + 3, seed=seed)
+    )
+
+
+def test_every_case_is_drawn_equally_often():
+    names = [str(number) for number in range(20)]
+    often = Counter(name for seed in range(2000) for name in drawn([sampled_suite(names)], 5, seed=seed))
+    assert set(often) == set(names)
+    assert all(400 < count < 600 for count in often.values()), often  # 500 expected, 19 is one standard deviation
+
+
+def test_a_case_is_drawn_with_all_its_prompts_and_counts_once():
+    names = [str(number) for number in range(10)]
+    found = drawn([sampled_suite(names, prompts=("brief", "long", "odd"))], 2)
+    assert sorted(Counter(found).values()) == [3, 3]

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,7 +8,7 @@ from msgspec.structs import replace
 
 from agentv.engine.plan import Plan, PlanSettings
 from agentv.engine.run import Run, RunOptions
-from agentv.engine.run_state import RunLimits
+from agentv.engine.run_state import RunLimits, RunState
 from agentv.engine.workers import IndependentTrials
 from agentv.model.run.events import RunInterrupted, TrialFinished
 from agentv.model.run.grade import Grade
@@ -22,6 +20,7 @@ from agentv.model.values.usage import TokenUsage
 from doubles.nested_grading import Given
 from doubles.run_contexts import GivenRunContext
 from doubles.stores import MemoryStore
+from doubles.trials import finished
 
 
 @dataclass
@@ -288,3 +287,31 @@ def test_a_bug_of_ours_is_raised_and_not_swallowed():
 
     with pytest.raises(OSError, match="disk full"):
         asyncio.run(main())
+
+
+def state(*results: str, **limits: object) -> RunState:
+    async def main() -> RunState:
+        found = RunState(RunLimits(**limits))
+        for status in results:
+            found.add(finished(status))
+        return found
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("results", "limits", "stopped"),
+    [
+        (["passed", "failed", "errored"], {}, None),
+        (["passed", "skipped"], {"fail_fast": True}, None),
+        (["passed", "failed"], {"fail_fast": True}, "fail-fast"),
+        (["errored"], {"fail_fast": True}, "fail-fast"),
+        (["errored", "failed"], {"max_errors": 2}, None),
+        (["errored", "failed", "errored"], {"max_errors": 2}, "max-errors"),
+        (["passed"], {"decided": lambda result: result.status == "passed"}, "decided"),
+        (["failed"], {"decided": lambda result: result.status == "passed"}, None),
+        (["errored"], {"fail_fast": True, "max_errors": 1}, "fail-fast"),
+    ],
+)
+def test_a_run_stops_at_the_first_limit_that_is_reached(results, limits, stopped):
+    assert state(*results, **limits).stopped == stopped

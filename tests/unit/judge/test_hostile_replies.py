@@ -1,7 +1,5 @@
 """Replies of a judge that thinks aloud, drafts, quotes or is cut off: what counts as its verdict, in every mode."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

@@ -3,8 +3,11 @@ import re
 from typing import get_args
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agentv.judge.choice import choice_questions
+from agentv.judge.delimiter import Delimiter, Excerpt
 from agentv.judge.question import question_about
 from agentv.model.run.rubric import PROMPT_VARIABLES, Rubric, RubricItem, RubricMode
 from agentv.model.values.message import Message, ToolCall
@@ -138,3 +141,16 @@ def test_a_repair_request_holds_what_was_said_and_what_was_wrong():
     assert f'"confirm": "{second.mark}"' in second.messages[3].text
     assert second.mark != first.delimiter.token
     assert len(first.again(" ", "it is empty").messages) == 3
+
+
+def test_every_fence_is_new():
+    assert len({Delimiter.new().token for _ in range(100)}) == 100
+
+
+@given(text=st.text(min_size=1), most=st.integers(1, 20))
+def test_both_ends_are_kept_and_the_numbers_add_up(text, most):
+    cut = Excerpt.of(text, most)
+    assert text.startswith(cut.head)
+    assert text.endswith(cut.tail)
+    assert len(cut.joined) + cut.left_out == len(text)
+    assert len(cut.joined) <= most

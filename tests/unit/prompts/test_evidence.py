@@ -1,7 +1,5 @@
 """What was evaluated, and whether the files have changed since."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 

@@ -1,7 +1,5 @@
 """The gates: nothing but a whole, passed exam of this very text makes a prompt ready."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

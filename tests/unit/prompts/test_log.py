@@ -1,7 +1,5 @@
 """The log of a prompt: no attempt is lost, and nothing else counts as one."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -1,7 +1,5 @@
 """The status in meta.yaml: nothing else changes, and at any moment the old file or the new one stands there."""
 
-from __future__ import annotations
-
 import errno
 import os
 import signal

@@ -1,7 +1,5 @@
 """The texts that were evaluated: kept once, whole or not at all, under the digest of their bytes."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 

@@ -1,11 +1,19 @@
-from __future__ import annotations
-
 import subprocess
 import sys
 
 import pytest
 
+from agentv.sdk import evaluate
+from agentv.targets.anthropic.target import Anthropic
 from agentv.targets.catalogue import _provider
+from agentv.targets.gemini.target import Gemini
+from agentv.targets.http.target import Http
+from agentv.targets.litellm.target import LiteLLM
+from agentv.targets.openai_compatible.azure import Azure
+from agentv.targets.openai_compatible.openai import OpenAI
+from agentv.testing import ModelServer, Status
+from doubles.asking import answer
+from needs import each
 
 
 @pytest.mark.parametrize("wrong", [int, type("Settings", (), {})])
@@ -22,3 +30,74 @@ def test_what_a_suite_does_not_need_is_not_imported():
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert set(ended.stdout.split()) <= {"subprocess"}  # asyncio has it already
+
+
+SUITE = """target: "mock:The refund takes five days"
+judge:
+  name: api
+  provider: openai
+  model: gpt-5-mini
+  embedding_model: text-embedding-3-small
+  base_url: "{url}"
+  api_key: sk-test-key-1234
+default_test:
+  assert: [{{type: similar, value: The refund takes five days}}]
+tests:
+  - {{id: a, input: x}}
+  - {{id: b, input: y}}
+  - {{id: c, input: z}}
+"""
+
+
+def results(tmp_path, server):
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "suite.eval.yaml").write_text(SUITE.format(url=server.openai))
+    return evaluate(str(tmp_path / "suite.eval.yaml")).results
+
+
+def test_an_api_that_refuses_errs_the_grade(tmp_path):
+    with ModelServer(Status(401, "no such key")) as server:
+        found = results(tmp_path, server)
+    assert {one.status for one in found} <= {"errored", "skipped"}
+    error = found[0].scores[0].grade.error
+    assert error.code == "embedder-http-status"
+    assert "sk-test-key-1234" not in error.message
+
+
+KEY = "sk-very-secret-key"
+
+TARGETS = {
+    "openai": lambda server: OpenAI("gpt-4o", server.openai, KEY),
+    "responses": lambda server: OpenAI("gpt-4o", server.openai, KEY, api="responses"),
+    "azure": lambda server: Azure("d", server.azure, KEY),
+    "anthropic": lambda server: Anthropic("claude-haiku-4-5", server.anthropic, KEY),
+    "gemini": lambda server: Gemini("gemini-2.5-flash", server.gemini, KEY),
+    "litellm": lambda server: LiteLLM("openai/gpt-4o", server.openai, KEY),
+    "litellm to anthropic": lambda server: LiteLLM("anthropic/claude-haiku-4-5", server.anthropic, KEY),
+    "http": lambda server: Http(f"{server.openai}/chat/completions", headers={"x-api-key": KEY}),
+}
+
+
+@pytest.mark.parametrize("status", [302, 307])
+@pytest.mark.parametrize("name", each(TARGETS))
+def test_nothing_arrives_where_a_server_redirects_to(name, status):
+    with ModelServer("stolen") as other:
+        there = f"{other.openai}/chat/completions"
+        where = there.replace("http://", "http://me:hidden@") + f"?key={KEY}"
+        with ModelServer(Status(status, headers={"Location": where})) as server:
+            found = answer(TARGETS[name](server))
+            assert len(server.calls) == 1
+        assert other.calls == []
+    assert (found.code, found.status, found.retryable) == ("http-status", status, False)
+    option, shown = ("url", there) if name == "http" else ("base_url", there.removesuffix("/chat/completions"))
+    assert found.message.endswith(f"the server redirects to {shown.removeprefix('http://')}: write that as '{option}'")
+    assert found.message.startswith(f"HTTP {status} ")
+    assert KEY not in repr(found)
+    assert "hidden" not in repr(found)
+
+
+@pytest.mark.parametrize("where", ["ftp://x/", "http://[/", "/elsewhere"])
+def test_a_redirect_to_nowhere_is_told_too(where):
+    with ModelServer(Status(302, headers={"Location": where})) as server:
+        found = answer(TARGETS["openai"](server))
+    assert (found.code, found.status) == ("http-status", 302)

@@ -1,7 +1,5 @@
 """`javascript` targets against real runtimes."""
 
-from __future__ import annotations
-
 import os
 from itertools import count
 from textwrap import dedent

@@ -1,7 +1,5 @@
 """Replies as servers really send them, right and wrong."""
 
-from __future__ import annotations
-
 import base64
 import struct
 

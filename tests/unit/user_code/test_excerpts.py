@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from agentv.user_code.excerpts import tail
 
 

@@ -1,7 +1,5 @@
 """The JavaScript host against real runtimes."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """What checking one file may take."""
 
-from __future__ import annotations
-
 import functools
 import signal
 import threading

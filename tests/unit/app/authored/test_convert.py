@@ -1,17 +1,25 @@
-from __future__ import annotations
-
+import json
 import shutil
 from collections.abc import Iterator
 from contextlib import chdir
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import msgspec
 import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from agentv.app.authored.convert import convert
+from agentv.app.authored.convert_document import convert_document
 from agentv.app.authored.equivalence import meaning
 from agentv.app.registries import registries
+from agentv.authoring.code.fingerprints import fingerprint
 from agentv.authoring.loading.load import LoadRequest, load
 from agentv.errors import LoadError, UsageError
+from agentv.model.suite.suite import Suite
 from doubles.thorough import each_third
 
 VALID = Path(__file__).parents[3] / "cases" / "valid"
@@ -98,3 +106,203 @@ def test_every_suite_survives_the_way_to_python_and_back(name: str, project: Pat
     (made,) = convert(source, "python", project / "made.eval.py", {})
     (back,) = convert(made, "yaml", project / "back.eval.yaml", {})
     assert loaded(back) == loaded(made) == loaded(source)
+
+
+@pytest.fixture
+def convert_document_project(tmp_path: Path) -> Iterator[Path]:
+    (tmp_path / ".git").mkdir()
+    shutil.copytree(VALID / "skill-evals" / "csv", tmp_path / "csv")
+    with chdir(tmp_path):
+        yield tmp_path
+
+
+def convert_document_loaded(path: Path) -> Suite:
+    (suite,) = load(LoadRequest((str(path),), for_run=False, makes=True), registries()).suites
+    return suite
+
+
+@pytest.mark.parametrize("out", [None, "all.eval.yaml", "csv/all.eval.yaml"])
+def test_an_eval_file_means_what_the_evals_mean(out: str | None, convert_document_project: Path) -> None:
+    source = convert_document_project / "csv" / "evals" / "evals.json"
+    path = convert_document(source, "agent-skills", convert_document_project / out if out else None, {}).path
+    assert path == (convert_document_project / out if out else source.with_name("evals.eval.yaml"))
+    before = replace(convert_document_loaded(source), exam=None)
+    assert meaning(convert_document_loaded(path)) == meaning(before)
+
+
+@pytest.mark.parametrize("out", ["all.eval.yaml", "elsewhere/all.eval.yaml"])
+def test_a_function_is_the_same_one_however_its_path_is_written(out: str, tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "provider.py").write_text("def call_api(prompt, options, context):\n    return {'output': prompt}\n")
+    source = tmp_path / "promptfooconfig.yaml"
+    source.write_text("prompts: [hi]\nproviders: [{id: file://provider.py, label: mine}]\ntests: [{vars: {a: b}}]\n")
+    path = convert_document(source, "promptfoo", tmp_path / out, {}).path
+    assert convert_document_loaded(path).targets[0].settings == convert_document_loaded(source).targets[0].settings
+
+
+def test_evals_without_their_skill_are_a_suite(convert_document_project: Path) -> None:
+    (convert_document_project / "csv" / "SKILL.md").unlink()
+    source = convert_document_project / "csv" / "evals" / "evals.json"
+    suite = convert_document_loaded(source)
+    assert (suite.exam, suite.name) == (None, "csv-analyzer")
+    assert [message.role for message in suite.cases[0].input] == ["user"]
+    path = convert_document(source, "agent-skills", None, {}).path
+    assert meaning(convert_document_loaded(path)) == meaning(suite)
+    assert "role: system" not in path.read_text()
+
+
+@pytest.mark.parametrize("name", ["exam", "exam-triggering", "exam-models", "exam-inputs-from-both-places"])
+def test_an_eval_file_means_what_the_exam_means(name: str, tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    shutil.copytree(VALID / name, tmp_path, dirs_exist_ok=True)
+    with chdir(tmp_path):
+        source = tmp_path / "prompts" / "diff" / "eval.yml"
+        path = convert_document(source, "eva", None, {}).path
+        assert meaning(convert_document_loaded(path)) == meaning(replace(convert_document_loaded(source), exam=None))
+        assert "sections: true" in path.read_text()
+
+
+def test_a_file_outside_is_not_read(convert_document_project: Path) -> None:
+    source = convert_document_project / "csv" / "evals" / "evals.json"
+    source.write_text(json.dumps({"evals": [{"prompt": "a", "expected_output": "b", "files": ["../../../x.md"]}]}))
+    with pytest.raises(LoadError, match="outside"):
+        convert_document(source, "agent-skills", None, {})
+    assert not list(convert_document_project.rglob("*.eval.yaml"))
+
+
+CONVERT_CSV_VALID = Path(__file__).parents[2] / "cases" / "valid"
+CONVERT_CSV_ELSEWHERE = ("tests-as-a-glob", "git-files")
+"""The pattern of the one would match what is written beside it, and the other needs git hosts."""
+
+
+def convert_csv_loaded(path: Path) -> Suite:
+    (suite,) = load(LoadRequest((str(path),), makes=True, for_run=False), registries()).suites
+    return suite
+
+
+def facts(path: Path) -> list[tuple[object, ...]]:
+    """What a table keeps of each case."""
+    suite = convert_csv_loaded(path)
+    return [
+        (
+            one.id,
+            one.input,
+            one.description,
+            one.metadata,
+            one.threshold,
+            [repr(fingerprint(a)) for a in one.assertions],
+        )
+        for one in suite.cases
+    ]
+
+
+KEPT = """
+target: echo
+threshold: 0.5
+input: [{role: system, content: Be brief.}]
+assert: [contains: e]
+tests:
+  - id: one
+    description: First, of all
+    input: "Say hello,\\nAnn"
+    metadata: {area: support, tags: [a, "b,c"]}
+    threshold: 0.7
+    assert:
+      - {contains: hello, name: greets}
+      - {type: contains-any, value: [hello, bye], name: greets}
+  - id: "2"
+    input: price 1.50
+    assert:
+      - contains: 1.50
+      - {type: levenshtein, value: price 1.51, threshold: 3}
+      - {type: not-equals, value: "=cmd|' /C calc'!A0"}
+      - is-json: {type: object, required: [a]}
+"""
+
+
+def test_ids_inputs_assertions_metadata_and_thresholds_survive_the_way_to_csv_and_back(project: Path) -> None:
+    source = project / "suite.eval.yaml"
+    source.write_text(KEPT)
+    rows, sidecar = convert(source, "csv", None, {})
+    assert (rows.name, sidecar.name) == ("suite.csv", "suite.yaml")
+    (back,) = convert(rows, "yaml", project / "back.eval.yaml", {})
+    assert facts(back) == facts(rows) == facts(source)
+    assert [(case["id"], case["vars"]["input"]) for case in yaml.safe_load(back.read_text())["tests"]] == [
+        ("one", "Say hello,\nAnn"),
+        ("2", "price 1.50"),
+    ]
+
+
+@pytest.mark.parametrize("name", [*each_third(sorted({*SUITES} - {*CONVERT_CSV_ELSEWHERE}), 2)])
+def test_every_suite_is_the_same_as_rows_or_is_refused_and_leaves_nothing_behind(name: str, project: Path) -> None:
+    shutil.copytree(
+        CONVERT_CSV_VALID / name, project, dirs_exist_ok=True, ignore=shutil.ignore_patterns("expected.yaml")
+    )
+    source = project / "suite.eval.yaml"
+    try:
+        rows, _ = convert(source, "csv", project / "made.csv", {})
+    except UsageError as error:
+        assert "rows" in str(error) or "as csv" in str(error)  # noqa: PT017  # one of two right ends
+        assert not list(project.glob("made.*"))
+    else:
+        assert [one[0] for one in facts(rows)] == [one[0] for one in facts(source)]
+
+
+def test_what_has_no_column_is_listed_case_by_case(project: Path) -> None:
+    source = project / "suite.eval.yaml"
+    source.write_text(
+        "target: echo\ntests:\n"
+        "  - {id: a, input: x, target: echo, repeat: 2, metadata: {deep: {er: 1}}, assert: [{contains: x}]}\n"
+        "  - id: b\n    input: [{role: user, content: x}]\n"
+        "    assert: [Is polite, {contains: x, weight: 2}, {contains-any: ['a,b']}, {contains: ' x'}]\n"
+        "  - {id: c, input: x, vars: {n: 5, t: x}, assert: [{contains: x}]}\n"
+    )
+    with pytest.raises(UsageError, match="3 cases cannot be written as rows; nothing was written") as caught:
+        convert(source, "csv", None, {})
+    assert (caught.value.hint or "").splitlines() == [
+        "case 'a': target: no column represents it",
+        "  case 'a': repeat: no column represents it",
+        "  case 'a': metadata.deep: a cell can only contain text",
+        "  case 'a': vars.t: other cases set it, and an empty cell would be read as empty text",
+        "  case 'b': assert[0]: a sentence has no short form: write it as llm-rubric",
+        "  case 'b': assert[1]: 'weight' of an assertion has no short form",
+        "  case 'b': assert[2]: an item with a comma, or with leading or trailing white space, has no short form",
+        "  case 'b': assert[3]: leading and trailing white space of a value is lost",
+        "  case 'b': vars.t: other cases set it, and an empty cell would be read as empty text",
+        "  case 'b': input: messages have no column",
+        "  case 'c': vars.n: a cell can only contain text",
+    ]
+    assert sorted(path.name for path in project.iterdir()) == [".git", "suite.eval.yaml"]
+
+
+TEXTS = (
+    st.text(st.characters(codec="utf-8", exclude_characters="\r\x00"), min_size=1, max_size=12)
+    .map(str.strip)
+    .filter(bool)
+)
+
+
+@given(
+    st.lists(st.tuples(TEXTS, TEXTS, TEXTS), min_size=1, max_size=4),
+    st.sampled_from(["contains", "equals", "not-regex"]),
+)
+@settings(max_examples=40)
+def test_any_text_is_kept_or_refused(texts: list[tuple[str, str, str]], kind: str) -> None:
+    with TemporaryDirectory() as folder, chdir(folder):
+        source = Path(folder) / "suite.eval.yaml"
+        tests = [
+            {"id": f"case-{number}", "input": asked, "metadata": {"k": kept}, "assert": [{kind: value}]}
+            for number, (asked, value, kept) in enumerate(texts)
+        ]
+        source.write_bytes(msgspec.json.encode({"target": "echo", "tests": tests}))
+        try:
+            before = facts(source)
+        except Exception:  # noqa: BLE001  # a pattern that does not compile, a placeholder without a variable
+            return
+        try:
+            rows, _ = convert(source, "csv", None, {})
+        except UsageError:
+            assert not list(Path(folder).glob("suite.csv"))
+        else:
+            assert facts(rows) == before

@@ -3,8 +3,6 @@
 `AGENTV_UPDATE_CASES=1` writes the messages anew, to be read by eye.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from contextlib import chdir

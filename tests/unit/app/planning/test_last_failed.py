@@ -1,7 +1,5 @@
 """Which cases `--last-failed` runs, after runs that were cut, chosen, or damaged."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

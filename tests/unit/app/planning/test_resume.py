@@ -1,7 +1,5 @@
 """A run that is gone on with: its totals stay those of its own cases, whatever was edited, removed or asked since."""
 
-from __future__ import annotations
-
 import json
 import os
 from contextlib import chdir

@@ -1,7 +1,5 @@
 """What a resumed run keeps of the command that began it, from its files alone: nothing runs here."""
 
-from __future__ import annotations
-
 import json
 from contextlib import chdir
 from pathlib import Path

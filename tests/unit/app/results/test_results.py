@@ -1,18 +1,29 @@
-from __future__ import annotations
-
 import json
+import os
 import shutil
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
 
 import pytest
+from click.testing import CliRunner
+from msgspec.structs import replace
 
-from agentv.app.results.listing import compared_run
-from agentv.app.results.selecting import side_by_side
+from agentv.app.results import totals
+from agentv.app.results.deleting import delete, named_runs, pin, runs_by_age
+from agentv.app.results.listing import compared_run, listed_runs
+from agentv.app.results.selecting import choose, side_by_side
 from agentv.app.results.stored import open_run
-from agentv.app.results.totals import compared_totals_of
-from agentv.errors import UsageError
+from agentv.app.results.totals import compared_totals_of, totals_of
+from agentv.app.trend import trend
+from agentv.cli.results.delete import command
+from agentv.errors import ExitStatus, StoreError, UsageError
+from agentv.model.run.matrix import Counts
 from agentv.model.run.selection import Selection
 from agentv.sdk import evaluate
-from doubles.stored_runs import write_run, write_summary
+from agentv.store.files.directory import RunDirectory
+from agentv.store.journal.answers import HEADER
+from doubles.stored_runs import write_rows, write_run, write_summary
 from doubles.trials import finished, trial
 
 AGENTS = """def right(prompt): return "yes"
@@ -84,3 +95,302 @@ def test_a_killed_run_and_one_of_an_earlier_version_are_compared_when_they_are_s
     assert written.pop("matrix")["targets"] == ["python:agents.py:right", "python:agents.py:wrong"]
     write_summary(earlier, written)
     assert compared_totals_of(earlier, run.record).matrix == totals.matrix
+
+
+NOW = datetime(2026, 11, 30, tzinfo=UTC)
+DAYS = (1, 10, 20, 29)
+
+
+@pytest.fixture
+def results(tmp_path, monkeypatch):
+    (tmp_path / ".git").mkdir()
+    monkeypatch.chdir(tmp_path)
+    for day in DAYS:
+        with RunDirectory.create(tmp_path, datetime(2026, 11, day, 12, tzinfo=UTC)):
+            pass
+    return tmp_path / ".agentv" / "results"
+
+
+def days(meant):
+    return [int(path.name[6:8]) for path in meant.paths]
+
+
+@pytest.mark.parametrize(
+    ("older", "keep", "found"),
+    [
+        (None, 1, [1, 10, 20]),
+        (None, 0, [1, 10, 20, 29]),
+        (None, 9, []),
+        (timedelta(days=5), 0, [1, 10, 20]),
+        (timedelta(days=5), 3, [1]),
+        (timedelta(days=99), 0, []),
+        (timedelta(hours=12), 0, [1, 10, 20]),
+        (timedelta(hours=11), 0, [1, 10, 20, 29]),
+    ],
+)
+def test_old_runs_go_and_the_newest_stay(results, older, keep, found):
+    assert days(runs_by_age(older, keep, NOW)) == found
+
+
+def test_of_a_run_whose_id_says_no_time_its_file_does(results):
+    oldest = min(results.glob("2026*"))
+    oldest.rename(results / "mine")
+    assert (results / "mine") not in runs_by_age(timedelta(days=5), 0, datetime.now(UTC)).paths
+    assert (results / "mine") in runs_by_age(timedelta(days=5), 0, datetime.now(UTC) + timedelta(days=6)).paths
+
+
+def test_a_run_that_is_being_written_or_a_link_is_passed_over(results):
+    first, second, third, _ = sorted(results.glob("2026*"))
+    elsewhere = results.parent / "elsewhere"
+    shutil.move(second, elsewhere)
+    second.symlink_to(elsewhere)
+    (third / "run.json").write_text("{")
+    with RunDirectory.open(first):
+        meant = runs_by_age(None, 1, NOW)
+    assert meant.paths == ()
+    for word, why in zip(("being written", "a symlink", "run.json"), meant.passed_over, strict=True):
+        assert word in why
+    assert (elsewhere / "run.json").exists()
+
+
+def test_what_may_not_go_is_refused_before_anything_goes(results, tmp_path):
+    *_, last = sorted(results.glob("2026*"))
+    (tmp_path / "link").symlink_to(last)
+    with pytest.raises(StoreError, match="it is a symlink"):
+        named_runs([last.name, "link"])
+    with pytest.raises(UsageError, match="cannot delete: no run 'other'"):
+        named_runs([last.name, "other"])
+    with RunDirectory.open(last), pytest.raises(UsageError, match=f"still being written, in .*{last.name}$"):
+        named_runs([last.name])
+    assert len(list(results.glob("2026*"))) == len(DAYS)
+
+
+def test_one_that_cannot_be_deleted_does_not_keep_the_others(results):
+    first, second, *_ = sorted(results.glob("2026*"))
+    (second / "notes.txt").write_text("mine")
+    meant = runs_by_age(None, 0, NOW)
+    (first / "run.json").write_text(json.dumps({"run_id": 1}))
+    deleted = delete(meant)
+    assert (deleted.runs, len(deleted.errors)) == (3, 1)
+    assert deleted.left == (f"{second} was not deleted, because it also contains notes.txt",)
+    assert {path.name for path in results.glob("2026*")} == {first.name, second.name}
+
+
+@pytest.mark.parametrize("damage", [None, "{", "[]", '{"run_id": 1}'])
+def test_a_run_whose_record_is_gone_or_damaged_can_be_deleted(results, damage):
+    first, *_, last = sorted(results.glob("2026*"))
+    for path in (first, last):
+        (path / "run.json").unlink()
+        (path / "journal.jsonl").write_bytes(HEADER)
+        if damage is not None:
+            (path / "run.json").write_text(damage)
+    assert delete(named_runs([first.name])).runs == 1
+    meant = runs_by_age(None, 0, NOW)
+    assert (len(meant.paths), meant.refused, len(meant.listed())) == (3, False, 3)
+    assert delete(meant).runs == 3
+    assert list(results.glob("2026*")) == []
+
+
+def test_what_agentv_may_not_have_written_stays_and_is_no_success(results):
+    (max(results.glob("2026*")) / "run.json").write_text("{}")
+    meant = runs_by_age(None, 0, NOW)
+    assert (len(meant.paths), meant.refused) == (3, True)
+    ended = CliRunner().invoke(command, ["--keep", "0", "--yes"], standalone_mode=False)
+    assert ended.return_value == ExitStatus.ERRORED
+
+
+def test_a_pinned_run_stays(results):
+    pin(min(path.name for path in results.iterdir() if path.is_dir()))
+    found = runs_by_age(None, 1, NOW)
+    assert days(found) == [10, 20]
+    assert found.passed_over[0].endswith("was not deleted: it is pinned as a baseline")
+    assert not found.refused
+
+
+AGENTV = [sys.executable, "-P", "-m", "agentv"]
+
+GREETINGS = {
+    "name": "greetings",
+    "target": "echo",
+    "threshold": 1,
+    "tests": [
+        {"id": "hello", "input": "hello", "assert": [{"contains": "hello"}]},
+        {"id": "bye", "tags": ["smoke"], "input": "bye", "assert": [{"contains": "hello"}]},
+    ],
+}
+
+
+@pytest.fixture
+def greeted(tmp_path, monkeypatch):
+    """The directory of a run with a case that passed and one that failed."""
+    (tmp_path / ".agentv").mkdir()
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.eval.yaml").write_text(json.dumps(GREETINGS))
+    return evaluate("a.eval.yaml").directory
+
+
+def only():
+    (one,) = listed_runs(None).runs
+    return one
+
+
+def cut(greeted, rows):
+    """The run as it was when it was killed after so many rows."""
+    (greeted / "summary.json").unlink(missing_ok=True)
+    lines = (greeted / "index.jsonl").read_bytes().splitlines(keepends=True)
+    (greeted / "index.jsonl").write_bytes(b"".join(lines[:rows]))
+
+
+def test_a_finished_run_names_only_what_ran(tmp_path, greeted):
+    shutil.rmtree(greeted)
+    targets = [{"name": name, "provider": "mock", "response": name} for name in ("good", "bad")]
+    suite = {"name": "two", "targets": targets, "tests": [{"id": "a", "input": "x", "assert": [{"contains": "good"}]}]}
+    (tmp_path / "a.eval.yaml").write_text(json.dumps(suite))
+    evaluate("a.eval.yaml")
+    assert only().targets == ("good", "bad")
+    evaluate("a.eval.yaml", last_failed=True)
+    assert next(listed_runs(1).runs).targets == ("bad",)
+
+
+def test_samples_that_were_not_needed_are_not_missed(greeted, tmp_path):
+    shutil.rmtree(greeted)
+    early = {"repeat": {"max": 30, "until": "decided"}}
+    (tmp_path / "a.eval.yaml").write_text(json.dumps({**GREETINGS, "threshold": 0.8, "run": early}))
+    again = evaluate("a.eval.yaml").directory
+    assert again is not None
+    one = only()
+    assert (one.state, one.done, one.planned) == ("finished", 19, 60)
+    cut(again, 18)
+    assert (only().state, only().done) == ("interrupted", 18)
+
+
+def test_a_summary_that_is_older_than_the_rows_does_not_count(greeted):
+    lines = (greeted / "index.jsonl").read_bytes().splitlines(keepends=True)
+    (greeted / "index.jsonl").write_bytes(lines[0])
+    summed = (greeted / "summary.json").stat().st_mtime_ns
+    os.utime(greeted / "index.jsonl", ns=(summed + 1, summed + 1))
+    one = only()
+    assert one.state == "interrupted"
+    assert one.summary is not None
+    assert one.summary.cases.skipped == 1
+
+
+def test_a_summary_that_was_edited_is_not_shown_until_the_run_is_resumed(greeted):
+    written, path = only().summary, greeted / "summary.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"pass_rate": 1.0}))
+    repair = f"agentv eval --resume={greeted.name} writes it again"
+    assert (only().state, only().problem) == ("unreadable", f"{path} was changed after it was written; {repair}")
+    with pytest.raises(UsageError, match="1 run left out") as refused:
+        trend("greetings", 20, "pass rate")
+    assert "summary.json was changed after it was written" in refused.value.hint
+    assert subprocess.run([*AGENTV, "compare", "last", "last"], check=False).returncode == 2
+    evaluate("a.eval.yaml", resume=greeted.name)
+    assert (only().state, only().summary) == ("finished", replace(written, duration_ms=only().duration_ms, processes=2))
+
+
+@pytest.mark.parametrize("kept", ["summary.json", None])
+def test_a_row_that_was_edited_is_in_no_total(greeted, kept):
+    rows = greeted / "index.jsonl"
+    rows.write_text(rows.read_text().replace('"status":"failed"', '"status":"passed"'))
+    os.utime(rows, (2e9, 2e9))
+    if kept is None:
+        (greeted / "summary.json").unlink()
+    assert (only().state, only().summary) == ("unreadable", None)
+    assert "index.jsonl:2: this row was changed after it was written" in only().problem
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+def test_a_summary_that_nothing_vouches_for_gives_what_rows_do_not_tell(greeted, rows):
+    path = greeted / "summary.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"pass_rate": 1.0, "cut": "fail-fast"}))
+    written = (greeted / "index.jsonl").read_bytes().splitlines()[:rows]
+    path.rename(greeted / "kept")
+    write_rows(greeted, written)
+    (greeted / "kept").rename(path)
+    summary = only().summary
+    assert (summary.pass_rate, summary.cut) == (1 / rows, "fail-fast")
+    assert summary.duration_ms == json.loads(path.read_text())["duration_ms"]
+
+
+@pytest.fixture
+def shown_run(greeted):
+    return open_run("last", action="show")
+
+
+def test_chosen_trials_are_read_and_no_others(shown_run):
+    chosen = choose(shown_run, Selection(statuses=("failed",)))
+    assert {one.trial.case.id for one in chosen.run.results()} == {"bye"}
+    assert (chosen.counts, chosen.wanted) == (Counts(1, 0, 1, 0, 0), 1)
+
+
+@pytest.mark.parametrize(
+    ("selection", "said"),
+    [
+        (Selection(cases=("by", "x*")), "--case 'by'"),
+        (Selection(cases=("bye", "x*")), "--case 'x*'"),  # beside one that is there
+        (Selection(("failed",), tags=("a",), suites=("b",)), "--suite 'b'"),
+    ],
+)
+def test_a_name_that_nothing_has_is_refused(shown_run, selection, said):
+    with pytest.raises(UsageError, match="no trial of the run") as refused:
+        choose(shown_run, selection)
+    assert str(refused.value).endswith(f"matches {said}")
+
+
+@pytest.mark.parametrize(
+    ("selection", "hint"),
+    [
+        (Selection(cases=("helo",)), "did you mean 'hello'?"),
+        (Selection(suites=("greeting",)), "did you mean 'greetings'?"),
+        (Selection(targets=("ecco",), cases=("hello",)), "did you mean 'echo'?"),
+        (Selection(tags=("smok",)), "did you mean 'smoke'?"),
+        (Selection(cases=("zzz",)), None),
+    ],
+)
+def test_the_nearest_name_is_said(shown_run, selection, hint):
+    with pytest.raises(UsageError) as refused:
+        choose(shown_run, selection)
+    assert refused.value.hint == hint
+
+
+def test_totals_of_a_large_run_that_was_killed_are_computed_once(shown_run, monkeypatch):
+    (shown_run.path / "summary.json").unlink()
+    small, timed = totals_of(shown_run.path, shown_run.record)
+    monkeypatch.setattr(totals, "_LARGE", 1)
+    large, _ = totals_of(shown_run.path, shown_run.record)
+    assert (large, timed) == (small, False)
+    assert (large.cases, large.duration_ms) == (Counts(2, 1, 1, 0, 0), 0.0)
+    monkeypatch.setattr(totals, "summarize", None)
+    assert totals_of(shown_run.path, shown_run.record)[0] == small
+
+
+@pytest.mark.parametrize("named", ["last", "id", "directory"])
+def test_a_run_is_opened_by_any_of_its_names(greeted, named):
+    name = {"last": "last", "id": greeted.name, "directory": str(greeted)}[named]
+
+    opened = open_run(name, action="show")
+
+    assert opened.run_id == greeted.name
+    assert opened.summary is not None
+    assert {one.trial.case.id: one.status for one in opened.results()} == {"hello": "passed", "bye": "failed"}
+
+
+def test_of_a_trial_with_two_rows_the_newest_is_read(greeted):
+    rows = [json.loads(line) for line in (greeted / "index.jsonl").read_text().splitlines()]
+    again = next(row for row in rows if row["test_id"] == "bye") | {"status": "passed"}
+    with (greeted / "index.jsonl").open("a") as file:
+        file.write(json.dumps(again) + "\n")
+
+    assert {one.trial.case.id: one.status for one in open_run("last", action="show").results()} == {
+        "hello": "passed",
+        "bye": "passed",
+    }
+
+
+def test_a_run_that_is_still_being_written_is_taken_only_where_that_is_asked_for(greeted):
+    with RunDirectory.open(greeted):
+        where = os.path.relpath(greeted)
+        with pytest.raises(UsageError, match=f"^the run {greeted.name} is still being written, in {where}$"):
+            open_run("last", action="show")
+        assert open_run("last", action="show", partial=True).run_id == greeted.name
+    assert open_run("last", action="show").run_id == greeted.name

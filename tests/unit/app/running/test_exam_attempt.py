@@ -1,7 +1,5 @@
 """From the rows of a run to the row of a prompt's log."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

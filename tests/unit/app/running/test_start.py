@@ -1,6 +1,4 @@
-"""What the start of a run leaves on the disk and tells its sink, before any target is called."""
-
-from __future__ import annotations
+"""What the start of a run writes and tells its sink, and which trials of it become rows."""
 
 import asyncio
 import json
@@ -8,13 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 from msgspec.structs import replace
 
-from agentv.app.running.drive import drive
-from agentv.app.running.start import StartedRun, Unpriced, start
-from agentv.model.run.events import RunResumed, TrialKept
+from agentv.app.running.drive import DrivenRun, drive
+from agentv.app.running.run_record import with_agent_versions
+from agentv.app.running.start import InterruptedTrial, StartedRun, Unpriced, interrupted_trials, start
+from agentv.engine.on_demand import OnDemandScheduler
+from agentv.model.run.events import RunResumed, TrialFinished, TrialKept
 from agentv.model.suite.suite import SimulatedUser, TargetSpec
 from agentv.model.values.usage import TokenUsage
+from agentv.store.files.directory import HISTORY, JOURNAL
+from agentv.store.journal.answers import HEADER, spent_line
 from agentv.store.totals.summary import PlannedCounts
 from doubles.keyed import Keyed
 from doubles.open_runs import opened
@@ -155,3 +158,105 @@ def test_a_price_that_is_not_known_is_told_once(results, said):
     for result in results:
         found.add(result)
     assert list(found.notes()) == said
+
+
+ROW = '{{"test_id":"{0}","target":"t","status":"errored","cost_usd":{1},"key":"{0}","error":{{"code":"{2}"}}}}\n'
+
+
+def test_only_pending_trials_count_and_a_call_counts_once(tmp_path):
+    torn = spent_line("t", "a", None, 9.0, "calls")[:-3] + b"0}\n"  # its checksum is wrong
+    spent = [
+        spent_line("t", "a", TokenUsage(3, 4), 0.5, "calls"),
+        spent_line("t", "a", None, 0.25, "calls"),
+        spent_line("t", "a", TokenUsage(3, 4), None, "unpriced"),
+        spent_line("t", "b", None, 1.0, "done"),
+        spent_line("t", "b", None, 1.0),  # of an earlier version
+    ]
+    (tmp_path / JOURNAL).write_bytes(HEADER + b"".join([*spent, torn]))
+    rows = [("calls", 0.75, "interrupted"), ("row", 2, "interrupted"), ("row", 1, "interrupted"), ("new", 4, "timeout")]
+    (tmp_path / HISTORY).write_text("".join(ROW.format(*row) for row in rows))
+    assert interrupted_trials(tmp_path, {"calls", "unpriced", "row", "new"}) == {
+        "calls": InterruptedTrial(2, 0.75),
+        "unpriced": InterruptedTrial(1, None),
+        "row": InterruptedTrial(0, 3.0),
+    }
+
+
+@pytest.mark.parametrize(
+    ("before", "versions", "after"),
+    [
+        ({}, {}, None),
+        ({}, {"claude": {"2.1", "2.0"}}, {"claude": ["2.0", "2.1"]}),
+        ({"agent_versions": {"claude": ["2.0"]}}, {"claude": {"2.0"}}, None),
+        ({"agent_versions": {"claude": ["2.0"]}}, {"codex": {"1"}}, {"claude": ["2.0"], "codex": ["1"]}),
+        ({"agent_versions": "edited"}, {"codex": {"1"}}, {"codex": ["1"]}),
+        ({"agent_versions": {"claude": [["edited"], 7]}}, {"claude": {"2.0"}}, {"claude": ["2.0"]}),
+    ],
+)
+def test_versions_of_agents_are_those_of_all_processes(before, versions, after):
+    found = with_agent_versions({"run_id": "x", **before}, versions)
+    assert found == (None if after is None else {"run_id": "x", "agent_versions": after})
+
+
+def driven(one: Any, **options: Any) -> DrivenRun:
+    async def main() -> DrivenRun:
+        begun = await start(one.run, one.journal)
+        try:
+            return await drive(begun, **options)
+        finally:
+            await begun.connections.close()
+
+    return asyncio.run(main())
+
+
+def shown(one: Any) -> list[tuple[str, str]]:
+    finished = (event.result for event in one.events if isinstance(event, TrialFinished))
+    return [(result.trial.case.id, result.status) for result in finished]
+
+
+def test_every_trial_gets_a_row_before_it_is_shown(tmp_path):
+    with opened(tmp_path, TWO) as one:
+        rows: list[int] = []
+        sink = one.run.sink
+
+        def counting(event: Any) -> None:
+            if isinstance(event, TrialFinished):
+                rows.append(len(set(one.journal.finished())))
+            sink(event)
+
+        structs.force_setattr(one.run, "sink", counting)
+        found = driven(one)
+        assert (shown(one), rows) == ([("a", "passed"), ("b", "failed")], [1, 2])
+        assert one.names() == ["RunStarted", "TrialFinished", "TrialFinished", "RunFinished"]
+        assert (found.finished.unstarted, found.counts) == (0, (2, 2))
+
+
+def test_an_answer_is_in_the_journal_before_its_row(tmp_path):
+    with opened(tmp_path, SUITE) as one:
+        driven(one)
+        one.journal.close()
+        kinds = ["row" if '"row"' in line else "answer" for line in one.lines("journal.jsonl") if '"key"' in line]
+        assert kinds[0] == "answer"
+
+
+def test_of_a_plan_only_the_trials_that_are_asked_for_run(tmp_path):
+    with opened(tmp_path, TWO) as one:
+
+        def demand(scheduler: OnDemandScheduler) -> None:
+            scheduler.ask([trial for trial in one.run.prepared.plan if trial.case.id == "b"])
+            scheduler.end()
+
+        found = driven(one, demand=demand)
+        assert (shown(one), found.counts) == ([("b", "failed")], (1, 1))
+
+
+def test_what_is_shown_holds_no_secret_and_names_the_trial_that_was_planned(tmp_path):
+    suite = "name: s\nenv: {API_KEY: s3cr3t-and-long}\n" + SUITE.replace("name: s\n", "").replace(
+        "input: hi", "input: 'hi s3cr3t-and-long'"
+    )
+    with opened(tmp_path, suite) as one:
+        driven(one)
+        (event,) = (event for event in one.events if isinstance(event, TrialFinished))
+        assert "s3cr3t-and-long" not in str(event.result.output)
+        assert event.planned is not None
+        assert "s3cr3t-and-long" in str(event.planned.case.input)

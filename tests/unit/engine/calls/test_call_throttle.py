@@ -1,16 +1,18 @@
-from __future__ import annotations
-
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from agentv.engine.calls.adaptive_concurrency import AdaptiveConcurrency
+from agentv.engine.calls.admission_queue import AdmissionQueue, Wait, next_place
 from agentv.engine.calls.call_throttle import CallThrottle
 from agentv.engine.calls.deadlines import in_time
 from agentv.model.suite.suite import Rate, Retry, TargetSpec
-from agentv.model.values.response import Attempt, CallFailure, Failure, TargetResponse
+from agentv.model.values.response import Attempt, CallFailure, Failure, RateLimits, TargetResponse
 from agentv.ports import TargetRequest
 from agentv.user_code.functions.deadline import LIMIT, Deadline
 from doubles.virtual_time import now, run_at_once
@@ -251,3 +253,194 @@ def test_who_shares_a_call_does_not_blame_it_for_a_rate_limit_either():
 
 
 # -- vectors ----------------------------------------------------------------------------------------------------------
+
+
+def nothing(_call: object, _outcome: object) -> None:
+    """Nothing to give back."""
+
+
+async def turns(number: int = 3) -> None:
+    for _ in range(number):
+        await asyncio.sleep(0)
+
+
+def waiting(queue: AdmissionQueue[Any, Any], calls: Sequence[tuple[str, int]]) -> list[asyncio.Future[Any]]:
+    return [asyncio.ensure_future(queue.wait(name, next_place(rank))) for name, rank in calls]
+
+
+def admitted(open_to: set[str], *, in_order: bool) -> list[str]:
+    """Who is let in, of three calls of which the first came last and has the best rank, and in which order."""
+    order: list[str] = []
+
+    def decide(call: str) -> str | Wait:
+        if call not in open_to:
+            return Wait()
+        order.append(call)
+        return call
+
+    async def main() -> None:
+        blocked = set(open_to)
+        open_to.clear()
+        queue = AdmissionQueue(decide, nothing, in_order=in_order)
+        tasks = waiting(queue, [("a", 1), ("b", 1), ("c", 0)])
+        await turns()
+        open_to.update(blocked)
+        queue.look()
+        await turns()
+        for task in tasks:
+            task.cancel()
+
+    asyncio.run(main())
+    return order
+
+
+@pytest.mark.parametrize(("in_order", "found"), [(True, ["c"]), (False, ["c", "b"])])
+def test_a_call_that_has_to_wait_is_overtaken_only_where_that_is_allowed(in_order, found):
+    assert admitted({"b", "c"}, in_order=in_order) == found
+
+
+def cancelled(decide: Callable[[str], str | Wait], *, as_it_is_let_in: bool) -> tuple[list[tuple[str, str]], str]:
+    """What a cancelled call gives back, and what the one behind it comes to."""
+    back: list[tuple[str, str]] = []
+    free: list[bool] = []
+
+    async def main() -> str:
+        queue: AdmissionQueue[str, str] = AdmissionQueue(
+            lambda call: decide(call) if free else Wait(), lambda call, got: back.append((call, got)), in_order=True
+        )
+        first, second = waiting(queue, [("a", 0), ("b", 0)])
+        await turns()
+        if as_it_is_let_in:
+            free.append(True)
+            queue.look()
+        first.cancel()
+        await turns()
+        free.append(True)
+        queue.look()
+        return await second
+
+    return back, asyncio.run(main())
+
+
+def test_a_call_that_is_cancelled_as_it_is_let_in_gives_back_what_it_got():
+    back: list[tuple[str, str]]
+    back, second = cancelled(lambda call: f"permit of {call}", as_it_is_let_in=True)
+    assert back == [("a", "permit of a")]
+    assert second == "permit of b"
+
+
+def test_closed_it_lets_nobody_in_any_more():
+    async def main() -> list[Any]:
+        queue: AdmissionQueue[str, str] = AdmissionQueue(lambda _: Wait(60), nothing)
+        tasks = waiting(queue, [("a", 0), ("b", 0)])
+        await turns()
+        busy = queue.is_busy
+        queue.close("closed")
+        return [busy, *[await task for task in tasks], await queue.wait("c", next_place()), queue.is_busy]
+
+    assert asyncio.run(main()) == [True, "closed", "closed", "closed", True]
+
+
+def started(pace: AdaptiveConcurrency, number: int, now: float = 0.0) -> list:
+    return [pace.start(now) for _ in range(number)]
+
+
+def test_calls_that_were_under_way_together_make_it_narrower_once():
+    pace = AdaptiveConcurrency(40)
+    permits = started(pace, 40)
+    for permit in permits:
+        pace.limit(permit, 1.0, None)
+    assert (pace.width, pace.running) == (20, 0)
+    for permit in started(pace, 20):
+        pace.limit(permit, 2.0, None)
+    assert pace.width == 10
+
+
+def test_it_falls_from_what_was_under_way_and_never_below_one():
+    pace = AdaptiveConcurrency(40)
+    permits = started(pace, 6)
+    pace.limit(permits[0], 0.0, None)
+    assert pace.width == 3
+    for _ in range(5):
+        for permit in started(pace, 1):
+            pace.limit(permit, 0.0, None)
+    assert pace.width == 1
+    assert pace.wait_s(0.0) is None  # five of the first are still there
+
+
+def test_a_round_of_answers_makes_room_for_one_more():
+    pace = AdaptiveConcurrency(8)
+    for permit in started(pace, 8):
+        pace.limit(permit, 0.0, None)
+    for _ in range(5):
+        for permit in started(pace, int(pace.width)):
+            pace.succeed(permit, 1.0)
+            pace.start(1.0)
+        pace.running = 0
+    assert 7 < pace.width <= 8
+
+
+def test_retry_after_pauses_everybody():
+    pace = AdaptiveConcurrency(4)
+    permit = pace.start(10.0)
+    pace.limit(permit, 10.0, 2.5)
+    assert pace.wait_s(10.0) == 2.5
+    assert pace.wait_s(12.0) == 0.5
+    assert pace.wait_s(12.5) == 0
+
+
+def limits(pace: AdaptiveConcurrency, now: float, **said: float) -> None:
+    pace.succeed(pace.start(now), now, RateLimits(**said))
+
+
+def test_plenty_left_spaces_nothing():
+    pace = AdaptiveConcurrency(2)
+    limits(pace, 0.0, requests=100, requests_reset_s=60.0)
+    assert pace.wait_s(0.0) == 0
+
+
+def test_few_requests_are_spaced_to_fit_until_there_are_more():
+    pace = AdaptiveConcurrency(10)
+    limits(pace, 0.0, requests=4, requests_reset_s=20.0)
+    assert pace.wait_s(0.0) == pytest.approx(5.0)
+    assert pace.wait_s(20.0) == 0
+
+
+def test_none_left_waits_until_there_are_some():
+    pace = AdaptiveConcurrency(10)
+    limits(pace, 0.0, requests=0, requests_reset_s=20.0)
+    assert pace.wait_s(5.0) == 15.0
+
+
+def test_a_limit_that_fills_steadily_is_used_as_it_fills():
+    """As OpenAI's: 500 a minute, nearly used up. It is full again in a minute, but a request comes in every 0.12 s."""
+    pace = AdaptiveConcurrency(10)
+    limits(pace, 0.0, requests=499, requests_reset_s=0.12)
+    limits(pace, 30.0, requests=0, requests_reset_s=60.0)
+    assert pace.wait_s(30.0) == pytest.approx(0.12, rel=0.01)
+
+
+@given(st.integers(1, 60), st.lists(st.tuples(st.sampled_from(["start", "ok", "limit", "drop"]), st.floats(0, 5))))
+def test_it_is_never_outside_its_bounds(most, events):
+    pace, permits, now = AdaptiveConcurrency(most), [], 0.0
+    for what, step in events:
+        now += step
+        if what == "start" and pace.wait_s(now) == 0:
+            permits.append(pace.start(now))
+        elif permits and what != "start":
+            permit = permits.pop(0)
+            if what == "ok":
+                pace.succeed(permit, now)
+            elif what == "limit":
+                pace.limit(permit, now, step)
+            else:
+                pace.abandon(permit)
+        assert 1 <= pace.width <= most
+        assert pace.running == len(permits) <= most
+
+
+def test_it_is_not_believed_again_once_the_server_has_answered_all_the_same():
+    pace = AdaptiveConcurrency(4)
+    for at in (0.0, 60.0, 61.0):
+        pace.succeed(*started(pace, 1, at), at, RateLimits(requests=0, requests_reset_s=7200.0))
+    assert pace.wait_s(61.0) == 0

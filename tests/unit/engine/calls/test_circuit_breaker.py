@@ -1,7 +1,5 @@
 """Targets and judges that refuse everything: one error, and nothing more is spent."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import dataclass, field
 from datetime import UTC, datetime

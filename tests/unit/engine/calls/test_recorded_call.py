@@ -1,7 +1,5 @@
 """Answers that are kept: what tells calls apart, and what comes back to a call that was made before."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

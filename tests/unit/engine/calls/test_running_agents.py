@@ -1,7 +1,5 @@
 """What agents do while they work, as a run reports it, and the interruption that reaches them."""
 
-from __future__ import annotations
-
 import asyncio
 
 from agentv.engine.calls.running_agents import TICK_S, RunningAgents

@@ -1,15 +1,19 @@
-from __future__ import annotations
-
+import json
 from math import inf
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
-from agentv.model.run.comparison import ComparisonSettings, MeasureResult, Moves
+from agentv.model.run.compared.run_comparison import RunComparison
+from agentv.model.run.comparison import CaseKey, ComparisonSettings, LeftOut, Matrix, MeasureResult, Moves, RunLabel
 from agentv.model.run.matrix import UsageDifference
 from agentv.reports.commands.comparison import headline, lost_line, render_comparison, verdict_line, warnings
+from agentv.reports.commands.comparison_json import comparison_json, indented
+from agentv.reports.commands.comparison_matrix import render_matrix
+from agentv.reports.commands.run_comparison import lost_lines, render_run_comparison, run_warnings
 from doubles.comparisons import EVERYTHING, MOVED, UNSURE, WORSE, comparison, key, moved
+from doubles.matrix import HOSTILE, MATRIX
 
 GOLD = Path(__file__).parents[1] / "gold"
 
@@ -265,3 +269,202 @@ def test_warnings_count_what_broke_and_what_was_not_run():
         "2 cases were not finished or not checked in one of the runs: refunds: late-1, refunds: late-2",
     ]
     assert list(warnings(comparison())) == []
+
+
+def shown(found):
+    return json.loads("".join(comparison_json(found, here="/repo")))
+
+
+def test_the_verdict_and_its_numbers():
+    found = shown(EVERYTHING)
+    assert (found["verdict"], found["cases"], found["mean_delta"], found["delta_interval"]) == (
+        "worse",
+        38,
+        -0.12,
+        [-0.19, -0.05],
+    )
+    assert (found["wins"], found["losses"], found["ties"], found["now_pass"], found["now_fail"]) == (3, 9, 26, 1, 6)
+    assert (found["p_value"], found["confidence"]) == (0.0021, 0.95)
+    assert (found["difference"], found["interval"], found["p"], found["measure"]) == (
+        -0.12,
+        [-0.19, -0.05],
+        0.0021,
+        "mean score",
+    )
+    assert (found["could_still"], found["cases_needed"]) == (None, None)
+    assert (found["withheld"], found["errored"], found["delta_bounds"]) == (None, 0, None)
+    assert found["base"]["results"] == ".agentv/results/20261121T140322Z-7f3a"
+    assert found["by_suite"]["orders"]["verdict"] == "inconclusive"
+    assert not {"cases_needed", "detectable_difference"} & found["by_suite"]["orders"].keys()
+    assert found["by_suite"]["orders"]["could_still"] == {"lower": -0.1, "upper": 0.04}
+
+
+def test_both_measures_have_their_numbers_and_those_that_show_the_verdict_are_named():
+    rate = MeasureResult("pass rate", -0.4, (-0.6, -0.2), 0.008, 0.009, "worse", 0.95)
+    found = shown(comparison(replace(WORSE, rate=rate, shown_by=("pass rate",))))
+    assert (found["mean_delta"], found["delta_interval"], found["pass_rate_delta"]) == (-0.12, [-0.19, -0.05], -0.4)
+    assert (found["difference"], found["measure"], found["interval"]) == (-0.4, "pass rate", [-0.6, -0.2])
+    assert (found["pass_rate_interval"], found["pass_rate_p_value"], found["shown_by"]) == (
+        [-0.6, -0.2],
+        0.008,
+        ["pass rate"],
+    )
+    unlike = shown(comparison(replace(WORSE, rates_compare=False)))
+    assert (unlike["pass_rate"], unlike["pass_rate_delta"]) == (None, None)
+    alike = shown(comparison(WORSE, lost={key("a"): "errored"}))
+    assert (alike["pass_rate_delta"], alike["pass_rate_interval"]) == (-0.12, [-0.19, -0.05])
+    assert alike["lost"] == [
+        {"suite": "refunds", "test_id": "a", "prompt_id": None, "target": "claude", "status": "errored"}
+    ]
+
+
+def test_cases_that_moved_have_both_answers_and_the_checks_that_changed():
+    first = shown(EVERYTHING)["moved"][0]
+    assert (first["test_id"], first["status"], first["score"], first["delta"], first["outcome"]) == (
+        "return-late",
+        ["passed", "failed"],
+        [1.0, 0.0],
+        -1.0,
+        "loss",
+    )
+    assert (first["base"]["output"], first["candidate"]["output"]) == (
+        "You may return it within 30 days.",
+        "No.\x1b[2J",
+    )
+    assert [change["name"] for change in first["changed_checks"]] == ["contains: '30 days'", "is kind"]
+    assert (first["base_target"], first["target"]) == ("gpt", "claude")
+
+
+def test_without_a_verdict_it_is_null():
+    found = shown(comparison(None, pairs=(), moved=()))
+    assert (found["verdict"], found["cases"], found["moved_omitted"]) == (None, 0, 0)
+
+
+def test_nothing_but_ascii_is_written():
+    assert all(map(str.isascii, comparison_json(EVERYTHING, here="/repo")))
+
+
+def test_a_matrix_refers_to_runs_by_their_place():
+    one = comparison(WORSE)
+    found = shown(
+        Matrix(
+            (one.base, one.candidate, one.candidate),
+            {(0, 1): one, (0, 2): comparison(UNSURE)},
+            {key("a"): (1.0, None, 0.5)},
+            omitted=2,
+        )
+    )
+    assert [(one["base"], one["candidate"], one["verdict"]) for one in found["comparisons"]] == [
+        (0, 1, "worse"),
+        (0, 2, "inconclusive"),
+    ]
+    assert (found["cases"][0]["scores"], found["cases_omitted"]) == ([1.0, None, 0.5], 2)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {},
+        [],
+        {"a": []},
+        {"a": [1, {"b": [], "c": {}}], "d": {"e": [[], ["x\ny", "é"]], "f": {}}, "g": None, "h": 0.1},
+    ],
+)
+def test_pieces_make_what_the_library_writes_at_once(value):
+    def in_pieces(one):
+        if isinstance(one, list):
+            return iter(one)  # whose items are written whole
+        return {key: in_pieces(each) for key, each in one.items()} if isinstance(one, dict) else one
+
+    assert "".join(indented(in_pieces(value))) == json.dumps(value, indent=2)
+
+
+LEGEND = "+ better, - worse, = equivalent, > non-inferior, ? inconclusive"
+RUNS = tuple(RunLabel(f"run-{letter}", f"/repo/{letter}", ("gpt",), 38) for letter in "abc")
+THREE = {"tested": 3}
+BETTER = replace(
+    WORSE, score=replace(WORSE.score, delta=0.09, interval=(0.02, 0.16), p=0.0001), verdict="better", **THREE
+)
+FOUND = {
+    (0, 1): comparison(replace(WORSE, **THREE)),
+    (0, 2): comparison(replace(UNSURE, **THREE)),
+    (1, 2): comparison(BETTER),
+}
+SCORES = {key("return-late"): (1.0, 0.0, None), key("refund"): (0.5, 0.9, 0.7)}
+
+
+def test_every_two_runs_and_every_case_that_differs():
+    assert render_matrix(Matrix(RUNS, FOUND, SCORES, omitted=3)).split("\n") == [
+        "base   run-a  gpt  38 cases",
+        "run 2  run-b  gpt  38 cases",
+        "run 3  run-c  gpt  38 cases",
+        "",
+        f"Difference of the mean score ({LEGEND})",
+        "p-values and intervals are corrected for 3 tests (Holm)",
+        "         vs base                                                vs run 2",
+        "  run 2  - -0.120 (95% CI -0.190 to -0.050, p 0.002, 38 cases)",
+        (
+            "  run 3  ? -0.030 (95% CI -0.100 to +0.040, p 0.410, 38 cases)"
+            "  + +0.090 (95% CI +0.020 to +0.160, p < 0.001, 38 cases)"
+        ),
+        "",
+        "Scores that differ (5), largest difference first",
+        "                        base  run 2  run 3",
+        "  refunds: return-late  1.00  0.00   -",
+        "  refunds: refund       0.50  0.90   0.70",
+        "  and 3 more; use --limit to show them",
+    ]
+
+
+def test_runs_that_are_one_and_runs_without_a_common_case_are_told():
+    text = render_matrix(Matrix(RUNS, {(0, 1): comparison(same=True), (0, 2): comparison(None)}, {}))
+    assert "  run 2  same run" in text
+    assert "  run 3  nothing in common  nothing in common" in text
+    assert "Scores that differ" not in text
+
+
+def test_what_is_in_no_number_and_what_else_differs_is_told_beside_the_base():
+    apart = comparison(left_out=LeftOut(only_base=(key("old"),)), notes=("the judge differs: a → \x1b[2Jb",))
+    text = render_matrix(Matrix(RUNS, {(0, 1): comparison(WORSE), (0, 2): apart, (1, 2): apart}, {}))
+    assert "run 3: the judge differs: a → \\x1b[2Jb\nrun 3: 1 case only in the base: refunds: old" in text
+    assert text.count("only in the base") == 1
+
+
+RUN_COMPARISON_FOUND = RunComparison(
+    RunLabel("r-1", "/repo/r-1", ("gpt", "claude", HOSTILE), 50, 3),
+    ComparisonSettings(),
+    MATRIX.comparisons,
+    2,
+    ({CaseKey("s", "a\x1b", "plain", "claude"): "failed"}, {}, {}),
+)
+
+
+def test_each_comparison_is_a_sentence_with_both_rates():
+    shown = render_run_comparison(RUN_COMPARISON_FOUND)
+    assert "corrected for 2 tests (Holm)" in shown
+    assert (
+        "targets, each compared with the first one that ran the same cases\n  claude passes more often than gpt (+29.7"
+        in shown
+    )
+    assert "    pass rate 65.0% → 94.7%; with errors as failed or passed +25.0 to +30.0 points\n" in shown
+    assert shown.endswith("compare two: agentv compare r-1 --target gpt --target claude")
+    assert "\x1b" not in shown
+    assert "\x1b[32mclaude passes more" in render_run_comparison(RUN_COMPARISON_FOUND, color=True)
+    assert render_run_comparison(replace(RUN_COMPARISON_FOUND, comparisons=MATRIX.comparisons[2:])).endswith(
+        "r-1 --by prompt"
+    )
+
+
+def test_what_is_missing_and_what_was_lost_is_told():
+    assert list(run_warnings(RUN_COMPARISON_FOUND)) == ["the run r-1 is incomplete: 3 planned cases did not run"]
+    assert list(lost_lines(RUN_COMPARISON_FOUND)) == [
+        "1 result passed with gpt and does not with claude: s: a\\x1b with plain (failed)"
+    ]
+
+
+def test_a_program_gets_the_same_numbers():
+    told = json.loads("".join(comparison_json(RUN_COMPARISON_FOUND, here="/repo")))
+    assert (told["run"]["results"], told["tests"], told["alpha"]) == ("r-1", 2, 0.05)
+    assert [one["verdict"] for one in told["comparisons"]] == ["better", None, "inconclusive"]
+    assert told["comparisons"][0]["measures"][0]["p_value"] == 0.01
+    assert told["comparisons"][0]["lost"][0]["status"] == "failed"

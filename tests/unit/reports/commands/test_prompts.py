@@ -1,7 +1,5 @@
 """What people and programs get to see of a library of prompts."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 from msgspec.structs import replace
 
@@ -9,7 +7,14 @@ from agentv.model.run.runs import ListedRun
 from agentv.model.values.message import Message, ToolCall
 from agentv.model.values.response import Failure
 from agentv.model.values.usage import TokenUsage
-from agentv.reports.commands.stored_run import ShowOptions, render_head, render_rest, render_trial
+from agentv.reports.commands.stored_run import (
+    LONGEST_DIFF,
+    ShowOptions,
+    render_head,
+    render_rest,
+    render_trial,
+    text_diff,
+)
 from doubles.listed_runs import listed
 from doubles.trials import errored_score, finished, graded, scored, trial
 
@@ -172,3 +177,11 @@ def test_the_head_of_a_run_that_is_being_written_says_how_far_it_is():
 )
 def test_what_is_not_shown_is_said(counts, number, said):
     assert render_rest(counts, number) == said
+
+
+def test_no_line_can_steer_a_terminal():
+    assert text_diff("a", "\x1b[2J") == ["@@ -1 +1 @@", "-a", "+\\x1b[2J"]
+
+
+def test_very_long_texts_are_not_compared():
+    assert text_diff("a", "b\n" * LONGEST_DIFF) == ["too long to compare: 1 and 399,999 characters"]

@@ -1,19 +1,24 @@
-from __future__ import annotations
-
 import csv
 import io
 import json
 import re
+import sys
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from agentv.errors import UsageError
 from agentv.model.values.retrieved import RetrievedText
 from agentv.model.values.usage import TokenUsage
 from agentv.reports.export.csv_rows import COLUMNS, render_csv
+from agentv.reports.export.frame import frame_of
+from agentv.reports.export.json_report import render_json
+from agentv.reports.export.notebook_table import LONGEST, SHOWN, render_table
 from doubles.trials import errored_score, finished, graded, scored, trial
+from doubles.views import LOOKS, SUMMARY, run_view
+from needs import imported, needs
 
 
 def read_back(*results):
@@ -103,3 +108,110 @@ def test_a_program_that_takes_another_separator_finds_no_formula(text):
 def test_control_characters_are_replaced(character):
     assert cell(f"a{character}b") == "a\ufffdb"
     assert cell("a\tb\nc") == "a\tb\nc"
+
+
+pd = imported("pandas")
+
+
+@needs("pandas")
+def test_a_trial_is_a_row_with_types():
+    scores = [scored(False, name="window"), graded(0.5, True, name="tone"), errored_score(name="tone")]
+    first = finished(
+        "failed",
+        trial=trial("a", tags=("x", "y"), vars={"n": 1, "who": {"name": "Ada"}}),
+        scores=scores,
+        token_usage=TokenUsage(5, 6, 11),
+        metadata={"area": "north"},
+    )
+    second = finished(trial=trial("b", vars={"n": 2, "half": 0.5}))
+    frame = frame_of([first, second], root="/repo")
+    assert list(frame["test_id"]) == ["a", "b"]
+    assert list(frame["tags"]) == [["x", "y"], []]
+    assert list(frame.columns[:5]) == list(COLUMNS)[:5]
+    assert frame["vars.who"][0] == {"name": "Ada"}
+    kinds = {name: str(frame[name].dtype) for name in ("vars.n", "vars.half", "score", "sample", "input_tokens")}
+    assert kinds == {
+        "vars.n": "Int64",
+        "vars.half": "Float64",
+        "score": "float64",
+        "sample": "Int64",
+        "input_tokens": "Int64",
+    }
+    assert isinstance(frame["timestamp"].dtype, pd.DatetimeTZDtype)
+    assert [frame["scores.window"][0], frame["scores.tone"][0]] == [0.0, 0.5]
+    assert frame[["scores.window", "scores.tone (2)"]].isna().to_numpy().tolist() == [[False, True], [True, True]]
+    assert list(frame["metadata.area"].isna()) == [False, True]
+    assert (frame["input_tokens"].sum(), frame["reused"].sum()) == (5, 0)
+
+
+def test_without_pandas_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(UsageError, match="needs pandas") as error:
+        frame_of([], root="/repo")
+    assert error.value.hint == "pip install pandas"
+
+
+HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e$x$ & \"'"
+
+
+def test_text_of_models_and_files_is_never_markup():
+    result = finished("failed", trial=trial(HOSTILE), output=HOSTILE, scores=[scored(False, text=HOSTILE)])
+    page = render_table([result], [HOSTILE])
+    assert "<script" not in page
+    assert "\x1b" not in page
+    assert "\u202e" not in page
+    assert {tag.split()[0] for tag in re.findall(r"</?([a-z][^>]*)>", page)} == {
+        *("div", "p", "table", "thead", "tbody", "tr", "th", "td")
+    }
+
+
+def test_a_bounded_number_of_trials_those_that_failed_first():
+    passed = [finished(trial=trial(f"good-{number}"), output="x" * 10_000) for number in range(SHOWN + 5)]
+    page = render_table([*passed, finished("failed", trial=trial("bad"))], ["totals"])
+    assert page.count("<tr>") == SHOWN + 1
+    assert page.index("bad") < page.index("good-0")
+    assert "… and 6 more" in page
+    assert "x" * (LONGEST + 1) not in page
+    assert "<table" not in render_table([], ["totals"])
+
+
+def rendered(view=None):
+    text = render_json(view or run_view(), SUMMARY, **LOOKS)
+    assert text.isascii()
+    return json.loads(text)
+
+
+def test_what_did_not_pass_is_listed():
+    shown = rendered()
+    assert [(one["test_id"], one["status"]) for one in shown["not_passed"]] == [
+        ("window-closed", "failed"),
+        ("hostile\x1b[2J", "failed"),
+        ("gate", "failed"),
+        ("silent", "failed"),
+        ("slow", "errored"),
+        ("broken", "errored"),
+    ]
+    assert shown["omitted"] == 0
+    first = shown["not_passed"][0]
+    assert (first["eval_path"], first["line"], first["target"], first["sample"]) == (
+        "evals/refund.eval.yaml",
+        12,
+        "gpt",
+        1,
+    )
+    assert (first["score"], first["threshold"], first["output"], first["error"]) == (0.4, 0.8, "No.", None)
+    assert first["findings"][0] == {
+        "state": "failed",
+        "name": "contains: '30 days'",
+        "type": "contains",
+        "required": False,
+        "text": "contains '30 days'",
+        "evidence": "No. You cannot return it after that.",
+        "source": "evals/refund.eval.yaml:14",
+    }
+
+
+def test_an_errored_trial_says_why():
+    slow = rendered()["not_passed"][4]
+    assert slow["error"] == {"code": "timeout", "message": "no answer after 3 s", "retryable": True}
+    assert slow["score"] is None

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -12,8 +10,10 @@ from msgspec.structs import replace
 
 from agentv.model.run.matrix import Counts, GroupTotals
 from agentv.model.values.response import Failure
-from agentv.reports.export.markdown import GROUPS, LONGEST_COMMENT, render_markdown
+from agentv.reports.export.markdown import GROUPS, LONGEST_COMMENT, matrix_markdown, render_markdown
 from agentv.reports.run.view import RunView
+from doubles.matrix import HOSTILE as HOSTILE_TARGET
+from doubles.matrix import MATRIX
 from doubles.trials import finished, scored, trial
 from doubles.views import LOOKS, SUMMARY, run_view
 
@@ -147,3 +147,28 @@ def test_no_line_of_the_comment_is_a_command_of_github(text):
     assert not [line for line in shown.splitlines() if line.lstrip().startswith("::")]
     assert "##[" not in shown
     assert r"\x3a:" in shown or r"\x23#[" in shown
+
+
+def markdown_matrix_written(**changed):
+    return "".join(matrix_markdown(replace(MATRIX, **changed)))
+
+
+def test_the_table_has_a_column_for_each_target_and_nothing_in_it_is_markup():
+    page = GITHUB.render(markdown_matrix_written())
+    assert "<b>" not in page
+    assert page.count("<th>") == 4
+    assert page.count("<tr>") == 6
+    assert page.count("<td>") == 5 * 4  # a name with | ends no cell
+    assert "\x1b" not in page
+    assert page.count("<li>") == 5
+    assert "60.0% of 10 (40.0% to 90.0%)" in page
+    assert "10 errored" in page
+
+
+def test_prompts_are_columns_where_one_target_ran():
+    lines = markdown_matrix_written(targets=("gpt",), cells=(MATRIX.cells[0], MATRIX.cells[3]), by_target=()).split(
+        "\n"
+    )
+    assert lines[1] == "| | `plain` | `short` |"
+    assert lines[3].startswith("| pass rate | 60.0% of 10")
+    assert HOSTILE_TARGET not in "".join(lines)

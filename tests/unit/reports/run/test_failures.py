@@ -1,8 +1,14 @@
-from __future__ import annotations
+import shlex
+import subprocess
+from fnmatch import fnmatchcase
 
 from agentv.model.run.grade import Check
+from agentv.model.suite.workspace import Variant
 from agentv.model.values.response import Failure
+from agentv.reports.run.annotations import CAUSES, cause_diagnostics, ran_groups, run_diagnostics
 from agentv.reports.run.failures import FEW, MEMBERS, FailureGroups
+from agentv.reports.run.rerun import RerunOptions
+from agentv.reports.run.view import RunView
 from doubles.trials import errored_score, finished, graded, scored, trial
 
 
@@ -93,3 +99,130 @@ def test_the_first_trial_in_the_file_is_the_example_whichever_ends_first():
     lines = range(FEW + 1, 0, -1)
     (merged,) = grouped(*(wrong(f"c{line}", looks_for=f"'{line}x'", line=line) for line in lines))
     assert (merged.example.test_id, merged.members[-1].test_id) == ("c1", f"c{FEW + 1}")
+
+
+ROOT = "/repo"
+
+
+def options(*, targets=("gpt",), here=ROOT, **settings):
+    suite = {"name": "refunds", "path": "evals/refund.eval.yaml", "targets": [{"name": name} for name in targets]}
+    return RerunOptions.of({"settings": settings, "suites": [suite]}, here=here, root=ROOT)
+
+
+def command(given, *trials):
+    found = FailureGroups()
+    for one in trials:
+        found.add(finished("failed", trial=one))
+    (group,) = found.groups()
+    rerun = given.rerun(group)
+    return None if rerun is None else (shlex.split(rerun.command)[2:], rerun.cases)
+
+
+def test_a_trial_is_named_by_its_case_target_prompt_and_variant_where_there_are_others():
+    suite = {
+        "name": "refunds",
+        "path": "evals/refund.eval.yaml",
+        "targets": [{"name": "gpt"}, {"name": "claude"}],
+        "prompts": [{"id": "brief", "label": None}, {"id": "long", "label": None}],
+        "variants": [{"name": "bare"}, {"name": "skill"}],
+    }
+    given = RerunOptions.of({"settings": {}, "suites": [suite]}, here=ROOT, root=ROOT)
+    one = trial("a", prompt_id="brief", variant=Variant("skill", None, None, "x"))
+    named = ["--target", "gpt", "--prompt", "brief", "--variant", "skill"]
+    assert command(given, one)[0] == ["evals/refund.eval.yaml", "--filter", "a", *named]
+    both = trial("a", prompt_id="long", variant=Variant("skill", None, None, "x"))
+    assert command(given, one, both)[0][3:] == ["--target", "gpt", "--variant", "skill"]
+
+
+def test_what_shapes_answers_and_grades_is_repeated_and_what_chose_cases_is_not():
+    given = options(
+        targets=("gpt",), judge="openai:gpt-5", threshold=0.75, repeat=3, variables={"lang": "de ch"},
+        env_file=".env.ci", trust_data=True, filter="x*", limit=3, workers=9,
+    )  # fmt: skip
+    words, _ = command(given, trial("a"))
+    assert words[3:] == [
+        *("--var", "lang=de ch", "--judge", "openai:gpt-5", "--env-file", ".env.ci"),
+        *("--repeat", "3", "--threshold", "0.75", "--trust-data"),
+    ]
+    on_the_command_line = RerunOptions.of(
+        {"settings": {"targets": ["a", "b"]}, "suites": [{"name": "s", "path": "evals/refund.eval.yaml"}]},
+        here=ROOT,
+        root=ROOT,
+    )
+    assert command(on_the_command_line, trial("x", target="b"))[0][3:] == ["--target", "b"]
+
+
+def test_a_shell_gives_back_every_id_and_no_pattern_selects_another():
+    ids = ["it's", "a b", "$(rm -rf x)", "\x1b[2J", "back\\slash'\n", "\u202eevil", "x*", "a[b]*", "-x", "`id`", "ü"]
+    for identity in ids:
+        found = FailureGroups()
+        found.add(finished("failed", trial=trial(identity)))
+        line = options().rerun(found.groups()[0]).command
+        assert line.isprintable()
+        script = f"agentv() {{ printf '%s\\0' \"$@\"; }}; {line}"
+        words = subprocess.run(["bash", "-c", script], capture_output=True, check=True).stdout.decode().split("\0")
+        pattern = words[words.index("--filter") + 1]
+        assert pattern == identity or fnmatchcase(identity, pattern)
+        assert not fnmatchcase("xyz", pattern)
+
+
+def test_an_id_with_brackets_selects_no_other_case():
+    for identity, other in {"[ab]": "a", "a [lang=de]": "a l", "[[]": "["}.items():
+        pattern = command(options(), trial(identity))[0][2]
+        assert fnmatchcase(identity, pattern)
+        assert not fnmatchcase(other, pattern)
+    assert command(options(), trial("a[0"))[0][2] == "a[0"
+
+
+def view_of(*results):
+    view = RunView(len(results))
+    for one in results:
+        view.add(one)
+    return view
+
+
+def test_a_failed_check_stands_at_its_assertion():
+    score = scored(False, text="contains 'x'", evidence="no\nletter", line=14)
+    (found,) = run_diagnostics(view_of(finished("failed", trial=trial("a", line=12), score=0.4, scores=[score])))
+    assert (found.code, found.severity) == ("case-failed", "error")
+    assert found.span[1:] == (14, 1, 14, 1)
+    assert found.message == "a: score 0.40, needs 0.80"
+    assert found.notes[-1] == r"no\nletter"
+
+
+def test_an_errored_trial_has_the_code_of_its_error_and_the_place_of_its_case():
+    error = Failure("timeout", "no answer within 3 s")
+    (found,) = run_diagnostics(view_of(finished("errored", trial=trial("slow", line=40), error=error)))
+    assert (found.code, found.span.line, found.message) == ("timeout", 40, "slow: timeout: no answer within 3 s")
+
+
+def test_a_cause_is_told_once_at_the_assertion_of_its_first_trial():
+    results = [
+        finished(
+            "failed",
+            trial=trial(f"c{one}", line=one + 1),
+            score=0.25,
+            scores=[scored(False, text="contains 'x'", evidence="no", line=14)],
+        )
+        for one in range(30)
+    ]
+    (found,) = cause_diagnostics(view_of(*results))
+    assert (found.code, found.span.line, found.message) == (
+        "case-failed",
+        14,
+        "30 cases: failed: contains: '30 days': contains 'x'",
+    )
+    assert found.notes[:2] == ("first: c0: score 0.25, needs 0.80", "also: c1, c2, c3, c4, c5 and 24 more cases")
+
+
+def test_ten_causes_are_told_and_cut_answers_once():
+    causes = [
+        finished("errored", trial=trial(f"c{one}", line=one + 1), error=Failure(f"code-{one}", "it broke"))
+        for one in range(CAUSES + 2)
+    ]
+    cut = [finished("passed", trial=trial(f"d{one}"), score=1.0, finish_reason="length") for one in range(3)]
+    view = view_of(*causes, *cut)
+    found = cause_diagnostics(view)
+    assert [one.severity for one in found] == ["error"] * CAUSES + ["warning"]
+    assert found[-1].notes == ("2 more answers cut at the token limit",)
+    assert len(ran_groups(view)) == CAUSES + 2

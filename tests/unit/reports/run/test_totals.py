@@ -1,14 +1,25 @@
-from __future__ import annotations
-
 import pytest
+from msgspec import structs
 from msgspec.structs import replace
 
 from agentv.model.run.matrix import Counts
 from agentv.model.run.summary import CaseRule, Summary
-from agentv.model.run.trial import EarlyStops
+from agentv.model.run.trial import EarlyCase, EarlyStops, SamplingStop
+from agentv.model.values.response import Failure
 from agentv.model.values.usage import TokenUsage
-from agentv.reports.run.totals import case_rule_words, certainty, totals
+from agentv.reports.run.formatting import check, reason
+from agentv.reports.run.plain import render_plain
+from agentv.reports.run.samples import sampled_label, sampled_words, samples_lines
+from agentv.reports.run.terminal import render_terminal
+from agentv.reports.run.totals import case_rule_words, certainty, early_words, totals
+from agentv.reports.run.trial_view import trial_view
+from agentv.reports.run.view import RunView
+from agentv.store.totals.samples import SamplesTally
+from agentv.store.totals.tally import CaseSamples
 from doubles.matrix import MATRIX
+from doubles.trials import errored_score, finished
+from doubles.views import LOOKS
+from doubles.views import SUMMARY as OF_A_RUN
 
 SUMMARY = Summary(
     run_id="r",
@@ -220,3 +231,86 @@ def test_a_rate_of_cases_above_what_errors_allow_says_between_what_it_lies():
     assert lines(**given)[3].endswith(
         "50.0% of 14 judged (95% CI 20.0% to 80.0%; 35.0% to 40.0% whatever the result of the 6 errored)"
     )
+
+
+def case(why="undecided", status="failed"):
+    return EarlyCase("refund", "s", "gpt", None, status, 0.05, SamplingStop(why, 12, 5, 0.031, 0.7902))
+
+
+BOUNDS = "anytime-valid bounds of the rate: 3.1% to 79.0%, error rate at most 5.0% each"
+
+
+@pytest.mark.parametrize(
+    ("why", "status", "said"),
+    [
+        ("undecided", "failed", "undecided (fails by this share)"),
+        ("undecided", "passed", "undecided (passes by this share)"),
+        ("below", "failed", "the rate is below the threshold"),
+        ("gate", "failed", "a required assertion failed"),
+        ("above", "failed", "the rate is above the threshold, but a required assertion failed"),
+    ],
+)
+def test_a_case_in_words(why, status, said):
+    assert early_words(case(why, status)) == f"5 of 12 passed, {said}; {BOUNDS}"
+
+
+def test_they_are_listed_for_pipes_and_on_a_terminal():
+    summary = replace(OF_A_RUN, early_stops=EarlyStops(0.05, 0, 1, 12, 0, (case(),), 3))
+    line = f"5 of 12 passed, undecided (fails by this share); {BOUNDS}"
+    more = "and 3 more cases that failed or are undecided, in summary.json"
+    assert render_plain(RunView(1), summary, **LOOKS).split("\n")[:2] == [f"SAMPLES refund: {line}", more]
+    drawn = render_terminal(RunView(1), summary, color=False, width=200, **LOOKS).split("\n")
+    assert drawn[0] == "Samples that ended early: cases that failed or are undecided (4)"
+    assert " ".join(drawn[2].split()) == f"refund ~ {line}"
+    assert drawn[3] == more
+
+
+def samples(*cases):
+    tally = SamplesTally()
+    for number, (judged, passed) in enumerate(cases):
+        tally.add(CaseSamples("refund", "s", "gpt", None, judged, passed), number)
+    return tally.samples()
+
+
+def test_a_chance_is_told_no_finer_than_samples_tell_it():
+    (case,) = samples((20, 10)).by_case
+    sure = {"pass_at_k_interval": {9: (0.9, 1.0)}, "pass_hat_k_interval": {9: (0.0, 0.1)}}
+    assert sampled_words(replace(case, pass_at_k={9: 0.999999}, pass_hat_k={9: 0.000001}, **sure)).endswith(
+        "pass@9 >99.9% (95% CI 90.0% to 100.0%), pass^9 <0.1% (95% CI 0.0% to 10.0%), flaky"
+    )
+
+
+def test_a_case_is_called_by_what_tells_it_from_others():
+    (case,) = samples((2, 2)).by_case
+    assert sampled_label(case, targets=False) == "refund"
+    assert sampled_label(replace(case, prompt_id="short\x1b"), targets=True) == r"refund with short\x1b on gpt"
+
+
+def test_the_totals_of_samples():
+    assert list(samples_lines(samples((5, 5), (5, 3), (5, 0)))) == [
+        "always passed: 1 case with 5 samples (95% CI of the rate of each 56.6% to 100.0%)",
+        "flaky: 1 of 3 cases (33.3%, 95% CI 6.1% to 79.2%)",
+        "pass@5 66.7% (95% CI 20.8% to 93.9%), pass^5 33.3% (95% CI 6.1% to 79.2%)",
+    ]
+    assert list(samples_lines(samples((1, 1)))) == []
+
+
+def test_pass_at_k_is_over_the_complete_cases_and_names_the_rest():
+    *_, line = samples_lines(samples((5, 5), (5, 3), (5, 0), (4, 2)))
+    assert line == (
+        "pass@5 66.7% (95% CI 20.8% to 93.9%), pass^5 33.3% (95% CI 6.1% to 79.2%); without 1 case with fewer graded "
+        "samples: refund"
+    )
+
+
+SAID = f"judge 'j' gave no verdict that can be read; it replied '{'x' * 100}'"
+
+
+def test_what_an_assertion_says_is_not_said_of_the_trial_too():
+    score = errored_score(name="select-best: 'shortest'")
+    score = structs.replace(score, grade=structs.replace(score.grade, error=Failure("unreadable-verdict", SAID)))
+    error = Failure("unreadable-verdict", f"select-best: 'shortest': {SAID}")
+    view = trial_view("errored", finished("errored", error=error, scores=[score]))
+    assert reason(view) == "unreadable-verdict: select-best: 'shortest'"
+    assert SAID in check(view.findings[0])
+    assert SAID in reason(structs.replace(view, findings=()))

@@ -1,7 +1,5 @@
 """trace.json, written and read."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -7,7 +5,7 @@ import pytest
 from agentv.errors import StoreError
 from agentv.model.run.trial import SCHEMA_VERSION
 from agentv.store.files.encoding import to_json
-from agentv.store.rows.reading import read_placed_rows
+from agentv.store.rows.reading import read_placed_rows, replaced_lines, replaced_rows
 from agentv.store.rows.results import read_results, read_results_at
 from agentv.store.rows.rows import RelativePaths, row_of
 from doubles.trials import ROOT, finished
@@ -57,3 +55,45 @@ def test_a_last_row_that_is_being_written_is_passed_over(tmp_path):
     path = written(tmp_path / "index.jsonl", row(), row())
     path.write_bytes(path.read_bytes()[:-20])
     assert len(list(read_placed_rows(path))) == 1
+
+
+def test_of_several_rows_of_one_trial_the_last_counts(tmp_path):
+    index = tmp_path / "index.jsonl"
+    keys = ["a", "b", "a", "c", "b", "a"]
+    index.write_text("\n".join(json.dumps({"key": key}) for key in keys[:3]) + "\n\n")
+    with index.open("a") as file:
+        file.writelines(json.dumps({"key": key}) + "\n" for key in keys[3:])
+
+    assert replaced_lines(index) == {1, 2, 3}  # line 4 is empty
+
+
+def test_a_line_that_is_no_row_replaces_nothing(tmp_path):
+    index = tmp_path / "index.jsonl"
+    index.write_text('{"key": "a"}\n{"other": 1}\nno json\n{"key": "b"}\n')
+
+    assert replaced_lines(index) == frozenset()
+    assert replaced_lines(tmp_path / "none") == frozenset()
+
+
+ROW = {"test_id": "a", "target": "t", "status": "failed", "key": "k-1", "cost_usd": 0.5}
+
+
+def test_a_torn_end_is_passed_over_since_its_row_still_stands_in_the_index(tmp_path):
+    whole = json.dumps(ROW)
+    (tmp_path / "history.jsonl").write_text(whole + "\n" + whole[:30])
+    assert [row.test_id for row in replaced_rows(tmp_path)] == ["a"]
+
+
+def test_a_damaged_row_in_the_middle_is_told(tmp_path):
+    whole = json.dumps(ROW)
+    (tmp_path / "history.jsonl").write_text(whole[:30] + "\n" + whole + "\n")
+    with pytest.raises(StoreError, match=r"history.jsonl:1"):
+        list(replaced_rows(tmp_path))
+
+
+def test_a_row_that_is_in_the_index_too_or_twice_counts_once(tmp_path):
+    rows = [json.dumps(ROW | {"test_id": case}) + "\n" for case in "abca"]
+    (tmp_path / "history.jsonl").write_text("".join(rows))
+    assert [row.test_id for row in replaced_rows(tmp_path)] == ["a", "b", "c"]
+    (tmp_path / "index.jsonl").write_text(rows[1])
+    assert [row.test_id for row in replaced_rows(tmp_path)] == ["a", "c"]

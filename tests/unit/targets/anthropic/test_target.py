@@ -1,7 +1,5 @@
 """Anthropic's API, through its own SDK, against a server on loopback."""
 
-from __future__ import annotations
-
 import pydantic
 import pytest
 from anthropic.types import DocumentBlockParam
@@ -233,11 +231,6 @@ def test_tokens_written_to_the_cache_count_as_input_too():
     counts = {"input_tokens": 1, "cache_creation_input_tokens": 10, "cache_read_input_tokens": 100, "output_tokens": 7}
     found = response_of({"content": [], "stop_reason": "end_turn", "usage": counts}, "claude-haiku-4-5")
     assert found.token_usage == TokenUsage(111, 7, 118, 100, None)
-
-
-def test_an_unknown_price_is_none():
-    with ModelServer("yes") as server:
-        assert answer(at_home(settings(server, "some-model-of-a-gateway"))).cost_usd is None
 
 
 def test_a_cut_answer_shows_by_its_finish_reason():

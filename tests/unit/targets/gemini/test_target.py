@@ -1,7 +1,5 @@
 """Gemini's API, through Google's own SDK, against a server on loopback."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """What an error status and the headers beside it say."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

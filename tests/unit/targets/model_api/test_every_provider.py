@@ -1,7 +1,5 @@
 """What every provider of a model API does alike, through its own SDK or library, against a server on loopback."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,7 +18,6 @@ from agentv.targets.openai_compatible.azure import Azure
 from agentv.targets.openai_compatible.openai import OpenAI
 from agentv.testing import (
     ClosedConnection,
-    Hang,
     MalformedJson,
     ModelServer,
     Status,
@@ -117,13 +114,6 @@ def test_no_secret_is_quoted(api):
         assert server.calls[0].headers["x-second-key"] == OTHER_KEY
     assert found.status == 400
     assert "secret" not in repr(found)
-
-
-@ALL
-def test_the_limit_of_the_request_holds(api):
-    with ModelServer(Hang()) as server:
-        found = answer(api.at(server), request(timeout_s=0.5))
-    assert (found.code, found.retryable) == ("timeout", True)
 
 
 @ALL

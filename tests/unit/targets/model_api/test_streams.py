@@ -1,7 +1,5 @@
 """Streamed answers of every provider, read from servers on loopback."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 from typing import Any

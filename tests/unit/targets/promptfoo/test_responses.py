@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from agentv.model.values.response import Failure, TargetResponse

@@ -1,7 +1,9 @@
-from __future__ import annotations
-
 import asyncio
 import os
+import platform
+import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -9,7 +11,10 @@ import pytest
 
 from agentv.model.values.response import Failure
 from agentv.registry.fields import Command
-from agentv.user_code.processes import processes
+from agentv.user_code.processes import command_process, processes
+from agentv.user_code.processes.command_process import SignalError, acting_on_signals
+from agentv.user_code.processes.leftovers import is_alive, sweep
+from agentv.user_code.processes.orphans import tree_of
 from agentv.user_code.processes.processes import (
     STDERR_KEPT,
     Finished,
@@ -187,3 +192,122 @@ def test_a_start_that_is_cancelled_ends_and_leaves_no_program(tmp_path, turns):
 
     asyncio.run(cancelled())
     assert all_gone([int(note.read_text())] if note.exists() and note.read_text() else [])
+
+
+def test_outside_of_a_run_a_signal_is_an_interrupt_that_no_guard_takes_for_users_code():
+    with acting_on_signals(command_process._raise), pytest.raises(SignalError):
+        os.kill(os.getpid(), signal.SIGTERM)
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_what_is_ignored_stays_ignored_but_for_what_always_ends_a_run():
+    before = {one: signal.signal(one, signal.SIG_IGN) for one in (signal.SIGHUP, signal.SIGINT)}
+    try:
+        seen: list[int] = []
+        with acting_on_signals(seen.append):
+            os.kill(os.getpid(), signal.SIGHUP)
+            os.kill(os.getpid(), signal.SIGINT)
+        assert seen == [signal.SIGINT]
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@pytest.fixture
+def dead():
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
+
+
+def test_only_what_the_dead_left_long_ago_is_removed(tmp_path, dead):
+    own, left, young = (tmp_path / name for name in (f".a.{os.getpid()}.new", f".a.{dead}.new", ".a.0999999999.new"))
+    link, other = tmp_path / f".a.0{dead}.new", tmp_path / ".b.1.new"
+    for path in (own, left, young, other):
+        path.touch()
+    link.symlink_to(other)
+    for path in (own, left, other):
+        os.utime(path, (0, 0))
+    (tmp_path / f".a.00{dead}.new").mkdir()
+    os.utime(tmp_path / f".a.00{dead}.new", (0, 0))
+    sweep(tmp_path, r"\.a\.(\d+)\.new")
+    assert sorted(tmp_path.iterdir()) == sorted([own, young, other, link])
+
+
+def test_who_runs_is_alive(dead):
+    assert is_alive(os.getpid())
+    assert not is_alive(dead)
+    assert is_alive(10**30)
+
+
+_PROGRAM = """
+import ctypes
+import sys
+from pathlib import Path
+from agentv.user_code.processes.memory import map_large_blocks
+
+if sys.argv[1] == "map":
+    map_large_blocks()
+for _ in range(3):
+    freed = bytearray(20_000_000)
+    del freed
+block = bytearray(b"x" * 8_000_000)
+where = ctypes.addressof((ctypes.c_char * 1).from_buffer(block))
+heap = next(line for line in Path("/proc/self/maps").read_text().splitlines() if line.endswith("[heap]"))
+first, last = (int(one, 16) for one in heap.split()[0].split("-"))
+print("heap" if first <= where < last else "mapped")
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="of glibc's allocator")
+@pytest.mark.parametrize(("given", "found"), [("map", "mapped"), ("leave", "heap")])
+def test_a_large_block_is_a_mapping_also_after_a_larger_one_was_freed(given, found):
+    done = subprocess.run(
+        [sys.executable, "-c", _PROGRAM, given], check=True, capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout.strip() == found
+
+
+def test_a_tree_is_all_that_is_below():
+    parents = {2: 1, 3: 2, 4: 3, 5: 1, 6: 9}
+    assert tree_of([2], parents) == {2, 3, 4}
+    assert tree_of([2, 6], parents) == {2, 3, 4, 6}
+
+
+here = os.getpid()
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="processes are split on Linux alone")
+
+
+PROGRAM = """
+import os
+from agentv.user_code.processes import parallel as forks
+
+here, forks._cores = os.getpid(), lambda: 2
+
+def where(number):
+    return os.getpid()
+
+def die_there(number):
+    if number == 150 and os.getpid() != here:
+        os._exit(1)
+    return number
+"""
+
+
+def ran(*lines: str) -> str:
+    """What a program of its own prints: those that run tests have threads, which nobody may split."""
+    program = "\n".join([PROGRAM, *lines])
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.strip()
+
+
+@on_linux
+def test_many_items_are_done_by_several_processes_and_few_here():
+    assert ran("print({*forks.mapped(where, range(20))} == {here})") == "True"
+    assert ran("found = list(forks.mapped(where, range(400)))", "print(found[0] == here, here in found[1:])") == (
+        "True False"
+    )
+
+
+@on_linux
+def test_a_process_that_is_killed_loses_no_result():
+    assert ran("print(list(forks.mapped(die_there, range(200))) == list(range(200)))") == "True"

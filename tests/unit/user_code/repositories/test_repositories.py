@@ -1,7 +1,5 @@
 """Repositories on git hosts, each commit fetched once: against real repositories and the real git."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,17 +1,30 @@
-"""Workers from the outside: which calls share one, how one dies, and what that does to the others."""
-
-from __future__ import annotations
+"""Workers from the outside: what they load and send, which calls share one, and how one dies."""
 
 import asyncio
+import dataclasses
+import enum
 import os
 import sys
 import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import PurePosixPath
+from threading import Thread
+from types import MappingProxyType
 
+import numpy as np
+import pydantic
 import pytest
-from msgspec.structs import replace
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agentv.ports import CodeCall, Raised, Returned
 from agentv.user_code.functions.deadline import LIMIT, Deadline
+from agentv.user_code.functions.guard import ForeignError
+from agentv.user_code.workers.loading import load_function, load_module
+from agentv.user_code.workers.messages import LENGTH, Reply, Value, packed, unpacker
+from agentv.user_code.workers.plain import UnsendableError, plain
 from agentv.user_code.workers.workers import Workers
 from doubles.processes_alive import alive
 
@@ -247,3 +260,145 @@ def test_a_worker_that_does_not_start_is_an_error(file, monkeypatch):
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     (found,) = results(call(file, "whoami"))
     assert found.code == "cannot-start"
+
+
+@pytest.fixture(autouse=True)
+def as_in_a_worker(monkeypatch, tmp_path):
+    """The path begins at the directory, and nothing that is loaded stays."""
+    before = set(sys.modules)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+
+
+def test_a_file_that_hangs_holds_up_no_other(tmp_path):
+    (tmp_path / "hangs.py").write_text(
+        "import time\nfrom pathlib import Path\nhere = Path(__file__).parent\n(here / 'begun').touch()\n"
+        "for _ in range(1000):\n    if (here / 'loaded').exists():\n        break\n    time.sleep(0.01)\n"
+        "else:\n    (here / 'alone').touch()\n"
+    )
+    (tmp_path / "works.py").write_text("def answer():\n    return 1\n")
+    thread = Thread(target=load_module, args=(str(tmp_path / "hangs.py"), None))
+    thread.start()
+    while not (tmp_path / "begun").exists():
+        time.sleep(0.001)
+    assert load_function("answer", str(tmp_path / "works.py"))() == 1
+    (tmp_path / "loaded").touch()
+    thread.join()
+    assert not (tmp_path / "alone").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "says"),
+    [
+        ("def one(): pass\ndef two(): pass\n", "three", "x.py has no function 'three'; it has one, two"),
+        ("one = 1\n", "one", "x.py has no function 'one'"),
+        ("def one(:\n", "one", "SyntaxError"),
+        ("1 / 0\n", "one", "x.py raised ZeroDivisionError"),
+        ("import sys; sys.exit(3)\n", "one", "x.py called sys.exit"),
+    ],
+)
+def test_what_cannot_be_loaded_is_said_each_time(tmp_path, text, name, says):
+    (tmp_path / "x.py").write_text(text)
+    for _ in range(2):
+        with pytest.raises(ForeignError) as caught:
+            load_function(name, str(tmp_path / "x.py"))
+        assert caught.value.failure.code == "cannot-load"
+        assert says in caught.value.failure.message
+
+
+def test_a_function_of_a_module_is_found_by_its_name():
+    assert load_function("dumps", module="json")([1]) == "[1]"
+    with pytest.raises(ForeignError, match="module no_such_module raised ModuleNotFoundError"):
+        load_function("x", module="no_such_module")
+
+
+TEXTS = st.text(st.characters(codec=None))
+DATA = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXTS | st.binary(),
+    lambda inner: st.lists(inner) | st.dictionaries(TEXTS | st.integers(), inner),
+    max_leaves=10,
+)
+
+
+def sent(value):
+    body = packed(Value(1, value))
+    assert int.from_bytes(body[:LENGTH], "big") == len(body) - LENGTH
+    return unpacker(Reply).decode(body[LENGTH:]).value
+
+
+@given(DATA)
+def test_plain_data_arrives_as_it_was(value):
+    assert sent(value) == value
+
+
+@given(DATA)
+def test_plain_data_is_plain_already(value):
+    assert plain(value) == value
+
+
+class Colour(enum.Enum):
+    RED = "red"
+
+
+@dataclasses.dataclass
+class Point:
+    x: int
+    inner: object = None
+
+
+class Model(pydantic.BaseModel):
+    a: int = 1
+    when: datetime = datetime(2020, 1, 2, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("value", "result"),
+    [
+        (Point(1, Point(2)), {"x": 1, "inner": {"x": 2, "inner": None}}),
+        (Model(), {"a": 1, "when": "2020-01-02T00:00:00Z"}),
+        ({"k": [np.float64(0.5), np.int32(3), np.bool_(True)]}, {"k": [0.5, 3, True]}),  # what it holds
+        (np.array([[1, 2], [3, 4]]), [[1, 2], [3, 4]]),
+        (Decimal("1.5"), 1.5),
+        (type("Markup", (str,), {})("<b>"), "<b>"),
+        (type("Count", (int,), {})(5), 5),
+        (type("Share", (float,), {})(0.5), 0.5),
+        ({Colour.RED: Colour.RED}, {"red": "red"}),
+        (PurePosixPath("/a/b"), "/a/b"),
+        (datetime(2020, 1, 2, tzinfo=UTC), "2020-01-02T00:00:00Z"),
+        (MappingProxyType({"a": range(2)}), {"a": [0, 1]}),
+        ((1, "x"), [1, "x"]),
+        (10**30, 10**30),
+        ({"\ud800": "\udfff"}, {"\ud800": "\udfff"}),
+    ],
+)
+def test_results_are_made_plain(value, result):
+    assert sent(plain(value)) == result
+
+
+class Hostile:
+    def __reduce__(self):
+        raise AssertionError("it was pickled")
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        (Hostile(), "Hostile"),
+        (iter(()), "tuple_iterator"),
+        (lambda: 1, "function"),
+        ({"a": [object()]}, "object"),
+        (Point, "type"),
+    ],
+)
+def test_what_is_no_data_is_named_by_its_type(value, name):
+    with pytest.raises(UnsendableError, match=f"^{name}$"):
+        plain(value)
+
+
+def test_what_contains_itself_is_refused():
+    held = []
+    held.append(held)
+    with pytest.raises(RecursionError):
+        plain(held)
