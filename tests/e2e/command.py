@@ -1,7 +1,5 @@
 """The installed command, run as a person would."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -58,17 +56,14 @@ class Project:
         kept = {name: value for name, value in os.environ.items() if not _OURS.search(name)}
         return {**kept, "NO_COLOR": "1", "HOME": str(self.path / "home"), "PYTHON_BIN": sys.executable}
 
-    def start(
-        self, *words: str, env: Mapping[str, str] = EMPTY, stdin: int = subprocess.DEVNULL
-    ) -> subprocess.Popen[str]:
+    def start(self, *words: str, env: Mapping[str, str] = EMPTY, **options: Any) -> subprocess.Popen[str]:
         return subprocess.Popen(
             [AGENTV, *words],
             cwd=self.path,
             env={**self.environment, **env},
-            stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            stdin=stdin,
             text=True,
+            **{"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, **options},
         )
 
     def run(self, *words: str, timeout: float = 180, env: Mapping[str, str] = EMPTY, fresh: bool = False) -> Ended:
@@ -88,6 +83,28 @@ class Project:
         """The rows of the newest run, or of a directory."""
         directory = self.path / run if run else max((self.path / ".agentv" / "results").iterdir(), key=_begun)
         return [json.loads(line) for line in (directory / "index.jsonl").read_text().splitlines()]
+
+    def summary(self, run: str = "out") -> dict[str, Any]:
+        """The totals of a run in a directory."""
+        return json.loads((self.path / run / "summary.json").read_text())
+
+    @property
+    def asked(self) -> list[str]:
+        """The lines that targets and judges wrote to `asked.txt`, one for each call."""
+        path = self.path / "asked.txt"
+        return path.read_text().splitlines() if path.exists() else []
+
+    def other(self, *command: str, env: Mapping[str, str] = EMPTY) -> subprocess.CompletedProcess[str]:
+        """What another program than agentv comes to, in the directory of the project."""
+        return subprocess.run(
+            command,
+            cwd=self.path,
+            env={**self.environment, **env},
+            capture_output=True,
+            text=True,
+            timeout=300,  # on a busy machine
+            check=False,
+        )
 
     @property
     def ran(self) -> bool:

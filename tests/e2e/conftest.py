@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from doubles.browser_pages import launched_pages

@@ -6,8 +6,6 @@ once threads and exit handlers are done it ends without taking its modules apart
 hide modules, or about Python's own settings needs a real start.
 """
 
-from __future__ import annotations
-
 import atexit
 import fcntl
 import gc

@@ -1,7 +1,5 @@
 """What is printed under GitHub Actions, by the installed command: hostile names, answers and files make no command."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

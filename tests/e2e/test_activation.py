@@ -1,7 +1,5 @@
 """`activation` as a person runs it: which skills an agent loads, gates on that, and what every report says of it."""
 
-from __future__ import annotations
-
 import json
 import os
 
@@ -28,7 +26,7 @@ def shop(project):
         words = ("eval", "a.eval.yaml", "--sandbox", "none", "--out", "out", *flags)
         ended = project.run(*words, timeout=300, env={"PATH": os.environ["PATH"]})
         assert ended.status == status, ended.stderr
-        summary = json.loads((project.path / "out" / "summary.json").read_text())
+        summary = project.summary()
         return ended.stderr, summary
 
     return run

@@ -1,7 +1,5 @@
 """`--against RUN --until decided`: cases are drawn at random until their comparison with an earlier run is decided."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -46,23 +44,14 @@ def ran(project, out: str, *words: str):
     return project.run("eval", "a.eval.yaml", "--out", out, "--against", "base", "--until", "decided", *words)
 
 
-def found(project, out: str) -> dict:
-    return json.loads((project.path / out / "summary.json").read_text())
-
-
-def asked(project) -> list[str]:
-    path = project.path / "asked.txt"
-    return path.read_text().split() if path.exists() else []
-
-
 def test_a_run_that_is_worse_ends_soon_and_fails_and_its_rows_say_what_was_not_drawn(suite):
     suite.write("bad.txt", "9")
     ended = ran(suite, "out", "--seed", "4", "--workers", "1")
     assert ended.status == 1, ended.stderr
     assert "the comparison is decided: drawing no more cases" in ended.stderr
-    drawn = asked(suite)
+    drawn = suite.asked
     assert 5 < len(drawn) < 60
-    told = found(suite, "out")
+    told = suite.summary()
     against = told["against"]
     assert (against["base"], against["verdict"], against["drawn"]) == ("base", "worse", len(drawn))
     assert (against["cases"], against["unpaired"], against["errored"], against["seed"]) == (CASES, 0, 0, 4)
@@ -83,7 +72,7 @@ def test_a_run_that_is_worse_ends_soon_and_fails_and_its_rows_say_what_was_not_d
         )
     # resumed, it is as it was: nothing is asked, and the claim stays
     again = suite.run("eval", "a.eval.yaml", "--out", "out", "--resume")
-    assert (again.status, asked(suite), found(suite, "out")["against"]) == (1, drawn, against)
+    assert (again.status, suite.asked, suite.summary()["against"]) == (1, drawn, against)
 
 
 def test_a_run_that_is_better_is_not_green_while_cases_were_not_drawn(suite):
@@ -91,7 +80,7 @@ def test_a_run_that_is_better_is_not_green_while_cases_were_not_drawn(suite):
     assert suite.run("eval", "a.eval.yaml", "--out", "low").status == 1
     suite.write("bad.txt", "0")
     ended = suite.run("eval", "a.eval.yaml", "--out", "out", "--against", "low", "--until", "decided")
-    told = found(suite, "out")
+    told = suite.summary()
     assert (told["against"]["verdict"], told["cases"]["failed"], told["cases"]["errored"]) == ("better", 0, 0)
     assert told["cases"]["skipped"] > 0
     assert ended.status == 3, ended.stderr
@@ -99,9 +88,9 @@ def test_a_run_that_is_better_is_not_green_while_cases_were_not_drawn(suite):
 
 def test_the_same_answers_are_not_worse_by_more_than_a_margin_and_show_nothing_without(suite):
     assert ran(suite, "out", "--margin", "0.2").status == 3
-    assert found(suite, "out")["against"]["verdict"] == "non-inferior"
+    assert suite.summary()["against"]["verdict"] == "non-inferior"
     ended = ran(suite, "whole")
-    told = found(suite, "whole")
+    told = suite.summary("whole")
     assert (ended.status, told["against"]["verdict"], told["cases"]["skipped"]) == (1, "inconclusive", 0)
     assert "inconclusive against base" in ended.stderr
 
@@ -109,14 +98,14 @@ def test_the_same_answers_are_not_worse_by_more_than_a_margin_and_show_nothing_w
 def test_a_killed_run_draws_on_in_the_same_order_and_comes_to_the_same(suite):
     suite.write("bad.txt", "6")
     ran(suite, "whole", "--seed", "9", "--workers", "1")
-    straight = asked(suite)
+    straight = suite.asked
     (suite.path / "asked.txt").unlink()
     suite.write("stop", "")
     assert ran(suite, "out", "--seed", "9", "--workers", "1").status == -9
     ended = suite.run("eval", "a.eval.yaml", "--out", "out", "--resume", "--workers", "1")
     assert ended.status == 1, ended.stderr
-    assert list(dict.fromkeys(asked(suite))) == straight
-    assert found(suite, "out")["against"] == found(suite, "whole")["against"]
+    assert list(dict.fromkeys(suite.asked)) == straight
+    assert suite.summary()["against"] == suite.summary("whole")["against"]
     refused = suite.run("eval", "a.eval.yaml", "--out", "out", "--resume", "--alpha", "0.2")
     assert (refused.status, "started without --alpha, but this command has 0.2" in refused.stderr) == (2, True)
 
@@ -124,7 +113,7 @@ def test_a_killed_run_draws_on_in_the_same_order_and_comes_to_the_same(suite):
 def test_errors_show_nothing(suite):
     suite.write("broken", "")
     ended = ran(suite, "out")
-    told = found(suite, "out")["against"]
+    told = suite.summary()["against"]
     assert (ended.status, told["verdict"], told["errored"]) == (3, "inconclusive", CASES)
     assert told["interval"][0] < 0 < told["interval"][1]
 
@@ -153,7 +142,7 @@ def test_errors_show_nothing(suite):
 def test_what_cannot_be_compared_is_refused_before_anything_runs(suite, words, message):
     ended = suite.run("eval", "a.eval.yaml", "--out", "out", *words)
     assert (ended.status, message in ended.stderr) == (2, True), ended.stderr
-    assert asked(suite) == []
+    assert suite.asked == []
 
 
 def test_new_and_edited_cases_are_drawn_and_in_no_number(suite):
@@ -161,7 +150,7 @@ def test_new_and_edited_cases_are_drawn_and_in_no_number(suite):
     lines[0] = json.dumps({"id": "c0", "input": "another question"})
     suite.write("cases.jsonl", "\n".join([*lines, json.dumps({"id": "c120", "input": "new"})]))
     ended = ran(suite, "out")
-    told = found(suite, "out")["against"]
+    told = suite.summary()["against"]
     assert (told["unpaired"], told["cases"]) == (2, CASES - 1)
     assert "2 more are new or edited, and not counted" in ended.stderr
     lines = (json.dumps({"id": f"c{number}", "input": "all others"}) for number in range(CASES))

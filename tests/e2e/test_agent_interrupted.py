@@ -1,18 +1,16 @@
 """Ctrl-C while agents work: the first asks them to cancel and keeps what they did, the second ends all at once."""
 
-from __future__ import annotations
-
 import json
 import signal
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
 from agentv.app.results.listing import listed_run
 from doubles.agents import AGENT
 from doubles.processes_alive import alive, ids_in
+from doubles.waiting import until
 
 STARTED = f"""\
 import asyncio, json, os, runpy, sys
@@ -51,18 +49,10 @@ def begun(shop, *steps):
     return process, agents
 
 
-def when_working(apart: Path, count: int) -> None:
-    """Both agents have said in their workspaces that they are at work."""
-    deadline = time.monotonic() + 120
-    while len(list((apart / "tmp").rglob("at-work"))) < count:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 def test_one_ctrl_c_keeps_what_the_agents_did_and_their_trials_run_again(shop):
     project, apart = shop
     process, agents = begun(shop, {"file": ["at-work", ""]}, {"hang": "until cancelled"})
-    when_working(apart, 2)
+    until(lambda: len(list((apart / "tmp").rglob("at-work"))) == 2)
     process.send_signal(signal.SIGINT)
     _, stderr = process.communicate(timeout=120)
     assert process.returncode == 130, stderr
@@ -89,14 +79,14 @@ def test_one_ctrl_c_keeps_what_the_agents_did_and_their_trials_run_again(shop):
     begin = "2 trials were interrupted and begin again from the start (cost unknown so far)"
     assert f"0 trials complete, 2 to run\n{begin}" in resumed.stderr
     assert [row["status"] for row in project.rows("out")] == ["passed", "passed"]
-    summary = json.loads((project.path / "out/summary.json").read_text())
+    summary = project.summary()
     assert (summary["trials"]["total"], summary["trials"]["errored"]) == (2, 0)
 
 
 def test_a_second_ctrl_c_ends_agents_that_hear_nothing_at_once(shop):
     project, apart = shop
     process, agents = begun(shop, {"file": ["at-work", ""]}, {"hang": "deaf"})
-    when_working(apart, 2)
+    until(lambda: len(list((apart / "tmp").rglob("at-work"))) == 2)
     process.send_signal(signal.SIGINT)
     time.sleep(0.3)
     before = time.monotonic()

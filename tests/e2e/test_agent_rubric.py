@@ -1,7 +1,5 @@
 """`agent-rubric` as a person runs it: an agent looks at a copy of the workspace, and its verdict counts as any judge's."""
 
-from __future__ import annotations
-
 import json
 import sys
 

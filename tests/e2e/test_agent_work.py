@@ -1,7 +1,5 @@
 """Agents in workspaces, as a person runs them: variants, hidden files, Ctrl-C, a killed run that is resumed."""
 
-from __future__ import annotations
-
 import json
 import signal
 import time
@@ -10,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from doubles.processes_alive import alive
+from doubles.waiting import until
 from needs import needs
 
 AGENT = """\
@@ -63,7 +62,7 @@ def test_variants_run_apart_and_are_compared(shop):
     kept = [row.get("workspace_path") for row in rows.values()]
     assert [bool(path) for path in kept].count(True) == 1, "the workspace of the failed trial"
     assert (shop.path / "out" / rows["b", "bare"]["workspace_path"] / "hidden/check.py").is_file()
-    summary = json.loads((shop.path / "out/summary.json").read_text())
+    summary = shop.summary()
     assert {name: group["cases"]["passed"] for name, group in summary["by_variant"].items()} == {
         "bare": 1,
         "with-skill": 2,
@@ -106,9 +105,7 @@ def test_a_run_that_is_ended_leaves_no_agent_and_can_be_resumed(shop, number, tm
         + "".join(f"  - {{id: c{one}, input: '{word}', assert: [contains: skill]}}\n" for one, word in CASES.items()),
     )
     process = shop.start("eval", "a.eval.yaml", "--out", "out")
-    began = time.monotonic()
-    while not list(pids.iterdir()) and time.monotonic() - began < 30:
-        time.sleep(0.05)
+    until(lambda: list(pids.iterdir()))
     process.send_signal(number)
     if number == signal.SIGINT:
         time.sleep(0.5)
@@ -116,10 +113,7 @@ def test_a_run_that_is_ended_leaves_no_agent_and_can_be_resumed(shop, number, tm
     process.communicate(timeout=120)
     agents = [int(path.name) for path in pids.iterdir()]
     assert agents
-    until = time.monotonic() + 120
-    while any(map(alive, agents)) and time.monotonic() < until:
-        time.sleep(0.05)
-    assert not any(map(alive, agents))
+    until(lambda: not any(map(alive, agents)))
     shop.write("agent.py", AGENT.replace("sleep(60)", "sleep(0)"))
     ended = shop.run("eval", "a.eval.yaml", "--out", "out", "--resume=out")
     assert ended.status == 0, ended.stderr

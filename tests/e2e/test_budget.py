@@ -1,11 +1,19 @@
-"""`--budget-usd` and `--budget-tokens`: a run stops before it has spent more, and goes on with a larger one."""
+"""Limits of budgets, of servers and of the machine: a run stops before it has spent more, waits where there is no
+room, and goes on.
+"""
 
-from __future__ import annotations
-
-import json
+import re
+import signal
+import time
+from collections.abc import Iterator
 from zlib import crc32
 
 import pytest
+
+from agentv.testing import ModelServer, Status
+from doubles.misbehaving_server import MisbehavingServer, misbehaving_server
+from doubles.waiting import until
+from e2e.command import AGENTV
 
 AGENT = """
 import asyncio
@@ -41,15 +49,6 @@ def ran(project, *words: str):
     return project.run("eval", "a.eval.yaml", "--out", "out", *words)
 
 
-def asked(project) -> list[str]:
-    path = project.path / "asked.txt"
-    return path.read_text().split() if path.exists() else []
-
-
-def summary(project) -> dict:
-    return json.loads((project.path / "out" / "summary.json").read_text())
-
-
 @pytest.mark.parametrize("journal", ["as it is", "of an earlier agentv"])
 def test_a_run_that_goes_on_knows_what_a_call_takes(project, journal):
     suite(project, cases=3)
@@ -64,7 +63,7 @@ def test_a_run_that_goes_on_knows_what_a_call_takes(project, journal):
     ended = ran(project, "--resume")
     assert ended.status == 3, ended.stderr
     assert "a call of 'python:agent.py:answer' may take up to $0.1000" in ended.stderr
-    assert (len(asked(project)), summary(project)["budget"]["spent_usd"]) == (1, 0.1)
+    assert (len(project.asked), project.summary()["budget"]["spent_usd"]) == (1, 0.1)
 
 
 def test_it_stops_before_more_is_spent_and_goes_on_with_a_larger_budget(project):
@@ -74,8 +73,8 @@ def test_it_stops_before_more_is_spent_and_goes_on_with_a_larger_budget(project)
     assert "$0.5000 of the budget of $0.5500 is spent, and a call of 'python" in ended.stderr
     assert "budget: $0.5000 of $0.5500 spent; 5 of 20 trials run, 15 not run" in ended.stderr
     assert "agentv eval a.eval.yaml --out out --budget-usd=MORE --resume=out" in ended.stderr
-    assert (len(asked(project)), len(project.rows("out"))) == (5, 5)
-    found = summary(project)
+    assert (len(project.asked), len(project.rows("out"))) == (5, 5)
+    found = project.summary()
     assert found["trials"] == {"total": 20, "passed": 5, "failed": 0, "errored": 0, "skipped": 15, "shown": 0}
     assert found["budget"] == {
         "usd": 0.55,
@@ -90,8 +89,8 @@ def test_it_stops_before_more_is_spent_and_goes_on_with_a_larger_budget(project)
     assert 'message="the budget of the run was used up before they ran"' in report
     ended = ran(project, "--budget-usd", "3", "--resume")
     assert ended.status == 0, ended.stderr
-    assert sorted(asked(project)) == sorted(f"c{number}" for number in range(20))
-    assert summary(project)["budget"]["spent_usd"] == 2.0
+    assert sorted(project.asked) == sorted(f"c{number}" for number in range(20))
+    assert project.summary()["budget"]["spent_usd"] == 2.0
 
 
 def test_a_budget_of_the_file_in_tokens(project):
@@ -99,7 +98,7 @@ def test_a_budget_of_the_file_in_tokens(project):
     ended = ran(project)
     assert ended.status == 3
     assert "30 of the budget of 35 tokens are spent, and a call of 'python" in ended.stderr
-    assert len(asked(project)) == 3
+    assert len(project.asked) == 3
     assert ran(project, "--budget-tokens", "1000", "--resume").status == 0
 
 
@@ -108,10 +107,10 @@ def test_judges_spend_of_it_and_an_answer_that_is_paid_for_waits_for_its_verdict
     suite(project, check=check, more="judge: 'python:agent.py:judge'\nrun: {workers: 1}\n")
     ended = ran(project, "--budget-usd", "0.42")
     assert ended.status == 3, ended.stderr
-    assert asked(project) == ["c0", "judge", "c1", "judge", "c2"]
+    assert project.asked == ["c0", "judge", "c1", "judge", "c2"]
     assert len(project.rows("out")) == 2
     ended = ran(project, "--budget-usd", "0.45", "--resume")
-    assert asked(project)[5:] == ["judge"]
+    assert project.asked[5:] == ["judge"]
     assert [row["status"] for row in project.rows("out")] == ["passed"] * 3
 
 
@@ -120,7 +119,7 @@ def test_answers_that_are_there_cost_nothing(project):
     assert ran(project, "--record", "all.jsonl").status == 0
     ended = project.run("eval", "a.eval.yaml", "--out", "other", "--replay", "all.jsonl", "--budget-usd", "0.0001")
     assert ended.status == 0, ended.stderr
-    assert len(asked(project)) == 20
+    assert len(project.asked) == 20
     regraded = project.run("eval", "a.eval.yaml", "--out", "third", "--regrade=out", "--budget-usd", "0.0001")
     assert regraded.status == 0, regraded.stderr
 
@@ -139,3 +138,136 @@ def test_who_says_no_price_is_named_and_who_says_only_tokens_is_asked_once(proje
     going_on = ended.stderr.split("Resume with a budget in tokens:\n  agentv ", 1)[1].split("\n")[0]
     ended = project.run(*going_on.replace("MORE", "1000").split())
     assert (ended.status, len(project.rows("other"))) == (0, 20), ended.stderr
+
+
+@pytest.fixture
+def server() -> Iterator[MisbehavingServer]:
+    with misbehaving_server() as running:
+        yield running
+
+
+def rate_limits_suite(project, target: str, *, cases: int = 1, more: str = "", check: str = "contains: hello") -> None:
+    listed = "".join(f"  - {{id: c{number}, input: hello {number}, assert: [{check}]}}\n" for number in range(cases))
+    project.write("a.eval.yaml", f"{more}target: {target}\ntests:\n{listed}")
+
+
+def test_retry_after_is_obeyed_and_the_attempts_are_in_the_row(project, server):
+    server.retry_after = "0.4"
+    rate_limits_suite(project, f"{{provider: http, url: '{server.url('429/2')}'}}", check="contains: at last")
+    ended = ran(project)
+    assert ended.status == 0, ended.stderr
+    [row] = project.rows("out")
+    assert row["attempts"] == 3
+    assert [one["code"] for one in row["retries"]] == ["http-status", "http-status"]
+    assert row["retries"][0]["message"] == "HTTP 429 Too Many Requests: no 429"
+    assert all(400 <= one["waited_ms"] < 1500 for one in row["retries"])
+    assert server.at[1] - server.at[0] >= 0.4
+    assert server.at[2] - server.at[1] >= 0.4
+    assert row["duration_ms"] < 400  # of the answer, not of what it had to wait for
+    assert "retries" in row
+
+
+def test_a_server_that_allows_less_than_fifty_at_once_is_worn_down_to_none_of_them_failing(project, server):
+    server.room = 4
+    rate_limits_suite(
+        project, f"{{provider: http, url: '{server.url('crowded/0.02')}'}}", cases=200, check="contains: hello"
+    )
+    ended = ran(project, "--workers", "50")
+    assert ended.status == 0, ended.stderr
+    assert project.summary()["trials"]["passed"] == 200
+    assert any(row["attempts"] > 1 for row in project.rows("out"))
+    assert server.most_at_once <= 4
+
+
+def test_a_refused_key_is_one_error_and_not_a_thousand(project, server):
+    rate_limits_suite(project, f"{{provider: http, url: '{server.url('401')}'}}", cases=1000, check="contains: hello")
+    ended = ran(project, "--workers", "8")
+    assert ended.status == 3
+    assert project.summary()["cases"] == {
+        "total": 1000,
+        "passed": 0,
+        "failed": 0,
+        "errored": 1,
+        "skipped": 999,
+        "shown": 0,
+    }
+    assert len(server.seen) <= 8
+    [row] = project.rows("out")
+    assert row["error"]["message"] == "HTTP 401 Unauthorized: no 401"
+    said = ended.stdout + ended.stderr
+    assert said.count("stopped calling 'http'") == 1
+    assert "NOT RUN 999 trials: 'http' is stopped\n" in said
+    assert len(said.splitlines()) < 10
+
+
+def test_a_resume_asks_again_all_that_was_refused(project, server):
+    target = f"{{provider: http, url: '{server.url('401/1')}', allow_empty: true}}"  # the key is mended after one call
+    rate_limits_suite(project, target, cases=5, check="contains: at last")
+    assert ran(project, "--workers", "1").status == 3
+    resumed = ran(project, "--workers", "1", "--resume")
+    assert resumed.status == 0, resumed.stderr
+    assert project.summary()["cases"] == {"total": 5, "passed": 5, "failed": 0, "errored": 0, "skipped": 0, "shown": 0}
+
+
+def test_a_judge_that_refuses_everything_costs_no_further_answer(project, server):
+    project.write("agent.py", "def answer(prompt):\n    open('asked', 'a').write('x')\n    return prompt\n")
+    judge = f"judge: {{name: j, provider: http, url: '{server.url('401')}'}}\n"
+    rate_limits_suite(project, "python:agent.py:answer", cases=40, more=judge, check="llm-rubric: is polite")
+    ended = ran(project, "--workers", "4")
+    assert ended.status == 3
+    assert (ended.stdout + ended.stderr).count("stopped calling 'j'") == 1
+    assert len((project.path / "asked").read_text()) <= 4
+    cases = project.summary()["cases"]
+    assert (cases["errored"], cases["skipped"]) == (1, 39)
+    [row] = project.rows("out")
+    assert row["error"]["code"] == "judge-http-status"
+    assert ran(project, "--workers", "1", "--resume").status == 3
+    [again] = project.rows("out")  # the one that was refused was asked again, and refused again
+    assert again["timestamp"] != row["timestamp"]
+    assert len((project.path / "out" / "history.jsonl").read_text().splitlines()) == 1
+
+
+def test_ctrl_c_while_a_call_waits_to_be_made_again_ends_at_once(project, server):
+    server.retry_after = "60"
+    rate_limits_suite(project, f"{{provider: http, url: '{server.url('429')}'}}", cases=20)
+    process = project.start("eval", "a.eval.yaml", "--out", "out", "--workers", "4")
+    until(lambda: server.seen)
+    time.sleep(0.3)
+    before = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=120)
+    assert process.returncode == 130, stderr
+    assert time.monotonic() - before < 3
+    assert "Traceback" not in stderr
+    assert "--resume=out" in stderr
+    assert project.rows("out") == []
+
+
+SUITE = """
+target: {{name: gpt, provider: openai, model: gpt-4o, base_url: "{url}"}}
+tests:
+  - {{id: one, input: hi, assert: [contains: "yes"]}}
+"""
+
+
+def test_a_log_says_that_a_server_limits_calls_while_it_does(project):
+    with ModelServer([Status(429, retry_after="2"), "yes"]) as server:
+        project.write("limited.eval.yaml", SUITE.format(url=server.openai))
+        ended = project.run("eval", "limited.eval.yaml", env={"OPENAI_API_KEY": "sk-some-key-of-a-test"})
+    wanted = r"^0/1 trials: .* 1 running, 0 waiting; gpt limits requests \(429\), next call in [12] s$"
+    assert re.search(wanted, ended.stderr, re.MULTILINE), ended.stderr
+    assert ended.status == 0
+
+
+CASES = "".join(f"  - {{id: c{number}, input: hi, assert: [contains: hello]}}\n" for number in range(400))
+
+
+def test_no_answer_is_lost_where_few_files_may_be_open(project):
+    """Of 400 calls at once, each with a connection, not half may be open."""
+    with ModelServer("hello there", delay_s=0.2) as server:
+        project.write("a.eval.yaml", f"target: openai:gpt-4o-mini\ntests:\n{CASES}")
+        env = {"OPENAI_API_KEY": "sk-one-1234567890", "OPENAI_BASE_URL": server.openai}
+        ended = project.other("bash", "-c", f"ulimit -n 400; exec {AGENTV} eval a.eval.yaml -j 400 --out out", env=env)
+    assert ended.returncode == 0, ended.stderr
+    assert "note: 400 workers need more than the 400 open files allowed here; using 90 workers" in ended.stderr
+    assert len(project.rows("out")) == len(server.calls) == 400

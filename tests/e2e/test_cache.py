@@ -1,11 +1,14 @@
-"""`--cache`: answers used again across runs while assertions are edited, each sample its own."""
-
-from __future__ import annotations
+"""`--cache`: answers used again across runs, each sample its own; code that was edited is noticed by it and by
+`--resume`, wherever it lies.
+"""
 
 import json
 import sqlite3
+from typing import NamedTuple
 
 import pytest
+
+from e2e.command import Project
 
 AGENT = """
 import os
@@ -32,11 +35,6 @@ def cached(project):
     return project
 
 
-def asked(project) -> list[str]:
-    path = project.path / "asked.txt"
-    return sorted(path.read_text().split()) if path.exists() else []
-
-
 def file(project):
     return project.path / ".agentv" / "cache" / "answers.sqlite"
 
@@ -45,32 +43,32 @@ def test_an_edited_assertion_asks_nobody_and_costs_nothing(cached):
     cached.write("a.eval.yaml", SUITE.replace("contains: red", "contains: r"))
     ended = cached.run("eval", "a.eval.yaml", "--cache", "-o", "out")
     assert ended.status == 0, ended.stderr
-    assert asked(cached) == []
+    assert sorted(cached.asked) == []
     assert [row["reused"] for row in cached.rows("out")] == [True, True]
-    assert json.loads((cached.path / "out" / "summary.json").read_text())["cost_usd"] is None
+    assert cached.summary()["cost_usd"] is None
 
 
 def test_an_edited_input_and_an_edited_target_are_asked(cached):
     cached.write("a.eval.yaml", SUITE.replace("input: red", "input: dark red"))
     cached.run("eval", "a.eval.yaml", "--cache")
-    assert asked(cached) == ["a"]
+    assert sorted(cached.asked) == ["a"]
     cached.write("agent.py", AGENT + "# another\n")
     cached.run("eval", "a.eval.yaml", "--cache")
-    assert asked(cached) == ["a", "a", "b"]
+    assert sorted(cached.asked) == ["a", "a", "b"]
 
 
 def test_the_file_may_ask_for_it_and_the_flag_wins(cached):
     cached.write("a.eval.yaml", SUITE + "run: {cache: true}\n")
     cached.run("eval", "a.eval.yaml")
-    assert asked(cached) == []
+    assert sorted(cached.asked) == []
     cached.run("eval", "a.eval.yaml", "--no-cache")
-    assert asked(cached) == ["a", "b"]
+    assert sorted(cached.asked) == ["a", "b"]
 
 
 def test_samples_do_not_collapse_into_one_answer(cached):
     ended = cached.run("eval", "a.eval.yaml", "--cache", "--repeat", "3", "-o", "out")
     assert ended.status == 0, ended.stderr
-    assert asked(cached) == ["a", "a", "b", "b"]  # the first sample of each was there
+    assert sorted(cached.asked) == ["a", "a", "b", "b"]  # the first sample of each was there
     outputs = {(row["test_id"], row["output"]) for row in cached.rows("out")}
     assert len(outputs) == 6
     again = cached.run("eval", "a.eval.yaml", "--cache", "--repeat", "3", "-o", "again")
@@ -91,7 +89,7 @@ def test_what_there_is_and_how_to_be_rid_of_it(cached):
     assert "deleted 2 answers" in cached.run("cache", "clear").stdout
     assert "no stored answers" in cached.run("cache", "stats").stdout
     cached.run("eval", "a.eval.yaml", "--cache")
-    assert asked(cached) == ["a", "b"]
+    assert sorted(cached.asked) == ["a", "b"]
 
 
 def test_no_secret_is_kept(project):
@@ -115,15 +113,6 @@ def test_a_file_that_is_no_cache_is_told_or_made_one(project, content):
     assert "2 answers" in project.run("cache", "stats").stdout
 
 
-def test_a_bit_that_flipped_turns_no_answer(cached):
-    with sqlite3.connect(file(cached)) as database:
-        (body,) = database.execute("SELECT answer FROM answers WHERE \"case\" = 'a'").fetchone()
-        database.execute("UPDATE answers SET answer = ? WHERE \"case\" = 'a'", (body.replace(b"a", b"c", 1),))
-    database.close()
-    assert cached.run("eval", "a.eval.yaml", "--cache").status == 0
-    assert asked(cached) == ["a"]
-
-
 def test_a_cache_of_the_version_before_is_used(cached):
     with sqlite3.connect(file(cached)) as database:
         database.executescript(
@@ -140,7 +129,7 @@ def test_a_cache_of_the_version_before_is_used(cached):
         )
     database.close()
     assert cached.run("eval", "a.eval.yaml", "--cache").status == 0
-    assert asked(cached) == []
+    assert sorted(cached.asked) == []
 
 
 def test_a_cache_that_is_a_link_is_not_written_through(project):
@@ -176,3 +165,163 @@ def test_an_answer_that_only_calls_a_tool_is_kept(project):
     project.write("a.eval.yaml", SUITE)
     project.run("eval", "a.eval.yaml", "--cache")
     assert "2 answers" in project.run("cache", "stats").stdout
+
+
+ONE, TWO = "print('one')\n", "print('two')\n"
+NAME, OTHER = (
+    "NAME = 'one'\n",
+    "NAME = 'three'\n",
+)  # of another length: Python's bytecode knows a file by second and size
+INSERT = "import sys, os\nsys.path.insert(0, os.path.join(os.path.dirname(__file__), 'lib'))\n"
+APPEND = (
+    "import sys\nfrom pathlib import Path\nsys.path.append(str(Path(__file__).parent.parent / 'shared' / 'inner'))\n"
+)
+USE = "import helper\nprint(helper.NAME)\n"
+WALK = (
+    "import importlib, pkgutil\nimport plugins\n"
+    "for found in pkgutil.iter_modules(plugins.__path__):\n"
+    "    print(importlib.import_module('plugins.' + found.name).NAME)\n"
+)
+RUN = "import subprocess, sys\nsubprocess.run([sys.executable, 'inner.py'])\n"
+CALL_OF_AGENT = "[python3, agent.py]"
+
+
+class Edit(NamedTuple):
+    """A target's settings, the files that it uses, and one of them that is edited."""
+
+    settings: dict[str, str] = {"command": CALL_OF_AGENT}  # noqa: RUF012 - it is only read
+    files: dict[str, str] = {}  # noqa: RUF012
+    edited: str = "lib/helper.py"
+    before: str = NAME
+    after: str = OTHER
+
+
+BY_NAME = "import importlib\nn = ''.join('one')\nprint(importlib.import_module(f'plugins.{n}').NAME)\n"
+CONSTANT = f"import os, sys\nLIB = 'lib'\nP = os.path.join(os.path.dirname(__file__), LIB)\nsys.path += [P]\n{USE}"
+IN_SHELL = {"run.sh": 'cd "$(dirname "$0")"\nexec python3 "$PWD/inner.py"\n'}
+WITH_EXPORT = {"run.sh": 'export PYTHONPATH="$PWD/lib"\ncd code && python3 agent.py\n', "code/agent.py": USE}
+MAKE = {"command": "[make, -s, all]"}
+EDITS = {
+    "a directory of its own": Edit({"command": CALL_OF_AGENT, "cwd": "sub"}, {}, "sub/agent.py", ONE, TWO),
+    "a line in a directory of its own": Edit(
+        {"command": "python3 agent.py", "cwd": "sub"}, {}, "sub/agent.py", ONE, TWO
+    ),
+    "sys.path.insert": Edit(files={"agent.py": INSERT + USE}),
+    "sys.path.append": Edit(
+        {"command": "[python3, code/agent.py]"}, {"code/agent.py": APPEND + USE}, "shared/inner/helper.py"
+    ),
+    "pkgutil": Edit(files={"agent.py": WALK, "plugins/__init__.py": ""}, edited="plugins/one.py"),
+    "a program of a program": Edit(files={"agent.py": RUN}, edited="inner.py", before=ONE, after=TWO),
+    "a shell script": Edit({"command": "[sh, run.sh]"}, IN_SHELL, "inner.py", ONE, TWO),
+    "a Makefile's program": Edit(MAKE, {"Makefile": "all:\n\t@python3 inner.py\n"}, "inner.py", ONE, TWO),
+    "a constant on sys.path": Edit(files={"agent.py": CONSTANT}),
+    "a path that another file adds": Edit(files={"agent.py": f"import places\n{USE}", "places.py": INSERT}),
+    "a module of a package, by a name that is put together": Edit(
+        files={"agent.py": BY_NAME, "plugins/__init__.py": ""}, edited="plugins/one.py"
+    ),
+    "exec": Edit(files={"agent.py": "exec(open('code.inc').read())\nprint(NAME)\n"}, edited="code.inc"),
+    "PYTHONPATH of a target": Edit({"command": CALL_OF_AGENT, "env": "{PYTHONPATH: lib}"}, {"agent.py": USE}),
+    "PYTHONPATH of a shell script": Edit({"command": "[sh, run.sh]"}, WITH_EXPORT),
+    "PYTHONPATH of .env": Edit(files={"agent.py": USE, ".env": "PYTHONPATH=lib\n"}),
+    "PYTHONPATH of the line": Edit({"command": "PYTHONPATH=lib python3 agent.py"}, {"agent.py": USE}),
+    "PATH of a target": Edit(
+        {"command": "[run]", "env": "{PATH: 'tools:/usr/bin:/bin'}"},
+        edited="tools/run",
+        before="#!/bin/sh\necho one\n",
+        after="#!/bin/sh\necho two\n",
+    ),
+    "a Makefile": Edit(MAKE, edited="Makefile", before="all:\n\t@echo one\n", after="all:\n\t@echo two\n"),
+}
+
+
+def target(**settings: str) -> str:
+    said = ", ".join(f"{key}: {value}" for key, value in settings.items())
+    return f"target: {{name: agent, provider: cli, {said}}}\ntests:\n  - {{id: a, input: x, assert: [{{contains: one}}]}}\n"
+
+
+def write(project: Project, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        file = project.write(name, text)
+        if text.startswith("#!"):
+            file.chmod(0o755)
+
+
+@pytest.mark.parametrize(("settings", "files", "edited", "before", "after"), EDITS.values(), ids=EDITS)
+def test_code_that_was_edited_is_asked_again(project, settings, files, edited, before, after):
+    write(project, {**files, edited: before, "a.eval.yaml": target(**settings)})
+    assert project.run("eval", "a.eval.yaml", "--cache").status == 0
+    project.write(edited, after)
+    ended = project.run("eval", "a.eval.yaml", "--cache")
+    assert ended.status == 1, ended.stderr
+
+
+def test_a_transform_that_was_edited_grades_again(project):
+    text = "target: {name: it, provider: mock, response: hi}\ntests:\n  - id: a\n    input: x\n"
+    write(project, {"t.py": "def t(output):\n    return 'one'\n"})
+    project.write("a.eval.yaml", f"{text}    assert: [{{type: equals, value: one, transform: 't.py:t'}}]\n")
+    assert project.run("eval", "a.eval.yaml", "-o", "run").status == 0
+    project.write("t.py", "def t(output):\n    return 'three'\n")
+    assert project.run("eval", "a.eval.yaml", "-o", "run", "--resume").status == 1
+
+
+def test_an_importable_module_is_followed(project):
+    project.write("lib/agent.py", "def answer(prompt):\n    return 'one'\n")
+    text = target(command="x").replace("provider: cli, command: x", 'provider: python, function: "agent:answer"')
+    project.write("a.eval.yaml", text)
+    env = {"PYTHONPATH": str(project.path / "lib")}
+    assert project.run("eval", "a.eval.yaml", "--cache", env=env).status == 0
+    project.write("lib/agent.py", "def answer(prompt):\n    return 'three'\n")
+    assert project.run("eval", "a.eval.yaml", "--cache", env=env).status == 1
+
+
+NOTE = "agentv caches what 'agent' starts by its command text and does not notice changes to the files it uses"
+
+
+@pytest.mark.parametrize(
+    ("command", "files", "said"),
+    [
+        ("[sh, agent.sh]", {"agent.sh": "echo one\n"}, False),
+        ("echo one", {}, False),
+        ("[env, echo, one]", {}, True),
+        (CALL_OF_AGENT, {"agent.py": "import subprocess\nprint('one')\n"}, True),
+        (CALL_OF_AGENT, {"agent.py": ONE}, False),
+        (CALL_OF_AGENT, {"agent.py": "import os, sys\nsys.path.append(os.environ['HOME'])\n" + ONE}, True),
+        (CALL_OF_AGENT, {"agent.py": "import inner\n", "inner.py": "exec('pr' + 'int(' + repr('one') + ')')\n"}, True),
+    ],
+)
+def test_what_cannot_be_followed_is_said_once(project, command, files, said):
+    write(project, {**files, "a.eval.yaml": target(command=command)})
+    ended = project.run("eval", "a.eval.yaml", "--cache")
+    assert ended.status == 0, ended.stderr
+    assert ended.stderr.count(NOTE) == said
+    assert NOTE not in project.run("eval", "a.eval.yaml").stderr
+
+
+def test_fingerprint_names_more_files_of_a_target(project):
+    write(project, {"data/deep/words.txt": "one", "run": "", "unrelated.txt": ""})
+    project.write("a.eval.yaml", target(command="[env, cat, data/deep/words.txt]", fingerprint="['data/**/*.txt']"))
+    first = project.run("eval", "a.eval.yaml", "--cache")
+    assert first.status == 0
+    assert NOTE not in first.stderr
+    project.write("unrelated.txt", "other")
+    project.write("data/deep/more.txt", "")
+    project.write("data/deep/words.txt", "two")
+    assert project.run("eval", "a.eval.yaml", "--cache").status == 1
+
+
+def test_a_pattern_that_matches_nothing_is_an_error(project):
+    project.write("a.eval.yaml", target(command="echo one", fingerprint="['data/*.txt']"))
+    ended = project.run("eval", "a.eval.yaml")
+    assert ended.status == 2
+    assert "no file matches 'data/*.txt'" in ended.stderr
+    assert "a.eval.yaml:1:" in ended.stderr
+
+
+def test_what_a_script_writes_is_neither_a_grader_nor_part_of_the_key(project):
+    text = "target: {name: it, provider: mock, response: hi}\ntests:\n  - id: a\n    input: x\n"
+    entry = "'python3 check.py > out.log; grep -q ok out.log'"
+    write(project, {"check.py": "import os\nprint('ok', os.urandom(4).hex())\n", "out.log": "old"})
+    project.write("a.eval.yaml", f"{text}    assert: [{{script: {entry}}}]\n")
+    for _ in range(2):
+        ended = project.run("eval", "a.eval.yaml")
+        assert ended.status == 0, ended.stderr

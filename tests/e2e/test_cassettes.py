@@ -1,7 +1,5 @@
 """`--record` and `--replay`: one file that stands for targets, judges and embedders, and tells when it does not."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import signal
@@ -10,6 +8,7 @@ import time
 import pytest
 
 from agentv.testing import ModelServer
+from doubles.waiting import until
 from e2e.command import Project
 
 AGENT = """
@@ -45,11 +44,6 @@ def recorded(project):
     assert "recorded 3 calls in fixtures/run.jsonl" in ended.stderr
     (project.path / "asked.txt").unlink()
     return project
-
-
-def asked(project) -> list[str]:
-    path = project.path / "asked.txt"
-    return sorted(path.read_text().splitlines()) if path.exists() else []
 
 
 def lines(project) -> list[dict]:
@@ -89,9 +83,9 @@ def test_a_good_cassette_is_not_lost_to_a_target_that_is_down(recorded, edit, wh
 def test_it_stands_for_everybody(recorded):
     ended = recorded.run("eval", "a.eval.yaml", "--replay", "fixtures/run.jsonl", "--out", "out")
     assert ended.status == 0, ended.stderr
-    assert asked(recorded) == []
+    assert sorted(recorded.asked) == []
     assert {row["test_id"]: row["output"] for row in recorded.rows("out")} == {"a": "It is red.", "b": "It is blue."}
-    summary = json.loads((recorded.path / "out" / "summary.json").read_text())
+    summary = recorded.summary()
     assert (summary["cost_usd"], summary["judge_cost_usd"]) == (None, 0.0)
 
 
@@ -118,7 +112,7 @@ def test_a_call_that_it_does_not_hold_is_an_error_that_names_it(recorded, change
     assert ended.status == 3
     assert "not-recorded" in ended.stderr
     assert told in ended.stderr
-    assert asked(recorded) == []
+    assert sorted(recorded.asked) == []
 
 
 def test_what_it_lacks_is_asked_and_added_where_that_is_wanted(recorded):
@@ -126,7 +120,7 @@ def test_what_it_lacks_is_asked_and_added_where_that_is_wanted(recorded):
     words = ["eval", "a.eval.yaml", "--replay", "fixtures/run.jsonl"]
     ended = recorded.run(*words, "--replay-mode", "new")
     assert ended.status == 0, ended.stderr
-    assert asked(recorded) == ["target b"]
+    assert sorted(recorded.asked) == ["target b"]
     assert len(lines(recorded)) == 5  # the old call stands: another run may need it
     assert recorded.run(*words).status == 0
 
@@ -144,9 +138,7 @@ def interrupted(project, *words: str) -> str:
     first, second = INTERRUPTED.splitlines()[-1], INTERRUPTED.splitlines()[-2]
     project.write("a.eval.yaml", INTERRUPTED.replace(f"{second}\n{first}", f"{first}\n{second}"))
     process = project.start("eval", "a.eval.yaml", *words, env={"SLOW_S": "60"})
-    deadline = time.monotonic() + 120
-    while "target slow" not in asked(project) and time.monotonic() < deadline:
-        time.sleep(0.01)
+    until(lambda: "target slow" in project.asked)
     process.send_signal(signal.SIGINT)
     time.sleep(0.2)
     process.send_signal(signal.SIGINT)
@@ -160,11 +152,11 @@ def test_an_interrupted_recording_is_begun_anew_and_with_a_cache_asks_nobody_twi
     assert "run.jsonl is not written, because the run was interrupted, and a cassette requires a complete run" in said
     assert "agentv eval a.eval.yaml --cache --resume=" in said  # which would refuse --record
     assert not (project.path / "run.jsonl").exists()
-    before = asked(project)
+    before = sorted(project.asked)
     project.write("a.eval.yaml", SUITE.replace("id: b,", "id: c,"))
     ended = project.run("eval", "a.eval.yaml", "--record", "run.jsonl", "--cache", env={"SLOW_S": "60"})
     assert "recorded 3 calls in run.jsonl" in ended.stderr
-    assert sorted(asked(project)) == sorted([*before, "target c"])
+    assert sorted(project.asked) == sorted([*before, "target c"])
     assert '"earlier"' not in (project.path / "run.jsonl").read_text()
 
 
@@ -173,7 +165,7 @@ def test_an_interrupted_replay_keeps_what_it_added_and_goes_on(project):
     assert "added 2 calls to run.jsonl, which now holds 2" in interrupted(project, *words)
     ended = project.run("eval", "a.eval.yaml", *words, "--resume", env={"SLOW_S": "0"})
     assert ended.status == 0, ended.stderr
-    assert asked(project) == ["judge a", "target a", "target slow", "target slow"]
+    assert sorted(project.asked) == ["judge a", "target a", "target slow", "target slow"]
     assert "added 1 call to run.jsonl, which now holds 3" in ended.stderr
 
 
@@ -231,7 +223,7 @@ def test_nothing_is_recorded_over_what_is_no_cassette_nor_where_it_cannot_be_wri
     for name, text in {"agent.py": AGENT, "a.eval.yaml": SUITE, "empty.jsonl": ""}.items():
         project.write(name, text)
     ended = project.run("eval", "a.eval.yaml", "--record", file)
-    assert (ended.status, asked(project), project.ran) == (2, [], False)
+    assert (ended.status, sorted(project.asked), project.ran) == (2, [], False)
     assert told.lower() in ended.stderr.lower()
     assert ((project.path / "a.eval.yaml").read_text(), (project.path / "agent.py").read_text()) == (SUITE, AGENT)
 
@@ -293,17 +285,17 @@ def test_a_copy_of_the_repository_asks_the_same(project, tmp_path_factory):
     project.write("notes.md", "one")
     project.write("a.eval.yaml", ATTACHED)
     assert project.run("eval", "a.eval.yaml", "--record", "run.jsonl", "--cache").status == 0
-    assert asked(project) == ["sh", "target a"]
+    assert sorted(project.asked) == ["sh", "target a"]
     assert str(project.path) not in (project.path / "run.jsonl").read_text()
     copy = Project(tmp_path_factory.mktemp("copy") / "project")
     shutil.copytree(project.path, copy.path)
     (copy.path / "asked.txt").unlink()
     for more in (("--replay", "run.jsonl"), ("--cache",)):
         ended = copy.run("eval", "a.eval.yaml", *more)
-        assert (ended.status, asked(copy)) == (0, []), ended.stderr
+        assert (ended.status, sorted(copy.asked)) == (0, []), ended.stderr
     copy.write("notes.md", "two")
     ended = copy.run("eval", "a.eval.yaml", "--replay", "run.jsonl", "-o", "edited")
     assert ended.status == 3
     assert {row["error"]["code"] for row in copy.rows("edited")} == {"not-recorded"}
     assert copy.run("eval", "a.eval.yaml", "--cache").status == 0
-    assert asked(copy) == ["sh", "target a"]
+    assert sorted(copy.asked) == ["sh", "target a"]

@@ -1,7 +1,5 @@
 """A target that writes into the files that grade it: what changed is never used in silence."""
 
-from __future__ import annotations
-
 import json
 import os
 

@@ -1,14 +1,12 @@
 """`--executor ray` on a cluster of two nodes: the rows of a run in one process, whatever dies meanwhile."""
 
-from __future__ import annotations
-
 import json
-import time
 from collections import Counter, defaultdict
 
 import pytest
 
 from doubles.ray_cluster import TwoNodes
+from doubles.waiting import until
 from needs import needs
 
 AGENT = """
@@ -133,12 +131,8 @@ def calls(project):
     return [line.split() for line in (project.path / "calls").read_text().splitlines()]
 
 
-def when(what, message):
-    """Wait until it is so."""
-    deadline = time.monotonic() + 180  # Ray is slow where others are at work
-    while not what():
-        assert time.monotonic() < deadline, message
-        time.sleep(0.01)
+SLOWLY_S = 180
+"""Ray is slow where others are at work."""
 
 
 def held_calls(project):
@@ -168,12 +162,12 @@ def test_a_node_that_dies_costs_no_row_and_gives_none_twice(shop, cluster):
     words = ("many.eval.yaml", "--executor", "ray", "--workers", "6", "--out", "far", "--no-progress")
     process = shop.start("eval", *words, env=env)
     index = shop.path / "far" / "index.jsonl"
-    when(lambda: index.exists() and index.read_bytes().count(b"\n") >= 10, "there are no rows")
-    when(lambda: sum(map(len, held_calls(shop).values())) == 6, "there is no place for all 6")
+    until(lambda: index.exists() and index.read_bytes().count(b"\n") >= 10, SLOWLY_S)
+    until(lambda: sum(map(len, held_calls(shop).values())) == 6, SLOWLY_S)
     held, before = held_calls(shop), len(calls(shop))
     assert len(held) == 2, "one node answered alone"
     cluster.tell("kill")
-    when(lambda: sorted(case for case, *_ in calls(shop)[before:]) in held.values(), "what was lost is not done again")
+    until(lambda: sorted(case for case, *_ in calls(shop)[before:]) in held.values(), SLOWLY_S)
     (shop.path / "hold").unlink()
     _, stderr = process.communicate(timeout=180)
     cluster.tell("add")

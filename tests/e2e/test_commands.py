@@ -1,6 +1,4 @@
-"""What each command does, prints and exits with."""
-
-from __future__ import annotations
+"""What each command does, prints, completes, imports and exits with."""
 
 import json
 import os
@@ -9,12 +7,12 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pyte
 import pytest
 
+from doubles.misbehaving_server import misbehaving_server
 from e2e.command import AGENTV, Project
 from needs import needs
 
@@ -96,14 +94,7 @@ def test_the_quickstart_runs_out_of_its_cassette(project):
 
 def test_the_example_of_models_is_green_without_a_key(project):
     shutil.copytree(EXAMPLES / "models", project.path / "models")
-    ended = subprocess.run(
-        [sys.executable, "models/offline.py"],
-        cwd=project.path,
-        capture_output=True,
-        text=True,
-        timeout=180,
-        check=False,
-    )
+    ended = project.other(sys.executable, "models/offline.py")
     assert (ended.stdout, ended.returncode) == ("3 of 3 cases passed\n", 0), ended.stderr
     assert project.run("validate", "models").status == 0
 
@@ -130,14 +121,6 @@ def test_what_users_code_prints_does_not_disturb_the_json(project):
     assert json.loads(ended.stdout)["cases"]["passed"] == 1, ended.stderr
     assert "thinking" in ended.stderr
     assert "loud" in ended.stderr
-
-
-def test_an_answer_cannot_steer_the_terminal(project):
-    project.write("a.eval.yaml", SUITE)
-    for words in ((), ("--json",)):
-        ended = project.run("eval", "a.eval.yaml", *words)
-        assert "\x1b" not in ended.stderr + ended.stdout
-        assert "\x07" not in ended.stderr + ended.stdout
 
 
 def in_a_terminal(project: Project, *words: str, columns: int = 100) -> tuple[int, list[str], str]:
@@ -225,59 +208,222 @@ def test_assert_runs_one_alone(project):
     assert project.run("assert", "breaks", "--output", "x").status == 3
 
 
-def test_the_row_has_the_keys_of_the_format_in_their_order(project):
-    project.write("a.eval.yaml", SUITE)
-    project.run("eval", "a.eval.yaml", "--filter", "good")
-    (row,) = project.rows()
-    assert list(row) == [
-        "test_id",
-        "suite",
-        "eval_path",
-        "target",
-        "prompt_id",
-        "vars",
-        "finish_reason",
-        "sample",
-        "timestamp",
-        "status",
-        "score",
-        "threshold",
-        "output",
-        "input",
-        "scores",
-        "error",
-        "duration_ms",
-        "token_usage",
-        "cost_usd",
-        "attempts",
-        "metadata",
-        "case_sha256",
-        "key",
-        "schema_version",
-        "position",
-    ]
-    assert list(row["scores"][0]) == [
-        "name",
-        "type",
-        "score",
-        "pass",
-        "weight",
-        "required",
-        "assertions",
-        "reason",
-        "details",
-        "duration_ms",
-        "source",
-    ]
-    assert row["scores"][0]["source"] == "a.eval.yaml:3"
+def test_an_unknown_code_names_the_nearest(project):
+    ended = project.run("explain", "unknown-asertion")
+    assert (ended.status, ended.stdout) == (2, "")
+    assert ended.stderr.startswith("error: no code 'unknown-asertion'\n  did you mean 'unknown-assertion'")
 
 
-def test_ten_thousand_lines_of_json(project):
-    lines = (json.dumps({"id": str(number), "input": "x", "assert": [{"contains": "x"}]}) for number in range(10_000))
-    project.write("a.jsonl", "\n".join(lines))
-    project.write("a.yaml", "target: echo\n")
-    before = time.monotonic()
-    ended = project.run("eval", "a.jsonl", "-q")
+def test_without_a_code_all_are_listed(project):
+    ended = project.run("explain")
+    lines = ended.stdout.splitlines()
+    assert lines[0] == "In files"
+    assert "In a run" in lines
+    listed = [line.split()[0] for line in lines if line.startswith("  ")]
+    assert {"unknown-key", "timeout"} <= set(listed)
+    assert [one["code"] for one in json.loads(project.run("explain", "--json").stdout)] == listed
+
+
+def test_a_run_does_not_load_the_long_texts(project):
+    project.write("a.eval.yaml", "target: echo\ntests:\n  - {id: a, input: x, assert: [contains: x]}\n")
+    program = """
+import sys
+from agentv.cli.main import run
+run(["eval", "a.eval.yaml"])
+print({"agentv.app.authored.explain", "agentv.codes", "agentv.reports.export.sarif"} & sys.modules.keys())
+"""
+    project.write("program.py", program)
+    ended = project.other(sys.executable, "program.py")
+    assert ended.stdout == "set()\n"
+
+
+def completed(project, line: str, **env: str) -> list[str]:
+    words = line.split(" ")
+    asked = {"COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1), "_AGENTV_COMPLETE": "bash_complete", **env}
+    ended = project.run(env=asked)
+    assert (ended.status, ended.stderr) == (0, "")
+    return ended.stdout.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("agentv ev", ["plain,eval"]),
+        ("agentv eval --replay-", ["plain,--replay-mode"]),
+        ("agentv eval --replay-mode n", ["plain,new"]),
+        ("agentv eval evals/", ["file,evals/"]),
+        ("agentv results li", ["plain,list"]),
+        ("agentv explain unknown-as", ["plain,unknown-assertion"]),
+        ("agentv nosuch ", []),
+    ],
+)
+def test_words_are_completed(project, line, found):
+    assert completed(project, line) == found
+
+
+def test_names_of_runs_are_completed(project):
+    project.write("a.eval.yaml", "target: echo\ntests:\n  - {id: a, input: hi, assert: [contains: hi]}\n")
+    assert project.run("eval", "a.eval.yaml").status == 0
+    (name,) = (one.name for one in (project.path / ".agentv" / "results").iterdir() if one.is_dir())
+    assert completed(project, "agentv results show ") == ["plain,last", f"plain,{name}"]
+    assert completed(project, "agentv results show las") == ["plain,last"]
+
+
+def test_bash_completes_a_command_line(project):
+    script = project.run("completion", "bash").stdout
+    asked = (
+        f'{script}\nCOMP_WORDS=({AGENTV} valid); COMP_CWORD=1; _agentv_completion {AGENTV}; echo "${{COMPREPLY[@]}}"'
+    )
+    ended = project.other("bash", "-c", asked)
+    assert (ended.stdout, ended.stderr) == ("validate\n", "")
+
+
+WRONG = "target: echo\ntests:\n  - {id: a, input: x, asert: [contains: x]}\n"
+FAILING = "target: 'mock:%0A::error::no'\ntests:\n  - id: a\n    input: x\n    assert:\n      - contains: x\n"
+
+
+def test_validate_annotates_for_github_on_stdout_alone(project):
+    project.write("evals/a.eval.yaml", WRONG)
+    ended = project.run("validate", "evals", "--format", "github")
+    assert (ended.status, ended.stderr) == (2, "")
+    place = "file=evals/a.eval.yaml,line=3,endLine=3,col=23,endColumn=27"
+    assert ended.stdout.startswith(f"::error {place},title=agentv unknown-key::a case has no key 'asert'%0A")
+
+
+def test_validate_writes_sarif_with_the_catalogues_help(project):
+    project.write("a.eval.yaml", WRONG)
+    ended = project.run("validate", "a.eval.yaml", "--format", "sarif")
+    (run,) = json.loads(ended.stdout)["runs"]
+    assert run["results"][0]["ruleId"] == "unknown-key"
+    assert run["tool"]["driver"]["rules"][0]["help"]["text"].startswith("unknown-key")
+    assert (ended.status, ended.stderr) == (2, "")
+
+
+def test_eval_annotates_what_failed_and_nothing_of_an_answer_is_a_command(project):
+    project.write("a.eval.yaml", FAILING)
+    ended = project.run("eval", "a.eval.yaml", "--format", "github")
+    assert ended.status == 1
+    total, failed = ended.stdout.splitlines()
+    assert failed.startswith("::error file=a.eval.yaml,line=6,")
+    assert failed.endswith("%250A::error::no")
+    assert total == "::error title=agentv eval::1 case: 0 passed, 1 failed, 0 errored"
+    assert "::" not in ended.stderr
+
+
+def test_eval_writes_failed_trials_as_sarif(project):
+    project.write("a.eval.yaml", FAILING)
+    (run,) = json.loads(project.run("eval", "a.eval.yaml", "--format", "sarif").stdout)["runs"]
+    (result,) = run["results"]
+    assert (result["ruleId"], result["locations"][0]["physicalLocation"]["region"]["startLine"]) == ("case-failed", 6)
+
+
+KEY = "sk-Zq81Lm20Xv77Rt46Wb93"
+AGENT = """\
+import os
+
+def ask(prompt):
+    if "boom" in prompt:
+        raise ValueError("." * 290 + os.environ["MY_API_KEY"] + "." * 300)
+    return {"output": f"{prompt} {os.environ['MY_API_KEY']}", "cost_usd": 0.0123}
+"""
+VERBOSE_SUITE = """\
+name: s
+target: python:agent.py:ask
+tests:
+  - {id: good, input: hello, assert: [contains: hello]}
+  - {id: bad, input: "hello\\n::error::x", assert: [contains: bye, contains: hello]}
+  - {id: broken, input: boom, assert: [contains: hello]}
+  - {id: held, depends_on: [broken], input: hello, assert: [contains: hello]}
+"""
+
+
+def test_every_trial_is_told_with_status_score_duration_cost_and_its_failed_checks(project):
+    project.write("evals/agent.py", AGENT)
+    project.write("evals/a.eval.yaml", VERBOSE_SUITE)
+    ended = project.run("eval", "evals", "-v", "-j", "1", env={"MY_API_KEY": KEY})
+    assert ended.status == 3, ended.stderr
+    assert ended.stdout == ""
+    told = [re.sub(r"[\d.]+ m?s\b", "T", line) for line in ended.stderr.splitlines()]
+    at = "python:agent.py:ask"
+    assert told[0] == f"[1/4] PASSED s: good on {at}: score 1.00, T, $0.0123"
+    assert told[1] == f"[2/4] FAILED s: bad on {at}: score 0.50, needs 0.80, T, $0.0123"
+    assert told[2].startswith("  evals/a.eval.yaml:5: failed: contains 'bye' | hello")
+    assert told[3].startswith(f"[3/4] ERRORED s: broken on {at}: target-raised: ask raised ValueError: ....")
+    assert told[4].startswith(f"[4/4] NOT RUN s: held on {at}: ")
+    assert "4 cases: 1 passed, 1 failed, 1 errored, 1 not run" in ended.stderr
+    assert not any(KEY[at : at + 8] in ended.stderr for at in range(len(KEY) - 7))
+
+
+def test_calls_that_were_made_again_and_their_waits_are_told(project):
+    with misbehaving_server() as server:
+        server.retry_after = "0.2"
+        target = f"{{provider: http, url: '{server.url('429/2')}'}}"
+        project.write(
+            "a.eval.yaml", f"target: {target}\ntests:\n  - {{id: a, input: x, assert: [contains: at last]}}\n"
+        )
+        ended = project.run("eval", "a.eval.yaml", "--verbose")
     assert ended.status == 0, ended.stderr
-    assert "10000 passed" in ended.stderr
-    assert time.monotonic() - before < 60
+    again = [line for line in ended.stderr.splitlines() if line.startswith("  call ")]
+    assert len(again) == 2
+    assert re.fullmatch(
+        r"  call 1 got no answer after [\d.]+ m?s, waited 0\.\d s: http-status: HTTP 429 Too Many Requests: no 429",
+        again[0],
+    )
+
+
+HEAVY = [
+    "aiohttp",
+    "anthropic",
+    "boto3",
+    "genai_prices",
+    "google.genai",
+    "httpx",
+    "httpx2",
+    "litellm",
+    "model2vec",
+    "numpy",
+    "openai",
+    "pydantic",
+    "requests",
+    "tiktoken",
+    "tokenizers",
+]
+
+PROGRAM = """
+import atexit, json, sys
+sys.argv = ["agentv", *json.loads(sys.argv[1])]
+from agentv.__main__ import main
+
+def note():
+    with open("imported.json", "w") as file:
+        json.dump(sorted(sys.modules), file)
+
+atexit.register(note)
+main()
+"""
+
+BESIDE = """targets:
+  - {name: haiku, provider: anthropic, model: claude-haiku-4-5}
+defaults: {target: haiku}
+"""
+
+
+def imported(project, *words):
+    """The exit status of a command, and the modules that it left behind."""
+    ended = project.other(sys.executable, "-c", PROGRAM, json.dumps(words))
+    loaded = json.loads((project.path / "imported.json").read_text())
+    return ended.returncode, {name for name in loaded if name in HEAVY}
+
+
+def test_a_run_on_the_first_project_imports_no_sdk(project):
+    assert project.run("init").status == 0
+    assert imported(project, "eval", "evals/") == (0, set())
+
+
+def test_the_list_of_what_is_heavy_is_true(project):
+    project.write(".agentv/targets.yaml", BESIDE)
+    project.write("a.eval.yaml", "target: anthropic:m\ntests:\n  - {id: a, input: hi, assert: [contains: hi]}\n")
+    project.write(".env", "ANTHROPIC_API_KEY=sk-1234\nANTHROPIC_BASE_URL=http://127.0.0.1:9\n")
+    status, found = imported(project, "eval", "a.eval.yaml")
+    assert status == 3
+    assert {"anthropic", "pydantic"} <= found

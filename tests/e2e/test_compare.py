@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -86,17 +84,6 @@ def test_any_case_that_passed_must_pass_and_not_vanish_or_break(compared):
         assert compared.run("compare", "good", run).status == 0
         ended = compared.run("compare", "good", run, "--fail-on", "any")
         assert (ended.status, told in ended.stderr) == (1, True)
-
-
-def test_runs_that_cannot_be_compared_are_refused(compared):
-    compared.run("eval", "evals", "-t", "echo", "--filter", "broken", "--out", "other", "-q")
-    assert compared.run("compare", "good").status == 2
-    assert compared.run("compare", "good", "none").status == 2
-    assert compared.run("compare", "good", "other").status == 0
-    compared.write("others/shop.eval.yaml", SUITE.replace("name: shop", "name: store"))
-    compared.run("eval", "others", "-t", "echo", "--out", "renamed", "-q")
-    ended = compared.run("compare", "good", "renamed")
-    assert (ended.status, "have no case in common" in ended.stderr) == (2, True)
 
 
 def test_where_nothing_was_judged_in_both_there_is_no_verdict_and_no_success(compared):

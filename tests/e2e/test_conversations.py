@@ -1,14 +1,12 @@
-"""Turns, conversations over cases and dependencies, as a person runs them."""
-
-from __future__ import annotations
+"""Turns, conversations over cases, dependencies, clusters and the queries before them, as a person runs them."""
 
 import json
 import signal
-import time
 
 import pytest
 
 from doubles.misbehaving_server import misbehaving_server
+from doubles.waiting import until
 
 RECORDER = '''
 import asyncio, json, os
@@ -118,7 +116,7 @@ def test_what_errored_holds_back_the_rest_and_is_exit_3(project):
     )
     assert "NOT RUN mail: dependency-not-passed: 'profile', which it depends on, errored" in ended.stderr
     assert sorted(row["test_id"] for row in project.rows("out")) == ["free", "login", "profile"]
-    assert json.loads((project.path / "out" / "summary.json").read_text())["cases"]["skipped"] == 2
+    assert project.summary()["cases"]["skipped"] == 2
 
 
 def test_what_failed_holds_back_what_depends_on_it_and_is_exit_1(project):
@@ -147,11 +145,8 @@ def test_a_conversation_that_was_interrupted_goes_on_where_it_ended(project):
     )
     project.write("agent.py", RECORDER.replace('"ANSWER_S", "0"', '"ANSWER_S", "0.05"'))
     process = project.start("eval", "a.eval.yaml", "--out", "out")
-    deadline = time.monotonic() + 120
     index = project.path / "out" / "index.jsonl"
-    while not (index.exists() and index.read_bytes().count(b"\n") >= 3):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    until(lambda: index.exists() and index.read_bytes().count(b"\n") >= 3)
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=120)
     assert process.returncode == 130
@@ -172,11 +167,8 @@ def test_a_killed_trial_with_turns_goes_on_after_the_last_answer_that_was_kept(p
     project.write("agent.py", RECORDER.replace('"ANSWER_S", "0"', '"ANSWER_S", "0.3"'))
     project.write("a.eval.yaml", TURNS)
     process = project.start("eval", "a.eval.yaml", "--out", "out")
-    deadline = time.monotonic() + 120
     journal = project.path / "out" / "journal.jsonl"
-    while not (journal.exists() and b'"key"' in journal.read_bytes()):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    until(lambda: journal.exists() and b'"key"' in journal.read_bytes())
     process.kill()
     process.communicate(timeout=120)
     before = len(asked(project))
@@ -185,3 +177,122 @@ def test_a_killed_trial_with_turns_goes_on_after_the_last_answer_that_was_kept(p
     again = [len(messages) for _, messages in asked(project)[before:]]
     assert again in ([3], [])  # the second call may have been under way, or not
     assert len(project.rows("out")) == 1
+
+
+def lines(number=40, clusters=8, **given):
+    """JSON Lines of cases of which those of one customer all pass or all fail."""
+    rows = (
+        {
+            "id": f"c{one}",
+            "input": "hello",
+            "metadata": {"customer": one % clusters},
+            "assert": [{"contains": "hello" if one % clusters < clusters * 3 / 4 else "bye"}],
+            **{key: value.format(one % clusters) for key, value in given.items()},
+        }
+        for one in range(number)
+    )
+    return "\n".join(map(json.dumps, rows)) + "\n"
+
+
+def rate(ended):
+    return next(line.partition(", mean score")[0] for line in ended.stderr.split("\n") if line.startswith("pass rate"))
+
+
+@pytest.mark.parametrize(
+    ("sidecar", "flags", "said"),
+    [
+        ("", (), "(95% CI 59.8% to 85.8%)"),
+        ("", ("--cluster", "customer"), "(95% CI 34.4% to 94.5%, 8 clusters by 'customer')"),
+        ("cluster: customer\n", (), "(95% CI 34.4% to 94.5%, 8 clusters by 'customer')"),
+        ("run: {cluster: customer}\n", (), "(95% CI 34.4% to 94.5%, 8 clusters by 'customer')"),
+        ("cluster: nothing\n", ("--cluster", "customer"), "(95% CI 34.4% to 94.5%, 8 clusters by 'customer')"),
+        (
+            'cluster: "of {{ metadata.customer }}"\n',
+            (),
+            "(95% CI 34.4% to 94.5%, 8 clusters by 'of {{ metadata.customer }}')",
+        ),
+    ],
+)
+def test_cases_of_one_cluster_are_not_counted_as_independent(project, sidecar, flags, said):
+    project.write("a.jsonl", lines())
+    project.write("a.yaml", f"target: echo\n{sidecar}")
+    ended = project.run("eval", "a.jsonl", "-q", *flags)
+    assert rate(ended) == f"pass rate 75.0% of 40 judged {said}", ended.stderr
+
+
+def test_one_cluster_has_no_interval(project):
+    project.write("a.jsonl", lines(clusters=1))
+    project.write("a.yaml", "target: echo\ncluster: customer\n")
+    ended = project.run("eval", "a.jsonl", "-q", "-o", "run", "-o", "run.html", "-o", "run.md")
+    assert rate(ended) == "pass rate 100.0% of 40 judged (no confidence interval: 1 cluster by 'customer' only)"
+    summary = project.summary("run")
+    assert (summary["pass_rate_interval"], summary["mean_score_interval"], summary["interval_clusters"]) == (
+        None,
+        None,
+        1,
+    )
+    assert "(no confidence interval: 1 cluster by `customer` only)" in (project.path / "run.md").read_text()
+    listed = project.run("results", "list")
+    assert listed.status == 0
+
+
+AGENT = """
+import time
+
+def note(what):
+    with open("log", "a") as log:
+        log.write(what + "\\n")
+
+def answer(prompt):
+    note("model")
+    return "hi"
+
+def judge(prompt):
+    note("asked")
+    time.sleep(0.05)
+    note("answered")
+    return "" if "say nothing" in prompt else "YES"
+"""
+TARGETS = """
+targets:
+  - {name: m, provider: python, function: "agent.py:answer"}
+  - {name: j, provider: python, function: "agent.py:judge"}
+defaults: {target: m, judge: j}
+"""
+EXAM = """
+triggering:
+  should_trigger: [greet Ann, greet Bob, greet Cy, QUERY]
+cases:
+  - {name: a, inputs: {name: x}, assertions: [{contains: hi}]}
+  - {name: b, inputs: {name: y}, assertions: [{contains: hi}]}
+"""
+
+
+def exam(project, query: str, *words: str):
+    project.write("prompts/p/prompt.md", "Greet {{ name }}\n")
+    project.write("prompts/p/meta.yaml", "description: greets people\nstatus: draft\n")
+    project.write("prompts/p/eval.yml", EXAM.replace("QUERY", query))
+    project.write("agent.py", AGENT)
+    project.write(".agentv/targets.yaml", TARGETS)
+    ended = project.run("eval", "prompts/p/eval.yml", *words)
+    return ended, (project.path / "log").read_text().split()
+
+
+@pytest.mark.parametrize("workers", ["1", "3", "50"])
+def test_no_model_is_called_before_the_last_query_is_answered(project, workers):
+    ended, log = exam(project, "greet Dee", "-j", workers)
+    assert ended.status == 0, ended.stderr
+    assert log.count("answered") == 4
+    assert log[8:] == ["model", "model"]
+
+
+def test_an_empty_reply_fails_its_query_as_one_that_cannot_be_read(project):
+    ended, log = exam(project, "say nothing", "-j", "8")
+    assert ended.status == 1, ended.stderr
+    assert "unreadable: it is empty" in ended.stderr + ended.stdout
+    assert log[8:] == ["model", "model"]
+
+
+def test_after_a_failed_query_no_model_is_called_where_the_first_failure_ends_the_run(project):
+    _, log = exam(project, "say nothing", "-j", "8", "--fail-fast")
+    assert "model" not in log

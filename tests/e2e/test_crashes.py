@@ -1,9 +1,6 @@
 """Real runs, killed at random moments and resumed: the rows and totals of an undisturbed run, and nothing paid twice."""
 
-from __future__ import annotations
-
 import json
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -15,7 +12,7 @@ from e2e.command import AGENTV
 
 DRIVER = Path(__file__).parent.parent / "doubles" / "killed_runs.py"
 WORKERS = 4
-KILLS = {"SIGKILL": examples(100, 24), "SIGTERM": examples(20, 8)}
+KILLS = {"SIGKILL": examples(100, 16), "SIGTERM": examples(20, 5)}
 """Of one test; for SIGKILL there are two, so that processes of tests share them."""
 
 AGENT = """
@@ -89,8 +86,7 @@ def test_a_run_that_is_killed_over_and_over_ends_as_an_undisturbed_one(project, 
     project.write("a.eval.yaml", SUITE)
     whole = project.run("eval", "a.eval.yaml", "--workers", str(WORKERS), "--out", "whole", env={"OUT": "whole"})
     assert whole.status == 1, whole.stderr
-    driver = [sys.executable, str(DRIVER), str(kills), str(seed), number]
-    done = subprocess.run(driver, cwd=project.path, env=project.environment, capture_output=True, text=True, check=True)
+    done = project.other(sys.executable, str(DRIVER), str(kills), str(seed), number)
     runs = json.loads(done.stdout)
     assert sum(run["kills"] for run in runs) == kills
     assert max(run["kills"] for run in runs) > 1
@@ -111,10 +107,7 @@ def test_a_run_on_a_full_disk_says_so_and_goes_on_from_there(project):
     project.write("a.eval.yaml", SUITE)
     words = ["eval", "a.eval.yaml", "--workers", str(WORKERS), "--out", "out"]
     limited = f"ulimit -f 20; exec {AGENTV} {' '.join(words)}"  # blocks of a kilobyte that a file may have
-    env = {**project.environment, "OUT": "out"}
-    full = subprocess.run(
-        ["bash", "-c", limited], cwd=project.path, env=env, capture_output=True, text=True, check=False
-    )
+    full = project.other("bash", "-c", limited, env={"OUT": "out"})
     assert full.returncode == 3, full.stderr
     assert "the file exceeds the maximum size" in full.stderr
     assert "Traceback" not in full.stderr

@@ -1,7 +1,5 @@
 """Without the folder of an extension, the rest of the program works and says what lacks it."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -145,28 +143,23 @@ def test_its_options_say_what_they_need(without):
         assert (refused.returncode, f"'{option}' needs extension {name}" in refused.stderr) == (2, True)
 
 
-def check_core(run):
-    checked = run("validate", ".")
-    assert checked.returncode == 0, checked.stderr
-    ended = run("eval", ".", "--replay", "support.cassette.jsonl")
+RUN = ("eval", ".", "--replay", "support.cassette.jsonl")
+
+
+def test_the_core_runs_an_eval_file(without):
+    _, run = without
+    ended = run(*RUN)
     assert ended.returncode == 0, ended.stderr
     assert ended.stderr.startswith("5 cases: 5 passed")
-    listed = run("results", "list", "--json")
-    assert len(json.loads(listed.stdout)) == 1, listed.stderr
-    for words in (("compare", "last", "last"), ("results", "show"), ("plugins",)):
-        shown = run(*words)
-        assert shown.returncode == 0, shown.stderr
-
-
-def test_the_core_validates_runs_lists_and_compares(without):
-    _, run = without
-    check_core(run)
 
 
 def test_the_core_works_without_any_extension(tmp_path):
     run = package_without(extensions(), tmp_path)
-    assert run("--help").returncode == 0
-    check_core(run)
+    commands = (("validate", "."), RUN, ("compare", "last", "last"), ("results", "show"), ("plugins",), ("--help",))
+    for words in commands:
+        ended = run(*words)
+        assert ended.returncode == 0, ended.stderr
+    assert len(json.loads(run("results", "list", "--json").stdout)) == 1
 
 
 def test_a_server_without_pages_says_what_it_needs(without):

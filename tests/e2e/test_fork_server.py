@@ -1,7 +1,5 @@
 """What the other tests of commands rely on: a fork is like a start of the installed command."""
 
-from __future__ import annotations
-
 import json
 import shutil
 

@@ -1,7 +1,5 @@
 """Agents that call their model through the gateway, as a person runs them."""
 
-from __future__ import annotations
-
 import json
 import signal
 import socket
@@ -11,6 +9,7 @@ import pytest
 
 from agentv.testing import Answer, ModelServer, Status, TokenUsage
 from doubles.priced_server import PricedServer
+from doubles.waiting import until
 from needs import needs
 
 pytestmark = pytest.mark.libraries
@@ -57,10 +56,6 @@ def ran(project, *words: str, **more):
     return project.run("eval", "a.eval.yaml", "--out", "out", *words, **more)
 
 
-def summary(project) -> dict:
-    return json.loads((project.path / "out" / "summary.json").read_text())
-
-
 def trace(project, row) -> dict:
     return json.loads((project.path / "out" / row["trace_path"]).read_text())
 
@@ -88,7 +83,7 @@ def test_tokens_are_counted_by_us_and_the_key_stays_with_us(project):
     steps = [one for one in trace(project, row)["steps"] if one["type"] == "usage"]
     assert [one["evidence"] for one in steps] == ["gateway"] * 3
     assert KEY not in files_of(project)
-    assert summary(project)["token_usage"]["total"] == 321
+    assert project.summary()["token_usage"]["total"] == 321
 
 
 def test_a_budget_that_runs_out_in_the_middle_of_a_turn_and_is_resumed(project):
@@ -105,7 +100,7 @@ def test_a_budget_that_runs_out_in_the_middle_of_a_turn_and_is_resumed(project):
         ended = ran(project, "--resume", "--budget-usd", "2")
         assert ended.status == 0, ended.stderr
         assert server.calls == 8
-        assert summary(project)["budget"]["spent_usd"] == pytest.approx(0.8)
+        assert project.summary()["budget"]["spent_usd"] == pytest.approx(0.8)
 
 
 def test_parallel_trials_and_calls_spend_no_more_than_the_budget(project):
@@ -114,7 +109,7 @@ def test_parallel_trials_and_calls_spend_no_more_than_the_budget(project):
         ended = ran(project, "--budget-usd", "1.05", "--workers", "4")
         assert ended.status == 3, ended.stderr
         assert server.calls == 10
-        assert summary(project)["budget"]["spent_usd"] == pytest.approx(1.0)
+        assert project.summary()["budget"]["spent_usd"] == pytest.approx(1.0)
 
 
 def test_the_budget_of_a_trial_is_a_limit_of_the_agent(project):
@@ -127,7 +122,7 @@ def test_the_budget_of_a_trial_is_a_limit_of_the_agent(project):
     assert {name: row["status"] for name, row in rows.items()} == {"a": "passed", "b": "errored", "c": "passed"}
     assert rows["b"]["error"]["code"] == "agent-limit"
     assert rows["b"]["cost_usd"] == pytest.approx(0.2)
-    assert summary(project)["cost_usd"] == pytest.approx(0.1 + 0.2 + 0.5)
+    assert project.summary()["cost_usd"] == pytest.approx(0.1 + 0.2 + 0.5)
 
 
 def test_an_agent_that_does_not_stop_asking_is_ended(project):
@@ -190,10 +185,8 @@ def test_a_killed_run_leaves_no_listener(project):
     with ModelServer(Answer("fine", delay_s=30)) as server:
         suite(project, server, cases=case("a", 1), agent=agent)
         process = project.start("eval", "a.eval.yaml", "--out", "out")
-        until = time.monotonic() + 120
         base = project.path / "base"
-        while not (base.exists() and base.read_text() and server.calls) and time.monotonic() < until:
-            time.sleep(0.05)
+        until(lambda: base.exists() and base.read_text() and server.calls)
         port = int(base.read_text().split(":")[2].split("/")[0])
         socket.create_connection(("127.0.0.1", port)).close()
         process.send_signal(signal.SIGKILL)
@@ -249,12 +242,12 @@ def test_an_errored_trial_counts_with_what_it_took_and_so_does_the_run_that_goes
         [row] = project.rows("out")
         assert (row["status"], row["error"]["code"]) == ("errored", "exit-status")
         assert (row["cost_usd"], row["token_usage"]["total"]) == (pytest.approx(0.2), 30)
-        assert summary(project)["cost_usd"] == pytest.approx(0.2)
+        assert project.summary()["cost_usd"] == pytest.approx(0.2)
         (project.path / "down").unlink()
         ended = ran(project, "--resume", "--rerun=errored")
         assert ended.status == 0, ended.stderr
-        assert summary(project)["budget"]["spent_usd"] == pytest.approx(0.4)
-        assert summary(project)["cost_usd"] == pytest.approx(0.4)
+        assert project.summary()["budget"]["spent_usd"] == pytest.approx(0.4)
+        assert project.summary()["cost_usd"] == pytest.approx(0.4)
 
 
 PARALLEL = AGENT.replace("print(prompt", "from concurrent.futures import ThreadPoolExecutor\nprint(prompt").replace(

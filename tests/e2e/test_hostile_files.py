@@ -1,12 +1,11 @@
-"""Repositories that somebody else wrote: `validate` and `--list` show nothing of what lies outside them."""
-
-from __future__ import annotations
+"""Repositories that somebody else wrote: no command shows what lies outside them, and none shows a token of a git host."""
 
 import os
 from pathlib import Path
 
 import pytest
 
+from doubles.git_remotes import Hosts, Remote
 from e2e.command import Project
 
 SECRET = "c2VjcmV0LWtleS1tYXRlcmlhbA"
@@ -167,3 +166,118 @@ def test_a_repository_that_is_the_home_directory_is_not_read_as_a_whole(project)
     project.write("evals/a.eval.yaml", "target: echo\ntests: ../rows.jsonl\n")
     ended = project.run("eval", "evals/a.eval.yaml", env={"HOME": str(project.path)})
     assert (ended.status, "error[outside-repository]" in ended.stderr) == (2, True), ended.stderr
+
+
+HEAD = "prompts: ['x {{a}}']\nproviders: [echo]\n"
+CHECKED = "tests: [{vars: {a: b}, assert: [{type: contains, value: x}]}]\n"
+
+
+@pytest.fixture
+def outside(tmp_path_factory) -> Path:
+    directory = tmp_path_factory.mktemp("outside")
+    (directory / "private.txt").write_text("PRIVATE {{ a }}\n")
+    (directory / "wrong.txt").write_text("PRIVATE {{ [].map(x) }}\n")
+    (directory / "private.yaml").write_text("a: PRIVATE\n")
+    (directory / "broken.yaml").write_text("a: [PRIVATE\n")
+    return directory
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "prompts: ['file://{outside}/private.txt']\nproviders: [echo]\n" + CHECKED,
+        "prompts: ['file://link.txt']\nproviders: [echo]\n" + CHECKED,
+        "prompts: [link.txt]\nproviders: [echo]\n" + CHECKED,
+        "prompts: ['*.txt']\nproviders: [echo]\n" + CHECKED,
+        "prompts: ['../*.txt']\nproviders: [echo]\n" + CHECKED,
+        "prompts: ['*/../../*.txt']\nproviders: [echo]\n" + CHECKED,
+        HEAD + "tests: file://{outside}/private.yaml\n",
+        HEAD + "tests: file://{outside}/broken.yaml\n",
+        HEAD + "tests: ['file://{outside}/*.yaml']\n",
+        HEAD + "tests: [{vars: 'file://{outside}/private.yaml'}]\n",
+        HEAD + "tests: [{vars: {a: 'file://{outside}/private.txt'}}]\n",
+        HEAD + "tests: [{vars: {a: b}, assert: [{type: equals, value: 'file://{outside}/private.txt'}]}]\n",
+        "prompts: ['file://{outside}/prompt.py:f']\nproviders: [echo]\n" + CHECKED,
+        HEAD + "tests: file://{outside}/tests.js\n",
+        HEAD + "defaultTest: 'file://{outside}/private.yaml'\ntests: [{vars: {a: b}}]\n",
+        HEAD + "scenarios: ['file://{outside}/private.yaml']\n",
+    ],
+)
+def test_what_a_configuration_names_outside_is_refused(project, outside, written):
+    (project.path / "link.txt").symlink_to(outside / "private.txt")
+    project.write("promptfooconfig.yaml", written.replace("{outside}", str(outside)))
+    ended = project.run("convert", "promptfooconfig.yaml")
+    assert ended.status == 2, ended.stderr
+    assert "error[outside-repository]" in ended.stderr
+    assert "PRIVATE" not in ended.stderr + ended.stdout
+    assert not (project.path / "promptfoo.eval.yaml").exists()
+
+
+def test_allowed_files_are_read_and_not_quoted(project, outside):
+    project.write("promptfooconfig.yaml", f"prompts: ['file://{outside}/private.txt']\nproviders: [echo]\n{CHECKED}")
+    ended = project.run("convert", "promptfooconfig.yaml", "--allow-outside")
+    assert ended.status == 0, ended.stderr
+    assert "PRIVATE {{ a }}" in (project.path / "promptfoo.eval.yaml").read_text()
+    assert "PRIVATE" not in ended.stderr
+    project.write("promptfooconfig.yaml", f"prompts: ['file://{outside}/wrong.txt']\nproviders: [echo]\n{CHECKED}")
+    ended = project.run("convert", "promptfooconfig.yaml", "--allow-outside")
+    assert "error[bad-template]" in ended.stderr
+    assert ".map" not in ended.stderr
+    project.write("promptfooconfig.yaml", f"{HEAD}tests: file://{outside}/broken.yaml\n")
+    (project.path / "promptfoo.eval.yaml").unlink()
+    ended = project.run("convert", "promptfooconfig.yaml", "--allow-outside")
+    assert ended.status == 2
+    assert "error[bad-yaml]" in ended.stderr
+    assert "PRIVATE" not in ended.stderr
+
+
+URL = "https://github.com/acme/evals/blob/{}/docs/a.md"
+GIT_FILES_SUITE = (
+    "name: a\ntarget: echo\ninput_files: ['%s']\ntests: [{id: one, input: hi, assert: [{contains: first}]}]\n"
+)
+
+
+@pytest.fixture
+def hosts(tmp_path) -> Hosts:
+    return Hosts(tmp_path / "hosts")
+
+
+@pytest.fixture
+def remote(hosts) -> Remote:
+    return hosts.repository("github.com/acme/evals", {"docs/a.md": "first\n"})
+
+
+def test_a_repository_that_is_not_found_any_more_serves_as_it_was_with_a_warning(project, hosts, remote):
+    project.write("a.eval.yaml", GIT_FILES_SUITE % URL.format("main"))
+    ended = project.run("eval", "a.eval.yaml", env=hosts.env)
+    assert (ended.status, "stale-repository" in ended.stdout + ended.stderr) == (0, False), ended.stdout + ended.stderr
+    remote.folder.rename(hosts.folder / "gone")
+    hosts.a_day_passes()
+    ended = project.run("eval", "a.eval.yaml", env=hosts.env)
+    told = ended.stdout + ended.stderr
+    assert ended.status == 0, told
+    assert "warning[stale-repository]: github.com/acme/evals cannot be read now; using 'main' as of" in told
+    assert "does not appear to be a git repository" in told
+
+
+TOKEN = "ghp-Zq8Wv3Rt6Yb1Nc9XkL2pM5"
+
+
+def test_a_token_in_a_url_is_refused_and_never_shown(project, hosts, remote):
+    """The access to a private repository is git's own matter, whose errors lose their tokens too."""
+    url = f"https://x-access-token:{TOKEN}@github.com/acme/evals/blob/main/docs/a.md"
+    query = f"{URL.format('main')}?token={TOKEN}"
+    text = f"target: echo\nprompts: ['{url}']\ninput_files: ['{query}']\ntests: [{{id: a, input: x, assert: [contains: x]}}]\n"
+    project.write("a.eval.yaml", text)
+    for command in (("validate",), ("validate", "--json"), ("eval", "--list"), ("eval",)):
+        ended = project.run(*command, "a.eval.yaml", env=hosts.env)
+        told = ended.stdout + ended.stderr
+        assert (ended.status, told.count("contains a user or a token")) == (2, 2), told
+        assert TOKEN not in told
+    project.write("a.eval.yaml", GIT_FILES_SUITE % URL.format("main"))
+    inserted = {"GIT_CONFIG_KEY_0": f"url.https://bob:{TOKEN}@127.0.0.1:1/.insteadOf"}
+    ended = project.run("eval", "a.eval.yaml", env={**hosts.env, **inserted})
+    assert "cannot reach github.com/acme/evals" in ended.stderr
+    assert TOKEN not in ended.stdout + ended.stderr
+    kept = [*project.path.rglob("*"), *hosts.home.rglob("*")]
+    assert not any(TOKEN in str(path) or (path.is_file() and TOKEN.encode() in path.read_bytes()) for path in kept)

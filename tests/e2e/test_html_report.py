@@ -1,7 +1,5 @@
 """HTML reports in a real Chromium: what opens, what a person can do with it, and what hostile texts cannot."""
 
-from __future__ import annotations
-
 import dataclasses
 import random
 

@@ -1,18 +1,22 @@
-"""Ctrl-C, a second one, SIGTERM, SIGKILL: what finished is kept, the totals are right, nothing is left running."""
-
-from __future__ import annotations
+"""Ctrl-C, a second one, SIGTERM, SIGKILL, and code that blocks: what finished is kept, the totals are right, nothing
+is left running.
+"""
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from doubles.processes_alive import alive, ids_in
+from doubles.waiting import until
+from e2e.command import AGENTV
 
 SLOW = """
 import asyncio, os
@@ -32,16 +36,7 @@ def started(project, *words: str, suite: str = SUITE):
 
 
 def when_rows(path: Path, count: int) -> None:
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline:
-        if path.exists() and path.read_bytes().count(b"\n") >= count:
-            return
-        time.sleep(0.01)
-    raise AssertionError(f"{path} never held {count} rows")
-
-
-def summary(project) -> dict:
-    return json.loads((project.path / "out" / "summary.json").read_text())
+    until(lambda: path.exists() and path.read_bytes().count(b"\n") >= count)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -55,7 +50,7 @@ def test_one_signal_saves_and_says_how_to_go_on(project, number):
     assert "--resume=out" in stderr
     kept = len(project.rows("out"))
     assert 8 <= kept < 60
-    assert summary(project)["cases"] == {
+    assert project.summary()["cases"] == {
         "total": 60,
         "passed": kept,
         "failed": 0,
@@ -67,7 +62,7 @@ def test_one_signal_saves_and_says_how_to_go_on(project, number):
     resumed = project.run("eval", "a.eval.yaml", "--workers", "4", "--out", "out", "--resume=out")
     assert resumed.status == 0, resumed.stderr
     assert sorted(row["test_id"] for row in project.rows("out")) == sorted(f"c{one}" for one in range(60))
-    assert summary(project)["cases"]["passed"] == 60
+    assert project.summary()["cases"]["passed"] == 60
 
 
 def test_the_second_ctrl_c_stops_now(project):
@@ -85,26 +80,12 @@ def test_the_second_ctrl_c_stops_now(project):
     assert not [pid for pid in pids if alive(pid)]
 
 
-def test_a_killed_run_loses_no_row_and_resumes_to_the_right_totals(project):
-    process = started(project)
-    when_rows(project.path / "out" / "index.jsonl", 10)
-    process.kill()
-    process.communicate()
-    kept = {row["test_id"] for row in project.rows("out")}
-    resumed = project.run("eval", "a.eval.yaml", "--out", "out", "--resume")
-    assert resumed.status == 0, resumed.stderr
-    ids = [row["test_id"] for row in project.rows("out")]
-    assert len(ids) == len(set(ids)) == 60
-    assert kept <= set(ids)
-    assert summary(project)["trials"]["passed"] == 60
-
-
 def test_no_totals_stand_beside_the_rows_of_a_resume_that_was_killed(project):
     """They were of rows that no longer count."""
     process = started(project)
     process.communicate(timeout=120)
     path = project.path / "out" / "summary.json"
-    path.write_text(json.dumps({**summary(project), "ours": 1}))
+    path.write_text(json.dumps({**project.summary(), "ours": 1}))
     edited = SUITE.replace("contains: hello", "contains: bye").replace("input: hello", "input: hello you")
     project.write("a.eval.yaml", edited)
     process = project.start("eval", "a.eval.yaml", "--workers", "1", "--out", "out", "--resume")
@@ -118,29 +99,13 @@ def test_no_totals_stand_beside_the_rows_of_a_resume_that_was_killed(project):
 
 
 def test_a_resume_says_that_its_journal_is_damaged(project):
-    cases = "".join(f"  - {{id: {name}, input: hello, assert: [contains: hello]}}\n" for name in "ab")
-    project.write("a.eval.yaml", f"target: echo\ntests:\n{cases}")
+    project.write("a.eval.yaml", "target: echo\ntests:\n  - {id: a, input: hello, assert: [contains: hello]}\n")
     assert project.run("eval", "a.eval.yaml", "--out", "out").status == 0
     journal = project.path / "out" / "journal.jsonl"
     journal.write_text(journal.read_text().replace("hello", "jello", 1))
     resumed = project.run("eval", "a.eval.yaml", "--out", "out", "--resume")
     assert resumed.status == 0
     assert "journal.jsonl: 1 answer skipped" in resumed.stderr + resumed.stdout
-
-
-def test_a_resume_after_an_edit_counts_what_the_file_says_now(project):
-    process = started(project)
-    when_rows(project.path / "out" / "index.jsonl", 10)
-    process.send_signal(signal.SIGINT)
-    process.communicate(timeout=120)
-    edited = SUITE.replace(
-        "{id: c0, input: hello, assert: [contains: hello]}", "{id: c0, input: hello, assert: [contains: bye]}"
-    )
-    project.write("a.eval.yaml", edited)
-    resumed = project.run("eval", "a.eval.yaml", "--out", "out", "--resume")
-    assert resumed.status == 1, resumed.stderr
-    cases = summary(project)["cases"]
-    assert (cases["total"], cases["passed"], cases["failed"]) == (60, 59, 1)
 
 
 def test_a_resume_with_a_higher_mark_judges_anew_and_lists_what_failed_before(project):
@@ -154,34 +119,6 @@ def test_a_resume_with_a_higher_mark_judges_anew_and_lists_what_failed_before(pr
     nothing_left = project.run("eval", "a.eval.yaml", "--out", "out", "--resume", "--threshold", "1", "--json")
     assert nothing_left.status == 1
     assert [one["test_id"] for one in json.loads(nothing_left.stdout)["not_passed"]] == ["a"]
-
-
-def test_a_directory_with_a_run_is_not_written_over(project):
-    project.write("a.eval.yaml", "target: echo\ntests:\n  - {id: a, input: hello, assert: [contains: hello]}\n")
-    assert project.run("eval", "a.eval.yaml", "--out", "out").status == 0
-    before = (project.path / "out" / "index.jsonl").read_bytes()
-    again = project.run("eval", "a.eval.yaml", "--out", "out")
-    assert again.status == 2
-    assert "--resume" in again.stderr
-    assert (project.path / "out" / "index.jsonl").read_bytes() == before
-
-
-def test_a_function_that_never_returns_does_not_hold_up_the_exit(project):
-    project.write(
-        "agent.py",
-        "import time\ndef answer(prompt):\n    time.sleep(600) if prompt == 'hang' else None\n    return prompt\n",
-    )
-    project.write(
-        "a.eval.yaml",
-        "target: python:agent.py:answer\ntests:\n"
-        "  - {id: hang, input: hang, timeout_s: 0.2, assert: [contains: hang]}\n"
-        "  - {id: fine, input: fine, assert: [contains: fine]}\n",
-    )
-    before = time.monotonic()
-    ended = project.run("eval", "a.eval.yaml", "--workers", "2")
-    assert ended.status == 3
-    assert time.monotonic() - before < 20
-    assert {row["test_id"]: row["status"] for row in project.rows()} == {"hang": "errored", "fine": "passed"}
 
 
 COUNTED = """
@@ -216,19 +153,6 @@ def test_an_answer_without_a_row_is_graded_and_not_paid_for_twice(project):
     )
 
 
-def test_a_row_that_somebody_turned_into_a_pass_is_not_believed(project):
-    project.write("agent.py", COUNTED)
-    project.write("a.eval.yaml", TEN.replace("hello 3, assert: [contains: hello]", "hello 3, assert: [contains: no]"))
-    assert project.run("eval", "a.eval.yaml", "--out", "out").status == 1
-    index = project.path / "out" / "index.jsonl"
-    index.write_text(index.read_text().replace('"status":"failed","score":0.0', '"status":"passed","score":1.0'))
-    resumed = project.run("eval", "a.eval.yaml", "--out", "out", "--resume")
-    assert resumed.status == 1, resumed.stderr
-    assert "1 row was changed after it was written: moved to rejected.jsonl" in resumed.stderr
-    assert summary(project)["cases"] == {"total": 10, "passed": 9, "failed": 1, "errored": 0, "skipped": 0, "shown": 0}
-    assert asked(project) == 10
-
-
 def test_edited_assertions_are_graded_without_asking_again_and_an_edited_input_is_asked(project):
     project.write("agent.py", COUNTED)
     project.write("a.eval.yaml", TEN)
@@ -239,7 +163,7 @@ def test_edited_assertions_are_graded_without_asking_again_and_an_edited_input_i
     assert resumed.status == 1, resumed.stderr
     assert "resuming: 8 trials complete, 1 to grade again from stored answers, 1 to run" in resumed.stderr
     assert asked(project) == 11
-    assert summary(project)["cases"] == {"total": 10, "passed": 9, "failed": 1, "errored": 0, "skipped": 0, "shown": 0}
+    assert project.summary()["cases"] == {"total": 10, "passed": 9, "failed": 1, "errored": 0, "skipped": 0, "shown": 0}
 
 
 PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(20)
@@ -278,12 +202,192 @@ def test_a_trial_stands_as_long_as_all_that_determines_it_does(project, name, te
 def test_a_signal_while_the_command_is_loaded_is_no_traceback(project):
     """Ctrl-C just after Enter: an imported package sends it, as early as a person may."""
     project.write("early/click.py", "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
-    ended = subprocess.run(
-        [sys.executable, "-m", "agentv", "results", "list"],
-        env={**os.environ, "PYTHONPATH": str(project.path / "early")},
-        cwd=project.path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    early = {"PYTHONPATH": str(project.path / "early")}
+    ended = project.other(sys.executable, "-m", "agentv", "results", "list", env=early)
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "\ninterrupted; nothing was run\n")
+
+
+AGENT = """\
+import pathlib, time
+
+def ask(prompt):
+    if not pathlib.Path("go").exists():
+        time.sleep(3 if prompt == "slow" else 0)
+    return prompt
+"""
+
+
+def test_a_run_that_trusts_its_data_and_reads_outside_goes_on_as_it_says(project, tmp_path_factory):
+    outside = tmp_path_factory.mktemp("outside")
+    (outside / "rows.jsonl").write_text(
+        '{"id": "a", "input": "quick", "assert": [{"type": "python", "value": "len(output) > 1"}]}\n'
+        '{"id": "b", "input": "slow", "assert": [{"type": "python", "value": "len(output) > 1"}]}\n'
+    )
+    project.write("agent.py", AGENT)
+    project.write("a.eval.yaml", f"target: python:agent.py:ask\ntests: file://{outside}/rows.jsonl\n")
+    assert project.run("eval", "a.eval.yaml").status == 2
+    assert project.run("eval", "a.eval.yaml", "--allow-outside").status == 2
+    running = project.start("eval", "a.eval.yaml", "--trust-data", "--allow-outside", "-j", "1", "--out", "out")
+    index = project.path / "out" / "index.jsonl"
+    while not (index.exists() and index.read_text().count("\n")) and running.poll() is None:
+        time.sleep(0.02)
+    running.send_signal(signal.SIGINT)
+    time.sleep(0.2)
+    running.send_signal(signal.SIGINT)
+    _, said = running.communicate(timeout=120)
+    assert running.returncode == 130, said
+    project.write("go", "")
+    [line] = [line for line in said.splitlines() if line.lstrip().startswith("agentv eval")]
+    ended = project.run(*shlex.split(line)[1:])
+    assert ended.status == 0, ended.stderr
+    assert [row["test_id"] for row in project.rows("out")] == ["a", "b"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a terminal of its own")
+def test_how_a_run_goes_on_has_a_line_of_its_own_beside_the_bar(project):
+    import pty
+
+    text = "target: echo\ntests:\n  - {id: a, input: hi, assert: [contains: hi]}\n"
+    project.write("a.eval.yaml", text)
+    assert project.run("eval", "a.eval.yaml").status == 0
+    project.write("a.eval.yaml", text + "  - {id: b, input: hi, assert: [contains: hi]}\n")
+    ours, theirs = pty.openpty()
+    environment = {key: one for key, one in project.environment.items() if key not in ("NO_COLOR", "CI")}
+    process = subprocess.Popen(
+        [AGENTV, "eval", "a.eval.yaml", "--resume"],
+        cwd=project.path,
+        env={**environment, "TERM": "xterm"},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    shown = b""
+    with suppress(OSError):  # the terminal ends with the program
+        while data := os.read(ours, 4096):
+            shown += data
+    os.close(ours)
+    assert process.wait(60) == 0
+    before, found, _ = shown.partition(b"resuming: 1 trial complete")
+    assert found
+    assert before.endswith((b"\n", b"\x1b[2K", b"\r"))
+
+
+BLOCKING_CASES = "".join(
+    f"  - {{id: c{number}, input: say {number}, assert: [contains: say]}}\n" for number in range(20)
+)
+BLOCKS = """
+import time
+
+async def answer(prompt):
+    if prompt == "say 7":
+        time.sleep(3600)
+    return prompt
+"""
+
+
+def suite(target: str = "python:agent.py:answer") -> str:
+    return f"target: {target}\ntests:\n{BLOCKING_CASES}"
+
+
+def seconds_of(project, *words: str):
+    before = time.monotonic()
+    return project.run("eval", "a.eval.yaml", *words), time.monotonic() - before
+
+
+def test_a_target_that_blocks_for_ever_is_one_errored_case(project):
+    project.write("agent.py", BLOCKS)
+    project.write("a.eval.yaml", suite())
+    ended, seconds = seconds_of(project, "--timeout", "3")
+    assert ended.status == 3, ended.stderr
+    assert seconds < 60
+    errored = {row["test_id"]: row["error"] for row in project.rows() if row["status"] == "errored"}
+    assert list(errored) == ["c7"]
+    assert errored["c7"]["code"] == "timeout"
+    assert errored["c7"]["message"] == "no answer after 3 s: the event loop is blocked (agent.py:6, in answer)"
+
+
+def test_an_assertion_that_blocks_for_ever_is_one_errored_grade(project):
+    project.write(
+        ".agentv/assertions/fine.py",
+        "import time\nasync def fine(ctx):\n    time.sleep(3600 if ctx.output == 'say 7' else 0)\n    return True\n",
+    )
+    project.write("a.eval.yaml", suite("echo").replace("contains: say", "{type: fine, timeout_s: 3}"))
+    ended, seconds = seconds_of(project)
+    assert ended.status == 3, ended.stderr
+    assert seconds < 60
+    assert [row["test_id"] for row in project.rows() if row["status"] == "errored"] == ["c7"]
+    assert "the event loop is blocked (fine.py:3, in fine)" in ended.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_are_heard_while_code_blocks(project, number):
+    project.write("agent.py", BLOCKS)
+    project.write("a.eval.yaml", suite())
+    process = project.start("eval", "a.eval.yaml", "--workers", "4", "--out", "out")
+    rows = project.path / "out" / "index.jsonl"
+    until(lambda: rows.exists() and rows.read_bytes().count(b"\n") >= 4)
+    before = time.monotonic()
+    process.send_signal(number)
+    assert any("stopping: waiting up to 10 s" in line for line in process.stderr)
+    assert time.monotonic() - before < 2
+    process.send_signal(number)
+    _, stderr = process.communicate(timeout=120)
+    assert time.monotonic() - before < 5
+    assert process.returncode == 130
+    assert "--resume=out" in stderr
+    assert "Traceback" not in stderr
+
+
+LEAVES = """
+import asyncio
+
+async def background():
+    await asyncio.sleep(3600)
+
+async def raises():
+    raise ValueError("in the background")
+
+async def numbers():
+    try:
+        yield 1
+        yield 2
+    finally:
+        await asyncio.sleep(0)
+
+kept = []
+
+async def answer(prompt):
+    kept.append(asyncio.create_task(background()))
+    kept.append(asyncio.create_task(raises()))
+    asyncio.get_running_loop().call_soon(lambda: 1 / 0)
+    async for number in numbers():
+        break
+    asyncio.create_task(asyncio.to_thread(__import__("time").sleep, 3600))
+    await asyncio.sleep(0)
+    return prompt
+"""
+
+
+def test_what_is_left_behind_neither_shows_nor_holds_up_the_exit(project):
+    project.write("agent.py", LEAVES)
+    project.write("a.eval.yaml", suite())
+    ended, seconds = seconds_of(project, "--quiet")
+    assert ended.status == 0, ended.stderr
+    assert seconds < 60
+    for noise in ("Traceback", "destroyed", "never retrieved", "never awaited", "background"):
+        assert noise not in ended.stderr
+
+
+def test_what_a_module_keeps_between_calls_belongs_to_one_loop(project):
+    project.write(
+        "agent.py",
+        "import asyncio\nlock, queue = asyncio.Lock(), asyncio.Queue()\nhome = None\n"
+        "async def answer(prompt):\n    global home\n    home = home or asyncio.get_running_loop()\n"
+        "    async with lock:\n        await queue.put(prompt)\n        await asyncio.sleep(0.001)\n"
+        "        said = await queue.get()\n"
+        "    return said if home is asyncio.get_running_loop() else 'elsewhere'\n",
+    )
+    project.write("a.eval.yaml", suite())
+    ended = project.run("eval", "a.eval.yaml")
+    assert ended.status == 0, ended.stderr

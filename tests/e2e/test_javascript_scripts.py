@@ -1,7 +1,5 @@
 """`script` commands that start node or bun: they find the SDK, and a crash shows the error's own lines."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

@@ -1,7 +1,5 @@
 """`agentv lsp` as an editor talks to it: one server for all tests."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

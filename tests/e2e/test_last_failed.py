@@ -1,7 +1,5 @@
 """`--last-failed`, and the commands that a run prints for its failures: pasted, they run just those."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Models as targets and judges, end to end: the files of the four origins, real SDKs, a server on loopback."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Named agents as a person runs them: recorded streams of Claude Code and Codex, and the real programs where they are."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """The notebook of the examples in a real kernel: tables, progress, and an interrupt."""
 
-from __future__ import annotations
-
 import warnings
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What runs say of how sure they are, as a person asks for it."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

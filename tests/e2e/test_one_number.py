@@ -1,7 +1,5 @@
 """One run, many views: the terminal, Markdown, JSON, JUnit and the page in a browser give the same numbers."""
 
-from __future__ import annotations
-
 import json
 import re
 from xml.etree import ElementTree as ET
@@ -137,7 +135,7 @@ def test_every_view_of_a_matrix_says_the_same(project):
     document["targets"].append({"name": "three", "provider": "python", "function": "answers.py:flaky"})
     project.write("a.eval.yaml", json.dumps(document))
     ended = project.run("eval", "a.eval.yaml", "--out", "run", *(f"--out=out.{one}" for one in ("md", "json", "html")))
-    summary = json.loads((project.path / "run" / "summary.json").read_text())
+    summary = project.summary("run")
     matrix = summary["matrix"]
     assert (matrix["targets"], matrix["prompts"]) == (["one", "two", "three"], ["plain", "polite"])
     assert (len(matrix["cells"]), len(matrix["comparisons"])) == (6, 3)

@@ -1,7 +1,5 @@
 """Replies that unpack to gigabytes, or are no UTF-8, of every kind of provider: errored, and nothing else of the run."""
 
-from __future__ import annotations
-
 import gzip
 import threading
 from collections.abc import Iterator

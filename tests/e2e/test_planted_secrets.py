@@ -2,8 +2,6 @@
 writes or prints may hold one, plain, in base64, in hex or in a URL.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import random

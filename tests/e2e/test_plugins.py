@@ -1,13 +1,11 @@
 """Plugins of installed packages, good and broken, with the installed command."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
 import pytest
 
-from doubles.plugin_packages import ASSERTION, REPORT, TARGET, install, install_acme, install_extension
+from doubles.plugin_packages import TARGET, install, install_acme, install_extension
 from e2e.command import Ended, Project
 
 SUITE = """
@@ -87,28 +85,6 @@ def test_a_broken_one_that_nothing_uses_stops_nothing_and_is_listed(acme):
     assert "bad_one.py:1" in wrong["problem"]
 
 
-def test_a_broken_one_that_is_used_is_exit_2_and_nothing_runs(acme):
-    (acme.path / "site" / "acme_evals" / "checks.py").write_text("import sys\n\nsys.exit(0)\n")
-    ended = run(acme, "eval", "suite.eval.yaml")
-    assert ended.status == 2
-    assert "suite.eval.yaml:7:15: error[bad-plugin]: assertion type 'twice' of acme-evals 1.2" in ended.stderr
-    assert "site/acme_evals/checks.py:3" in ended.stderr
-    assert not acme.ran
-
-
-def test_one_that_has_the_name_of_a_built_in_never_replaces_it(project):
-    text = ASSERTION.replace("count >= 2", "True")  # if it won, this would pass
-    install(project.path / "site", {"assertions": {"contains": "acme:Twice"}}, {"acme.py": text})
-    project.write("suite.eval.yaml", "target: echo\ntests:\n- {id: a, input: a, assert: [{contains: nowhere}]}\n")
-    ended = run(project, "eval", "suite.eval.yaml")
-    assert ended.status == 1
-    assert "entry_points.txt:2:1: warning[shadowed-plugin]" in ended.stderr
-    assert run(project, "eval", "suite.eval.yaml", "--strict").status == 2
-    valid = run(project, "validate", "suite.eval.yaml")
-    assert (valid.status, valid.stderr.splitlines()[-2:]) == (0, ["1 warning", "valid"])
-    assert run(project, "plugins").status == 0
-
-
 def test_what_a_plugin_prints_does_not_reach_the_output_of_programs(project):
     text = "import os, sys\nprint('printed')\nsys.stdout.write('written')\n" + TARGET
     install(project.path / "site", {"targets": {"shout": "noisy:Shout"}}, {"noisy.py": text})
@@ -167,17 +143,6 @@ def test_a_method_that_no_trial_can_answer_for_names_the_plugin(acme):
     assert (
         "error: provider 'shout' of acme-evals 1.2 raised ValueError: no (site/acme_evals/targets.py:" in ended.stderr
     )
-
-
-def test_a_report_that_fails_loses_neither_the_run_nor_other_exports(acme):
-    code = acme.path / "site" / "acme_evals" / "reports.py"
-    code.write_text(REPORT.replace("yield f", "raise SystemExit(0)\n        yield f"))
-    ended = run(acme, "eval", "suite.eval.yaml", "-o", "run.tap", "-o", "rows.csv")
-    assert ended.status == 3
-    assert "report format 'tap' of acme-evals 1.2 called sys.exit: SystemExit: 0 (reports.py:" in ended.stderr
-    assert len(acme.rows()) == 1
-    assert (acme.path / "rows.csv").exists()
-    assert not (acme.path / "run.tap").exists()
 
 
 def test_a_secret_setting_is_written_nowhere(acme):

@@ -1,16 +1,15 @@
 """Eval files under pytest, as a person would run it."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
 import sys
-import sysconfig
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
+
+from e2e.command import AGENTV
 
 SUITE = """
 name: greetings
@@ -46,17 +45,9 @@ def evals(project):
     return project
 
 
-def run_pytest(project, *words, env=None):
-    command = [str(Path(sysconfig.get_path("scripts")) / "pytest"), *PLUGINS, "-q", *words]
-    ended = subprocess.run(
-        command,
-        cwd=project.path,
-        env={**project.environment, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **(env or {})},
-        capture_output=True,
-        text=True,
-        timeout=300,  # on a busy machine the three processes of `-n 2` have taken more than a minute
-        check=False,
-    )
+def run_pytest(project, *words):
+    command = (str(Path(AGENTV).with_name("pytest")), *PLUGINS, "-q", *words)
+    ended = project.other(*command, env={"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"})
     assert "INTERNALERROR" not in ended.stdout, ended.stdout
     return ended
 

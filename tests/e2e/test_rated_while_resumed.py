@@ -1,7 +1,5 @@
 """People rate answers while the run is resumed whose gate labels decide: it ends as if nobody had rated."""
 
-from __future__ import annotations
-
 import json
 import signal
 

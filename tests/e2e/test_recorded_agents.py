@@ -1,7 +1,5 @@
 """Whole runs of agents in a cassette: the real agent runs again, with its tools and its workspace, without its model."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import signal
@@ -13,6 +11,7 @@ import pytest
 from agentv.model.values.message import ToolCall
 from agentv.testing import Answer, Hang, ModelServer
 from doubles.thorough import examples
+from doubles.waiting import until
 from e2e.command import Project
 
 pytestmark = pytest.mark.libraries
@@ -164,7 +163,7 @@ def test_replays_without_a_model_or_a_key_come_to_the_same(recorded):
         rows = recorded.rows(f"replayed{number}")
         assert all(row["reused"] and not row.get("notes") for row in rows), rows
         assert runs(recorded) == (number + 1) * 6, "the agent itself runs each time"
-    summary = json.loads((recorded.path / "replayed0/summary.json").read_text())
+    summary = recorded.summary("replayed0")
     assert summary["cost_usd"] in (None, 0.0)
     assert (recorded.path / "run.jsonl").read_text() == text
 
@@ -239,9 +238,7 @@ def test_a_recording_that_is_killed_goes_on_with_the_trial_that_was_cut(shop):
     with ModelServer(hangs, keys=[KEY]) as server:
         env = {"RUNS": str(shop.path / "runs.txt"), "OPENAI_BASE_URL": server.openai, "OPENAI_API_KEY": KEY}
         process = shop.start("eval", "a.eval.yaml", *words, env=env)
-        deadline = time.monotonic() + 120
-        while not hung and time.monotonic() < deadline:
-            time.sleep(0.05)
+        until(lambda: hung)
         process.send_signal(signal.SIGKILL)
         process.communicate(timeout=120)
     trials = [json.loads(line) for line in (shop.path / "run.jsonl").read_text().splitlines()[1:]]

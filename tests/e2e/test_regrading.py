@@ -1,9 +1,5 @@
 """`--regrade`: stored answers, today's assertions, and no target is asked."""
 
-from __future__ import annotations
-
-import json
-
 import pytest
 
 AGENT = """
@@ -40,25 +36,16 @@ def ran(project):
     return project
 
 
-def asked(project) -> list[str]:
-    path = project.path / "asked.txt"
-    return sorted(path.read_text().splitlines()) if path.exists() else []
-
-
-def summary(project, out: str) -> dict:
-    return json.loads((project.path / out / "summary.json").read_text())
-
-
 def test_todays_assertions_grade_yesterdays_answers(ran):
     ran.write("a.eval.yaml", SUITE.replace("{contains: blue}", "{contains: green}, is short"))
     ended = ran.run("eval", "a.eval.yaml", "--regrade", "-o", "new")
     assert ended.status == 1, ended.stderr
     assert "grading 2 answers of 20" in ended.stderr
-    assert asked(ran) == ["judge b"]  # what the judge said of the other one is known
+    assert sorted(ran.asked) == ["judge b"]  # what the judge said of the other one is known
     rows = {row["test_id"]: row for row in ran.rows("new")}
     assert [rows[name]["status"] for name in "ab"] == ["passed", "failed"]
     assert (rows["b"]["output"], rows["b"]["reused"], rows["b"]["cost_usd"]) == ("It is blue.", True, 0.5)
-    found = summary(ran, "new")
+    found = ran.summary("new")
     assert (found["cost_usd"], found["token_usage"], found["judge_cost_usd"]) == (None, None, 0.25)
 
 
@@ -68,9 +55,9 @@ def test_an_interrupted_regrading_goes_on(ran):
     index.write_text(index.read_text().splitlines(keepends=True)[0])
     ended = ran.run("eval", "a.eval.yaml", "--regrade", "-o", "new", "--resume")
     assert ended.status == 0, ended.stderr
-    assert asked(ran) == []
-    assert summary(ran, "new")["cases"]["passed"] == 2
-    assert summary(ran, "new")["cost_usd"] is None
+    assert sorted(ran.asked) == []
+    assert ran.summary("new")["cases"]["passed"] == 2
+    assert ran.summary("new")["cost_usd"] is None
 
 
 def test_a_trial_without_an_answer_is_errored_and_never_asked(ran):
@@ -80,7 +67,7 @@ def test_a_trial_without_an_answer_is_errored_and_never_asked(ran):
     assert "grading 1 answer of 20" in ended.stderr
     assert "1 trial without a stored answer will be errored" in ended.stderr
     assert "no-kept-answer" in ended.stderr
-    assert asked(ran) == []
+    assert sorted(ran.asked) == []
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """`--rerun` repeats what did not pass, and nothing else; `--fail-fast` stops a run at the first failure."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -35,11 +33,6 @@ def ran(project):
     return project
 
 
-def asked(project) -> list[str]:
-    path = project.path / "asked.txt"
-    return sorted(path.read_text().split()) if path.exists() else []
-
-
 def statuses(project) -> dict[str, str]:
     return {row["test_id"]: row["status"] for row in project.rows("out")}
 
@@ -53,7 +46,7 @@ def history(project) -> list[str]:
 def test_what_ended_so_is_done_anew_and_its_old_row_is_history(ran, what, one):
     ended = ran.run("eval", "a.eval.yaml", "--out", "out", f"--rerun={what}")
     assert ended.status == 3, ended.stderr  # nothing is mended, so it ends as it did
-    assert asked(ran) == [one]
+    assert sorted(ran.asked) == [one]
     assert "resuming: 2 trials complete, 1 to run" in ended.stderr
     assert history(ran) == [one]
     assert statuses(ran) == {"good": "passed", "fails": "failed", "breaks": "errored"}
@@ -63,32 +56,9 @@ def test_the_newest_row_counts(ran):
     ran.write("mended", "")
     assert ran.run("eval", "a.eval.yaml", "--out", "out", "--rerun", "failed").status == 3
     assert ran.run("eval", "a.eval.yaml", "--out", "out", "--rerun", "errored").status == 0
-    assert asked(ran) == ["breaks", "fails"]
+    assert sorted(ran.asked) == ["breaks", "fails"]
     assert statuses(ran) == dict.fromkeys(("good", "fails", "breaks"), "passed")
     assert len(ran.rows("out")) == 3
-    summary = json.loads((ran.path / "out" / "summary.json").read_text())
+    summary = ran.summary()
     assert summary["cases"] == {"total": 3, "passed": 3, "failed": 0, "errored": 0, "skipped": 0, "shown": 0}
     assert ran.run("eval", "a.eval.yaml", "--out", "out", "--resume").status == 0
-
-
-def test_what_was_paid_for_the_old_rows_is_not_forgotten(project):
-    cases = "tests:\n  - {id: a, input: x, assert: [{contains: no}]}\n"
-    project.write("a.eval.yaml", f"target: {{provider: cli, command: ./agent.sh}}\n{cases}")
-    project.write("agent.sh", '#!/bin/sh\necho \'{"output": "yes", "cost_usd": 0.25}\'\n').chmod(0o755)
-    project.run("eval", "a.eval.yaml", "--out", "out")
-    project.run("eval", "a.eval.yaml", "--out", "out", "--rerun", "failed")
-    summary = json.loads((project.path / "out" / "summary.json").read_text())
-    assert (summary["cost_usd"], summary["trials"]["total"]) == (0.5, 1)
-
-
-@pytest.mark.parametrize(("first", "status"), [("fails", 1), ("breaks", 3)])
-def test_a_run_stops_at_the_first_that_does_not_pass(project, first, status):
-    project.write("agent.py", AGENT)
-    lines = SUITE.strip().splitlines()
-    order = [lines[2], next(line for line in lines if f"id: {first}" in line), *lines[2:]]
-    cases = dict.fromkeys(order)
-    project.write("a.eval.yaml", "\n".join([*lines[:2], *cases]))
-    ended = project.run("eval", "a.eval.yaml", "--workers", "1", "--fail-fast", "--out", "out")
-    assert ended.status == status, ended.stderr
-    assert asked(project) == sorted(["good", first])
-    assert "a trial did not pass: starting no more" in ended.stderr

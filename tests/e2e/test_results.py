@@ -1,15 +1,16 @@
-"""`agentv results`: runs that were, listed, shown, exported and deleted."""
-
-from __future__ import annotations
+"""`agentv results`: runs that were, listed, shown, exported and deleted, where they lie, and cases that are only shown."""
 
 import json
 import os
 import pty
 import subprocess
+from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 
-from e2e.command import AGENTV
+from e2e.command import AGENTV, Ended, Project
+from e2e.test_commands import imported
 
 SUITE = """
 name: support
@@ -65,11 +66,6 @@ def test_a_person_is_asked(ran, answer, left):
     assert len(json.loads(ran.run("results", "list", "--json").stdout)) == left
 
 
-def test_old_runs_are_deleted(ran):
-    assert ran.run("results", "delete", "--older-than", "30d", "--yes").stdout == "no runs to delete\n"
-    assert ran.run("results", "delete", "--older-than", "0h", "--keep", "0", "--yes").stdout == "deleted 1 run\n"
-
-
 def test_trials_of_a_run_are_shown_and_chosen(ran):
     shown = ran.run("results", "show")
     assert shown.status == 0
@@ -105,17 +101,138 @@ def test_what_cannot_be_shown_or_exported_is_said(ran, words, said):
 
 
 def test_reading_a_run_imports_nothing_heavy(ran):
-    from e2e.test_imports import imported
-
     assert imported(ran, "results", "show") == (0, set())
     assert imported(ran, "results", "list") == (0, set())
 
 
-def test_a_run_whose_last_row_was_cut_off_is_shown_and_exported_without_it(ran):
-    index = next((ran.path / ".agentv" / "results").glob("*/index.jsonl"))
-    index.write_bytes(index.read_bytes()[:-100])
-    (run,) = json.loads(ran.run("results", "list", "--json").stdout)
-    assert (run["state"], run["done"], run["trials"]["skipped"]) == ("interrupted", 1, 1)
-    assert len(json.loads(ran.run("results", "show", "--json").stdout)["rows"]) == 1
-    assert ran.run("results", "export", "-o", "rows.jsonl", "-o", "rows.csv").status == 0
-    assert len((ran.path / "rows.jsonl").read_text().splitlines()) == 1
+RESULTS_PLACE_SUITE = "name: a\ntarget: echo\ntests: [{id: one, input: hi, assert: [{contains: hi}]}]\n"
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Project:
+    """A directory that is outside git, whatever the tests run in."""
+    if any((parent / ".git").exists() for parent in (tmp_path, *tmp_path.parents)):
+        pytest.skip("the temporary directory is inside git")
+    return Project(tmp_path)
+
+
+def at(project: Project, folder: str, *words: str) -> Ended:
+    return Project(project.path / folder).run(*words, env={"HOME": str(project.path / "home")})
+
+
+def places(project: Project) -> list[str]:
+    """The directories with results, below the project."""
+    found = (Path(folder) for folder, _, _ in os.walk(project.path) if folder.endswith("/.agentv/results"))
+    return sorted(str(path.parent.parent.relative_to(project.path)) for path in found if any(path.glob("*/run.json")))
+
+
+def listed(project: Project, folder: str) -> int:
+    ended = at(project, folder, "results", "list", "--json")
+    assert ended.status == 0, ended.stderr
+    return len(json.loads(ended.stdout))
+
+
+def nested(project: Project) -> None:
+    (project.path / "top/.agentv").mkdir(parents=True)
+    (project.path / "top/sub/.agentv").mkdir(parents=True)
+    project.write("top/sub/deep/a.eval.yaml", RESULTS_PLACE_SUITE)
+
+
+def test_outside_git_the_nearest_agentv_holds_them_and_not_the_highest(outside):
+    nested(outside)
+    assert at(outside, "top/sub/deep", "eval", "a.eval.yaml").status == 0
+    assert places(outside) == ["top/sub"]
+    assert [listed(outside, folder) for folder in ("top/sub/deep", "top/sub", "top")] == [1, 1, 0]
+
+
+@pytest.mark.parametrize("reader", ["top", "top/sub", "top/sub/deep"])
+def test_what_ran_above_is_found_from_there_and_from_every_subfolder(outside, reader):
+    nested(outside)
+    assert at(outside, "top", "eval", "sub/deep/a.eval.yaml").status == 0
+    assert places(outside) == ["top"]
+    assert listed(outside, reader) == 1
+    assert at(outside, reader, "results", "show", "last").status == 0
+    assert at(outside, reader, "compare", "last", "last").status == 0
+    suite = os.path.relpath(outside.path / "top/sub/deep/a.eval.yaml", outside.path / reader)
+    resumed = at(outside, reader, "eval", suite, "--resume")
+    assert (resumed.status, places(outside), listed(outside, reader)) == (0, ["top"], 1), resumed.stderr
+
+
+def test_an_eval_file_elsewhere_keeps_them_in_its_own_agentv(outside):
+    nested(outside)
+    (outside.path / "other").mkdir()
+    assert at(outside, "other", "eval", "../top/sub/deep/a.eval.yaml").status == 0
+    assert places(outside) == ["top/sub"]
+
+
+def test_without_any_agentv_the_working_directory_holds_them(outside):
+    outside.write("evals/a.eval.yaml", RESULTS_PLACE_SUITE)
+    (outside.path / "here/deep").mkdir(parents=True)
+    assert at(outside, "here", "eval", "../evals/a.eval.yaml").status == 0
+    assert places(outside) == ["here"]
+    assert [listed(outside, folder) for folder in ("here", "here/deep")] == [1, 1]
+
+
+def test_the_home_directory_holds_none_of_what_runs_below_it(outside):
+    (outside.path / "home/.agentv").mkdir(parents=True)
+    outside.write("home/work/evals/a.eval.yaml", RESULTS_PLACE_SUITE)
+    assert at(outside, "home/work", "eval", "evals").status == 0
+    assert places(outside) == ["home/work"]
+    assert listed(outside, "home/work/evals") == 1
+
+
+SHOW_ONLY_SUITE = """\
+name: s
+show_only: true
+prompts: ["Greet {{ name }}.", {label: short, prompt: "Hi {{ name }}"}]
+target: echo
+tests:
+  - {id: ann, vars: {name: Ann}}
+  - {id: bob, vars: {name: Bob}, assert: [{contains: Bob}]}
+  - {id: cyd, vars: {name: Cyd}, assert: [{type: contains, value: Bob, weight: 0}]}
+"""
+
+
+def test_shown_cases_are_counted_and_never_pass(project):
+    project.write("a.eval.yaml", SHOW_ONLY_SUITE)
+    ended = project.run("eval", "a.eval.yaml", "-o", "run.xml", "-o", "run.json")
+    assert ended.status == 1, ended.stderr
+    assert "3 cases: 1 passed, 0 failed, 0 errored, 2 shown" in ended.stderr
+    assert "2 cases were shown, not checked; --allow-unchecked accepts this" in ended.stderr
+    assert "SHOWN ann with prompt-1: Greet Ann." in ended.stderr
+    written = json.loads((project.path / "run.json").read_text())
+    assert written["summary"]["cases"]["shown"] == 2
+    assert (written["summary"]["judged"], written["summary"]["pass_rate"]) == (2, 1.0)
+    statuses = {(row["test_id"], row["status"], row["score"]) for row in written["rows"]}
+    assert statuses == {("ann", "shown", None), ("bob", "passed", 1.0), ("cyd", "shown", None)}
+    (suite,) = ET.parse(project.path / "run.xml").getroot()  # our own file
+    assert (suite.get("tests"), suite.get("skipped"), suite.get("failures")) == ("6", "4", "0")
+
+
+def test_only_the_flag_accepts_shown_cases(project):
+    project.write("a.eval.yaml", SHOW_ONLY_SUITE)
+    assert project.run("eval", "a.eval.yaml", "--filter", "ann").status == 1
+    allowed = project.run("eval", "a.eval.yaml", "--filter", "ann", "--allow-unchecked")
+    assert (allowed.status, "accepts this" in allowed.stderr) == (0, False)
+    project.write("a.eval.yaml", SHOW_ONLY_SUITE.replace("contains: Bob}]}", "contains: Zoe}]}"))
+    assert project.run("eval", "a.eval.yaml", "--allow-unchecked").status == 1
+
+
+def test_an_error_of_a_shown_case_is_an_error(project):
+    project.write(
+        "a.eval.yaml", SHOW_ONLY_SUITE.replace("target: echo", "target: {name: m, provider: mock, error: boom}")
+    )
+    ended = project.run("eval", "a.eval.yaml", "--filter", "ann", "--allow-unchecked")
+    assert ended.status == 3, ended.stderr
+
+
+def test_a_run_whose_checks_were_taken_away_does_not_compare_as_well(project):
+    checked = SHOW_ONLY_SUITE.replace(
+        "{id: ann, vars: {name: Ann}}", "{id: ann, vars: {name: Ann}, assert: [{contains: Ann}]}"
+    )
+    project.write("a.eval.yaml", checked)
+    project.run("eval", "a.eval.yaml", "-o", "before")
+    project.write("a.eval.yaml", SHOW_ONLY_SUITE)
+    project.run("eval", "a.eval.yaml", "-o", "after")
+    ended = project.run("compare", "before", "after", "--fail-on", "any")
+    assert ended.status != 0, ended.stdout + ended.stderr

@@ -1,7 +1,5 @@
 """Every byte that a run writes is searched for the keys that it used (SPEC section 6), failures included."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The sign-in page in a real Chromium: by keyboard, wide and narrow, light and dark, and what is stored afterwards."""
 
-from __future__ import annotations
-
 import pytest
 
 from agentv.extensions.team.push.connection import Connection

@@ -1,7 +1,5 @@
 """The evals of a skill as a person runs them: one command, with the skill and without it, compared in pairs."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

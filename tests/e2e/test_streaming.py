@@ -1,7 +1,5 @@
 """Streamed answers end to end: rows, exports, cassettes, checks, and streams that break off."""
 
-from __future__ import annotations
-
 import csv
 
 import pytest

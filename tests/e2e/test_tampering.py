@@ -1,7 +1,5 @@
 """An agent under test that reaches for its own results: the run's own counts decide, and it says what was touched."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """`agentv targets`, against servers on loopback."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,19 +1,28 @@
-"""`agentv import`, `agentv trace` and `results export --format`, as a person runs them."""
-
-from __future__ import annotations
+"""`agentv import` of traces and past sessions, `agentv trace`, exports of traces, and those of programs that know
+nothing of agentv.
+"""
 
 import json
+import shutil
+import socket
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
+from urllib.request import Request, urlopen
 
 import pytest
 from msgspec.structs import replace
 
 from agentv.extensions.agents.traces.acp import read_acp
 from agentv.extensions.agents.traces.atif import atif_of
-from agentv.extensions.agents.traces.otlp_export import TraceOrigin, otlp_of
+from agentv.extensions.agents.traces.otlp_export import TraceOrigin, otlp_of, protobuf_of
 from agentv.store.files.traces import read
+from agentv.testing import ModelServer, use_tool
 from doubles.traces import WORK
+from needs import needs
 
 SUITE = """
 name: support
@@ -119,3 +128,216 @@ def test_a_partial_session_gives_no_verdict_about_calls_also_when_graded_again(t
     for arguments in (("eval", "evals"), ("eval", "evals", "--regrade", "last")):
         graded = there.run(*arguments)
         assert (graded.status, "no-data" in graded.stdout + graded.stderr) == (3, True), graded.stdout + graded.stderr
+
+
+SESSIONS = Path(__file__).parents[1] / "doubles" / "sessions"
+KEPT = {
+    "claude": ("claude/projects", "435ef572-6264-492f-a4c3-a25e218d0945", "Write"),
+    "codex": ("codex/sessions", "01a2089f-44bb-7820-8fac-b580f8627916", "exec_command"),
+    "copilot": ("copilot/session-state", "8e61b1df-5fdb-4048-8eba-ff82d703ddcb", "create"),
+    "gemini": ("gemini/tmp", "3cc29937-4e38-472d-974e-f03fee3008a9", "write_file"),
+    "pi": ("pi/sessions", "01a2089f-dcab-7788-b4f3-295b63b5d939", "write"),
+}
+SESSIONS_SUITE = """
+name: notes
+target: {{provider: replay, fixtures: ../recorded.jsonl}}
+tests:
+  - id: notes
+    input: Write the notes.
+    assert:
+      - {{type: contains, value: two lines}}
+      - {{type: "trajectory:tool-used", value: {tool}}}
+      - {{type: tool-errors, max: 1}}
+  - id: notes-wrong
+    input: Write the notes.
+    assert:
+      - {{type: "trajectory:tool-used", value: web_search}}
+"""
+
+
+def import_session(project, program, *arguments):
+    return project.run("import", program, *arguments, "--sessions-dir", str(SESSIONS / KEPT[program][0]))
+
+
+@pytest.mark.parametrize("program", KEPT)
+def test_a_past_session_is_graded_without_running_anything(project, program):
+    _, identity, tool = KEPT[program]
+    done = import_session(project, program, "--session", identity, "--test-id", "notes", "-o", "recorded.jsonl")
+    assert (done.status, done.stderr) == (0, "wrote recorded.jsonl: 1 session\n")
+    again = import_session(project, program, "--session-id", identity[:14], "--test-id", "notes-wrong")
+    assert again.status == 0
+    with (project.path / "recorded.jsonl").open("a") as file:
+        file.write(again.stdout)
+    project.write("evals/a.eval.yaml", SESSIONS_SUITE.format(tool=tool))
+    graded = project.run("eval", "evals")
+    assert (graded.status, "1 passed" in graded.stdout + graded.stderr) == (1, True), graded.stdout
+    assert "1 failed" in graded.stdout + graded.stderr
+
+
+@pytest.mark.parametrize("program", KEPT)
+def test_the_list_is_a_table_newest_first(project, program):
+    listed = import_session(project, program, "--list")
+    rows = [line.split() for line in listed.stdout.splitlines()]
+    assert rows[0] == ["SESSION", "BEGUN", "PROJECT", "TURNS", "FIRST", "PROMPT"]
+    assert KEPT[program][1] in {row[0] for row in rows[1:-2]}
+    assert all(row[3:] == ["/home/user/shop", "1", "Write", "the", "notes."] for row in rows[1:-2])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("claude",), "agentv import claude takes FILE…, --session ID or --list"),
+        (("claude", "a.jsonl", "--list"), "agentv import claude takes FILE…, --session ID or --list"),
+        (("acp",), "agentv import acp takes FILE…"),
+        (("acp", "--list"), "acp has no directory of sessions"),
+        (("otlp", "x.json", "--sessions-dir", "."), "--sessions-dir does not apply to otlp"),
+        (("claude", "gone.jsonl"), "cannot read gone.jsonl: No such file or directory"),
+        (("claude", "pi.jsonl"), "it reads as pi: agentv import pi pi.jsonl"),
+        (("claude", "empty.jsonl"), "the file has no message of a session of claude"),
+        (("claude", "--session", "435ef572-6264-492f-a4c3-a25e218d0946"), "did you mean '435ef572-6264-492f-a4c3-a25e218d0945'?"),
+        (("claude", "--session", "x"), "no session 'x' of claude in"),
+    ],
+)  # fmt: skip
+def test_wrong_input(project, arguments, said):
+    project.write("empty.jsonl", "{}\n")
+    shutil.copy(next((SESSIONS / "pi").rglob("*.jsonl")), project.path / "pi.jsonl")
+    more = ["--sessions-dir", str(SESSIONS / "claude/projects")] if arguments[0] == "claude" else []
+    done = project.run("import", *arguments, *more)
+    assert (done.status, said in done.stderr) == (2, True), done.stderr
+
+
+def test_what_is_damaged_is_named_and_the_session_is_partial(project):
+    rows = next((SESSIONS / "claude").rglob("435ef572*.jsonl")).read_text().splitlines(keepends=True)
+    project.write("session.jsonl", "".join([*rows[:2], "{half\n", *rows[2:]]))
+    done = project.run("import", "claude", "session.jsonl")
+    assert done.stderr.startswith("warning: session.jsonl is partial: line 3: ")
+    assert json.loads(done.stdout)["trace"]["partial"].startswith("line 3: ")
+
+
+def test_hostile_text_and_keys_in_a_session(project):
+    key = "sk-" + "ant-" + "a1B2" * 8
+    rows = [
+        {"type": "user", "uuid": "1", "sessionId": "\x1b[2J", "cwd": "/\u202ep", "message": {"content": f"\x1b[31m{key}"}},
+        {"type": "assistant", "uuid": "2", "message": {"id": "m", "content": f"The key is {key}."}},
+    ]  # fmt: skip
+    project.write("kept/p/session.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    listed = project.run("import", "claude", "--list", "--sessions-dir", "kept")
+    assert "\x1b" not in listed.stdout
+    assert "\u202e" not in listed.stdout
+    assert key not in listed.stdout
+    done = project.run("import", "claude", "kept/p/session.jsonl")
+    assert key not in done.stdout
+    assert json.loads(done.stdout)["output"] == "The key is [redacted]."
+
+
+TESTS = Path(__file__).parents[1]
+TOOL = [
+    {"key": "gen_ai.operation.name", "value": {"stringValue": "execute_tool"}},
+    {"key": "gen_ai.tool.name", "value": {"stringValue": "get_order"}},
+]
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+@contextmanager
+def shop(receiver: int, *, protobuf: bool) -> Iterator[str]:
+    """The URL of a server that calls a tool in each request, and sends the span of it where servers send theirs."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            question = self.rfile.read(int(self.headers["Content-Length"])).decode()
+            _, trace, parent, _ = self.headers["traceparent"].split("-")
+            arguments = {"key": "gen_ai.tool.call.arguments", "value": {"stringValue": question}}
+            span = {"traceId": trace, "spanId": "ab" * 8, "parentSpanId": parent, "name": "execute_tool get_order"}
+            rows = {"resourceSpans": [{"scopeSpans": [{"spans": [{**span, "attributes": [*TOOL, arguments]}]}]}]}
+            body = protobuf_of(rows) if protobuf else json.dumps(rows).encode()
+            kind = "application/x-protobuf" if protobuf else "application/json"
+            urlopen(Request(f"http://127.0.0.1:{receiver}/v1/traces", body, {"Content-Type": kind})).read()
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"It has shipped.")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.mark.parametrize("protobuf", [pytest.param(True, marks=needs("opentelemetry.proto")), False])
+def test_the_spans_of_a_server_are_the_trace_of_the_trial_that_called_it(project, protobuf):
+    port = free_port()
+    cases = "".join(
+        f"  - {{id: c{one}, input: A-{one}, assert: [{{trajectory:tool-args-match: {{name: get_order, args: {{order: A-{one}}}}}}}]}}\n"
+        for one in range(8)
+    )
+    with shop(port, protobuf=protobuf) as url:
+        body = '{order: "{{ prompt }}"}'
+        target = f"target: {{name: shop, provider: http, url: '{url}', body: {body}, otel: {port}}}\n"
+        project.write("a.eval.yaml", f"{target}tests:\n{cases}")
+        ended = project.run("eval", "a.eval.yaml", "--workers", "8")
+    assert (ended.status, len(project.rows())) == (0, 8), ended.stdout + ended.stderr
+
+
+@needs("bwrap")
+@pytest.mark.parametrize("network", ["host", "loopback"])
+def test_a_program_in_a_sandbox_reaches_the_receiver(project, network):
+    shutil.copy(TESTS / "cases/valid/cli-sends-spans/agent.py", project.path)
+    (project.path / "repo").mkdir()
+    project.write("repo/readme.txt", "a shop")
+    project.write(
+        "a.eval.yaml",
+        f"""targets: [{{name: shop, provider: cli, command: [python3, ./agent.py], otel: true}}]
+sandbox: bwrap
+workspace: {{template: ./repo, network: {network}}}
+tests:
+  - {{id: one, input: A-1, assert: [{{trajectory:tool-args-match: {{name: get_order, args: {{order: A-1}}}}}}]}}
+""",
+    )
+    ended = project.run("eval", "a.eval.yaml")
+    assert ended.status == 0, ended.stdout + ended.stderr
+    assert project.rows()[0]["sandbox"] == "bwrap"
+
+
+@pytest.mark.libraries
+def test_an_agent_of_acp_that_reports_no_tools_is_traced_by_the_gateway(project):
+    script = json.dumps({"prompts": [[{"model": "Where is A-42?"}]]})
+    command = [sys.executable, str(TESTS / "doubles/acp_agent.py"), script, "{{ gateway.openai }}"]
+    with ModelServer([use_tool("get_order", id="A-42"), "A-42 has shipped."]) as server:
+        target = {
+            "name": "agent",
+            "provider": "acp",
+            "command": command,
+            "env": {"MODEL_KEY": "{{ gateway.key }}"},
+            "gateway": "openai",
+            "base_url": server.openai,
+            "api_key": "sk-real-0123456789abcdef",
+        }
+        tests = [
+            {
+                "id": "shipped",
+                "input": "Where is A-42?",
+                "assert": [
+                    {"contains": "shipped"},
+                    {"trajectory:tool-args-match": {"name": "get_order", "args": {"id": "A-42"}}},
+                ],
+            }
+        ]
+        project.write("a.eval.yaml", json.dumps({"target": target, "tests": tests}))
+        ended = project.run("eval", "a.eval.yaml", "--out", "out")
+    assert ended.status == 0, ended.stdout + ended.stderr
+    [row] = project.rows("out")
+    steps = json.loads((project.path / "out" / row["trace_path"]).read_text())["steps"]
+    assert [(one["name"], one["result"], one["evidence"]) for one in steps if one["type"] == "tool_call"] == [
+        ("get_order", "shipped", "gateway")
+    ]
+    assert row["token_usage"]["total"] == 30

@@ -1,8 +1,5 @@
 """`--until decided`: cases are sampled until their pass rate is decided, and no longer."""
 
-from __future__ import annotations
-
-import json
 from collections import Counter
 
 import pytest
@@ -37,19 +34,10 @@ def ran(project, *words: str):
     return project.run("eval", "a.eval.yaml", "--out", "out", *words)
 
 
-def asked(project) -> Counter[str]:
-    path = project.path / "asked.txt"
-    return Counter(path.read_text().split() if path.exists() else [])
-
-
-def summary(project) -> dict:
-    return json.loads((project.path / "out" / "summary.json").read_text())
-
-
 def test_no_more_is_asked_than_decides_and_the_last_row_says_why(suite):
     ended = ran(suite, "--repeat", "30", "--until", "decided")
     assert ended.status == 1, ended.stderr
-    assert asked(suite) == {"always": 16, "never": 3}
+    assert Counter(suite.asked) == {"always": 16, "never": 3}
     assert "decided 2 of 2 cases with 19 of 60 samples; of all 2 cases, at most 5.0% are expected" in ended.stderr
     rows = suite.rows("out")
     assert all((row["repeat"], row["alpha"]) == (30, 0.05) for row in rows)
@@ -57,7 +45,7 @@ def test_no_more_is_asked_than_decides_and_the_last_row_says_why(suite):
     assert told["always"] == (16, {"why": "above", "samples": 16, "passed": 16, "low": 0.807104, "high": 1.0})
     assert (told["never"][0], told["never"][1]["why"]) == (3, "below")
     assert [key for key in rows[-1] if key in ("stopped", "alpha")] == ["alpha", "stopped"]
-    found = summary(suite)
+    found = suite.summary()
     assert found["cases"] == {"total": 2, "passed": 1, "failed": 1, "errored": 0, "skipped": 0, "shown": 0}
     assert found["trials"] == {"total": 19, "passed": 16, "failed": 3, "errored": 0, "skipped": 0, "shown": 0}
     (listed,) = found["early_stops"].pop("by_case")
@@ -74,18 +62,18 @@ def test_a_killed_run_goes_on_with_the_samples_that_it_has(suite):
     suite.write("stop", "")
     suite.write("a.eval.yaml", SUITE.replace("target", "run: {repeat: {max: 30, until: decided}, workers: 1}\ntarget"))
     assert ran(suite).status == -9
-    before = asked(suite)
+    before = Counter(suite.asked)
     assert before == {"always": 16, "never": 1}
     (suite.path / "stop").unlink()
     ended = ran(suite, "--resume")
     assert ended.status == 1, ended.stderr
     assert "up to" in ended.stderr
-    assert asked(suite)["always"] == 16
+    assert Counter(suite.asked)["always"] == 16
     assert [row["sample"] for row in suite.rows("out") if row["test_id"] == "never"] == [1, 2, 3]
-    assert summary(suite)["early_stops"]["spared"] == 41
+    assert suite.summary()["early_stops"]["spared"] == 41
     ended = ran(suite, "--resume")
     assert "resuming: 19 trials complete, up to 0 to run" in ended.stderr
-    assert (ended.status, asked(suite)["never"]) == (1, 4)
+    assert (ended.status, Counter(suite.asked)["never"]) == (1, 4)
 
 
 def test_a_run_that_decided_early_is_a_whole_one(suite):
@@ -95,7 +83,7 @@ def test_a_run_that_decided_early_is_a_whole_one(suite):
         "eval", "a.eval.yaml", "--out", "b", "--repeat", "30", "--until", "decided", "--replay", "all.jsonl"
     )
     assert again.status == 1, again.stderr
-    assert asked(suite).total() == 19
+    assert Counter(suite.asked).total() == 19
 
 
 @pytest.mark.parametrize("flags", [("--fail-fast",), ("--max-errors", "1")])
@@ -104,13 +92,13 @@ def test_a_run_that_was_cut_by_how_its_trials_ended_has_no_interval(project, fla
     cases = "".join(f"  - {{id: c{number}, input: a}}\n" for number in range(12))
     project.write("a.eval.yaml", f"target: python:agent.py:answer\nassert: [{{contains: yes}}]\ntests:\n{cases}")
     cut = project.run("eval", "a.eval.yaml", "--out", "out", "--workers", "1", *flags)
-    found = json.loads((project.path / "out" / "summary.json").read_text())
+    found = project.summary()
     assert found["cut"] == flags[0].removeprefix("--"), cut.stderr
     assert (found["pass_rate_interval"], found["by_suite"]["a"]["pass_rate_interval"]) == (None, None)
     assert f"no confidence interval: the run was stopped by {flags[0]}" in cut.stderr
     assert "95% CI" not in cut.stderr
     whole = project.run("eval", "a.eval.yaml", "--out", "out", "--workers", "1", "--resume")
-    found = json.loads((project.path / "out" / "summary.json").read_text())
+    found = project.summary()
     assert ("cut" in found, found["cases"]["skipped"], "95% CI" in whole.stderr) == (False, 0, True)
 
 
@@ -124,7 +112,7 @@ def test_the_rate_of_a_run_whose_samples_end_early_does_not_lean(project):
     cases = "".join(f"  - {{id: c{number}, input: a}}\n" for number in range(40))
     project.write("a.eval.yaml", f"target: python:agent.py:answer\nassert: [{{contains: yes}}]\ntests:\n{cases}")
     project.run("eval", "a.eval.yaml", "--out", "out", "--repeat", "10", "--until", "decided", "--workers", "1")
-    found = json.loads((project.path / "out" / "summary.json").read_text())
+    found = project.summary()
     low, high = found["pass_rate_interval"]
     assert low < 0.75 < high
     assert high - low < 0.15

@@ -1,6 +1,6 @@
-"""Nothing that a command or its users' code started outlives it, whatever ends it."""
-
-from __future__ import annotations
+"""Users' code ends itself, raises anything, prints and closes what it likes: it stays in its worker, and nothing
+outlives the command.
+"""
 
 import json
 import os
@@ -11,8 +11,7 @@ import time
 
 import pytest
 
-from doubles.processes_alive import alive, ids_in
-from e2e.command import AGENTV
+from doubles.processes_alive import alive, all_gone, ids_in
 
 CODE = """
 import atexit, ctypes, multiprocessing, os, posix, signal, stat, subprocess, sys, threading, time
@@ -164,22 +163,8 @@ def started(project, **options) -> tuple[subprocess.Popen[str], list[int]]:
     project.write(
         "a.eval.yaml", suite(*"abcd", target="cli:echo $$ >> pids; sleep 60").replace("workers: 1", "workers: 2")
     )
-    process = subprocess.Popen(
-        [AGENTV, "eval", "a.eval.yaml", "--out", "out"],
-        cwd=project.path,
-        env=project.environment,
-        stderr=subprocess.PIPE,
-        text=True,
-        **options,
-    )
+    process = project.start("eval", "a.eval.yaml", "--out", "out", **options)
     return process, ids_in(project.path / "pids", 2)
-
-
-def gone(pids: list[int]) -> bool:
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline and any(alive(one) for one in pids):
-        time.sleep(0.01)
-    return not any(alive(one) for one in pids)
 
 
 @pytest.mark.parametrize("number", [signal.SIGQUIT, signal.SIGHUP])
@@ -191,7 +176,7 @@ def test_quit_and_a_closed_terminal_leave_no_program_behind(project, number):
     _, stderr = process.communicate(timeout=120)
     assert process.returncode == 130
     assert "--resume=out" in stderr
-    assert gone(pids)
+    assert all_gone(pids)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a program is not found by its mark")
@@ -206,4 +191,253 @@ def test_a_kill_leaves_nothing_running_and_the_run_can_be_resumed_at_once(projec
     project.write("a.eval.yaml", suite(*"abcd", target="echo"))
     resumed = project.run("eval", "a.eval.yaml", "--out", "out", "--resume")
     assert resumed.status == 0, resumed.stderr
-    assert gone(pids)
+    assert all_gone(pids)
+
+
+OWN_DESCRIPTORS_CODE = """
+import asyncio, ctypes, multiprocessing, os
+from concurrent.futures import ProcessPoolExecutor
+
+async def answer_async(prompt):
+    await asyncio.sleep(0.01)
+    return answer(prompt)
+
+def answer(prompt):
+    if prompt == "close all":
+        os.closerange(0, 65_536)
+    if prompt == "null for all":
+        null = os.open(os.devnull, os.O_RDWR)
+        for number in map(int, os.listdir("/proc/self/fd")):
+            if number > 2:
+                os.dup2(null, number)
+    if prompt == "another program":
+        os.execv("/bin/sleep", ["sleep", "600"])
+    if prompt == "write to all":
+        for number in range(3, 65_536):
+            try:
+                os.write(number, b"x")
+            except OSError:
+                pass
+    if prompt == "deaf":
+        open("deaf", "w").close()
+        ctypes.PyDLL(None).sleep(600)
+    return prompt
+
+def square(number):
+    return number * number
+
+def pool(prompt):
+    with multiprocessing.get_context("fork").Pool(2) as workers:
+        assert sum(workers.map(square, range(10))) == 285
+    with ProcessPoolExecutor(2, multiprocessing.get_context("fork")) as workers:
+        assert sum(workers.map(square, range(10))) == 285
+    return prompt
+
+held = []
+
+def held_pool(prompt):
+    held.append(multiprocessing.get_context("fork").Pool(1))
+    process = multiprocessing.get_context("fork").Process(target=asyncio.run, args=(asyncio.sleep(600),))
+    process.start()
+    process.terminate()
+    process.join()
+    return f"{prompt} {process.exitcode}"
+"""
+
+
+@pytest.mark.parametrize("function", ["answer", "answer_async"])
+@pytest.mark.parametrize("prompt", ["close all", "null for all", "another program", "write to all"])
+def test_code_that_closes_or_writes_to_all_descriptors_errs_its_own_trial(project, prompt, function):
+    project.write("code.py", OWN_DESCRIPTORS_CODE)
+    text = suite("hello", prompt, "last", target=f"python:code.py:{function}")
+    project.write("a.eval.yaml", text.replace("workers: 1", "workers: 1, timeout_s: 3"))
+    ended = project.run("eval", "a.eval.yaml", "--json", "--out", "out")
+    assert ended.status == 3
+    assert json.loads(ended.stdout)["cases"] == {**json.loads(ended.stdout)["cases"], "passed": 2, "errored": 1}
+    assert [row["status"] for row in project.rows("out")] == ["passed", "errored", "passed"]
+    assert not (project.path / "out" / "rejected.jsonl").exists()
+
+
+def test_a_run_ends_by_ctrl_c_although_a_worker_hears_nothing(project):
+    project.write("code.py", OWN_DESCRIPTORS_CODE)
+    project.write("a.eval.yaml", suite("hello", "deaf"))
+    process = project.start("eval", "a.eval.yaml", "--out", "out")
+    while not (project.path / "deaf").exists():
+        time.sleep(0.05)
+    while process.poll() is None:
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+    assert process.returncode == 130
+    assert "agentv eval a.eval.yaml --out out --resume=out" in process.communicate()[1]
+
+
+def test_a_slow_reader_gets_all_and_one_that_leaves_is_noticed(project):
+    whole = project.run("schema").stdout
+    process = project.start("schema")
+    time.sleep(1)  # it has filled the pipe, or is about to
+    assert process.communicate()[0] == whole
+    assert len(whole) > 1 << 17
+    process = project.start("schema")
+    process.stdout.close()
+    assert (process.wait(60), process.stderr.read()) == (3, "")
+    process.stderr.close()
+
+
+RAISES = """
+import asyncio, pytest
+
+class Own(BaseException):
+    pass
+
+def answer(prompt):
+    kinds = {
+        "base": Own("mine"),
+        "generator": GeneratorExit(),
+        "interrupt": KeyboardInterrupt(),
+        "exit": SystemExit(0),
+        "group": BaseExceptionGroup("several", [KeyboardInterrupt(), SystemExit(0)]),
+        "cancelled": asyncio.CancelledError(),
+    }
+    if prompt == "outcome":
+        pytest.fail("not good enough")
+    if prompt in kinds:
+        raise kinds[prompt]
+    return prompt
+
+async def later(prompt):
+    await asyncio.sleep(0.001)
+    return answer(prompt)
+"""
+KINDS = ("base", "generator", "interrupt", "exit", "group", "cancelled", "outcome")
+
+
+def cases(assertion: str) -> str:
+    shown = (f"  - {{id: {kind}, input: {kind}, assert: [{assertion}]}}\n" for kind in (*KINDS, "fine"))
+    return f"tests:\n{''.join(shown)}"
+
+
+@pytest.mark.parametrize("subject", ["target", "assertion"])
+def test_every_kind_of_exception_is_one_failure(project, subject):
+    project.write("raises.py", RAISES)
+    for name, function in (("now", "def now"), ("later", "async def later")):
+        call = "await raises.later(ctx.output)" if name == "later" else "raises.answer(ctx.output)"
+        text = f"import raises\n{function}(ctx):\n    {call}\n    return True\n"
+        project.write(f".agentv/assertions/{name}.py", text)
+    project.write(".agentv/assertions/raises.py", RAISES)
+    if subject == "target":
+        project.write("a.eval.yaml", f"target: python:raises.py:answer\n{cases('{type: min-tokens, value: 1}')}")
+        project.write("b.eval.yaml", f"target: python:raises.py:later\n{cases('{type: min-tokens, value: 1}')}")
+    else:
+        project.write("a.eval.yaml", f"target: echo\n{cases('{type: now}')}")
+        project.write("b.eval.yaml", f"target: echo\n{cases('{type: later}')}")
+    ended = project.run("eval", "a.eval.yaml", "b.eval.yaml", "--workers", "1")
+    assert ended.status == 3, ended.stderr
+    rows = project.rows()
+    assert len(rows) == 2 * len(KINDS) + 2
+    assert {row["test_id"] for row in rows if row["status"] == "passed"} == {"fine"}
+    errored = [row for row in rows if row["status"] == "errored"]
+    assert len(errored) == 2 * len(KINDS)
+    if subject == "target":
+        assert {row["error"]["code"] for row in errored} == {"target-raised"}
+
+
+SUITE = "target: python:agent.py:answer\ntests:\n  - {id: a, input: x, assert: [contains: fine]}\n"
+
+
+@pytest.mark.parametrize(
+    ("prints", "shown"),
+    [
+        ("print('last words'); os.kill(os.getpid(), 9)", "last words\n"),
+        ("os.write(1, b'no end')", "no end\n"),
+        ("os.write(2, b'\\xff\\n')", "\\xff\n"),
+        ("print('y' * (3 << 20)); print('after')", "[a printed line of more than 1 MiB was left out]\nafter\n"),
+        ("print(('z' * 99 + '\\n') * 300_000 + 'enough')", "\nenough\n"),
+        ("subprocess.Popen(['sleep', '30'], start_new_session=True); print('left')", "left\n"),
+        ("atexit.register(print, 'at the end')", "at the end\n"),
+    ],
+)
+def test_all_that_is_printed_arrives(project, prints, shown):
+    project.write("agent.py", f"import atexit, os, subprocess\ndef answer(prompt):\n    {prints}\n    return 'fine'\n")
+    project.write("a.eval.yaml", SUITE)
+    before = time.monotonic()
+    ended = project.run("eval", "a.eval.yaml")
+    assert ended.status == (3 if "kill" in prints else 0), ended.stderr[-1000:]
+    assert shown in ended.stderr
+    assert time.monotonic() - before < 20
+
+
+PLAIN = "def plain_words(ctx, *, minimum=3):\n    return len(ctx.output.split()) >= minimum\n"
+
+
+def test_a_function_without_the_mark_is_graded_with_by_agentv_assert(project):
+    file = project.write(".agentv/assertions/plain_words.py", PLAIN)
+    for output, status in {"a b c": 0, "a": 1}.items():
+        payload = json.dumps({"output": output})
+        project.write("payload.json", payload)
+        ended = project.run("assert", "plain-words", "--file", "payload.json")
+        assert ended.status == status, ended.stderr
+        assert json.loads(ended.stdout)["pass"] is (status == 0)
+        bare = subprocess.run(
+            [sys.executable, str(file)], input=payload, capture_output=True, text=True, timeout=180, check=False
+        )
+        assert (bare.returncode, bare.stdout, bare.stderr) == (0, "", "")
+
+
+AGENT = """
+import multiprocessing
+import os
+
+
+def work(prompt):
+    return f"{prompt} {os.getpid()}"
+
+
+def answer(prompt):
+    with multiprocessing.get_context("METHOD").Pool(1) as pool:
+        (text,) = pool.map_async(work, [prompt]).get(timeout=30)
+    asked, process = text.split()
+    return f"{asked} elsewhere" if int(process) != os.getpid() else "here"
+"""
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_a_pool_is_sent_functions_of_the_file(project, method):
+    project.write("agent.py", AGENT.replace("METHOD", method))
+    project.write(
+        "a.eval.yaml", "target: 'python:agent.py:answer'\ntests: [{id: a, input: x, assert: [{equals: x elsewhere}]}]\n"
+    )
+    ended = project.run("eval", "a.eval.yaml")
+    assert ended.status == 0, ended.stderr
+
+
+STOPS = """
+def answer(prompt):
+    word = "found"
+    breakpoint()
+    return word
+"""
+
+
+def test_a_debugger_stops_in_a_function_on_the_terminal_and_no_time_limit_ends_it(project):
+    project.write("agent.py", STOPS)
+    project.write(
+        "a.eval.yaml",
+        "target: python:agent.py:answer\nrun: {timeout_s: 0.5}\n"
+        "tests: [{id: a, input: x, assert: [equals: changed]}, {id: b, input: x, assert: [equals: found]}]\n",
+    )
+    process = project.start("eval", "a.eval.yaml", "--debug", stdin=subprocess.PIPE)
+    time.sleep(3)
+    _, stderr = process.communicate("p word\nword = 'changed'\nc\nc\n", timeout=120)
+    assert process.returncode == 0, stderr
+    assert "(Pdb) 'found'" in stderr
+    ended = project.run("eval", "a.eval.yaml")
+    assert ended.status == 3
+    assert "breakpoint() requires the option --debug of agentv eval (agent.py:4, in answer)" in ended.stderr
+
+
+@pytest.mark.parametrize("words", [("--workers", "2"), ("--executor", "ray")])
+def test_debugging_is_one_trial_at_a_time_on_this_machine(project, words):
+    project.write("a.eval.yaml", "target: echo\ntests: [{id: a, input: x, assert: [equals: x]}]\n")
+    ended = project.run("eval", "a.eval.yaml", "--debug", *words)
+    assert ended.status == 2
+    assert "--debug runs one trial at a time on this machine" in ended.stderr

@@ -1,7 +1,5 @@
 """`agentv view` as a process, with readers on loopback."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import signal

@@ -1,7 +1,5 @@
 """Labelling in a real Chromium: keys, two people, a server that goes away, and that nothing tells what the judge said."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """`agentv view` in a real Chromium: every screen, a run that goes on meanwhile, and what hostile texts cannot do."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

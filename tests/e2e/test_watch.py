@@ -1,7 +1,5 @@
 """`agentv eval --watch` in a process of its own: what a save changes runs again, and nothing else."""
 
-from __future__ import annotations
-
 import signal
 import threading
 

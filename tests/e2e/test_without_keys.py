@@ -1,7 +1,5 @@
 """A replay and a regrading need no key of whoever they do not ask, wherever the key is said to stand."""
 
-from __future__ import annotations
-
 import pytest
 
 from agentv.testing import ModelServer

@@ -1,7 +1,5 @@
 """`eval` and `validate` where no path is given (SPEC section 12)."""
 
-from __future__ import annotations
-
 import json
 
 SUITE = "target: echo\ntests:\n  - {id: a, input: hello, assert: [contains: hello]}\n"
