@@ -9,6 +9,7 @@ import pytest
 
 from agentv.app.authored import validate
 from agentv.authoring.loading.check import check_file
+from agentv.user_code.excerpts import tail
 from agentv.user_code.load_limit import GivenUp, begin_record, within_limits
 
 
@@ -74,3 +75,8 @@ def test_validate_goes_on_with_the_next_file(tmp_path, monkeypatch) -> None:
     assert (told.code, told.severity, told.span.file, told.span.line) == ("too-large", "error", paths[0], 3)
     assert "seconds without progress" in told.message
     assert [one.code for one in second.diagnostics] == ["unknown-assertion"]
+
+
+def test_nothing_that_steers_a_terminal_is_left():
+    assert tail(b"\x1b[31mred\x1b[0m \x1b]0;title\x07done\r\n\x00\x9bend") == "red done\n \ufffdend"
+    assert tail("a\u202eb\u2066c".encode()) == "a b c"

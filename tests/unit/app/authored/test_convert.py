@@ -171,8 +171,7 @@ def test_a_file_outside_is_not_read(convert_document_project: Path) -> None:
     assert not list(convert_document_project.rglob("*.eval.yaml"))
 
 
-CONVERT_CSV_VALID = Path(__file__).parents[2] / "cases" / "valid"
-CONVERT_CSV_ELSEWHERE = ("tests-as-a-glob", "git-files")
+NOT_AS_CSV = ("tests-as-a-glob", "git-files")
 """The pattern of the one would match what is written beside it, and the other needs git hosts."""
 
 
@@ -234,11 +233,9 @@ def test_ids_inputs_assertions_metadata_and_thresholds_survive_the_way_to_csv_an
     ]
 
 
-@pytest.mark.parametrize("name", [*each_third(sorted({*SUITES} - {*CONVERT_CSV_ELSEWHERE}), 2)])
+@pytest.mark.parametrize("name", [*each_third(sorted({*SUITES} - {*NOT_AS_CSV}), 2)])
 def test_every_suite_is_the_same_as_rows_or_is_refused_and_leaves_nothing_behind(name: str, project: Path) -> None:
-    shutil.copytree(
-        CONVERT_CSV_VALID / name, project, dirs_exist_ok=True, ignore=shutil.ignore_patterns("expected.yaml")
-    )
+    shutil.copytree(VALID / name, project, dirs_exist_ok=True, ignore=shutil.ignore_patterns("expected.yaml"))
     source = project / "suite.eval.yaml"
     try:
         rows, _ = convert(source, "csv", project / "made.csv", {})

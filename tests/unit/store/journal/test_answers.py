@@ -1,11 +1,11 @@
 """The lines of a journal, key by key: what this version writes, later ones read."""
 
 import json
-from dataclasses import replace
 from zlib import crc32
 
 import pytest
 from msgspec import UNSET, structs, to_builtins
+from msgspec.structs import replace
 
 from agentv.model.run.budget import Amount, Ceiling
 from agentv.model.values.message import DocumentBlock, FileBlock, ImageBlock, Message, TextBlock, ToolCall

@@ -6,7 +6,6 @@ import enum
 import os
 import sys
 import time
-from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import PurePosixPath
@@ -18,6 +17,7 @@ import pydantic
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from agentv.ports import CodeCall, Raised, Returned
 from agentv.user_code.functions.deadline import LIMIT, Deadline
