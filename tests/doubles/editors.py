@@ -126,9 +126,6 @@ class Editor:
         """The answer to any other request."""
         return self._run(getattr(self._client, f"{method}_async")(params))
 
-    def rename(self, name: str, position: tuple[int, int], new: str) -> types.WorkspaceEdit:
-        return self.ask("text_document_rename", types.RenameParams, name, position, new_name=new)
-
     def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(PATIENCE_S)
 

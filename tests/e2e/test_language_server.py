@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 import pytest
 from lsprotocol import types
-from pygls.exceptions import JsonRpcException
 
 from doubles.editors import Editor, started_editor
 from e2e.command import AGENTV
@@ -149,53 +148,6 @@ def test_definitions_are_found(editor: Editor) -> None:
     assert located(editor, "go/a.eval.yaml", (6, 6)) == [("polite.py", 0)]
     assert located(editor, "go/a.eval.yaml", (8, 15)) == [("a.eval.yaml", 3)]
     assert located(editor, "go/a.eval.yaml", (3, 0)) == []
-
-
-def edits(change: types.WorkspaceEdit) -> dict[str, list[tuple[int, str]]]:
-    return {
-        one.text_document.uri.rpartition("/")[2]: sorted((edit.range.start.line, edit.new_text) for edit in one.edits)
-        for one in change.document_changes
-        if isinstance(one, types.TextDocumentEdit)
-    }
-
-
-def test_names_are_renamed_everywhere(editor: Editor) -> None:
-    folder = editor.root / "renamed"
-    (folder / ".agentv" / "templates").mkdir(parents=True)
-    (folder / ".agentv" / "targets.yaml").write_text(
-        "targets:\n- {name: bot, provider: echo}\ndefaults: {target: bot}\n"
-    )
-    (folder / ".agentv" / "templates" / "safe.yaml").write_text("assert: [{contains: hi}]\n")
-    (folder / "other.eval.yaml").write_text("targets: [bot]\ntests: [{id: a, input: bot, assert: [include: safe]}]\n")
-    text = (
-        "target: bot\ntests:\n- id: a\n  input: hi\n  assert: [include: safe]\n"
-        "- id: b\n  input: hi\n  depends_on: [a]\n  assert: [contains: hi]\n"
-    )
-    editor.open("renamed/mine.eval.yaml", text)
-    name = "renamed/mine.eval.yaml"
-    prepared = editor.ask("text_document_prepare_rename", types.PrepareRenameParams, name, (7, 15))
-    assert prepared.placeholder == "a"
-    assert edits(editor.rename(name, (7, 15), "first case")) == {
-        "mine.eval.yaml": [(2, "first case"), (7, "first case")]
-    }
-    assert edits(editor.rename(name, (2, 6), "yes")) == {"mine.eval.yaml": [(2, '"yes"'), (7, '"yes"')]}
-    assert edits(editor.rename(name, (0, 9), "robot")) == {
-        "mine.eval.yaml": [(0, "robot")],
-        "other.eval.yaml": [(0, "robot")],
-        "targets.yaml": [(1, "robot"), (2, "robot")],
-    }
-    change = editor.rename(name, (4, 22), "safer")
-    assert edits(change) == {"mine.eval.yaml": [(4, "safer")], "other.eval.yaml": [(1, "safer")]}
-    moved = [one for one in change.document_changes if isinstance(one, types.RenameFile)]
-    assert [one.new_uri.rpartition("/")[2] for one in moved] == ["safer.yaml"]
-    for place, new, reason in (
-        ((2, 6), "b", "already a case 'b', in line 6"),
-        ((0, 9), " ", "cannot be empty"),
-        ((3, 0), "c", "no case, target or template here"),
-        ((4, 22), "../safe", "no slash"),
-    ):
-        with pytest.raises(JsonRpcException, match=reason):
-            editor.rename(name, place, new)
 
 
 def test_a_template_that_changes_is_seen_by_who_includes_it(editor: Editor) -> None:

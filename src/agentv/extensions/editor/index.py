@@ -11,7 +11,6 @@ from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
 from agentv.extensions.editor.disk import bytes_of
 from agentv.extensions.editor.file_kinds import FileKind
-from agentv.extensions.editor.name_places import NamePlace, Places
 from agentv.model.values.span import Span
 
 NameKind = Literal["case", "target", "template"]
@@ -27,14 +26,6 @@ _DATA = frozenset(
 )
 """Keys under which stands what a suite's author likes: no names of ours."""
 
-_MEANINGS: Mapping[str, tuple[NameKind, ...]] = {
-    **dict.fromkeys([*TARGET_KEYS, "label", "provider", "providers"], ("target",)),
-    **dict.fromkeys(NAMES, ("case", "target")),
-    "depends_on": ("case",),
-    "include": ("template",),
-}
-"""Key → kinds of the names that may stand under it."""
-
 
 @dataclass(frozen=True, slots=True)
 class Name:
@@ -46,13 +37,8 @@ class Name:
 
     kind: NameKind
     text: str
-    place: NamePlace
+    span: Span
     defines: bool
-
-    @property
-    def span(self) -> Span:
-        """Where it stands."""
-        return self.place.span
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +58,11 @@ class CaseEntry:
 
 @dataclass(frozen=True, slots=True)
 class FileIndex:
-    """The names of one file.
-
-    Attributes:
-        sources: paths under `tests:`, as written.
-    """
+    """The names of one file."""
 
     path: str
     names: tuple[Name, ...] = ()
     cases: tuple[CaseEntry, ...] = ()
-    sources: tuple[str, ...] = ()
 
 
 def index_of(path: str, data: bytes, kind: FileKind) -> FileIndex | None:
@@ -91,17 +72,16 @@ def index_of(path: str, data: bytes, kind: FileKind) -> FileIndex | None:
         return None
     tests = _tests_of(root) if kind in {"eval", "exam"} else None
     cases = [item for item in tests.items if isinstance(item, MapNode)] if isinstance(tests, ListNode) else []
-    places = Places(data, root, _MEANINGS, _DATA)
     named = [(case, node) for case in cases if (node := _id_of(case)) is not None]
     found: list[tuple[NameKind, Scalar, bool]] = [("case", node, True) for _, node in named]
     found += [("target", node, True) for node in (_targets_of(root) if kind == "targets" else ())]
     found += [(kind, node, False) for kind, node in _references(root, top=kind == "eval")]
-    names = [Name(kind, node.text.strip(), places.of(node, kind), defines) for kind, node, defines in found]
+    names = [Name(kind, node.text.strip(), span_of(node.at), defines) for kind, node, defines in found]
     entries = tuple(
         CaseEntry(node.text, name.span, span_of(case.at).line, _last_line(case))
         for (case, node), name in zip(named, names, strict=False)
     )
-    return FileIndex(path, tuple(dict.fromkeys(names)), entries, tuple(_sources(tests)))
+    return FileIndex(path, tuple(dict.fromkeys(names)), entries)
 
 
 def _tests_of(root: Node) -> Node | None:
@@ -111,13 +91,6 @@ def _tests_of(root: Node) -> Node | None:
     if not isinstance(root, MapNode):
         return None
     return next((root.items[key] for key in TESTS if key in root.items), None)
-
-
-def _sources(tests: Node | None) -> Iterator[str]:
-    for node in [tests] if isinstance(tests, Scalar) else tests.items if isinstance(tests, ListNode) else []:
-        included = node.get("include") if isinstance(node, MapNode) else node
-        if isinstance(included, Scalar) and isinstance(included.value, str):
-            yield included.value
 
 
 def _id_of(case: MapNode) -> Scalar | None:

@@ -6,29 +6,21 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from errno import EFBIG
 from functools import lru_cache
 from pathlib import Path
 
 from agentv.app.authored.schema import schema_text
 from agentv.app.registries import registries
-from agentv.authoring.assertions.includes import NAME
-from agentv.authoring.loading.load import collected
 from agentv.authoring.source.boundary import Boundary, boundary_around
-from agentv.authoring.source.files import PASSED_OVER, Places, is_file, repository_root, shown, templates_in, upwards
-from agentv.errors import UsageError
+from agentv.authoring.source.files import is_file, repository_root, templates_in, upwards
 from agentv.extensions.editor.disk import MOST_BYTES, bytes_of, leave_deleted_directory
-from agentv.extensions.editor.file_kinds import FileKind, kind_of
+from agentv.extensions.editor.file_kinds import FileKind
 from agentv.extensions.editor.index import FileIndex, Name, index_of
 from agentv.extensions.editor.schema_view import SchemaView
 from agentv.model.values.span import Span
 
-_SUFFIXES = (".yaml", ".yml")
 _MOST_TARGETS = 500_000
 """Bytes of a targets file, which is read for every completion."""
-
-_MOST_FILES = 5_000
-"""Directories below a project that are searched for `.agentv`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,52 +74,6 @@ class Project:
             return None
         return _view(kind, self.directory, tuple(self.assertion_types()))
 
-    def files(self) -> dict[str, FileKind]:
-        """The authored files of the whole project that hold names: path → kind."""
-        try:
-            paths = collected(self.root)
-        except UsageError:
-            paths = []
-        found: dict[str, FileKind] = dict.fromkeys(paths, "eval")
-        for folder in _agentv_folders(self.root):
-            for file in [*folder.glob("*.y*ml"), *folder.glob("templates/*.y*ml")]:
-                if (kind := kind_of(str(file), "")) is not None:
-                    found[str(file)] = kind
-        for path, data in self.edits.items():
-            if (
-                path.startswith(self.root.rstrip(os.sep) + os.sep)
-                and (kind := kind_of(path, data.decode(errors="replace"))) is not None
-            ):
-                found[path] = kind
-        return {path: kind for path, kind in found.items() if path.endswith(_SUFFIXES)}
-
-    def indexes(self) -> Iterator[FileIndex]:
-        """The names of each authored file of the project that can be read, and of files that suites take cases from.
-
-        Raises:
-            UsageError: a file is too large to read it here.
-        """
-        waiting = list(self.files().items())
-        seen: set[str] = set()
-        while waiting:
-            path, kind = waiting.pop()
-            data = self._data(path, refuse=True) if path not in seen else None
-            found = index_of(path, data, kind) if data is not None else None
-            seen.add(path)
-            if found is not None:
-                yield found
-                waiting += [(source, "eval") for source in sources_of(found, self.root) if source not in seen]
-
-    def template_of(self, name: str, path: str) -> str | None:
-        """The file of the template that a name or a path means in a file."""
-        own = Project.around(path, self.edits)
-        templates = own.templates()
-        if NAME.fullmatch(name):
-            return templates.get(name) or next((one for one in templates.values() if Path(one).name == name), None)
-        found, _ = Places(own.directory, own.root, climbs=False, boundary=own._boundary).find(name, path)  # noqa: SLF001  # of this class
-        real = os.path.realpath(found) if found is not None else None
-        return next((one for one in templates.values() if os.path.realpath(one) == real), found)
-
     def definitions(self, kind: str, text: str, path: str) -> Iterator[Span]:
         """Where a name is given that a file uses."""
         if kind == "template":
@@ -144,14 +90,11 @@ class Project:
     def _boundary(self) -> Boundary:
         return boundary_around(self.directory, self.root)
 
-    def _data(self, path: str, most: int = MOST_BYTES, *, refuse: bool = False) -> bytes | None:
+    def _data(self, path: str, most: int = MOST_BYTES) -> bytes | None:
         """The bytes of a file; None if it cannot be read, or is outside the project."""
         try:
             return bytes_of(path, self.edits, self._boundary, most=most)
-        except OSError as error:
-            if refuse and error.errno == EFBIG:
-                message = f"{shown(path)} is larger than {most // 1_000_000} MB, so its names are not read"
-                raise UsageError(message) from None
+        except OSError:
             return None
 
     def _in_agentv(self, *names: str) -> Iterator[str]:
@@ -172,19 +115,3 @@ def _targets(path: str, data: bytes) -> FileIndex | None:
 def _view(kind: str, directory: str, _types: tuple[str, ...]) -> SchemaView:
     """Made once, until the project gets another assertion type."""
     return SchemaView(json.loads(schema_text(kind, directory)))
-
-
-def sources_of(index: FileIndex, root: str) -> Iterator[str]:
-    """The YAML files of a project that a suite takes cases from."""
-    folder = Path(index.path).parent
-    for source in index.sources:
-        path = os.path.relpath(os.path.normpath(folder / source.removeprefix("file://")), root)
-        if path.endswith(_SUFFIXES) and not path.startswith(os.pardir):
-            yield from (map(str, Path(root).glob(path)) if "*" in path else [str(Path(root, path))])
-
-
-def _agentv_folders(root: str) -> Iterator[Path]:
-    for seen, (folder, below, _) in enumerate(os.walk(root)):
-        if ".agentv" in below:
-            yield Path(folder, ".agentv")
-        below[:] = [name for name in below if name not in PASSED_OVER] if seen < _MOST_FILES else []

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from agentv.errors import UsageError
 from agentv.extensions.editor.checking import check_in_editor
 from agentv.extensions.editor.disk import MOST_BYTES, bytes_of
 from agentv.extensions.editor.project import Project
@@ -27,7 +26,6 @@ def test_devices_and_pipes_are_not_read(tmp_path: Path) -> None:
     (tmp_path / ".agentv" / "targets.yaml").symlink_to("/dev/zero")
     (tmp_path / ".agentv" / "templates" / "safe.yaml").write_text("assert: []\n")
     assert (list(found.targets()), list(found.templates())) == ([], ["safe"])
-    assert [Path(index.path).name for index in found.indexes()] == ["safe.yaml"]
     for name in ("targets.yml", "targets.yaml"):
         with pytest.raises(OSError, match="a device or a pipe"):
             bytes_of(str(tmp_path / ".agentv" / name), {})
@@ -39,7 +37,7 @@ def test_what_a_link_names_outside_the_project_is_not_read(tmp_path: Path) -> No
     folder = tmp_path / "inside" / ".agentv"
     (folder / "targets.yaml").symlink_to(tmp_path / "targets.yaml")
     (folder / "templates" / "tpl.yaml").symlink_to(tmp_path / "targets.yaml")
-    assert (list(found.targets()), found.templates(), list(found.indexes())) == ([], {}, [])
+    assert (list(found.targets()), found.templates()) == ([], {})
     (folder / "targets.yaml").unlink()
     (folder / "targets.yaml").write_text(TARGETS)
     assert [one.text for one in found.targets()] == ["bot"]
@@ -50,8 +48,8 @@ def test_large_files_are_not_read(tmp_path: Path) -> None:
     (tmp_path / ".agentv" / "targets.yaml").write_text(f"{TARGETS}#{'x' * 600_000}\n")
     assert list(found.targets()) == []
     (tmp_path / "large.eval.yaml").write_text(f"tests: []\n#{'x' * MOST_BYTES}\n")
-    with pytest.raises(UsageError, match=r"large\.eval\.yaml is larger than 5 MB"):
-        list(found.indexes())
+    with pytest.raises(OSError, match="too large"):
+        bytes_of(str(tmp_path / "large.eval.yaml"), {})
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a working directory cannot be deleted here")

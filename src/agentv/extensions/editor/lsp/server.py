@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -12,14 +11,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from lsprotocol import types
-from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 from pygls.workspace import PositionCodec
 
 from agentv.app.authored.explain import FOLDER
 from agentv.codes import CODES
-from agentv.errors import Diagnostic, ExitStatus, UsageError
+from agentv.errors import Diagnostic, ExitStatus
 from agentv.extensions.editor.completing import Completion, complete
 from agentv.extensions.editor.cursor import ITEM, cursor_at
 from agentv.extensions.editor.disk import leave_deleted_directory
@@ -37,12 +35,8 @@ from agentv.extensions.editor.lsp.positions import (
     uri_of,
 )
 from agentv.extensions.editor.project import Project
-from agentv.extensions.editor.renaming import Renaming, holds, name_at, rename
 from agentv.model.values.span import Span
 from agentv.version import __version__
-
-_REFUSED = -32803
-"""`RequestFailed`: the request is right, and cannot be done."""
 
 _WARM_UP_S = 1.0
 """Time after which the schema is made: not while the first file is waiting to be checked."""
@@ -103,18 +97,10 @@ def path_of(uri: str) -> str:
 def create_server() -> Server:
     """A server that does not listen yet."""
     server = Server()
-    logging.getLogger("pygls.protocol.json_rpc").addFilter(_is_failure)
     _add_documents(server)
     _add_questions(server)
     _add_outline(server)
-    _add_renaming(server)
     return server
-
-
-def _is_failure(record: logging.LogRecord) -> bool:
-    """Whether what pygls logs is more than a request that was refused, which the editor shows."""
-    error = record.exc_info[1] if record.exc_info else None
-    return not (isinstance(error, JsonRpcException) and error.code == _REFUSED)
 
 
 def serve() -> None:
@@ -209,7 +195,7 @@ def _add_questions(server: Server) -> None:
         here = [
             one
             for one in server.documents.diagnostics_of(file.path)
-            if one.span and holds(one.span, line + 1, column + 1)
+            if one.span and _holds(one.span, line + 1, column + 1)
         ]
         text = "\n\n".join(part for part in (found.text if found else "", explained(here)) if part)
         where = range_in(line, found.start, found.end, lines, codec) if found else None
@@ -271,13 +257,17 @@ def _definitions(file: OpenFile, place: tuple[int, int], lines: Sequence[str], e
     line, column = place
     project = Project.around(file.path, edits)
     index = index_file(file.path, edits, file.kind) if file.kind else None
-    name = name_at(index, line + 1, column + 1) if index is not None else None
+    name = (
+        next((one for one in index.names if _holds(one.span, line + 1, column + 1)), None)
+        if index is not None
+        else None
+    )
     if name is not None:
         found = list(project.definitions(name.kind, name.text, file.path))
         if found:
             return found
     links = file.checked.links if file.checked else ()
-    files = [link.target for link in links if link.span.file == file.path and holds(link.span, line + 1, column + 1)]
+    files = [link.target for link in links if link.span.file == file.path and _holds(link.span, line + 1, column + 1)]
     files += [found for name, found in project.assertion_types().items() if _is_type(name, lines, line, column)]
     return [Span(path, 1, 1, 1, 1) for path in dict.fromkeys(files)]
 
@@ -290,54 +280,9 @@ def _is_type(name: str, lines: Sequence[str], line: int, column: int) -> bool:
     return cursor is not None and cursor.path[-1:] == (ITEM,) and cursor.key in {None, "type"}
 
 
-def _add_renaming(server: Server) -> None:
-    @server.feature(types.TEXT_DOCUMENT_PREPARE_RENAME)
-    async def prepared(params: types.PrepareRenameParams) -> types.PrepareRenamePlaceholder | None:
-        file = server.file_of(params.text_document.uri)
-        index = await _fresh_index(server, file)
-        if file is None or index is None:
-            return None
-        line, column = place_in(lines_of(file.text), params.position, server.workspace.position_codec)
-        name = name_at(index, line + 1, column + 1)
-        return types.PrepareRenamePlaceholder(server.range(name.span), name.text) if name is not None else None
-
-    @server.feature(types.TEXT_DOCUMENT_RENAME, types.RenameOptions(prepare_provider=True))
-    async def renamed(params: types.RenameParams) -> types.WorkspaceEdit:
-        file = server.file_of(params.text_document.uri)
-        index = await _fresh_index(server, file)
-        if file is None or index is None:
-            raise JsonRpcException("this file cannot be read; fix its mistakes first", _REFUSED)
-        line, column = place_in(lines_of(file.text), params.position, server.workspace.position_codec)
-        name = name_at(index, line + 1, column + 1)
-        if name is None:
-            raise JsonRpcException("there is no case, target or template here to rename", _REFUSED)
-        project = Project.around(file.path, server.documents.edits)
-        try:
-            found = await server.aside(rename, name, params.new_name, file.path, project)
-        except UsageError as error:
-            raise JsonRpcException(str(error), _REFUSED) from None
-        return _edit(server, found)
-
-
-def _edit(server: Server, found: Renaming) -> types.WorkspaceEdit:
-    """The edit of all files; with versions and moved files where the editor can do that."""
-    changes: dict[str, list[types.TextEdit]] = {}
-    for span, text in found.edits.items():
-        changes.setdefault(span.file, []).append(types.TextEdit(server.range(span), text))
-    workspace = server.client_capabilities.workspace
-    able = workspace.workspace_edit if workspace is not None else None
-    moves = able is not None and types.ResourceOperationKind.Rename in (able.resource_operations or ())
-    if found.files and not moves:
-        raise JsonRpcException("this editor cannot rename the file of the template", _REFUSED)
-    if able is None or not able.document_changes:
-        return types.WorkspaceEdit({uri_of(path): edits for path, edits in changes.items()})
-    listed: list[Any] = []
-    for path, edits in changes.items():
-        known = server.documents.get(path)
-        document = types.OptionalVersionedTextDocumentIdentifier(uri_of(path), known.version if known else None)
-        listed.append(types.TextDocumentEdit(document, list(edits)))
-    listed += [types.RenameFile(uri_of(old), uri_of(new)) for old, new in found.files.items()]
-    return types.WorkspaceEdit(document_changes=listed)
+def _holds(span: Span, line: int, column: int) -> bool:
+    """Whether a place, counted from 1, is in a span, its end included."""
+    return (span.line, span.column) <= (line, column) <= (span.end_line, span.end_column)
 
 
 async def _fresh_index(server: Server, file: OpenFile | None) -> FileIndex | None:
