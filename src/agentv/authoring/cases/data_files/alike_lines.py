@@ -11,7 +11,6 @@ import os
 import re
 from codecs import BOM_UTF8
 from collections.abc import Callable, Mapping
-from dataclasses import fields
 from functools import partial
 from itertools import combinations
 from operator import itemgetter
@@ -34,7 +33,7 @@ from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.suite import Case
 from agentv.model.values.message import Message, Role
 from agentv.model.values.span import Span
-from agentv.registry.fields import DeclaredAssertion
+from agentv.registry.fields import DeclaredAssertion, options_of
 from agentv.user_code.load_limit import begin_record
 
 MOST_PATTERNS = 64
@@ -298,10 +297,10 @@ def _value_of(number: int, item: dict[str, Any], entry: AssertionEntry, named: l
     schema = shape_of(cls)
     [lone] = item if len(item) == 1 and "type" not in item and cls.short == "value" else ["value"]
     place = item.get(lone)
-    options = {one.name: getattr(entry.assertion, one.name) for one in fields(cls)}
+    options = {name: getattr(entry.assertion, name) for name in options_of(cls)}
     if not isinstance(place, _Number) or options.pop("value", None) != named[place]:
         return None
-    derived = any(not one.init for one in fields(cls))
+    derived = any(name not in options_of(cls) for name in getattr(cls, "__dataclass_fields__", ()))
     read = schema.rules["value"].kind.read
     return None if derived else _Value(number, place, named[place], read, partial(cls, **options), schema.checks)
 
