@@ -43,27 +43,27 @@ def converted(source: str) -> Path:
 
 def test_solutions_pass_and_an_untouched_workspace_fails(tasks: list[dict[str, Any]]) -> None:
     require("bwrap")
+    write_rows(Path("shop.jsonl"), tasks[:1])
     report = check_cases(EvalSettings(paths=(str(converted("shop.jsonl")),)), oracle=True)
-    assert (report.cases, report.solved, report.problems) == (2, 2, ())
+    assert (report.cases, report.solved, report.problems) == (1, 1, ())
 
 
-def test_a_good_and_an_idle_agent_and_rows_that_do_not_fit(tasks: list[dict[str, Any]]) -> None:
-    """The agents see neither hidden tests nor later commits. A test patch that does not fit errs before the agent."""
+def test_a_good_agent_and_rows_that_do_not_fit(tasks: list[dict[str, Any]]) -> None:
+    """The agent sees neither hidden tests nor later commits. A test patch that does not fit errs before the agent."""
     wrong = {**tasks[0], "instance_id": "wrong", "test_patch": patch("tests/test_prices.py", "no\n", "such\n")}
     lost = {**tasks[0], "instance_id": "lost", "base_commit": "0" * 40}
     write_rows(Path("shop.jsonl"), [*tasks, wrong, lost])
     suite, looked = converted("shop.jsonl").absolute(), "ls shop; git log --format=%H; grep -r test_new . | wc -l"
     good = f"git apply {suite.parent}/shop.tasks/acme__shop-*.patch --include='shop/*' && {looked}"
-    for target, status in (("true; echo Done.", "failed"), (good, "passed")):
-        run = sdk.evaluate(str(suite), target={"name": "agent", "provider": "cli", "command": target}, sandbox="none")
-        found = {one.trial.case.id: one for one in run.results}
-        assert {found[name].error.code for name in ("wrong", "lost") if found[name].error} == {"workspace-failed"}
-        assert [one.output for one in (found["wrong"], found["lost"])] == [None, None]
-        assert {one.status for name, one in found.items() if name not in ("wrong", "lost")} == {status}
-    answer = found["acme__shop-dates"].output or ""
+    run = sdk.evaluate(str(suite), target={"name": "agent", "provider": "cli", "command": good}, sandbox="none")
+    found = {one.trial.case.id: one for one in run.results}
+    bad = [found.pop("wrong"), found.pop("lost")]
+    assert [(one.error.code, one.output) for one in bad if one.error] == [("workspace-failed", None)] * 2
+    assert {one.status for one in found.values()} == {"passed"}
+    answer = (found["acme__shop-dates"].output or "").split()
     assert tasks[0]["base_commit"] in answer
-    assert answer.split()[-1] == "0"
-    assert len(answer.split()) == 3 + 1 + 1, "a later commit is there"
+    assert answer[-1] == "0"
+    assert len(answer) == 3 + 1 + 1, "a later commit is there"
 
 
 def test_the_command_converts_what_it_recognizes(tasks: list[dict[str, Any]]) -> None:
