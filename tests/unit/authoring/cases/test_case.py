@@ -16,20 +16,23 @@ from doubles.loading import case_of, found_in, parsed, suite_of
 HEAD = "target: echo\njudge: mock:yes\n"
 
 
-def test_a_case_that_leans_on_a_broken_default_is_not_also_said_to_check_nothing(tmp_path):
-    text = f"{HEAD}assert: [{{contians: x}}]\ntests:\n  - {{id: a, input: x}}\n  - {{id: b, input: x}}\n"
-    assert found_in(tmp_path, text) == [("unknown-assertion", 3)]
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("assert: [{contans: x}]\ntests: [{id: a, input: x}, {id: b, input: x}]\n", ("unknown-assertion", 3)),
+        ("assert: [{contains: '{{ v }}'}]\ntests: [{id: a, input: x, vars: {v: 1}}, {id: b, input: x}]\n", ("undefined-variable", 3)),
+        ("tests: [{id: a, input: x, vars: {c: ''}, criteria: '{{ c }}'}]\n", ("checks-nothing", 3)),
+    ],
+    ids=["a broken default is no missing one", "a variable that one case lacks", "criteria that are empty once rendered"],
+)  # fmt: skip
+def test_what_is_wrong_with_a_case_is_told_once(tmp_path, text, found):
+    assert found_in(tmp_path, HEAD + text) == [found]
 
 
 def test_defaults_with_placeholders_are_read_for_each_case(tmp_path):
     text = f"{HEAD}assert: [{{contains: '{{{{ v }}}}'}}]\ntests:\n"
     text += "".join(f"  - {{id: {v}, input: x, vars: {{v: {v}}}}}\n" for v in "ab")
     assert [case.assertions[0].assertion.value for case in suite_of(tmp_path, text).cases] == ["a", "b"]
-
-
-def test_a_default_that_lacks_a_variable_is_told_for_the_case_that_lacks_it(tmp_path):
-    text = f"{HEAD}assert: [{{contains: '{{{{ v }}}}'}}]\ntests:\n  - {{id: a, input: x, vars: {{v: 1}}}}\n  - {{id: b, input: x}}\n"
-    assert found_in(tmp_path, text) == [("undefined-variable", 3)]
 
 
 def test_ids_descriptions_and_metadata_are_not_rendered(tmp_path):
@@ -124,11 +127,6 @@ def test_criteria_that_nothing_judges_are_a_warning(tmp_path, entry, judged):
     text = f"{HEAD}tests:\n  - id: a\n    input: x\n    criteria: y\n    assert: [{entry}]\n"
     found = found_in(tmp_path, text, {".agentv/assertions/own.py": "def assertion(ctx): return True\n"})
     assert found == ([] if judged else [("criteria-not-judged", 6)])
-
-
-def test_criteria_that_are_empty_once_rendered_check_nothing(tmp_path):
-    text = f"{HEAD}tests:\n  - {{id: a, input: x, vars: {{c: ''}}, criteria: '{{{{ c }}}}'}}\n"
-    assert found_in(tmp_path, text) == [("checks-nothing", 4)]
 
 
 names = st.sampled_from(["a", "b", "tone", "locale"])
