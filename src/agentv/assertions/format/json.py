@@ -157,7 +157,7 @@ def _one_matches(schema: Schema, found: Iterable[Json], output: str) -> Grade:
 
 def _shape(value: Json) -> str:
     """What kind of value it is."""
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return excerpt(f"an object with {', '.join(map(repr, list(value)[:5]))}") if value else "an object without keys"
     if isinstance(value, Sequence) and not isinstance(value, str):
         return f"an array of {len(value)}"

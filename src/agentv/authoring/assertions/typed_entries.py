@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from msgspec import Struct, structs
+from msgspec import Struct, field, structs
 from msgspec.structs import asdict
 
 from agentv.authoring.assertions.type_names import AnyType, AssertionTypes
 from agentv.authoring.fields.decode import INVALID, OptionsSchema, report_issue, shape_of
+from agentv.authoring.fields.kinds import names_file
 from agentv.authoring.fields.reading import ExtraKeys, Reading
 from agentv.authoring.fields.schema import AuthoredSettings
 from agentv.authoring.fields.trust import refuse_data
@@ -132,10 +133,15 @@ def key_node(key: str, item: MapNode) -> Scalar:
     return Scalar(key, key, item.keys.get(key, item.at))
 
 
+_SHARED = 1000
+"""Different assertions of which equal ones are the same object; most files say some of theirs again in every case."""
+
+
 class TypedEntryReader(Struct, frozen=True):
     """Reads entries whose type is written out."""
 
     types: AssertionTypes
+    _shared: dict[tuple[type, str | None], Any] = field(default_factory=dict)
 
     def read(self, form: TypedForm, reading: Reading) -> AssertionEntry | None:
         """The assertion; None where anything is wrong with it, which is reported."""
@@ -184,8 +190,25 @@ class TypedEntryReader(Struct, frozen=True):
         plugin = kind.plugin if isinstance(kind, AssertionType) else None
         if plugin is not None:
             return made_by_plugin(schema, plugin, options, form.item, reading, form.extra)
+        key = None if reading.renders or reading.fed else _key_of(schema, options)
+        if key in self._shared:
+            return self._shared[key]
+        before = reading.report.count
         assertion = schema.decode(options, form.item, reading, f"'{kind.name}'", extra=form.extra)
+        if key is not None and reading.report.count == before and len(self._shared) < _SHARED:
+            self._shared[key] = assertion
         return _joined(assertion, reading) if reading.rubric else assertion
+
+
+def _key_of(schema: OptionsSchema, options: Mapping[str, Node]) -> tuple[type, str | None] | None:
+    """What makes the assertion of an entry, if its text alone does; None where more does, such as a file."""
+    if not getattr(schema.cls, "of_text_alone", False) or not options.keys() <= _TYPE_AND_VALUE:
+        return None
+    value = options.get("value")
+    if value is None:
+        return schema.cls, None
+    is_text = type(value) is Scalar and type(value.value) is str and not names_file(value)
+    return (schema.cls, value.value) if is_text and schema.rules["value"].kind.from_file else None
 
 
 def _without_options(form: TypedForm, reading: Reading) -> TypedForm:

@@ -126,8 +126,10 @@ def span_of(at: Place) -> Span:
     if isinstance(at, Span):
         return at
     start, end = at.start_mark, at.end_mark
+    line = start.line + 1
+    last = line if end.line == start.line else end.line + 1  # one number for both
     # not by a call of the class, which takes twice as long: one is made for every assertion of every case
-    return _new(Span, (start.name, start.line + 1, start.column + 1, end.line + 1, end.column + 1))
+    return _new(Span, (start.name, line, start.column + 1, last, end.column + 1))
 
 
 def file_of(at: Place) -> str:

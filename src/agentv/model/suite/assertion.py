@@ -51,7 +51,7 @@ class AssertionOptions(Protocol):
         ...
 
 
-class AssertionEntry(Struct, frozen=True):
+class AssertionEntry(Struct, frozen=True, gc=False):
     """One assertion of one case: its canonical type, its frozen options, and the settings common to all types.
 
     Attributes:

@@ -94,7 +94,7 @@ class ToolCall(Struct, frozen=True):
         return plain
 
 
-class Message(Struct, frozen=True):
+class Message(Struct, frozen=True, gc=False):
     """One turn of a conversation."""
 
     role: Role

@@ -104,3 +104,14 @@ def test_the_nearest_type(tmp_path, name, hint):
     reading.entries(parsed(f"- type: {name}"), reading)
     (found,) = reading.report.diagnostics
     assert found.hint == hint
+
+
+def test_equal_assertions_are_one_object_and_what_is_doubtful_is_reported_for_each(tmp_path):
+    reading = reading_of(tmp_path)
+    texts = "- {type: contains, value: a}\n- {type: not-contains, value: a}\n- {contains: b}\n"
+    first, second, other = reading.entries(parsed(texts), reading).value
+    assert first.assertion is second.assertion
+    assert (first.settings, first.span) != (second.settings, second.span)
+    assert other.assertion != first.assertion
+    reading.entries(parsed("- {type: regex, value: .*}\n- {type: not-regex, value: .*}"), reading)
+    assert [found.code for found in reading.report.diagnostics if found.span.line < 3].count("always-passes") == 2
