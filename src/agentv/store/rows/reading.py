@@ -153,8 +153,8 @@ def count_interrupted(path: Path) -> int:
     return 0
 
 
-_AT_ONCE = 1 << 20
-"""Bytes that are searched at once."""
+_AT_ONCE = 1 << 16
+"""Bytes that are searched at once: few enough that their memory is used again, and not mapped anew."""
 
 
 def is_of_interrupted(line: bytes) -> bool:

@@ -4,8 +4,10 @@ import pytest
 
 from agentv.errors import StoreError
 from agentv.model.run.trial import SCHEMA_VERSION
+from agentv.model.values.response import RUN_INTERRUPTED, Failure
 from agentv.store.files.encoding import to_json
-from agentv.store.rows.reading import read_placed_rows, replaced_lines, replaced_rows
+from agentv.store.rows import reading
+from agentv.store.rows.reading import count_interrupted, read_placed_rows, replaced_lines, replaced_rows
 from agentv.store.rows.results import read_results, read_results_at
 from agentv.store.rows.rows import RelativePaths, row_of
 from doubles.trials import ROOT, finished
@@ -18,6 +20,15 @@ def written(path, *rows):
 
 def row(**given):
     return to_json(row_of(finished(**given), RelativePaths(ROOT)))
+
+
+@pytest.mark.parametrize("at_once", [64, 100, 1 << 16])
+def test_interrupted_rows_are_counted_wherever_the_file_is_cut(tmp_path, monkeypatch, at_once):
+    monkeypatch.setattr(reading, "_AT_ONCE", at_once)
+    interrupted = row(status="errored", error=Failure(RUN_INTERRUPTED, "Ctrl-C"))
+    others = [row(), row(status="errored", error=Failure("timeout", "late")), row(output=RUN_INTERRUPTED)]
+    assert count_interrupted(written(tmp_path / "index.jsonl", *others)) == 0
+    assert count_interrupted(written(tmp_path / "index.jsonl", interrupted, *others, interrupted)) == 2
 
 
 @pytest.mark.parametrize("score", [7, -0.1, 1.001])
