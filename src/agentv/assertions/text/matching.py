@@ -233,9 +233,11 @@ class Regex(DeclaredAssertion, Struct, frozen=True):
 
     @property
     def _flags(self) -> str:
+        if self.syntax == "python":
+            return self.flags
         from agentv.matching.patterns import JAVASCRIPT
 
-        return self.flags + (JAVASCRIPT if self.syntax == "javascript" else "")
+        return self.flags + JAVASCRIPT
 
     def validate(self) -> Iterable[Issue]:
         """Reports unknown flags, and a pattern that does not compile."""

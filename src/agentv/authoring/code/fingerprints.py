@@ -63,7 +63,7 @@ def fingerprint(entry: AssertionEntry, seen: GraderFiles | None = None, search: 
     """
     search = search or (seen.search if seen is not None else None)
     assertion, settings = entry.assertion, entry.settings
-    if not hasattr(type(assertion), "assert_"):
+    if not hasattr(assertion, "assert_"):
         own = getattr(assertion, "identity", assertion)
         behind = _digests_of(assertion, entry, seen, search) if names_files(assertion) else ()
         facts = (entry.type, own, settings, behind)

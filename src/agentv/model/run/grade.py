@@ -95,14 +95,12 @@ class Grade(Struct, frozen=True):
         """The exact complement: score, verdict and every check inverted. An errored grade is unchanged."""
         if self.error is not None or self.undecided:
             return self
-        checks = tuple(
-            Check(_negated(check.text), not check.passed, check.evidence, check.spans) for check in self.checks
-        )
+        checks = [Check(_negated(check.text), not check.passed, check.evidence, check.spans) for check in self.checks]
         # written out: `replace` looks the fields up again, and this runs for every negated assertion of every case
         return Grade(
             round(1.0 - self.score, PLACES),
             not self.passed,
-            checks,
+            tuple(checks),
             self.reason,
             self.details,
             None,
