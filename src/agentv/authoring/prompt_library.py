@@ -15,10 +15,15 @@ from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.schema import Unread
 from agentv.authoring.header.config import read_config
 from agentv.authoring.source.files import (
+    EXAM_FILES,
+    META,
+    OF_PROMPTS,
     PASSED_OVER,
+    PROMPT_FILES,
     DiskReader,
     Places,
     is_directory,
+    is_exam,
     is_file,
     repository_root,
     shown,
@@ -38,28 +43,10 @@ from agentv.templating import Scope
 if TYPE_CHECKING:
     from agentv.authoring.fields.json_kinds import Schema
 
-PROMPT_FILES = ("prompt.xml", "prompt.md", "prompt.txt")
-"""What a prompt's text may be called; a directory holds one of them."""
-
-META = "meta.yaml"
-"""What says who a prompt is."""
-
-EXAM_FILES = ("eval.yml", "eval.yaml")
-"""What the exam beside a prompt is called."""
-
 LIBRARY = "prompts"
 """The name of a library that no config file names."""
 
-_MARKS = frozenset({*PROMPT_FILES, META})
-"""Files that make a directory that of a prompt."""
-
 _NOT_IN_IDS = "/\\"
-
-
-def is_exam(path: str) -> bool:
-    """Whether a file is an exam by its name and the files next to it."""
-    directory, name = os.path.split(path)
-    return name in EXAM_FILES and any(Path(directory, other).is_file() for other in _MARKS)
 
 
 def exam_of(directory: str | Path) -> str | None:
@@ -287,7 +274,7 @@ def _looked_at(directory: str) -> list[str] | None:
     """The directories to search below this one; None: it is that of a prompt."""
     with os.scandir(directory) as entries:
         found = list(entries)
-    if any(entry.name in _MARKS and is_file(entry.path) for entry in found):
+    if any(entry.name in OF_PROMPTS and is_file(entry.path) for entry in found):
         return None
     return _directories(found)
 

@@ -10,17 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentv.app.prompts.library import Library, LibraryPrompt
-from agentv.authoring.prompt_library import (
-    EXAM_FILES,
-    META,
-    PROMPT_FILES,
-    check_prompt,
-    exam_of,
-    library_reading,
-    prompt_file_of,
-)
-from agentv.authoring.source.files import shown
-from agentv.authoring.source.ignores import MARK, without_ignored
+from agentv.authoring.prompt_library import check_prompt, exam_of, library_reading, prompt_file_of
+from agentv.authoring.source.files import EXAM_FILES, MARK, META, PROMPT_FILES, shown
+from agentv.authoring.source.ignores import without_ignored
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic, StoreError

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Literal
 
 from agentv.app.prompts.library import Library
-from agentv.authoring.prompt_library import LIBRARY, PROMPT_FILES, prompt_directories
-from agentv.authoring.source.files import repository_root, shown
+from agentv.authoring.prompt_library import LIBRARY, prompt_directories
+from agentv.authoring.source.files import PROMPT_FILES, repository_root, shown
 from agentv.errors import UsageError
 
 PromptFormat = Literal["xml", "md", "txt"]

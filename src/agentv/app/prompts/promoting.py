@@ -7,7 +7,7 @@ from pathlib import Path
 
 from agentv.app.prompts.examining import Examined
 from agentv.app.prompts.library import LibraryPrompt
-from agentv.authoring.prompt_library import META
+from agentv.authoring.source.files import META
 from agentv.errors import UsageError
 from agentv.model.suite.exam import STATUSES, PromptStatus
 from agentv.model.suite.library import Covered, Promotion, PromotionGate

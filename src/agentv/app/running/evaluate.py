@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
@@ -26,7 +27,6 @@ from agentv.errors import ExitStatus, LoadError, StoreError, UsageError
 from agentv.registry.extensions import EXECUTORS
 from agentv.store.files.directory import RunDirectory
 from agentv.user_code.plugin_tables import added_value
-from agentv.user_code.processes.processes import kill_all
 
 Opened = Callable[[str, Path], None]
 
@@ -96,8 +96,9 @@ async def _evaluated(
                 try:
                     await connections.close()
                 finally:
-                    if signals:  # the process is this run's alone; elsewhere it would kill what another run has started
-                        kill_all()
+                    programs = sys.modules.get("agentv.user_code.processes.processes")  # None: no program was started
+                    if signals and programs is not None:  # else it would kill what another run has started
+                        programs.kill_all()
             return finish(started, driven)
     except (StoreError, LoadError) as error:
         if started is not None:

@@ -13,7 +13,6 @@ from agentv.app.labelled_runs import has_gate, labelled_runs
 from agentv.app.planning.preparation import caches, results_of, root_of
 from agentv.app.results.place import planned_counts
 from agentv.app.running.drive import DrivenRun
-from agentv.app.running.exam_attempt import ExamAttempt, record_attempts, restored_logs, why_of_run
 from agentv.app.running.outcome import Outcome, changed_exports, cut_by, journal_damage, superseded_rows
 from agentv.app.running.run_record import partial_of, with_agent_versions
 from agentv.app.running.start import StartedRun
@@ -26,6 +25,7 @@ from agentv.store.files.private_files import Mark, mark
 
 if TYPE_CHECKING:
     from agentv.app.results.stored import StoredRun
+    from agentv.app.running.exam_attempt import ExamAttempt
     from agentv.engine.calls.budget_limiter import BudgetLimiter
 
 
@@ -46,7 +46,7 @@ def finish(started: StartedRun, driven: DrivenRun) -> Outcome:
     budget_limiter = run.budget_limiter
     notes = _notes(started)
     # before anything is made of what is on the disk, and once more when all of it is there
-    touched = (*journal.restore(), *run.sources.restored(), *restored_logs(started.logs, run.directory.run_id))
+    touched = (*journal.restore(), *run.sources.restored(), *_restored_logs(started))
     record = with_agent_versions(started.record, run.totals.agent_versions)
     if record is not None:
         journal.write_record(record)
@@ -130,9 +130,20 @@ def _exam_attempts(started: StartedRun, *, interrupted: bool) -> tuple[ExamAttem
     run = started.open
     if all(suite.exam is None for suite in run.prepared.suites):
         return ()
+    from agentv.app.running.exam_attempt import record_attempts, why_of_run
+
     settings, before = run.prepared.settings, run.previous.settings
     why = tuple(why_of_run(settings, before, interrupted=interrupted, cached=caches(run.prepared)))
     return record_attempts(run.prepared, run.totals.exam_rows.values(), run_id=run.directory.run_id, why=why)
+
+
+def _restored_logs(started: StartedRun) -> tuple[str, ...]:
+    """What the system under test had written to the logs of prompts, which is undone."""
+    if not started.logs:
+        return ()
+    from agentv.app.running.exam_attempt import restored_logs
+
+    return tuple(restored_logs(started.logs, started.open.directory.run_id))
 
 
 def _labels_changed(started: StartedRun) -> bool:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from agentv.app.running.exam_attempt import ExamAttempt
 from agentv.errors import ExitStatus
 from agentv.model.run.budget import BudgetUse
 from agentv.model.run.events import RunFinished
@@ -19,6 +18,7 @@ from agentv.store.files.directory import HISTORY
 from agentv.store.files.private_files import Mark, mark
 
 if TYPE_CHECKING:
+    from agentv.app.running.exam_attempt import ExamAttempt
     from agentv.engine.draws import Draws
 
 

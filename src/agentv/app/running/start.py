@@ -14,7 +14,6 @@ from agentv.app.labelled_runs import has_gate
 from agentv.app.planning.answer_sources import AnswerSources
 from agentv.app.planning.preparation import Prepared, budget_of, root_of, workers_of
 from agentv.app.run_signature import SIGNATURE, signature_of
-from agentv.app.running.exam_attempt import logs_of
 from agentv.app.running.run_record import record_of
 from agentv.app.wiring import Connections, WorkspaceSettings
 from agentv.engine.calls.circuit_breaker import is_stopped
@@ -183,7 +182,11 @@ async def start(run: OpenRun, journal: Journal, *, loads_code: bool = True) -> S
     if signature is not None:
         record[SIGNATURE] = signature
     journal.begin(record)
-    logs = logs_of(prepared)
+    logs: tuple[WatchedLog, ...] = ()
+    if any(suite.exam is not None for suite in prepared.suites):
+        from agentv.app.running.exam_attempt import logs_of
+
+        logs = logs_of(prepared)
     answers = replace(run.sources.answers(journal), spending=journal)
     connections = Connections(
         workers_of(prepared),

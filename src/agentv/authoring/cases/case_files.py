@@ -9,9 +9,8 @@ from pathlib import Path
 
 from agentv.authoring.fields.agentv.spellings import CASE
 from agentv.authoring.fields.reading import Reading
-from agentv.authoring.source.boundary import ALLOW, OUTSIDE
+from agentv.authoring.source.boundary import ALLOW, GIT_URL, OUTSIDE
 from agentv.authoring.source.files import TABLES, is_directory, shown
-from agentv.authoring.source.git_files import GIT_URL
 from agentv.authoring.source.json_text import read_json
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, holds_placeholder, is_empty, span_of

@@ -9,7 +9,6 @@ import json
 import os
 import re
 from collections.abc import Iterator, Sequence
-from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,9 +19,8 @@ from agentv.authoring.fields.code_kinds import read_function, read_javascript
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.schema import AuthoredPrompt
+from agentv.authoring.source.boundary import GIT_URL
 from agentv.authoring.source.files import is_file, shown
-from agentv.authoring.source.git_files import GIT_URL
-from agentv.authoring.source.json_text import place_of
 from agentv.authoring.source.nodes import (
     ListNode,
     MapNode,
@@ -282,6 +280,8 @@ class _PromptReader(Struct):
                 yield _Piece(piece, f"{name}#{number}" if len(pieces) > 1 else name)
 
     def _matching(self, node: Scalar) -> list[str]:
+        from glob import has_magic
+
         from agentv.authoring.cases.case_files import selected
 
         reading = self.reading
@@ -327,6 +327,7 @@ class _PromptReader(Struct):
     def _json(self, path: str, text: str) -> Node | None:
         """JSON is YAML, so it is read as that for the sake of positions, where it is right."""
         from agentv.authoring.cases.sections import Lines, Point
+        from agentv.authoring.source.json_text import place_of
 
         try:
             value = json.loads(text)

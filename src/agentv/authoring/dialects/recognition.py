@@ -14,8 +14,7 @@ from msgspec import Struct
 
 from agentv.authoring.fields.agentv.spellings import CASE, SUITE
 from agentv.authoring.fields.reading import Reading
-from agentv.authoring.prompt_library import is_exam
-from agentv.authoring.source.files import TABLES, is_file, shown
+from agentv.authoring.source.files import TABLES, is_exam, is_file, shown
 from agentv.authoring.source.nodes import ListNode, MapNode, Node
 from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic, UsageError

@@ -14,9 +14,9 @@ from msgspec import Struct
 
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.trust import refuses_template
+from agentv.authoring.source.boundary import GIT_URL
 from agentv.authoring.source.files import is_directory, is_file
 from agentv.authoring.source.nodes import ListNode, Node, Scalar, is_empty, kind_of, node_of, plain, span_of
-from agentv.authoring.source.patterns import files_of_globs
 from agentv.authoring.source.scalars import resolve
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.values import Json
@@ -174,8 +174,6 @@ def looks_like_path(text: str) -> bool:
 
     That is one word with a suffix, the URL of a git host, or a line that starts with `./`, `../` or `file://`.
     """
-    from agentv.authoring.source.git_files import GIT_URL
-
     text = text.strip()
     begins = text.startswith(("./", "../", "file://")) and "\n" not in text
     hosted = GIT_URL.match(text) is not None and len(text.split()) == 1
@@ -328,6 +326,8 @@ def _refers(document: Json) -> bool:
 
 
 def _read_globs(node: Node, reading: Reading, key: str) -> Any:
+    from agentv.authoring.source.patterns import files_of_globs
+
     items = node.items if isinstance(node, ListNode) else [node]
     if not items or not all(isinstance(item, Scalar) and type(item.value) is str and item.value for item in items):
         return refuse(node, reading, key, "a list of paths, which may contain * and **")

@@ -13,17 +13,16 @@ from msgspec import Struct, field, structs
 from msgspec.structs import replace
 
 from agentv.authoring.fields.trust import ALLOW_DATA, UNTRUSTED
-from agentv.authoring.source.boundary import ALLOW, OUTSIDE, REASON, OutsideError
-from agentv.authoring.source.files import Places, checkout_of, is_directory, is_file, shown
-from agentv.authoring.source.git_files import (
+from agentv.authoring.source.boundary import (
+    ALLOW,
     GIT_URL,
-    LFS_LONGEST,
-    NOTHING_ABOVE,
+    OUTSIDE,
+    REASON,
     FindCheckout,
-    GitFiles,
-    is_lfs_pointer,
+    OutsideError,
     no_repositories,
 )
+from agentv.authoring.source.files import Places, checkout_of, is_directory, is_file, shown
 from agentv.authoring.source.masking import environment_secrets
 from agentv.authoring.source.nearest import HINTS, MEANT, did_you_mean, nearest
 from agentv.authoring.source.nodes import Filled, ListNode, MapNode, Node, Place, Scalar, node_of, span_of
@@ -239,6 +238,8 @@ class Reading(Struct, frozen=True):
 
     def find(self, node: Scalar, what: str) -> str | None:
         """The file or directory that a path in the file means; None after reporting a missing one."""
+        from agentv.authoring.source.git_files import NOTHING_ABOVE, GitFiles
+
         text = node.text.strip()
         if GIT_URL.match(text.removeprefix("file://")):
             hosted = GitFiles(self.checkout, self.report, self.places.boundary)
@@ -315,6 +316,8 @@ class Reading(Struct, frozen=True):
 
     def _issue_of_picture(self, path: str) -> tuple[str, str]:
         """Code and words; both empty where nothing is wrong."""
+        from agentv.authoring.source.git_files import LFS_LONGEST, is_lfs_pointer
+
         if not is_file(path):  # nor a pipe, which would never end
             return "missing-file", "is not a file"
         try:
@@ -330,6 +333,8 @@ class Reading(Struct, frozen=True):
 
     def text_of(self, path: str, node: Scalar, hint: str | None = None) -> str | None:
         """The text of a file; reports, with a hint, and returns None where it cannot be read as text."""
+        from agentv.authoring.source.git_files import is_lfs_pointer
+
         cached = self._texts.get(path)
         if cached is not None:
             return cached

@@ -12,8 +12,8 @@ from agentv.authoring.dialects.eva.inputs import INPUT_FILES
 from agentv.authoring.fields.request import LoadRequest, Registries
 from agentv.authoring.loading.context import cases_beside
 from agentv.authoring.loading.suite import SuiteReader
-from agentv.authoring.prompt_library import META, exam_above, prompt_file_of
-from agentv.authoring.source.files import is_directory, is_of_project, template_home
+from agentv.authoring.prompt_library import exam_above, prompt_file_of
+from agentv.authoring.source.files import META, is_directory, is_of_project, template_home
 from agentv.authoring.source.ignores import without_ignored
 from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic

@@ -16,8 +16,7 @@ from agentv.authoring.dialects.skill.skills import SKILL
 from agentv.authoring.fields.request import LoadRequest
 from agentv.authoring.fields.schema import AuthoredExamOf
 from agentv.authoring.header.header import Header
-from agentv.authoring.prompt_library import META
-from agentv.authoring.source.files import checkout_of, is_file, is_of_project, repository_root
+from agentv.authoring.source.files import META, checkout_of, is_file, is_of_project, repository_root
 from agentv.authoring.source.masking import MASK
 from agentv.authoring.source.nodes import Scalar
 from agentv.authoring.source.report import Report

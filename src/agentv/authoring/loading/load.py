@@ -15,8 +15,7 @@ from agentv.authoring.assertions.consistency import unused_templates
 from agentv.authoring.dialects.recognition import by_name, refuse_unreadable
 from agentv.authoring.fields.request import LoadRequest, Registries
 from agentv.authoring.loading.suite import SuiteReader
-from agentv.authoring.prompt_library import is_exam
-from agentv.authoring.source.files import PASSED_OVER, TABLES, is_directory, is_file, shown
+from agentv.authoring.source.files import PASSED_OVER, TABLES, is_directory, is_exam, is_file, shown
 from agentv.authoring.source.nearest import nearest
 from agentv.authoring.source.nodes import node_of
 from agentv.authoring.source.report import Report

@@ -28,7 +28,6 @@ from agentv.authoring.fields.request import LoadRequest, Registries
 from agentv.authoring.header.header import HeaderReader, names_judge
 from agentv.authoring.loading.context import TESTS, SuiteContext, cases_beside, read_sidecar
 from agentv.authoring.loading.suite_builder import SuiteBuilder
-from agentv.authoring.prompt_library import read_meta
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, holds_placeholder, kind_of, node_of
 from agentv.authoring.source.report import Report, Result
 from agentv.authoring.source.yaml import Sink, read_yaml
@@ -115,6 +114,8 @@ class SuiteReader:
 
     def check_meta(self) -> None:
         """Check a prompt's `meta.yaml` that has no exam next to it."""
+        from agentv.authoring.prompt_library import read_meta
+
         self._shared = True
 
         read_meta(str(Path(self.path).parent), self._reading)

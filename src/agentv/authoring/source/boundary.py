@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from errno import EACCES
 from typing import Final
 
@@ -10,7 +11,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agentv.errors import Diagnostic
-from agentv.model.suite.repository import Checkout
+from agentv.model.suite.repository import Checkout, RepositoryFile, Unavailable
+from agentv.model.values.lazy_pattern import lazy_pattern
 
 OUTSIDE: Final = "outside-repository"
 ALLOW: Final = "to read your own files there, use --allow-outside"
@@ -21,6 +23,16 @@ _CODE = (".py", ".sh", ".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".c
 
 KEPT_DIRECTORIES = 4096
 """Directories whose real place is remembered."""
+
+
+GIT_URL = lazy_pattern(r"https?://(?P<user>[^/@\s]*@)?(?:www\.)?(?P<host>github\.com|gitlab\.com|bitbucket\.org)/")
+
+FindCheckout = Callable[[RepositoryFile], "Checkout | Unavailable"]
+
+
+def no_repositories(wanted: RepositoryFile) -> Checkout | Unavailable:
+    """Placeholder for contexts that never fetch a repository."""
+    raise RuntimeError(f"{wanted.name} is needed, but repositories cannot be fetched here")  # a bug
 
 
 class OutsideError(PermissionError):

@@ -16,7 +16,6 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agentv.authoring.source.boundary import Boundary
-from agentv.authoring.source.ignores import MARK
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.span import Span
 
@@ -32,8 +31,30 @@ KEPT_PATHS = 4096
 PASSED_OVER = frozenset({".agentv", ".git", "node_modules", "__pycache__", ".venv"})
 """Directories that are not searched: no project keeps its eval files there."""
 
+MARK = b"agentv: ignore"
+"""What a file must hold to be searched at all."""
+
 SCRIPTS = (".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs")
 _OTHER_CODE = (".py", ".sh", ".bash", ".zsh", ".rb", ".pl", ".php", ".lua", ".R", ".r", ".jl", ".go", ".rs", ".java")
+
+
+PROMPT_FILES = ("prompt.xml", "prompt.md", "prompt.txt")
+"""What a prompt's text may be called; a directory holds one of them."""
+
+META = "meta.yaml"
+"""What says who a prompt is."""
+
+EXAM_FILES = ("eval.yml", "eval.yaml")
+"""What the exam beside a prompt is called."""
+
+OF_PROMPTS = frozenset({*PROMPT_FILES, META})
+"""Files that make a directory that of a prompt."""
+
+
+def is_exam(path: str) -> bool:
+    """Whether a file is an exam by its name and the files next to it."""
+    directory, name = os.path.split(path)
+    return name in EXAM_FILES and any(Path(directory, other).is_file() for other in OF_PROMPTS)
 
 
 def is_code(path: str) -> bool:

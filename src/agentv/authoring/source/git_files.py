@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import parse_qs, unquote
 
 from msgspec import Struct
 
-from agentv.authoring.source.boundary import Boundary
+from agentv.authoring.source.boundary import GIT_URL, Boundary, FindCheckout
 from agentv.authoring.source.masking import is_secret
 from agentv.authoring.source.nearest import did_you_mean, nearest
 from agentv.authoring.source.nodes import Scalar
@@ -18,10 +18,6 @@ from agentv.authoring.source.report import Report
 from agentv.model.suite.repository import Checkout, RepositoryFile, Unavailable
 from agentv.model.values.formatting import plural
 from agentv.model.values.lazy_pattern import lazy_pattern
-
-GIT_URL = lazy_pattern(r"https?://(?P<user>[^/@\s]*@)?(?:www\.)?(?P<host>github\.com|gitlab\.com|bitbucket\.org)/")
-
-FindCheckout = Callable[[RepositoryFile], "Checkout | Unavailable"]
 
 _NAME = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
 _FORMS = {
@@ -57,11 +53,6 @@ class BadUrlError(ValueError):
     def __init__(self, message: str, hint: str) -> None:
         super().__init__(message)
         self.hint = hint
-
-
-def no_repositories(wanted: RepositoryFile) -> Checkout | Unavailable:
-    """Placeholder for contexts that never fetch a repository."""
-    raise RuntimeError(f"{wanted.name} is needed, but repositories cannot be fetched here")  # a bug
 
 
 def parse_url(url: str) -> RepositoryFile:

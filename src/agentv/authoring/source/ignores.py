@@ -18,9 +18,6 @@ from agentv.errors import Diagnostic
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.span import Span
 
-MARK = b"agentv: ignore"
-"""What a file must hold to be searched at all."""
-
 _COMMENT = lazy_pattern(r"(?:^|(?<=[ \t]))#[ \t]*agentv: ignore(?P<codes>\[[^\]]*\])?")
 MOST = 100
 """Lines of comments below a comment, behind which stands what it is about."""

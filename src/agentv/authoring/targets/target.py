@@ -363,9 +363,11 @@ def _wrong_facts(settings: ProviderSettings) -> str | None:
 
 def _files(settings: object, more: FileGlobs | None, search: SearchPaths) -> dict[str, str]:
     """The files that the settings name and what they import, such as a command's ./agent.sh, with their sha256."""
-    from agentv.authoring.source.patterns import files_of_globs
+    paths = list(files_behind(settings, search))
+    if more is not None:
+        from agentv.authoring.source.patterns import files_of_globs
 
-    paths = (*files_behind(settings, search), *(files_of_globs(more) if more is not None else ()))
+        paths += files_of_globs(more)
     found = ((path, digest_of(path)) for path in paths)
     return {path: digest for path, digest in found if digest is not None}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -215,7 +214,9 @@ def _resume_line(run_id: str, directory: Path, arguments: list[str], more: tuple
         words.append(word)
     words += [f"{flag}=MORE" for flag in more]
     named = run_id if directory.parent.name == "results" else shown_from(str(directory), str(Path.cwd()))
-    return shlex.join([*words, f"--resume={named}"])
+    from shlex import join
+
+    return join([*words, f"--resume={named}"])
 
 
 def _note_resume(run_id: str, directory: Path) -> None:

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 from typing import Literal
 
-from agentv.authoring.prompt_library import META, is_exam, prompt_file_of
-from agentv.authoring.source.files import template_home
+from agentv.authoring.prompt_library import prompt_file_of
+from agentv.authoring.source.files import META, is_exam, template_home
 
 FileKind = Literal["eval", "targets", "config", "template", "exam", "meta"]
 """Those that have a JSON Schema are called as it."""

@@ -26,10 +26,10 @@ from agentv.reports.run.trial_view import (
     place_of,
     trial_view,
 )
-from agentv.stats.samples.deciding import Rule
 
 if TYPE_CHECKING:
     from agentv.reports.run.rerun import RerunOptions
+    from agentv.stats.samples.deciding import Rule
 
 KEPT = 1000
 """Trials of one kind that are held; the rest is counted."""
@@ -146,6 +146,8 @@ class RunView(Struct):
         if result.status != "passed":
             self._failures.add(result)
         if result.trial.repeat > 1:
+            from agentv.stats.samples.deciding import Rule
+
             trial = result.trial
             key = (place_of(trial), trial.case.id, trial.case.prompt_id, trial.target.name, trial.variant_name)
             rule = Rule(trial.repeat, trial.threshold, trial.aggregate, trial.alpha)

@@ -24,15 +24,8 @@ from agentv.authoring.dialects.eva.cases import (
 from agentv.authoring.dialects.recognition import DocumentDialect, Surroundings, Translation
 from agentv.authoring.fields.decode import shape_of
 from agentv.authoring.fields.reading import ExtraKeys, Reading
-from agentv.authoring.prompt_library import (
-    EXAM_FILES,
-    is_exam,
-    library_of,
-    prompt_directories,
-    read_meta,
-    the_prompt_file,
-)
-from agentv.authoring.source.files import shown
+from agentv.authoring.prompt_library import library_of, prompt_directories, read_meta, the_prompt_file
+from agentv.authoring.source.files import EXAM_FILES, is_exam, shown
 from agentv.authoring.source.nearest import nearest
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, is_empty, kind_of, mapping, node_of
 from agentv.authoring.source.report import Report
