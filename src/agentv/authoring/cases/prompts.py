@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
@@ -131,7 +131,7 @@ def read_prompt(node: Node | None, reading: Reading) -> SuitePrompt | None:
     return found[0] if found else None
 
 
-class _Piece(NamedTuple):
+class _Piece(Struct, frozen=True):
     """What a prompt says, and what it is called where nobody gives it a name; None: by its number."""
 
     node: Node

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -150,7 +150,7 @@ CHECKED = frozenset({*CASE.spelled("assert"), *CASE.spelled("criteria"), "rubric
 _NAME, _KEYS, _RECORD = "name:", "keys:", "record:"
 
 
-class Claim(NamedTuple):
+class Claim(Struct, frozen=True):
     """The dialect that a file is written in.
 
     Attributes:

@@ -13,7 +13,7 @@ from array import array
 from bisect import insort
 from collections.abc import Iterable, Sequence
 from functools import total_ordering
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from msgspec import Struct, field
 
@@ -89,7 +89,7 @@ class FailureGroup(Struct, frozen=True):
     numbers: Sequence[int] = ()
 
 
-class _Cause(NamedTuple):
+class _Cause(Struct, frozen=True):
     """A cause, from the most specific text to the most general one.
 
     Attributes:

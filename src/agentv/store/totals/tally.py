@@ -25,7 +25,7 @@ STATUSES: tuple[Status, ...] = get_args(Status)
 _CODES = {status: code for code, status in enumerate(STATUSES)}
 
 
-class Profile(NamedTuple):
+class Profile(Struct, frozen=True):
     """The properties that many cases have in common, so that they are held once."""
 
     suite: str
@@ -47,14 +47,14 @@ class Profile(NamedTuple):
         return Rule(self.repeat, self.threshold, self.aggregate, self.alpha)
 
 
-class Early(NamedTuple):
+class Early(Struct, frozen=True):
     """Of a case whose samples may end early: how many there were, and why there are no more; None: some are to come."""
 
     samples: int
     stopped: SamplingStop | None
 
 
-class Trials(NamedTuple):
+class Trials(Struct, frozen=True):
     """Of one case on one target: how many samples were judged, passed, errored; the sum and squares of their scores."""
 
     judged: int
