@@ -30,7 +30,8 @@ def called(value: object) -> str:
     if inspect.isclass(value) and issubclass(value, Struct):
         names = value.__struct_fields__
         required = len(names) - len(value.__struct_defaults__)
-        return f"({', '.join(name if place < required else f'{name}=' for place, name in enumerate(names))})"
+        shown = (name if place < required else f"{name}=" for place, name in enumerate(names) if name[0] != "_")
+        return f"({', '.join(shown)})"
     try:
         parameters = inspect.signature(value).parameters.values()
     except (TypeError, ValueError):

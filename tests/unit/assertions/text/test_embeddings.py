@@ -4,6 +4,7 @@ from dataclasses import dataclass
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from agentv.assertions.text.embeddings import Similar, cosine
 from agentv.model.values.response import Embeddings, Failure
@@ -26,8 +27,7 @@ class Services:
 def said(output, *, embedding=None, reference=None):
     services = Services(embedding or CountingEmbedder())
     context = answer(output, reference=reference)
-    object.__setattr__(context, "_services", services)
-    return context, services
+    return replace(context, _services=services), services
 
 
 def grade_of(assertion, output, **given):
