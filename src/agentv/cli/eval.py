@@ -12,7 +12,6 @@ import click
 from agentv.app.settings import EvalSettings, declared_settings
 from agentv.cli.lazy import Choice, Option, Registered, Sectioned, files, options_of_extensions, section
 from agentv.cli.options.formats import chosen_format, format_options
-from agentv.cli.running.progress import ProgressOptions, follow
 from agentv.errors import UsageError
 from agentv.model.values.values import Json
 from agentv.registry.fields import Between
@@ -119,6 +118,8 @@ def run(paths: tuple[str, ...], options: dict[str, Any]) -> int:
         paths: of the command line.
         options: by the names of the command's parameters.
     """
+    from agentv.cli.running.progress import ProgressOptions, follow
+
     form = chosen_format(options.pop("format_name"), as_json=options.pop("as_json"))
     shown = {name: options.pop(name) for name in ("quiet", "verbose", "no_progress")}
     shown["no_progress"] |= options.get("debug", False)  # which would be drawn over the debugger's prompt

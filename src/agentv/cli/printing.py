@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from agentv.errors import AgentvError, Diagnostic, LoadError, PluginError, UsageError
-from agentv.model.secrets.redaction import Redactor
 from agentv.reports.text.escaping import one_line, safe
 
 if TYPE_CHECKING:
     from agentv.app.planning.preparation import Prepared
+    from agentv.model.secrets.redaction import Redactor
 
 
 PIPED = 200
@@ -45,7 +45,7 @@ def print_error(error: AgentvError) -> None:
 def without_secrets(message: str) -> str:
     """An error message without the secrets of the environment, for errors before a suite is loaded."""
     from agentv.authoring.source.masking import environment_secrets
-    from agentv.model.secrets.redaction import Redactor  # only where something went wrong
+    from agentv.model.secrets.redaction import Redactor
 
     return Redactor(environment_secrets(os.environ)).redact(message)
 
