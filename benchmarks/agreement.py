@@ -15,7 +15,7 @@ from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 from agentv.stats.intervals.clustered import cr2
-from agentv.stats.intervals.design_effect import interval_at
+from agentv.stats.intervals.proportion import interval_at
 from agentv.stats.intervals.student import t_quantile, t_tails
 
 

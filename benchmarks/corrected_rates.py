@@ -36,7 +36,7 @@ from agentv.extensions.labels.stats.posterior import (
     judge_counts,
     transferred_rate,
 )
-from agentv.stats.intervals.design_effect import wilson_interval
+from agentv.stats.intervals.proportion import wilson_interval
 
 Interval = tuple[float, float]
 DRAWS = 2000

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from agentv.stats.intervals.clustered import mean_interval
-from agentv.stats.intervals.design_effect import wilson_interval
+from agentv.stats.intervals.proportion import wilson_interval
 from agentv.stats.samples.passk import mean_disagreement
 
 Chance = np.random.Generator

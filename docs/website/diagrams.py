@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from agentv.stats.intervals.design_effect import wilson_interval
+from agentv.stats.intervals.proportion import wilson_interval
 
 ASSETS = Path(__file__).parents[1] / "assets"
 BLUE, RED, GREEN, GREY = "#5c6bc0", "#d9534f", "#3a9d5d", "#767c88"

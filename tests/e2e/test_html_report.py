@@ -13,7 +13,8 @@ from agentv.extensions.view.shown_comparison import ShownComparison, ShownDiffer
 from agentv.model.run.grade import Check
 from agentv.model.values.trace import MessageStep, PermissionStep, ToolCallStep, Trace, UsageStep
 from agentv.reports.text.escaping import percent
-from agentv.stats.intervals.design_effect import estimated_mean, estimated_rate, wilson_interval
+from agentv.stats.intervals.design_effect import estimated_mean, estimated_rate
+from agentv.stats.intervals.proportion import wilson_interval
 from doubles.browser_pages import DESKTOP, barriers, follow, load_report, settle
 from doubles.html_reports import HOSTILE, everything, hostile_trial, report, samples
 from doubles.matrix import HOSTILE as EVIL

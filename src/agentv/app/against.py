@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from agentv.app.results.place import find_run
+from agentv.app.results.finding import find_run
 from agentv.app.settings import EvalSettings
 from agentv.engine.draws import Bounds, CaseId, Draws, Groups
 from agentv.engine.plan import Plan, compares

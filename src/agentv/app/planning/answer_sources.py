@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv.app.planning.preparation import Prepared, caches, results_of, root_of
-from agentv.app.results.place import find_run
+from agentv.app.results.finding import find_run
 from agentv.app.wiring import Answers, SystemClock, redactor_for
 from agentv.engine.calls.recorded_call import call_key, no_answer
 from agentv.errors import UsageError

@@ -19,7 +19,8 @@ from agentv.app.planning.workspaces import (
     works_in_existing,
 )
 from agentv.app.registries import registries
-from agentv.app.results.place import RESULTS, find_run, place_holding, place_of
+from agentv.app.results.finding import find_run
+from agentv.app.results.place import RESULTS, place_holding, place_of
 from agentv.app.settings import LOCAL, EvalSettings, shard_of
 from agentv.authoring.dialects.recognition import Dialect
 from agentv.authoring.loading.load import LoadRequest, load

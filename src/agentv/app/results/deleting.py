@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from agentv.app.results.finding import find_run
 from agentv.app.results.listing import listed_run
-from agentv.app.results.place import RESULTS, find_run, place_holding, runs_in
+from agentv.app.results.place import RESULTS, place_holding, runs_in
 from agentv.authoring.source.files import shown
 from agentv.errors import StoreError, UsageError
 from agentv.model.run.runs import ListedRun

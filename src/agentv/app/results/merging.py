@@ -11,8 +11,9 @@ from typing import Any
 
 import msgspec
 
+from agentv.app.results.finding import find_run
 from agentv.app.results.listing import listed_run
-from agentv.app.results.place import RESULTS, find_run, partial_in, place_holding, place_of
+from agentv.app.results.place import RESULTS, partial_in, place_holding, place_of
 from agentv.app.results.totals import compared_totals_of
 from agentv.app.run_signature import SIGNATURE, signature_of
 from agentv.app.settings import shard_of

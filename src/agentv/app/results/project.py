@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agentv.app.results.place import RESULTS, find_run, place_holding, runs_in
+from agentv.app.results.finding import find_run
+from agentv.app.results.place import RESULTS, place_holding, runs_in
 from agentv.errors import AgentvError, StoreError
 from agentv.store.files.directory import HISTORY, INDEX, JOURNAL, RUN, SUMMARY, results_directory
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from agentv.app.results.place import RESULTS, find_run, place_holding
+from agentv.app.results.finding import find_run
+from agentv.app.results.place import RESULTS, place_holding
 from agentv.authoring.source.files import repository_root, shown
 from agentv.errors import UsageError
 from agentv.model.run.labelled.labels import ReadLabels

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from agentv.app.labelled_runs import labelled_runs
 from agentv.app.planning.answer_sources import AnswerSources, answer_sources
 from agentv.app.planning.preparation import Prepared, results_of
-from agentv.app.results.place import find_run
+from agentv.app.results.finding import find_run
 from agentv.app.running.drive import GRACE_S, Demand, StopRequests, drive
 from agentv.app.running.finish import finish
 from agentv.app.running.outcome import Outcome

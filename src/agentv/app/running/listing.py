@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 from agentv.app.planning.preparation import Prepared, results_of
-from agentv.app.results.place import find_run
+from agentv.app.results.finding import find_run
 from agentv.errors import StoreError
 from agentv.model.run.listing import ListedCase, ListedTotals
 from agentv.model.suite.assertion import AssertionEntry

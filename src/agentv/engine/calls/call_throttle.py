@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 from msgspec.structs import replace
 
-from agentv.engine.calls.circuit_breaker import CircuitBreaker, InterruptibleSleep, TargetChannel
+from agentv.engine.calls.circuit_breaker import CircuitBreaker
 from agentv.engine.calls.running_agents import RunningAgents
+from agentv.engine.calls.target_channel import InterruptibleSleep, TargetChannel
 from agentv.model.run.budget import UNKNOWN, Ceiling
 from agentv.model.run.events import LimitedTarget
 from agentv.model.suite.suite import DEFAULT_WORKERS, TargetSpec

@@ -11,9 +11,10 @@ from msgspec.structs import replace
 from agentv.engine.calls.attempts import AttemptAllowance, RetriedCall
 from agentv.engine.calls.budget import is_free
 from agentv.engine.calls.budget_limiter import BudgetLimiter, Reservation, TargetSpend
-from agentv.engine.calls.circuit_breaker import UNAFFORDABLE, TargetChannel
+from agentv.engine.calls.circuit_breaker import UNAFFORDABLE
 from agentv.engine.calls.rate_limiter import CHARACTERS_A_TOKEN
 from agentv.engine.calls.server_limiter import Waiter
+from agentv.engine.calls.target_channel import TargetChannel
 from agentv.model.run.budget import Ceiling
 from agentv.model.values.response import CallFailure, Embeddings, Failure, TargetResponse
 

@@ -25,7 +25,7 @@ from agentv.reports.run.paired import difference_text, ends_text, p_value, perce
 from agentv.reports.text.escaping import one_line, percent
 from agentv.reports.text.tables import aligned
 from agentv.stats.comparison.rule import fewest_moved
-from agentv.stats.intervals.design_effect import cases_for_share, unseen_share
+from agentv.stats.intervals.proportion import cases_for_share, unseen_share
 
 LISTED = 10
 """Names in one line; `--json` holds all."""

@@ -11,7 +11,7 @@ from agentv.model.values.formatting import plural
 from agentv.reports.commands.comparison import case_label, listed, usage_lines
 from agentv.reports.run.matrix import column_label
 from agentv.reports.run.paired import details, sentence
-from agentv.reports.run.totals import signed
+from agentv.reports.run.rates import signed
 from agentv.reports.text.escaping import one_line, percent
 
 _STYLES = {"better": "32", "worse": "31"}

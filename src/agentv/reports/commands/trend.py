@@ -12,7 +12,7 @@ from msgspec import to_builtins
 from agentv.model.run.compared.trend import RunDifference, Trend, TrendRun
 from agentv.model.values.formatting import plural
 from agentv.model.values.values import Json
-from agentv.reports.run.totals import signed
+from agentv.reports.run.rates import signed
 from agentv.reports.text.escaping import one_line, percent
 from agentv.reports.text.tables import Cell, aligned
 

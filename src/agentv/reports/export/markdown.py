@@ -22,15 +22,8 @@ from agentv.reports.run.formatting import check, label, reason, source
 from agentv.reports.run.matrix import COLUMNS, COMPARED, ROWS, compared_heading
 from agentv.reports.run.matrix_grid import GridRow, grid_of
 from agentv.reports.run.paired import details, sentence
-from agentv.reports.run.totals import (
-    certainty,
-    judged_words,
-    mean_words,
-    of_all_words,
-    outcomes,
-    partial_words,
-    rule_words,
-)
+from agentv.reports.run.rates import certainty, judged_words, mean_words, of_all_words, rule_words
+from agentv.reports.run.totals import outcomes, partial_words
 from agentv.reports.run.trial_view import LONGEST, OUTPUT_KEPT, Finding, Kind, TrialView
 from agentv.reports.run.view import RunView
 from agentv.reports.text.escaping import one_line, percent, safe

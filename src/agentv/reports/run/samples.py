@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from agentv.model.run.summary import SampledCase, Samples
 from agentv.model.run.trial import EarlyCase
 from agentv.model.values.formatting import plural
-from agentv.reports.run.totals import interval_words
+from agentv.reports.run.rates import interval_words
 from agentv.reports.text.escaping import one_line, percent
-from agentv.stats.intervals.design_effect import wilson_interval
+from agentv.stats.intervals.proportion import wilson_interval
 from agentv.stats.samples.passk import tells_at_k
 
 HEADING = "Samples: cases that do not always pass"

@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import copysign, fsum, log, sqrt
 
-from agentv.stats.intervals.design_effect import quantile
+from agentv.stats.intervals.proportion import quantile
 
 MOST_KINDS = 128
 """Different clusters above which those with nearly the same mean are taken together."""

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from agentv.model.run.matrix import MeasuredShare
 from agentv.model.run.summary import Activation, ConfusionCell, SkillShares
-from agentv.stats.intervals.design_effect import USUAL, wilson_interval
+from agentv.stats.intervals.proportion import USUAL, wilson_interval
 
 
 @dataclass(frozen=True, slots=True)

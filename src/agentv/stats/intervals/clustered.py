@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from math import inf, sqrt
 
-from agentv.stats.intervals.design_effect import USUAL
+from agentv.stats.intervals.proportion import USUAL
 from agentv.stats.intervals.student import t_quantile
 
 

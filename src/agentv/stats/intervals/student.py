@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 from math import erfc, exp, inf, isnan, lgamma, log, log1p, pi, sqrt
 
-from agentv.stats.intervals.design_effect import USUAL, quantile
+from agentv.stats.intervals.proportion import USUAL, quantile
 
 _MANY = 400.0
 """Degrees of freedom from which the quantile's expansion around the normal one is right to 12 digits."""

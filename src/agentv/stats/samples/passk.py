@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from math import comb
 
 from agentv.model.run.matrix import MeasuredShare
-from agentv.stats.intervals.design_effect import USUAL, estimated_mean, wilson_interval
+from agentv.stats.intervals.design_effect import estimated_mean
+from agentv.stats.intervals.proportion import USUAL, wilson_interval
 
 
 def pass_at_k(samples: int, passed: int, k: int) -> float:

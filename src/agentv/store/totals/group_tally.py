@@ -11,7 +11,8 @@ from msgspec import Struct
 from agentv.model.run.matrix import Counts, GroupTotals, Interval
 from agentv.model.run.summary import CaseRule
 from agentv.model.run.trial import Status
-from agentv.stats.intervals.design_effect import Estimate, are_verdicts, estimated_mean, estimated_rate, interval_at
+from agentv.stats.intervals.design_effect import Estimate, are_verdicts, estimated_mean, estimated_rate
+from agentv.stats.intervals.proportion import interval_at
 from agentv.store.totals.tally import STATUSES, Profile, TalliedCase, counts_of
 
 _SUMMED = ("judged", "passed", "errored", "score", "score_squares", "passed_at_worst", "passed_at_best")

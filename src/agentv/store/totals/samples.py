@@ -12,7 +12,8 @@ from math import fsum
 
 from agentv.model.run.matrix import Interval
 from agentv.model.run.summary import SampledCase, Samples
-from agentv.stats.intervals.design_effect import Estimate, Sums, estimated_mean, estimated_rate, wilson_interval
+from agentv.stats.intervals.design_effect import Estimate, Sums, estimated_mean, estimated_rate
+from agentv.stats.intervals.proportion import wilson_interval
 from agentv.stats.samples.passk import at_k_interval, hat_k_interval, is_flaky, pass_at_k, pass_hat_k, usual_k
 from agentv.store.totals.tally import CaseSamples
 

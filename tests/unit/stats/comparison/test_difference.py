@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from agentv.stats.comparison.difference import MOST_KINDS, Differences
-from agentv.stats.intervals.design_effect import unseen_share
+from agentv.stats.intervals.proportion import unseen_share
 from doubles.thorough import examples
 
 thirds = st.integers(0, 3).map(lambda number: number / 3)

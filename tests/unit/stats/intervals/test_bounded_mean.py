@@ -9,7 +9,7 @@ from scipy import stats
 from agentv.stats.comparison.gamma_sums import not_above_zero
 from agentv.stats.intervals.bounded_mean import bounded_mean_interval
 from agentv.stats.intervals.clustered import mean_interval
-from agentv.stats.intervals.design_effect import unseen_share
+from agentv.stats.intervals.proportion import unseen_share
 
 scores = st.lists(st.floats(0, 1), min_size=1, max_size=40)
 

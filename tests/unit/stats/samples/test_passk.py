@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv.stats.intervals.design_effect import wilson_interval
+from agentv.stats.intervals.proportion import wilson_interval
 from agentv.stats.samples.passk import at_k_interval, hat_k_interval, pass_at_k, pass_hat_k, tells_at_k, usual_k
 
 samples = st.integers(1, 9).flatmap(

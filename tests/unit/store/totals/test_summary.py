@@ -13,8 +13,9 @@ from agentv.model.run.matrix import Counts
 from agentv.model.run.row import Row
 from agentv.model.run.summary import CaseRule
 from agentv.model.values.usage import TokenUsage
-from agentv.reports.run.totals import rate_words
-from agentv.stats.intervals.design_effect import estimated_rate, wilson_interval
+from agentv.reports.run.rates import rate_words
+from agentv.stats.intervals.design_effect import estimated_rate
+from agentv.stats.intervals.proportion import wilson_interval
 from agentv.store.files.directory import SUMMARY, RunDirectory
 from agentv.store.files.encoding import to_json
 from agentv.store.rows.rows import RelativePaths, row_of

@@ -4,7 +4,8 @@ from msgspec.structs import replace
 
 from agentv.model.run.row import Row
 from agentv.model.values.usage import TokenUsage
-from agentv.stats.intervals.design_effect import estimated_rate, wilson_interval
+from agentv.stats.intervals.design_effect import estimated_rate
+from agentv.stats.intervals.proportion import wilson_interval
 from agentv.store.files.encoding import to_json
 from agentv.store.rows.rows import RelativePaths, row_of
 from agentv.store.totals.samples import LISTED, SamplesTally

@@ -66,7 +66,8 @@ def command(
     To label in a browser: agentv view --label. To label elsewhere, --export to .csv or .jsonl, fill in `label` (pass,
     fail or unsure), or `score` where the rubric has a scale, and `note`, and --import.
     """
-    from agentv.app.results.place import RESULTS, place_holding, whole_or_last
+    from agentv.app.results.finding import whole_or_last
+    from agentv.app.results.place import RESULTS, place_holding
 
     run = named or whole_or_last(place_holding(RESULTS))
     export_to, import_from = files["export_to"], files["import_from"]

@@ -18,7 +18,7 @@ from agentv.extensions.labels.judges.comparing import (
 from agentv.extensions.labels.stats.paired_accuracy import AccuracyDifference
 from agentv.extensions.labels.stats.posterior import Estimated
 from agentv.model.values.formatting import duration, money, plural
-from agentv.reports.run.totals import signed
+from agentv.reports.run.rates import signed
 from agentv.reports.text.escaping import cells, one_line, percent
 
 _LONGEST_NAME = 40

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 from msgspec.structs import replace
 
-from agentv.app.results.place import RESULTS, find_run, place_holding, runs_in
+from agentv.app.results.finding import find_run
+from agentv.app.results.place import RESULTS, place_holding, runs_in
 from agentv.authoring.header.config import read_config
 from agentv.authoring.prompt_library import library_reading
 from agentv.authoring.source.environment import dotenv_of, merged, read_dotenv

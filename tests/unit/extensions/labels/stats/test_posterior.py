@@ -21,7 +21,7 @@ from agentv.extensions.labels.stats.posterior import (
     transferred_draws,
     transferred_rate,
 )
-from agentv.stats.intervals.design_effect import wilson_interval
+from agentv.stats.intervals.proportion import wilson_interval
 
 
 def test_clusters_in_which_judge_and_people_err_together_tell_less():

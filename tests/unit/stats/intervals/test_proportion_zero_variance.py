@@ -1,6 +1,6 @@
 import pytest
 
-from agentv.stats.intervals.design_effect import cases_for_share, unseen_share
+from agentv.stats.intervals.proportion import cases_for_share, unseen_share
 
 
 @pytest.mark.parametrize(

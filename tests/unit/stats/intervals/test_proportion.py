@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv.stats.intervals.design_effect import USUAL, USUAL_QUANTILE, wilson_interval
+from agentv.stats.intervals.proportion import USUAL, USUAL_QUANTILE, wilson_interval
 
 
 @pytest.mark.parametrize(
