@@ -244,35 +244,29 @@ def test_a_failure_is_a_value_and_the_next_call_is_made_all_the_same(name, place
 
 @_each(ECHOING)
 @pytest.mark.parametrize("calls", [0, 1])
-def test_it_can_be_closed_twice_used_or_not(name, calls, place):
-    async def close_twice():
-        executor = DaemonThreads()
-        target = ECHOING[name](place).connect(spec_of(Echo()), executor)
-        for _ in range(calls):
-            await asked(target, request("prompt 1", "1"))
-        await target.close()
-        await target.close()
-        await executor.aclose()
-
-    asyncio.run(close_twice())
+async def test_it_can_be_closed_twice_used_or_not(name, calls, place):
+    executor = DaemonThreads()
+    target = ECHOING[name](place).connect(spec_of(Echo()), executor)
+    for _ in range(calls):
+        await asked(target, request("prompt 1", "1"))
+    await target.close()
+    await target.close()
+    await executor.aclose()
 
 
 @_each(WAITING)
-def test_a_call_can_be_cancelled_and_the_target_goes_on(name, place):
-    async def cancelled():
-        executor = DaemonThreads()
-        target = WAITING[name](place).connect(spec_of(Echo()), executor)
-        calls = [asyncio.ensure_future(_waited(target, request())) for _ in range(2)]
-        await asyncio.sleep(0.05)
-        calls[0].cancel()
-        await asyncio.wait(calls[:1])
-        assert not calls[1].done()
-        calls[1].cancel()
-        await asyncio.wait(calls)
-        await target.close()
-        return [call.cancelled() for call in calls]
-
-    assert asyncio.run(cancelled()) == [True, True]
+async def test_a_call_can_be_cancelled_and_the_target_goes_on(name, place):
+    executor = DaemonThreads()
+    target = WAITING[name](place).connect(spec_of(Echo()), executor)
+    calls = [asyncio.ensure_future(_waited(target, request())) for _ in range(2)]
+    await asyncio.sleep(0.05)
+    calls[0].cancel()
+    await asyncio.wait(calls[:1])
+    assert not calls[1].done()
+    calls[1].cancel()
+    await asyncio.wait(calls)
+    await target.close()
+    assert [call.cancelled() for call in calls] == [True, True]
 
 
 async def _waited(target, one: TargetRequest):
@@ -281,17 +275,14 @@ async def _waited(target, one: TargetRequest):
     return await answer
 
 
-def test_a_cancelled_call_leaves_no_process(place):
-    async def cancelled():
-        target = place.line(FAMILY).connect(spec_of(Echo()), DaemonThreads())
-        call = asyncio.ensure_future(asked(target, request()))
-        ids = await asyncio.to_thread(ids_in, place.directory / "ids", 2)
-        call.cancel()
-        await asyncio.wait([call])
-        await target.close()
-        return ids
-
-    assert all_gone(asyncio.run(cancelled()))
+async def test_a_cancelled_call_leaves_no_process(place):
+    target = place.line(FAMILY).connect(spec_of(Echo()), DaemonThreads())
+    call = asyncio.ensure_future(asked(target, request()))
+    ids = await asyncio.to_thread(ids_in, place.directory / "ids", 2)
+    call.cancel()
+    await asyncio.wait([call])
+    await target.close()
+    assert all_gone(ids)
 
 
 @_each(["cli", "http", "openai", "azure", "anthropic", "gemini", "litellm"])

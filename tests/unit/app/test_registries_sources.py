@@ -269,7 +269,7 @@ def later(run):
         (lambda run: b"bytes", "must give text, and gave int"),
         (lambda run: [None, "a"], "must give text, and gave NoneType"),
         (lambda run: ["a", 3], "must give text, and gave int"),
-        (later, "raised ValueError: no (test_sources.py:"),
+        (later, "raised ValueError: no (test_registries_sources.py:"),
     ],
 )
 def test_what_is_no_text_names_the_plugin(render, why):

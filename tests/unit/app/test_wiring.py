@@ -130,24 +130,21 @@ def test_what_breaks_the_rules_is_a_failure_that_names_the_plugin(target, code, 
     assert why in found.message
 
 
-def test_a_plain_answer_that_blocks_holds_up_nobody():
+async def test_a_plain_answer_that_blocks_holds_up_nobody():
     class Blocking(Good):
         def answer(self, one):
             time.sleep(0.3)
             return self.given
 
-    async def ask():
-        executor = DaemonThreads()
-        made = connected_target(of(Blocking()), executor)
-        slow = asyncio.ensure_future(asked(made, request()))
-        await asyncio.sleep(0)
-        quick = await asyncio.wait_for(asyncio.sleep(0, "quick"), 0.2)
-        slow.cancel()
-        await asyncio.wait([slow])
-        await executor.aclose()
-        return quick, slow.cancelled()
-
-    assert asyncio.run(ask()) == ("quick", True)
+    executor = DaemonThreads()
+    made = connected_target(of(Blocking()), executor)
+    slow = asyncio.ensure_future(asked(made, request()))
+    await asyncio.sleep(0)
+    quick = await asyncio.wait_for(asyncio.sleep(0, "quick"), 0.2)
+    slow.cancel()
+    await asyncio.wait([slow])
+    await executor.aclose()
+    assert (quick, slow.cancelled()) == ("quick", True)
 
 
 def test_what_closing_raises_changes_no_answer():

@@ -157,7 +157,7 @@ def test_an_answer_shows_a_character(output, status):
     assert results(run_all(Plan([suite(case("a"))], PlanSettings()), answers)) == {"a": status}
 
 
-def test_an_answer_is_kept_before_it_is_graded():
+async def test_an_answer_is_kept_before_it_is_graded():
     seen: list[int] = []
 
     @dataclass(frozen=True)
@@ -175,32 +175,25 @@ def test_an_answer_is_kept_before_it_is_graded():
     looking = case("a")
     looking = replace(looking, assertions=(AssertionEntry("looks", Looks(store), AssertionSettings()),))
 
-    async def main() -> None:
-        run, _ = run_of(Plan([suite(looking)], PlanSettings()), Scripted(), store=store)
-        await happened(run)
-
-    asyncio.run(main())
+    run, _ = run_of(Plan([suite(looking)], PlanSettings()), Scripted(), store=store)
+    await happened(run)
     assert seen == [1]
 
 
-def test_no_more_than_the_workers_run_at_once_and_all_of_them_do():
+async def test_no_more_than_the_workers_run_at_once_and_all_of_them_do():
     cases = [case(str(number)) for number in range(20)]
 
-    async def main() -> Scripted:
-        target = Scripted(gate=asyncio.Event())
-        run, _ = run_of(Plan([suite(*cases)], PlanSettings()), target, workers=7)
-        watching = asyncio.create_task(happened(run))
-        await until(lambda: target.at_once == 7)
-        target.gate.set()
-        await watching
-        return target
-
-    target = asyncio.run(main())
+    target = Scripted(gate=asyncio.Event())
+    run, _ = run_of(Plan([suite(*cases)], PlanSettings()), target, workers=7)
+    watching = asyncio.create_task(happened(run))
+    await until(lambda: target.at_once == 7)
+    target.gate.set()
+    await watching
     assert target.most == 7
     assert len(target.asked) == 20
 
 
-def test_cases_are_pulled_one_by_one():
+async def test_cases_are_pulled_one_by_one():
     pulled: list[str] = []
 
     class Counting:
@@ -212,49 +205,40 @@ def test_cases_are_pulled_one_by_one():
         def __len__(self) -> int:
             return 1000
 
-    async def main() -> int:
-        target = Scripted(gate=asyncio.Event())
-        plan = Plan([replace(suite(), cases=Counting())], PlanSettings())
-        run, _ = run_of(plan, target, workers=5)
-        pulled.clear()
-        watching = asyncio.create_task(happened(run))
-        await until(lambda: target.at_once == 5)
-        ahead = len(pulled)
-        target.gate.set()
-        await watching
-        return ahead
-
-    assert asyncio.run(main()) == 5
+    target = Scripted(gate=asyncio.Event())
+    plan = Plan([replace(suite(), cases=Counting())], PlanSettings())
+    run, _ = run_of(plan, target, workers=5)
+    pulled.clear()
+    watching = asyncio.create_task(happened(run))
+    await until(lambda: target.at_once == 5)
+    ahead = len(pulled)
+    target.gate.set()
+    await watching
+    assert ahead == 5
 
 
-def test_stop_lets_running_trials_finish_and_starts_no_more():
-    async def main() -> list[Any]:
-        target = Scripted(gate=asyncio.Event())
-        run, _ = run_of(Plan([suite(*[case(str(number)) for number in range(10)])], PlanSettings()), target, workers=3)
-        watching = asyncio.create_task(happened(run))
-        await until(lambda: target.at_once == 3)
-        run.stop()
-        await asyncio.sleep(0)
-        target.gate.set()
-        return await watching
-
-    events = asyncio.run(main())
+async def test_stop_lets_running_trials_finish_and_starts_no_more():
+    target = Scripted(gate=asyncio.Event())
+    run, _ = run_of(Plan([suite(*[case(str(number)) for number in range(10)])], PlanSettings()), target, workers=3)
+    watching = asyncio.create_task(happened(run))
+    await until(lambda: target.at_once == 3)
+    run.stop()
+    await asyncio.sleep(0)
+    target.gate.set()
+    events = await watching
     assert set(results(events)) == {"0", "1", "2"}
     assert any(isinstance(event, RunInterrupted) and event.running == 3 for event in events)
     assert events[-1].interrupted
     assert events[-1].unstarted == 7
 
 
-def test_abort_leaves_no_row_of_what_ran():
-    async def main() -> tuple[list[Any], int]:
-        target = Scripted(gate=asyncio.Event())
-        run, _ = run_of(Plan([suite(case("a"), case("b"))], PlanSettings()), target, workers=2)
-        watching = asyncio.create_task(happened(run))
-        await until(lambda: target.at_once == 2)
-        run.abort()
-        return await watching, target.at_once
-
-    events, left = asyncio.run(main())
+async def test_abort_leaves_no_row_of_what_ran():
+    target = Scripted(gate=asyncio.Event())
+    run, _ = run_of(Plan([suite(case("a"), case("b"))], PlanSettings()), target, workers=2)
+    watching = asyncio.create_task(happened(run))
+    await until(lambda: target.at_once == 2)
+    run.abort()
+    events, left = await watching, target.at_once
     assert results(events) == {}
     assert left == 0
     assert events[-1].unstarted == 2
@@ -278,17 +262,14 @@ def test_max_errors_stops_and_counts_what_was_not_run():
     assert events[-1].unstarted == 47
 
 
-def test_a_bug_of_ours_is_raised_and_not_swallowed():
+async def test_a_bug_of_ours_is_raised_and_not_swallowed():
     class Broken(MemoryStore):
         def keep(self, call, answer: TargetResponse) -> None:
             raise OSError("disk full")
 
-    async def main() -> None:
-        run, _ = run_of(Plan([suite(case("a"))], PlanSettings()), Scripted(), store=Broken())
-        await happened(run)
-
+    run, _ = run_of(Plan([suite(case("a"))], PlanSettings()), Scripted(), store=Broken())
     with pytest.raises(OSError, match="disk full"):
-        asyncio.run(main())
+        await happened(run)
 
 
 def state(*results: str, **limits: object) -> RunState:

@@ -99,21 +99,17 @@ def test_trials_that_are_compared_run_together_and_an_interrupted_one_takes_the_
     assert results == ()
 
 
-def test_a_target_gets_no_more_calls_at_once_than_it_may():
+async def test_a_target_gets_no_more_calls_at_once_than_it_may():
     limited = trial("a")
     limited = replace(limited, target=replace(limited.target, workers=2))
 
-    async def main() -> Executing:
-        executor = Executing(gate=asyncio.Event())
-        runner = TrialRunner(executor, GivenRunContext(lambda _: None), RunState(), lambda _: ())
-        tasks = [asyncio.ensure_future(runner.run(limited)) for _ in range(5)]
-        for _ in range(5):
-            await asyncio.sleep(0)
-        executor.gate.set()
-        await asyncio.gather(*tasks)
-        return executor
-
-    executor = asyncio.run(main())
+    executor = Executing(gate=asyncio.Event())
+    runner = TrialRunner(executor, GivenRunContext(lambda _: None), RunState(), lambda _: ())
+    tasks = [asyncio.ensure_future(runner.run(limited)) for _ in range(5)]
+    for _ in range(5):
+        await asyncio.sleep(0)
+    executor.gate.set()
+    await asyncio.gather(*tasks)
     assert (executor.most, len(executor.ran)) == (2, 5)
 
 

@@ -40,83 +40,68 @@ async def soon(*coroutines):
     return tasks
 
 
-def test_those_who_ask_meanwhile_wait_for_the_first():
-    async def run():
-        calls, shared = Calls("yes"), sharing()
-        tasks = await soon(*(shared.once(b"k", calls) for _ in range(3)))
-        calls.go.set()
-        return await asyncio.gather(*tasks), calls.made
-
-    assert asyncio.run(run()) == ([("yes", False), ("yes", True), ("yes", True)], 1)
+async def test_those_who_ask_meanwhile_wait_for_the_first():
+    calls, shared = Calls("yes"), sharing()
+    tasks = await soon(*(shared.once(b"k", calls) for _ in range(3)))
+    calls.go.set()
+    assert (await asyncio.gather(*tasks), calls.made) == ([("yes", False), ("yes", True), ("yes", True)], 1)
 
 
-def test_what_failed_is_asked_again_but_for_those_who_waited():
-    async def run():
-        calls, shared = Calls("failed", "yes"), sharing()
-        tasks = await soon(shared.once(b"k", calls), shared.once(b"k", calls))
-        calls.go.set()
-        return [*await asyncio.gather(*tasks), await shared.once(b"k", calls)], calls.made
-
-    assert asyncio.run(run()) == ([("failed", False), ("failed", True), ("yes", False)], 2)
-
-
-def test_no_more_are_remembered_than_may_be():
-    async def run():
-        calls, shared = Calls("yes"), sharing(most=2)
-        calls.go.set()
-        for key in (b"a", b"b", b"a", b"c"):
-            await shared.once(key, calls)
-        return [(await shared.once(key, calls))[1] for key in (b"a", b"c", b"b")], len(shared._kept)
-
-    assert asyncio.run(run()) == ([True, True, False], 2)
+async def test_what_failed_is_asked_again_but_for_those_who_waited():
+    calls, shared = Calls("failed", "yes"), sharing()
+    tasks = await soon(shared.once(b"k", calls), shared.once(b"k", calls))
+    calls.go.set()
+    assert ([*await asyncio.gather(*tasks), await shared.once(b"k", calls)], calls.made) == (
+        [("failed", False), ("failed", True), ("yes", False)],
+        2,
+    )
 
 
-def test_one_who_leaves_does_not_take_the_call_along():
-    async def run():
-        calls, shared = Calls("yes"), sharing()
-        first, second = await soon(shared.once(b"k", calls), shared.once(b"k", calls))
-        first.cancel()
-        await asyncio.wait({first})
-        calls.go.set()
-        return first.cancelled(), await second, calls.made, calls.cancelled
-
-    assert asyncio.run(run()) == (True, ("yes", True), 1, 0)
-
-
-def test_the_last_who_leaves_ends_the_call_and_sees_it_ended():
-    async def run():
-        calls, shared = Calls("yes"), sharing()
-        tasks = await soon(shared.once(b"k", calls), shared.once(b"k", calls))
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
-        ended = calls.cancelled
-        calls.go.set()
-        return ended, await shared.once(b"k", calls), calls.made
-
-    assert asyncio.run(run()) == (1, ("yes", False), 2)
+async def test_no_more_are_remembered_than_may_be():
+    calls, shared = Calls("yes"), sharing(most=2)
+    calls.go.set()
+    for key in (b"a", b"b", b"a", b"c"):
+        await shared.once(key, calls)
+    assert ([(await shared.once(key, calls))[1] for key in (b"a", b"c", b"b")], len(shared._kept)) == (
+        [True, True, False],
+        2,
+    )
 
 
-def test_one_who_comes_while_a_call_is_being_ended_makes_its_own():
-    async def run():
-        calls, shared = Calls("yes"), sharing()
-        (first,) = await soon(shared.once(b"k", calls))
-        first.cancel()
-        await asyncio.sleep(0)
-        calls.go.set()
-        return await shared.once(b"k", calls), calls.made
-
-    assert asyncio.run(run()) == (("yes", False), 2)
+async def test_one_who_leaves_does_not_take_the_call_along():
+    calls, shared = Calls("yes"), sharing()
+    first, second = await soon(shared.once(b"k", calls), shared.once(b"k", calls))
+    first.cancel()
+    await asyncio.wait({first})
+    calls.go.set()
+    assert (first.cancelled(), await second, calls.made, calls.cancelled) == (True, ("yes", True), 1, 0)
 
 
-def test_a_call_that_raises_raises_for_all_and_is_forgotten():
-    async def run():
-        calls, shared = Calls(ValueError("broken"), "yes"), sharing()
-        tasks = await soon(shared.once(b"k", calls), shared.once(b"k", calls))
-        calls.go.set()
-        for task in tasks:
-            with pytest.raises(ValueError, match="broken"):
-                await task
-        return await shared.once(b"k", calls), shared._flights
+async def test_the_last_who_leaves_ends_the_call_and_sees_it_ended():
+    calls, shared = Calls("yes"), sharing()
+    tasks = await soon(shared.once(b"k", calls), shared.once(b"k", calls))
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+    ended = calls.cancelled
+    calls.go.set()
+    assert (ended, await shared.once(b"k", calls), calls.made) == (1, ("yes", False), 2)
 
-    assert asyncio.run(run()) == (("yes", False), {})
+
+async def test_one_who_comes_while_a_call_is_being_ended_makes_its_own():
+    calls, shared = Calls("yes"), sharing()
+    (first,) = await soon(shared.once(b"k", calls))
+    first.cancel()
+    await asyncio.sleep(0)
+    calls.go.set()
+    assert (await shared.once(b"k", calls), calls.made) == (("yes", False), 2)
+
+
+async def test_a_call_that_raises_raises_for_all_and_is_forgotten():
+    calls, shared = Calls(ValueError("broken"), "yes"), sharing()
+    tasks = await soon(shared.once(b"k", calls), shared.once(b"k", calls))
+    calls.go.set()
+    for task in tasks:
+        with pytest.raises(ValueError, match="broken"):
+            await task
+    assert (await shared.once(b"k", calls), shared._flights) == (("yes", False), {})

@@ -94,13 +94,12 @@ def test_the_same_question_is_put_once(rubric):
     assert len({verdict.score for verdict in verdicts}) == 1
 
 
-def test_a_price_that_is_not_known_is_not_0_the_second_time():
+async def test_a_price_that_is_not_known_is_not_0_the_second_time():
     judge = TargetJudge(Saying([GOOD]), "strict")
 
-    async def run():
-        return [await judge.assess(STILL, answered("42")) for _ in range(2)]
-
-    assert [(verdict.cost_usd, verdict.shared) for verdict in asyncio.run(run())] == [(None, False), (None, True)]
+    assert [
+        (verdict.cost_usd, verdict.shared) for verdict in [await judge.assess(STILL, answered("42")) for _ in range(2)]
+    ] == [(None, False), (None, True)]
 
 
 def test_with_a_temperature_every_question_is_put():
@@ -142,39 +141,30 @@ def test_another_context_is_another_question(other):
         {"max_chars": 50},
     ],
 )
-def test_another_rubric_is_another_question(change):
+async def test_another_rubric_is_another_question(change):
     target = Saying([GOOD])
     judge = TargetJudge(target, "strict")
 
-    async def run():
-        await judge.assess(STILL, answered("42"))
-        return await judge.assess(replace(STILL, **change), answered("42"))
-
-    assert not asyncio.run(run()).shared
+    await judge.assess(STILL, answered("42"))
+    assert not (await judge.assess(replace(STILL, **change), answered("42"))).shared
     assert len(target.requests) == 2
 
 
-def test_no_verdict_is_not_remembered():
+async def test_no_verdict_is_not_remembered():
     target = Saying([Failure("timeout", "7 s"), GOOD])
     judge = TargetJudge(target, "strict")
 
-    async def run():
-        return [await judge.assess(STILL, answered("42")) for _ in range(3)]
-
-    failure, verdict, again = asyncio.run(run())
+    failure, verdict, again = [await judge.assess(STILL, answered("42")) for _ in range(3)]
     assert (failure.code, verdict.shared, again.shared) == ("judge-timeout", False, True)
     assert len(target.requests) == 2
 
 
-def test_no_more_verdicts_are_remembered_than_may_be():
+async def test_no_more_verdicts_are_remembered_than_may_be():
     judge = TargetJudge(Saying([GOOD]), "strict")
 
-    async def run():
-        for number in range(REMEMBERED + 1):
-            await judge.assess(STILL, answered(f"{number}"))
-        return [(await judge.assess(STILL, answered(f"{number}"))).shared for number in (REMEMBERED, 0)]
-
-    assert asyncio.run(run()) == [True, False]
+    for number in range(REMEMBERED + 1):
+        await judge.assess(STILL, answered(f"{number}"))
+    assert [(await judge.assess(STILL, answered(f"{number}"))).shared for number in (REMEMBERED, 0)] == [True, False]
 
 
 def test_what_the_target_is_asked():
@@ -263,20 +253,17 @@ def test_prompts_written_for_agentv_work():
     assert verdict.checks == (Check("adds", True), Check("no words", False))
 
 
-def test_a_cancelled_call_is_cancelled():
+async def test_a_cancelled_call_is_cancelled():
     class Hanging(Saying):
         async def answer(self, request):
             self.requests.append(request)
             await asyncio.Event().wait()
 
-    async def run():
-        judge = TargetJudge(target := Hanging([]), "strict")
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.01):
-                await judge.assess(PROSE, answered("42"))
-        return target
-
-    assert len(asyncio.run(run()).requests) == 1
+    judge = TargetJudge(target := Hanging([]), "strict")
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.01):
+            await judge.assess(PROSE, answered("42"))
+    assert len(target.requests) == 1
 
 
 def test_a_bare_question_gets_the_judges_words():

@@ -249,20 +249,17 @@ async def waiting(given: Awaitable[str]) -> str | Failure:
     return await in_time(given, Deadline(5), code="target-raised", what="f", missing="answer")
 
 
-def test_a_wait_that_is_cancelled_before_the_code_begins_leaves_no_coroutine_unawaited(recwarn):
-    async def cancelled_early() -> None:
-        task = asyncio.ensure_future(waiting(answer()))
-        await asyncio.sleep(0)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    asyncio.run(cancelled_early())
+async def test_a_wait_that_is_cancelled_before_the_code_begins_leaves_no_coroutine_unawaited(recwarn):
+    task = asyncio.ensure_future(waiting(answer()))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
     gc.collect()
     assert [str(one.message) for one in recwarn] == []
 
 
-def test_code_that_has_begun_is_cancelled_with_the_wait():
+async def test_code_that_has_begun_is_cancelled_with_the_wait():
     ended: list[str] = []
 
     async def begun() -> str:
@@ -272,13 +269,10 @@ def test_code_that_has_begun_is_cancelled_with_the_wait():
             ended.append("cancelled")
         return "late"
 
-    async def cancelled_later() -> None:
-        task = asyncio.ensure_future(waiting(begun()))
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    asyncio.run(cancelled_later())
+    task = asyncio.ensure_future(waiting(begun()))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
     assert ended == ["cancelled"]

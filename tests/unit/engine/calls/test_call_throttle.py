@@ -329,16 +329,19 @@ def test_a_call_that_is_cancelled_as_it_is_let_in_gives_back_what_it_got():
     assert second == "permit of b"
 
 
-def test_closed_it_lets_nobody_in_any_more():
-    async def main() -> list[Any]:
-        queue: AdmissionQueue[str, str] = AdmissionQueue(lambda _: Wait(60), nothing)
-        tasks = waiting(queue, [("a", 0), ("b", 0)])
-        await turns()
-        busy = queue.is_busy
-        queue.close("closed")
-        return [busy, *[await task for task in tasks], await queue.wait("c", next_place()), queue.is_busy]
-
-    assert asyncio.run(main()) == [True, "closed", "closed", "closed", True]
+async def test_closed_it_lets_nobody_in_any_more():
+    queue: AdmissionQueue[str, str] = AdmissionQueue(lambda _: Wait(60), nothing)
+    tasks = waiting(queue, [("a", 0), ("b", 0)])
+    await turns()
+    busy = queue.is_busy
+    queue.close("closed")
+    assert [busy, *[await task for task in tasks], await queue.wait("c", next_place()), queue.is_busy] == [
+        True,
+        "closed",
+        "closed",
+        "closed",
+        True,
+    ]
 
 
 def started(pace: AdaptiveConcurrency, number: int, now: float = 0.0) -> list:

@@ -45,34 +45,28 @@ def test_the_longest_unused_is_forgotten_first():
     assert [texts for [texts] in counting.asked] == ["hello", "hi", "bye", "hi"]
 
 
-def test_those_that_wait_for_a_call_that_was_given_up_ask_on_their_own():
-    async def ask():
-        gated = Gated()
-        remembering = EmbeddingCache(gated)
-        first = asyncio.create_task(remembering.embed(("hello",), 1.0))
-        second = asyncio.create_task(remembering.embed(("hello",), 1.0))
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        first.cancel()
-        gated.gate.set()
-        return gated, await second
-
-    gated, found = asyncio.run(ask())
+async def test_those_that_wait_for_a_call_that_was_given_up_ask_on_their_own():
+    gated = Gated()
+    remembering = EmbeddingCache(gated)
+    first = asyncio.create_task(remembering.embed(("hello",), 1.0))
+    second = asyncio.create_task(remembering.embed(("hello",), 1.0))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    first.cancel()
+    gated.gate.set()
+    found = await second
     assert found.vectors == (of_words("hello"),)
     assert gated.asked == [["hello"], ["hello"]]
 
 
-def test_a_failure_is_told_to_all_that_wait_and_to_nobody_later():
-    async def ask():
-        gated = Gated(lambda _: Failure("connection", "gone"))
-        remembering = EmbeddingCache(gated)
-        calls = [asyncio.create_task(remembering.embed(("hello",), 1.0)) for _ in range(3)]
-        await asyncio.sleep(0)
-        gated.gate.set()
-        found = await asyncio.gather(*calls)
-        return gated, found, await remembering.embed(("hello",), 1.0)
-
-    gated, found, later = asyncio.run(ask())
+async def test_a_failure_is_told_to_all_that_wait_and_to_nobody_later():
+    gated = Gated(lambda _: Failure("connection", "gone"))
+    remembering = EmbeddingCache(gated)
+    calls = [asyncio.create_task(remembering.embed(("hello",), 1.0)) for _ in range(3)]
+    await asyncio.sleep(0)
+    gated.gate.set()
+    found = await asyncio.gather(*calls)
+    later = await remembering.embed(("hello",), 1.0)
     assert {one.code for one in (*found, later)} == {"connection"}
     assert len(gated.asked) == 2
 

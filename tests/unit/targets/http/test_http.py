@@ -174,7 +174,7 @@ def test_each_provider_knows_its_own_servers(kind, own):
         assert kind("m", base_url="http://localhost:8000/v1").elsewhere() == "http://localhost:8000/v1"
 
 
-def test_closing_stops_what_is_under_way():
+async def test_closing_stops_what_is_under_way():
     stopped = []
 
     async def prepare():
@@ -183,18 +183,15 @@ def test_closing_stops_what_is_under_way():
         finally:
             stopped.append(1)
 
-    async def closed():
-        once = Once()
-        await once.close()
-        call = asyncio.ensure_future(once.result(prepare))
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        await once.close()
-        await once.close()
-        with pytest.raises(asyncio.CancelledError):
-            await call
-
-    asyncio.run(closed())
+    once = Once()
+    await once.close()
+    call = asyncio.ensure_future(once.result(prepare))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    await once.close()
+    await once.close()
+    with pytest.raises(asyncio.CancelledError):
+        await call
     assert stopped == [1]
 
 

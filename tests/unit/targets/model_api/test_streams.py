@@ -1,6 +1,5 @@
 """Streamed answers of every provider, read from servers on loopback."""
 
-import asyncio
 from dataclasses import replace
 from typing import Any
 
@@ -141,17 +140,14 @@ def test_thoughts_are_no_first_token():
 
 
 @pytest.mark.parametrize("size", [1, 7, 1000])
-def test_events_are_read_wherever_the_network_cuts_them(size):
+async def test_events_are_read_wherever_the_network_cuts_them(size):
     sent = b': hello\r\n\r\nevent: x\ndata: {"a":\ndata: 1}\n\nid: 1\n\ndata:[2]\r\n\r\ndata: [DONE]\n\ndata: 3\n\n'
 
     async def pieces():
         for start in range(0, len(sent), size):
             yield sent[start : start + size]
 
-    async def read():
-        return [event async for event in events_in(pieces())]
-
-    assert asyncio.run(read()) == [{"a": 1}, [2]]
+    assert [event async for event in events_in(pieces())] == [{"a": 1}, [2]]
 
 
 def chunk(text: str | None, **others: Any) -> dict[str, Any]:

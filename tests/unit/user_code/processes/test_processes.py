@@ -80,38 +80,32 @@ def test_a_program_that_takes_too_long_is_killed_with_its_children(tmp_path):
     assert all_gone(ids_in(tmp_path / "ids", 3))
 
 
-def test_a_cancelled_caller_leaves_nothing(tmp_path):
-    async def cancelled():
-        call = run_program(Command(shell=FAMILY, cwd=str(tmp_path)), stdin=b"", env=ENV, timeout_s=60)
-        task = asyncio.ensure_future(call)
-        await asyncio.sleep(0)
-        ids = await asyncio.to_thread(ids_in, tmp_path / "ids", 3)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        return ids
-
+async def test_a_cancelled_caller_leaves_nothing(tmp_path):
     before = set(processes._alive)
-    assert all_gone(asyncio.run(cancelled()))
+    call = run_program(Command(shell=FAMILY, cwd=str(tmp_path)), stdin=b"", env=ENV, timeout_s=60)
+    task = asyncio.ensure_future(call)
+    await asyncio.sleep(0)
+    ids = await asyncio.to_thread(ids_in, tmp_path / "ids", 3)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert all_gone(ids)
     assert processes._alive == before
 
 
 @pytest.mark.parametrize("turns", [0, 1, 2, 3])
-def test_however_early_the_cancellation_comes(tmp_path, turns):
-    async def cancelled():
-        before = set(processes._alive)
-        task = asyncio.ensure_future(
-            run_program(Command(shell=FAMILY, cwd=str(tmp_path)), stdin=b"", env=ENV, timeout_s=60)
-        )
-        for _ in range(turns):
-            await asyncio.sleep(0)
-        started = processes._alive - before
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        return list(started)
-
-    assert all_gone(asyncio.run(cancelled()))
+async def test_however_early_the_cancellation_comes(tmp_path, turns):
+    before = set(processes._alive)
+    task = asyncio.ensure_future(
+        run_program(Command(shell=FAMILY, cwd=str(tmp_path)), stdin=b"", env=ENV, timeout_s=60)
+    )
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    started = processes._alive - before
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert all_gone(list(started))
 
 
 def test_what_it_leaves_running_is_killed_at_its_end(tmp_path):
@@ -156,17 +150,14 @@ def test_pipes_are_closed_whatever_happens():
     assert len(list(OPEN_FILES.iterdir())) == before
 
 
-def test_an_interrupted_run_kills_all_that_is_alive(tmp_path):
-    async def interrupted():
-        call = run_program(Command(shell=FAMILY, cwd=str(tmp_path)), stdin=b"", env=ENV, timeout_s=60)
-        task = asyncio.ensure_future(call)
-        await asyncio.sleep(0)
-        ids = await asyncio.to_thread(ids_in, tmp_path / "ids", 3)
-        kill_all()
-        assert not processes._alive
-        return ids, await task
-
-    ids, found = asyncio.run(interrupted())
+async def test_an_interrupted_run_kills_all_that_is_alive(tmp_path):
+    call = run_program(Command(shell=FAMILY, cwd=str(tmp_path)), stdin=b"", env=ENV, timeout_s=60)
+    task = asyncio.ensure_future(call)
+    await asyncio.sleep(0)
+    ids = await asyncio.to_thread(ids_in, tmp_path / "ids", 3)
+    kill_all()
+    assert not processes._alive
+    found = await task
     assert found.status == -9
     assert all_gone(ids)
 
@@ -272,42 +263,3 @@ def test_a_tree_is_all_that_is_below():
     parents = {2: 1, 3: 2, 4: 3, 5: 1, 6: 9}
     assert tree_of([2], parents) == {2, 3, 4}
     assert tree_of([2, 6], parents) == {2, 3, 4, 6}
-
-
-here = os.getpid()
-on_linux = pytest.mark.skipif(sys.platform != "linux", reason="processes are split on Linux alone")
-
-
-PROGRAM = """
-import os
-from agentv.user_code.processes import parallel as forks
-
-here, forks._cores = os.getpid(), lambda: 2
-
-def where(number):
-    return os.getpid()
-
-def die_there(number):
-    if number == 150 and os.getpid() != here:
-        os._exit(1)
-    return number
-"""
-
-
-def ran(*lines: str) -> str:
-    """What a program of its own prints: those that run tests have threads, which nobody may split."""
-    program = "\n".join([PROGRAM, *lines])
-    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.strip()
-
-
-@on_linux
-def test_many_items_are_done_by_several_processes_and_few_here():
-    assert ran("print({*forks.mapped(where, range(20))} == {here})") == "True"
-    assert ran("found = list(forks.mapped(where, range(400)))", "print(found[0] == here, here in found[1:])") == (
-        "True False"
-    )
-
-
-@on_linux
-def test_a_process_that_is_killed_loses_no_result():
-    assert ran("print(list(forks.mapped(die_there, range(200))) == list(range(200)))") == "True"
