@@ -90,6 +90,7 @@ class CaseCollector:
         """
         self._duplicates.end(self._notes.invalid, top)
         if self._links.empty:
+            self._duplicates.forget()
             return {}
         self._links.unread, self._links.lost = self._notes.invalid, self._links.lost or self._notes.lost
         return self._links.checked(self._duplicates.__contains__, lambda: (one.id for one in self.cases), self._report)
@@ -192,6 +193,10 @@ class DuplicateIds:
         if self._count > SHOWN:
             message = f"{self._count:,} cases share the id of another case; showing the first {SHOWN}"
             self._report.error("duplicate-id", top, message)
+
+    def forget(self) -> None:
+        """Let go of the ids, which take much memory: whoever reads a file again holds what has read it."""
+        self._ids = IdTable()
 
     def _listed(self) -> Iterator[Case]:
         return (one for part in self._parts if not isinstance(part, StreamedCases) for one in part)

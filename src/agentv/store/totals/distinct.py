@@ -22,24 +22,34 @@ Planned = Mapping[str, Mapping[str, int]]
 _RANKS = {status: rank for rank, status in enumerate(_WORST)}
 
 
-class _Cases:
-    """The cases of one group, each with the worst outcome so far."""
+_ABSENT = 255
 
-    __slots__ = ("_numbers", "_ranks")
+
+class _Cases:
+    """The cases of one group by their numbers, each with the worst outcome so far: a byte for each number.
+
+    Numbers below the first and above the last of the group take no memory.
+    """
+
+    __slots__ = ("_first", "_ranks")
 
     def __init__(self) -> None:
-        self._numbers = NumberedHashes()
+        self._first = 0
         self._ranks = bytearray()
 
-    def add(self, case: int, rank: int) -> None:
-        number = self._numbers.number(case)
-        if number == len(self._ranks):
-            self._ranks.append(rank)
-        elif rank < self._ranks[number]:
-            self._ranks[number] = rank
+    def add(self, number: int, rank: int) -> None:
+        if not self._ranks:
+            self._first = number
+        elif number < self._first:
+            self._ranks[:0] = bytes((_ABSENT,)) * (self._first - number)
+            self._first = number
+        place = number - self._first
+        if place >= len(self._ranks):
+            self._ranks.extend(bytes((_ABSENT,)) * (place + 1 - len(self._ranks)))
+        self._ranks[place] = min(self._ranks[place], rank)
 
     def __len__(self) -> int:
-        return len(self._ranks)
+        return len(self._ranks) - self._ranks.count(_ABSENT)
 
     def counts(self, planned: int) -> Counts:
         return counts_of([self._ranks.count(_RANKS[status]) for status in STATUSES], planned)
@@ -50,15 +60,18 @@ class DistinctCases:
 
     def __init__(self) -> None:
         self._groups: dict[tuple[str, str], _Cases] = defaultdict(_Cases)
+        self._numbers = NumberedHashes()
+        self._of_tags: dict[str, NumberedHashes] = defaultdict(NumberedHashes)
 
     def add(self, case: TalliedCase) -> None:
         """Take in what a case came to with one target, prompt and variant."""
-        profile, rank = case.profile, _RANKS[case.status]
+        profile, rank, number = case.profile, _RANKS[case.status], self._numbers.number(case.case)
         named = (("", ""), ("by_suite", profile.suite), ("by_target", profile.target), ("by_prompt", profile.prompt))
-        tags = (("by_tag", tag) for tag in profile.tags)
-        for kind, name in (*named, ("by_variant", profile.variant), *tags):
+        for kind, name in (*named, ("by_variant", profile.variant)):
             if name is not None:
-                self._groups[kind, name].add(case.case, rank)
+                self._groups[kind, name].add(number, rank)
+        for tag in profile.tags:  # there may be many, of few cases each
+            self._groups["by_tag", tag].add(self._of_tags[tag].number(case.case), rank)
 
     def within(self, summary: Summary, planned: Planned, missing: int) -> Summary:
         """The summary with counts of distinct cases.
