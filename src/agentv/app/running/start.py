@@ -213,7 +213,7 @@ def workspace_settings(run: OpenRun) -> WorkspaceSettings:
 def _restored_results(run: OpenRun, journal: Journal, sampler: SequentialSampler) -> EarlierTrials:
     """The planned trials that are done; their results are shown with those to come."""
     from agentv.engine.dependency_order import parted
-    from agentv.store.rows.results import read_results  # only a resumed run has results to read
+    from agentv.store.rows.results import result_of  # only a resumed run has results to read
 
     prepared, index = run.prepared, run.directory.path / INDEX
     journal.load_answers()
@@ -229,10 +229,11 @@ def _restored_results(run: OpenRun, journal: Journal, sampler: SequentialSampler
     keys, pending = parted(prepared.plan, set(journal.finished()), HELD)
     results: dict[str, TrialResult | None] = dict.fromkeys(keys)
     superseded = journal.supersede(results)
+    root = root_of(prepared.suites)
     for row in read_rows(index):
         run.totals.add_row(row)
-    for result in read_results(index, root_of(prepared.suites)):
-        if result.trial.key in results:
+        if row.key in results:
+            result = result_of(row, root)
             run.sink(TrialKept(result))
             run.totals.add_judges(result)
             sampler.keep(result)

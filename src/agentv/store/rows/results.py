@@ -64,7 +64,7 @@ def result_in(line: bytes, root: str) -> TrialResult:
         ValueError: it is not a row; the message says why.
         StoreError: a newer agentv wrote it.
     """
-    return _result(row_in(line), root)
+    return result_of(row_in(line), root)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,8 @@ class _StoredTarget:
         raise NotImplementedError(f"the row of {spec.name} holds an answer, not how it was had ({executor})")
 
 
-def _result(row: Row, root: str) -> TrialResult:
+def result_of(row: Row, root: str) -> TrialResult:
+    """The finished trial that a row holds."""
     return TrialResult(
         trial=_trial(row, root),
         status=row.status,
