@@ -132,7 +132,7 @@ def test_working_agents_stand_below_the_bar_as_many_as_fit_and_are_gone_in_the_e
         live.refresh()
         drawn = seen(file.getvalue(), width=60, height=8)
     assert drawn[0].split()[-6:] == ["0", "passed", "0", "failed", "0", "errored"]
-    assert [line.split()[0] for line in drawn[1:6]] == ["case-0", "case-1", "case-2", "case-3", "and"]
+    assert [line.split()[0] for line in drawn[1:6]] == ["case-0:", "case-1:", "case-2:", "case-3:", "and"]
     assert drawn[5] == "  and 5 more agents"
     assert drawn[6:] == ["", ""]
     assert "\\x1b[2Jedit" in drawn[1]
