@@ -20,9 +20,7 @@ _METHODS = {
     "session/set_config_option": "set_config_option",
     "session/cancel": "cancel",
 }
-_CALLS = {
-    "request_permission": "session/request_permission",
-}
+_CALLS = {"request_permission": "session/request_permission"}
 
 
 class RequestError(Exception):

@@ -78,11 +78,8 @@ def test_samples_do_not_collapse_into_one_answer(cached):
 
 def test_what_there_is_and_how_to_be_rid_of_it(cached):
     told = cached.run("cache", "stats")
-    assert (told.status, ".agentv/cache/answers.sqlite: 2 answers" in told.stdout, "2  agent" in told.stdout) == (
-        0,
-        True,
-        True,
-    )
+    shown = (told.status, ".agentv/cache/answers.sqlite: 2 answers" in told.stdout, "2  agent" in told.stdout)
+    assert shown == (0, True, True)
     stats = json.loads(cached.run("cache", "stats", "--json").stdout)
     assert (stats["answers"], stats["by_target"]) == (2, {"agent": 2})
     assert "deleted 0 answers" in cached.run("cache", "clear", "--older-than", "1").stdout

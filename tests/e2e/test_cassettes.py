@@ -53,11 +53,8 @@ def lines(project) -> list[dict]:
 def test_a_cassette_is_read_by_people_and_by_git(recorded):
     header, *calls = lines(recorded)
     assert header == {"format": "agentv-cassette", "version": 1}
-    assert [(call["case"], call["target"]) for call in calls] == [
-        ("a", "python:agent.py:answer"),
-        ("a", "python:agent.py:judge"),
-        ("b", "python:agent.py:answer"),
-    ]
+    shown = [(call["case"], call["target"]) for call in calls]
+    assert shown == [("a", "python:agent.py:answer"), ("a", "python:agent.py:judge"), ("b", "python:agent.py:answer")]
     assert calls[0]["asked"] == [{"role": "user", "content": "red"}]
     assert calls[0]["answer"]["output"] == "It is red."
     assert "<answer-[nonce-0]>" in calls[1]["asked"][1]["content"]
@@ -237,10 +234,8 @@ def test_a_run_that_stopped_early_is_no_cassette(recorded, words, status):
     common = ("eval", "a.eval.yaml", "--record", "fixtures/run.jsonl", "--workers", "1", *words)
     ended = recorded.run(*common)
     assert ended.status == status, ended.stderr
-    assert (
-        "run.jsonl is not written, because the run stopped early, and a cassette requires a complete run"
-        in ended.stderr
-    )
+    shown = "run.jsonl is not written, because the run stopped early, and a cassette requires a complete run"
+    assert shown in ended.stderr
     assert file.read_text() == before
     ended = recorded.run(*common, "--filter", "b")  # stopped by the last of its trials, it is whole
     said = "recorded 1 call in fixtures/run.jsonl, replacing 3" if status == 1 else "is unchanged, because 1 trial"

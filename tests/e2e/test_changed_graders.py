@@ -75,10 +75,7 @@ STARTED = {
         "{type: script, command: [bun, check.ts], cwd: checks}",
         {"checks/bunfig.toml": "preload = ['./first.ts']\n"},
     ),
-    "a module of a directory that is put together": (
-        "type: beside",
-        {"checks/added/strict.py": "OK = True\n"},
-    ),
+    "a module of a directory that is put together": ("type: beside", {"checks/added/strict.py": "OK = True\n"}),
     "a reference": ("script: [python3, checks/compare.py, checks/wanted.txt]", {"checks/wanted.txt": "wrong"}),
     "what writes a judge prompt": (
         "{type: llm-rubric, prompt: {command: [python3, checks/question.py]}, judge: judge}",
@@ -180,10 +177,7 @@ def test_a_file_whose_times_were_set_back_has_changed_too(project):
 
 @pytest.mark.parametrize(
     ("assertion", "source"),
-    [
-        ("type: lazy", ".agentv/assertions/_rules.py"),
-        ("script: [python3, checks/check.py]", "checks/rules.py"),
-    ],
+    [("type: lazy", ".agentv/assertions/_rules.py"), ("script: [python3, checks/check.py]", "checks/rules.py")],
     ids=["imported here", "imported by a script"],
 )
 def test_bytecode_that_is_not_that_of_its_source_is_not_used(project, assertion, source):

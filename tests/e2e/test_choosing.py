@@ -26,9 +26,8 @@ def many(project):
 def test_the_list_is_for_programs_and_its_totals_are_for_people(many):
     ended = many.run("eval", "a.jsonl", "--list", "--limit", "2")
     assert ended.status == 0, ended.stderr
-    assert ended.stdout.splitlines() == [
-        f"a: {case} with {prompt} on echo" for case in ("c0", "c1") for prompt in ("prompt-1", "prompt-2")
-    ]
+    shown = ended.stdout.splitlines()
+    assert shown == [f"a: {case} with {prompt} on echo" for case in ("c0", "c1") for prompt in ("prompt-1", "prompt-2")]
     assert "2 cases, 4 trials: 4 calls of targets, 0 calls of judges\nno target" in ended.stderr
     assert not (many.path / ".agentv").exists(), "nothing is written"
 
@@ -164,9 +163,8 @@ def test_merged_shards_are_the_whole_run(suite):
     record, summary = document(suite, "merged/run.json"), document(suite, "merged/summary.json")
     whole = document(suite, "whole/summary.json")
     assert (record["partial"], "partial" in summary, record["merged"]) == (None, False, names)
-    assert {name: summary[name] for name in ("cases", "trials", "pass_rate", "by_prompt")} == {
-        name: whole[name] for name in ("cases", "trials", "pass_rate", "by_prompt")
-    }
+    shown = {name: summary[name] for name in ("cases", "trials", "pass_rate", "by_prompt")}
+    assert shown == {name: whole[name] for name in ("cases", "trials", "pass_rate", "by_prompt")}
     # a resume finds every answer
     resumed = suite.run("eval", "evals", "--resume", "merged")
     assert "14 trials complete, 0 to run" in resumed.stderr

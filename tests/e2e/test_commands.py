@@ -70,10 +70,7 @@ def test_the_example_of_a_shop_tells_work_from_words(project):
     [
         (("run", "suite.eval.yaml"), "no command 'run'; did you mean 'eval'?"),
         (("history",), "no command 'history'; did you mean 'results list'?"),
-        (
-            ("eval", "suite.eval.yaml", "--model", "m"),
-            "no option '--model'; did you mean --target PROVIDER:MODEL?",
-        ),
+        (("eval", "suite.eval.yaml", "--model", "m"), "no option '--model'; did you mean --target PROVIDER:MODEL?"),
         (("eval", "suite.eval.yaml", "--target", "gpt-5"), "write the provider in front: openai:gpt-5"),
         (("eval", "suite.eval.yaml", "--target", "bot.py:run"), "write python:bot.py:run"),
         (("eval", "sub/suite.eval.yaml"), "did you mean 'suite.eval.yaml'?"),

@@ -54,11 +54,8 @@ def test_a_target_gets_the_transcript_and_the_run_keeps_it(project):
     (row,) = project.rows()
     assert [[one["role"], one["content"]] for one in row["input"]] == transcript
     assert [turn["output"] for turn in row["turns"]] == [first, "answer 2 {{ not_rendered }}"]
-    assert [score["name"] for score in row["scores"]] == [
-        "turn 1: contains: 'answer 1'",
-        "turn 2: contains: 'answer 2'",
-        "contains: 'answer'",
-    ]
+    shown = [score["name"] for score in row["scores"]]
+    assert shown == ["turn 1: contains: 'answer 1'", "turn 2: contains: 'answer 2'", "contains: 'answer'"]
     assert row["cost_usd"] is None
 
 
@@ -111,9 +108,8 @@ def test_what_errored_holds_back_the_rest_and_is_exit_3(project):
     ended = project.run("eval", "a.eval.yaml", "--out", "out")
     assert ended.status == 3
     assert "5 cases: 2 passed, 0 failed, 1 errored, 2 not run" in ended.stderr
-    assert (
-        "NOT RUN logout: broken-conversation: 'profile', before it in the conversation 'talk', errored" in ended.stderr
-    )
+    shown = "NOT RUN logout: broken-conversation: 'profile', before it in the conversation 'talk', errored"
+    assert shown in ended.stderr
     assert "NOT RUN mail: dependency-not-passed: 'profile', which it depends on, errored" in ended.stderr
     assert sorted(row["test_id"] for row in project.rows("out")) == ["free", "login", "profile"]
     assert project.summary()["cases"]["skipped"] == 2
@@ -126,10 +122,8 @@ def test_what_failed_holds_back_what_depends_on_it_and_is_exit_1(project):
     assert ended.status == 1
     found = json.loads(ended.stdout)
     assert found["cases"] == {"total": 5, "passed": 3, "failed": 1, "errored": 0, "skipped": 1, "shown": 0}
-    assert [(one["test_id"], one["status"]) for one in found["not_passed"]] == [
-        ("profile", "failed"),
-        ("mail", "skipped"),
-    ]
+    shown = [(one["test_id"], one["status"]) for one in found["not_passed"]]
+    assert shown == [("profile", "failed"), ("mail", "skipped")]
     resumed = project.run("eval", "a.eval.yaml", "--resume")
     assert resumed.status == 1
     assert "5 cases: 3 passed, 1 failed, 0 errored, 1 not run" in resumed.stderr
@@ -226,11 +220,8 @@ def test_one_cluster_has_no_interval(project):
     ended = project.run("eval", "a.jsonl", "-q", "-o", "run", "-o", "run.html", "-o", "run.md")
     assert rate(ended) == "pass rate 100.0% of 40 judged (no confidence interval: 1 cluster by 'customer' only)"
     summary = project.summary("run")
-    assert (summary["pass_rate_interval"], summary["mean_score_interval"], summary["interval_clusters"]) == (
-        None,
-        None,
-        1,
-    )
+    shown = (summary["pass_rate_interval"], summary["mean_score_interval"], summary["interval_clusters"])
+    assert shown == (None, None, 1)
     assert "(no confidence interval: 1 cluster by `customer` only)" in (project.path / "run.md").read_text()
     listed = project.run("results", "list")
     assert listed.status == 0

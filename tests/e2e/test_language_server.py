@@ -32,11 +32,7 @@ def codes(found: list[types.Diagnostic]) -> list[str]:
 def test_mistakes_are_shown_while_someone_types(editor: Editor) -> None:
     assert editor.open("typed.eval.yaml", GOOD) == []
     (found,) = editor.type("typed.eval.yaml", GOOD.replace("contains", "contians"))
-    assert (found.code, found.severity, found.source) == (
-        "unknown-assertion",
-        types.DiagnosticSeverity.Error,
-        "agentv",
-    )
+    assert (found.code, found.severity, found.source) == ("unknown-assertion", types.DiagnosticSeverity.Error, "agentv")
     assert (found.range.start, found.range.end) == (types.Position(5, 4), types.Position(5, 12))
     assert "did you mean 'contains'?" in found.message
     assert found.code_description.href.endswith("/explanations/unknown-assertion.md")

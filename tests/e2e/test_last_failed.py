@@ -55,10 +55,8 @@ def test_the_last_command_runs_what_did_not_pass_until_all_of_it_passes(failing)
     assert failing.run("eval", "evals", "--filter", "c", "--target", "bad").status == 0
     failing.write("evals/my suite.eval.yaml", SUITE.replace("response: bye", "response: hello bye"))
     mended = failing.run("eval", "evals", "--lf", "--json")
-    assert (mended.status, ran(failing)) == (
-        1,
-        [("a", "bad", "passed"), ("b [x=1] it's *", "bad", "passed"), FAILED[2]],
-    )
+    found = (mended.status, ran(failing))
+    assert found == (1, [("a", "bad", "passed"), ("b [x=1] it's *", "bad", "passed"), FAILED[2]])
     summary = json.loads(mended.stdout)
     assert summary["partial"] == {"cases": 3, "of": 4, "why": ["last-failed"], "trials": 3, "of_trials": 8}
     assert [group["cases"] for group in summary["failure_groups"]] == [1]

@@ -19,12 +19,7 @@ def flaky(prompt, case_id, seen={}):
     seen[case_id] = seen.get(case_id, 0) + 1
     return answer(f"{prompt} {seen[case_id]}", case_id)
 """
-SUITES = {
-    "plain": {},
-    "clustered": {"cluster": "customer"},
-    "conversations": {},
-    "repeated": {"run": {"repeat": 4}},
-}
+SUITES = {"plain": {}, "clustered": {"cluster": "customer"}, "conversations": {}, "repeated": {"run": {"repeat": 4}}}
 
 
 def suite(kind):

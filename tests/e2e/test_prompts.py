@@ -344,10 +344,8 @@ def test_what_the_cache_may_have_answered_is_no_evidence(flaky, configured):
     ended = flaky.run("eval", "prompts/p", *words, "-o", "c")
     flaky.run("eval", "prompts/p", "--no-cache", "-o", "c", "--resume")
     flaky.run("eval", "prompts/p", "--no-cache")
-    assert (
-        "not evidence for a promotion: answers may come from the cache (--no-cache calls the target again)"
-        in ended.stderr
-    )
+    shown = "not evidence for a promotion: answers may come from the cache (--no-cache calls the target again)"
+    assert shown in ended.stderr
     assert [partial for _, _, partial in sat(flaky)] == [True, True, False]
 
 

@@ -70,9 +70,8 @@ def test_cases_are_tests_and_what_failed_differs_from_what_broke(evals):
 
     assert found == ALL
     assert ended.returncode == 1
-    assert (
-        "FAILED bye: score 0.00, needs 0.80\n  evals/greet.eval.yaml:11: failed: contains 'hello' | bye" in ended.stdout
-    )
+    shown = "FAILED bye: score 0.00, needs 0.80\n  evals/greet.eval.yaml:11: failed: contains 'hello' | bye"
+    assert shown in ended.stdout
     assert "ERRORED broken: no-data" in ended.stdout
     assert "answered: bye" in ended.stdout
     assert "Traceback" not in ended.stdout

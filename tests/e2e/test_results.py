@@ -37,10 +37,8 @@ def test_runs_are_listed_for_people_and_for_programs(ran):
 
 def test_a_run_is_deleted_only_where_somebody_says_so(ran):
     refused = ran.run("results", "delete", "last")
-    assert (refused.status, "cannot ask for confirmation without a terminal: delete 1 run" in refused.stderr) == (
-        2,
-        True,
-    )
+    shown = (refused.status, "cannot ask for confirmation without a terminal: delete 1 run" in refused.stderr)
+    assert shown == (2, True)
     assert len(json.loads(ran.run("results", "list", "--json").stdout)) == 1
     assert ran.run("results", "delete", "last", "--yes").stdout == "deleted 1 run\n"
     assert ran.run("results", "list", "--json").stdout == "[]\n"

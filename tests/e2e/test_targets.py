@@ -46,9 +46,7 @@ def test_what_is_configured_and_which_keys_are_set(project, server):
     project.write(".env", f"ANTHROPIC_API_KEY={KEY}\n")
     found, ended = listed(project)
     assert ended.status == 0
-    assert found["haiku"]["keys"] == [
-        {"names": ["ANTHROPIC_API_KEY"], "found": "ANTHROPIC_API_KEY", "needed": True},
-    ]
+    assert found["haiku"]["keys"] == [{"names": ["ANTHROPIC_API_KEY"], "found": "ANTHROPIC_API_KEY", "needed": True}]
     assert found["sonnet"]["keys"] == [{"names": ["TEAM_KEY"], "found": None, "needed": True}]
     assert (found["sonnet"]["provider"], found["sonnet"]["model"]) == ("anthropic", "claude-sonnet-5")
     assert found["haiku"]["marks"] == ["default target", "judge of sonnet"]
@@ -64,12 +62,8 @@ def test_a_call_to_each_and_what_to_do_where_it_fails(project, server):
     env = {"ANTHROPIC_API_KEY": KEY, "TEAM_KEY": "sk-ant-wrong-1234567890"}
     found, ended = listed(project, "--check", env=env)
     assert ended.status == 3
-    assert {name: one["check"]["state"] for name, one in found.items()} == {
-        "haiku": "ok",
-        "sonnet": "failed",
-        "agent": "ok",
-        "canned": "untried",
-    }
+    shown = {name: one["check"]["state"] for name, one in found.items()}
+    assert shown == {"haiku": "ok", "sonnet": "failed", "agent": "ok", "canned": "untried"}
     assert found["haiku"]["check"]["duration_ms"] > 0
     assert "check TEAM_KEY" in found["sonnet"]["check"]["fix"]
     assert server.calls[-1].body["max_tokens"] <= 16
@@ -81,18 +75,13 @@ def test_a_missing_key_fails_the_check_without_a_call(project, server):
     found, ended = listed(project, "--check", "anthropic:claude-opus-4-8")
     assert (ended.status, len(server.calls)) == (3, before)
     check = found["anthropic:claude-opus-4-8"]["check"]
-    assert (check["code"], check["fix"]) == (
-        "no-api-key",
-        "set ANTHROPIC_API_KEY, in the environment or in a .env file",
-    )
+    shown = (check["code"], check["fix"])
+    assert shown == ("no-api-key", "set ANTHROPIC_API_KEY, in the environment or in a .env file")
 
 
 @pytest.mark.parametrize(
     ("book", "words", "said"),
-    [
-        ("targts: [{name: a, provider: mock}]\n", (), "unknown-key"),
-        ("targets: []\n", ("nobody",), "unknown-target"),
-    ],
+    [("targts: [{name: a, provider: mock}]\n", (), "unknown-key"), ("targets: []\n", ("nobody",), "unknown-target")],
 )
 def test_what_is_wrong_is_told_and_ends_with_2(project, book, words, said):
     project.write(".agentv/targets.yaml", book)

@@ -57,11 +57,8 @@ def test_the_traces_of_a_run_are_shown_and_exported(there):
     there.run("import", "atif", "one.atif.json", "--test-id", "refund", "-o", "recorded.jsonl")
     there.run("eval", "evals")
     shown = there.run("trace", "show", "last", "refund")
-    assert (shown.status, shown.stdout.startswith("refund on replay\n"), "assistant: done" in shown.stdout) == (
-        0,
-        True,
-        True,
-    )
+    found = (shown.status, shown.stdout.startswith("refund on replay\n"), "assistant: done" in shown.stdout)
+    assert found == (0, True, True)
     wrong = there.run("trace", "show", "last", "refnd")
     assert (wrong.status, "did you mean 'refund'?" in wrong.stderr) == (2, True)
     told = json.loads(there.run("trace", "show", "last", "refund", "--json").stdout)
@@ -337,7 +334,6 @@ def test_an_agent_of_acp_that_reports_no_tools_is_traced_by_the_gateway(project)
     assert ended.status == 0, ended.stdout + ended.stderr
     [row] = project.rows("out")
     steps = json.loads((project.path / "out" / row["trace_path"]).read_text())["steps"]
-    assert [(one["name"], one["result"], one["evidence"]) for one in steps if one["type"] == "tool_call"] == [
-        ("get_order", "shipped", "gateway")
-    ]
+    shown = [(one["name"], one["result"], one["evidence"]) for one in steps if one["type"] == "tool_call"]
+    assert shown == [("get_order", "shipped", "gateway")]
     assert row["token_usage"]["total"] == 30

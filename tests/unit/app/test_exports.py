@@ -7,14 +7,7 @@ import junitparser
 import pytest
 from msgspec import structs
 
-from agentv.app.exports import (
-    Exported,
-    check_exports,
-    known_suffixes,
-    rendered,
-    write_as,
-    write_export,
-)
+from agentv.app.exports import Exported, check_exports, known_suffixes, rendered, write_as, write_export
 from agentv.app.results.stored import open_run
 from agentv.cli.eval import outs_of
 from agentv.errors import StoreError, UsageError

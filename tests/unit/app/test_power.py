@@ -124,10 +124,8 @@ def test_scores_and_clusters_are_those_of_the_run(coins):
         coins.directory, lambda row: {"score": 0.9 if row["sample"] % 2 else 0.5, "conversation_id": row["test_id"]}
     )
     found = plan(PlanRequest(earlier="last"))
-    assert (found.plan.assumed.rate, found.plan.assumed.deviation) == (
-        pytest.approx(0.7),
-        pytest.approx(0.2066, abs=1e-3),
-    )
+    shown = (found.plan.assumed.rate, found.plan.assumed.deviation)
+    assert shown == (pytest.approx(0.7), pytest.approx(0.2066, abs=1e-3))
     pairs = {"a": "x", "b": "x", "c": "y", "d": "y"}
     changed(coins.directory, lambda row: {"conversation_id": pairs[row["test_id"]]})
     assumed = plan(PlanRequest(earlier="last")).plan.assumed

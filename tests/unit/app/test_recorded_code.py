@@ -143,10 +143,8 @@ def test_what_could_not_judge_is_not_recorded(project):
     recorded()
     assert "refused" not in Path("run.jsonl").read_text()
     outcome = run(replay="run.jsonl")
-    assert (
-        "the answer, the code or its options changed, or it could not grade when this was recorded"
-        in (outcome.directory / "index.jsonl").read_text()
-    )
+    shown = "the answer, the code or its options changed, or it could not grade when this was recorded"
+    assert shown in (outcome.directory / "index.jsonl").read_text()
 
 
 def test_a_grade_that_holds_a_secret_is_no_line_of_a_cassette(project):
@@ -275,26 +273,22 @@ def test_new_deleted_renamed_and_replaced_files_are_changes(saved_files_project)
     evals = saved_files_project / "evals"
     assert changed(saved_files_project, lambda: write(evals / "b.eval.yaml", "1")) == ["evals/b.eval.yaml"]
     assert changed(saved_files_project, (evals / "b.eval.yaml").unlink) == ["evals/b.eval.yaml"]
-    assert changed(saved_files_project, lambda: (evals / "a.eval.yaml").rename(evals / "c.eval.yaml")) == [
-        "evals/a.eval.yaml",
-        "evals/c.eval.yaml",
-    ]
+    shown = changed(saved_files_project, lambda: (evals / "a.eval.yaml").rename(evals / "c.eval.yaml"))
+    assert shown == ["evals/a.eval.yaml", "evals/c.eval.yaml"]
     write(saved_files_project / ".env.new", "2")
     assert changed(
         saved_files_project, lambda: (saved_files_project / ".env.new").rename(saved_files_project / ".env")
     ) == [".env", ".env.new"]
-    assert changed(saved_files_project, lambda: write(saved_files_project / ".agentv/targets.yaml", "2")) == [
-        ".agentv/targets.yaml"
-    ]
+    shown = changed(saved_files_project, lambda: write(saved_files_project / ".agentv/targets.yaml", "2"))
+    assert shown == [".agentv/targets.yaml"]
 
 
 def test_what_runs_and_editors_write_is_no_change(saved_files_project):
     own = [".agentv/results/r/index.jsonl", ".git/index", "out.md", "evals/.a.swp", "evals/a.eval.yaml~", "4913"]
     own += ["__pycache__/a.pyc", "node_modules/x/index.js", ".venv/x.py", "#a#"]
     saves = [lambda name=name: write(saved_files_project / name, "2") for name in own]
-    assert changed(saved_files_project, *saves, lambda: write(saved_files_project / "src/agent.py", "2")) == [
-        "src/agent.py"
-    ]
+    shown = changed(saved_files_project, *saves, lambda: write(saved_files_project / "src/agent.py", "2"))
+    assert shown == ["src/agent.py"]
 
 
 def test_a_file_that_was_restored_is_no_change(saved_files_project):

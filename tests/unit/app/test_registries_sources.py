@@ -177,10 +177,8 @@ def test_of_two_packages_with_one_name_neither_is_used(site, tmp_path):
     install_acme(site)
     install(site, {"assertions": {"twice": "other:Twice"}}, {"other.py": ASSERTION}, package="other", version="3")
     found = said(tmp_path, entry("twice"))
-    assert sorted((one.code, one.severity) for one in found) == [
-        ("bad-plugin", "error"),
-        *[("bad-plugin", "warning")] * 2,
-    ]
+    shown = sorted((one.code, one.severity) for one in found)
+    assert shown == [("bad-plugin", "error"), *[("bad-plugin", "warning")] * 2]
     assert {"is registered by acme-evals 1.2 and other 3, so neither is used" in one.message for one in found} == {True}
 
 
@@ -217,14 +215,8 @@ def test_every_form_of_an_entry_knows_a_plugin(site, tmp_path):
     suites, found = outcome(path)
     assert found == ()
     (case,) = suites[0].cases
-    assert [one.shown_type for one in case.assertions] == [
-        "twice",
-        "twice",
-        "not-twice",
-        "not-twice",
-        "assert-set",
-        "twice",
-    ]
+    shown = [one.shown_type for one in case.assertions]
+    assert shown == ["twice", "twice", "not-twice", "not-twice", "assert-set", "twice"]
     assert found_in(tmp_path / "q", text.replace("  - {include: t}\n", "  - twice\n")) == [("bare-type", 11)]
     assert found_in(
         tmp_path / "r", text.replace("{twice: e}", "{twice: e, vlaue: e}").replace("  - {include: t}\n", "")

@@ -150,10 +150,8 @@ def test_what_differs_between_two_runs_is_noted_and_edited_cases_are_not_compare
     store(2, cases=CASES[3:99], more=[*edited, *scoring({"new": 1.0})], model="y")
     found = trend("refunds", 20, "pass rate")
     assert found.runs[1].change.cases == 96
-    assert found.runs[1].notes == (
-        "cases: 3 edited, 1 new, 1 gone; these are not compared",
-        "other settings of the target",
-    )
+    shown = found.runs[1].notes
+    assert shown == ("cases: 3 edited, 1 new, 1 gone; these are not compared", "other settings of the target")
 
 
 def test_runs_without_a_common_case_are_not_compared(store):

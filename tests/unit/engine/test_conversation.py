@@ -202,10 +202,8 @@ def test_a_window_leaves_out_a_result_whose_call_it_does_not_show():
     turn = (Message("user", "next"),)
     whole = Flow().shown(spoken, turn)
     assert [one.role for one in whole] == ["system", "user", "assistant", "tool", "assistant", "user"]
-    assert [one.role for one in Flow(window_size=2).shown(spoken, turn)] == [
-        *("system", "assistant", "tool", "assistant"),
-        "user",
-    ]
+    shown = [one.role for one in Flow(window_size=2).shown(spoken, turn)]
+    assert shown == [*("system", "assistant", "tool", "assistant"), "user"]
     spoken.append(Message("assistant", "b"))
     assert [one.text for one in Flow(window_size=2).shown(spoken, turn)] == ["s", "a", "b", "next"]
     assert [one.text for one in Flow(window_size=1).shown(spoken, turn * 3)] == ["s", "next", "next", "next"]

@@ -104,12 +104,8 @@ def test_what_depends_on_a_failed_case_is_skipped_with_the_reason():
     found, finished = ran(suite, Recording())
     assert statuses(found) == {"a": "failed", "b": "skipped", "c": "skipped"}
     b, c = found["t", "b", 1], found["t", "c", 1]
-    assert (b.error, b.score, b.output, b.attempts) == (
-        Failure("dependency-not-passed", "'a', which it depends on, failed"),
-        None,
-        None,
-        0,
-    )
+    shown = (b.error, b.score, b.output, b.attempts)
+    assert shown == (Failure("dependency-not-passed", "'a', which it depends on, failed"), None, None, 0)
     assert c.error == Failure("dependency-not-passed", "'b', which it depends on, was not run")
     assert (finished.finished, finished.unstarted) == (3, 0)
 

@@ -212,9 +212,8 @@ def test_as_many_as_asked_for_or_all(names, number, seed):
 @given(ids, st.integers(1, 50), st.integers(), st.randoms())
 def test_the_order_of_the_file_does_not_matter(names, number, seed, random):
     shuffled = random.sample(names, len(names))
-    assert set(drawn([sampled_suite(names)], number, seed=seed)) == set(
-        drawn([sampled_suite(shuffled)], number, seed=seed)
-    )
+    shown = set(drawn([sampled_suite(names)], number, seed=seed))
+    assert shown == set(drawn([sampled_suite(shuffled)], number, seed=seed))
 
 
 @given(ids, st.text(min_size=4, max_size=4), st.integers(1, 50), st.integers())
@@ -227,9 +226,8 @@ def test_a_case_more_replaces_at_most_one(names, added, number, seed):
 
 @given(ids, st.integers(1, 20), st.integers())
 def test_a_larger_sample_holds_the_smaller_one(names, number, seed):
-    assert set(drawn([sampled_suite(names)], number, seed=seed)) <= set(
-        drawn([sampled_suite(names)], number + 3, seed=seed)
-    )
+    shown = set(drawn([sampled_suite(names)], number, seed=seed))
+    assert shown <= set(drawn([sampled_suite(names)], number + 3, seed=seed))
 
 
 def test_every_case_is_drawn_equally_often():

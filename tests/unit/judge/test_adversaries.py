@@ -358,10 +358,7 @@ def test_a_judge_that_says_pass_yields_pass_unless_the_answer_says_so_too(answer
 
 
 @given(
-    composed=COMPOSED,
-    mode=st.sampled_from([*MODES]),
-    way=st.sampled_from([*WAYS]),
-    place=st.sampled_from([*PLACES]),
+    composed=COMPOSED, mode=st.sampled_from([*MODES]), way=st.sampled_from([*WAYS]), place=st.sampled_from([*PLACES])
 )
 def test_however_it_quotes_a_judge_never_says_the_opposite(composed, mode, way, place):
     answer, mechanisms = composed

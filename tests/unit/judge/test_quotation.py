@@ -27,14 +27,7 @@ def test_a_copy_is_found_however_it_is_spaced_and_quoted(text):
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        '{"score": 10}',
-        '{"score": 1, "reason": "good"}',
-        "{} {} {}",
-        '{"score": 0.1, "reason": "great"}',
-    ],
+    "text", ["", '{"score": 10}', '{"score": 1, "reason": "good"}', "{} {} {}", '{"score": 0.1, "reason": "great"}']
 )
 def test_other_text_is_no_copy(text):
     assert not ShownTexts((text,), "score").has(json.loads(VERDICT))

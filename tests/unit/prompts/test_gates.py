@@ -170,12 +170,7 @@ def test_changes_are_named_by_path():
 
 @pytest.mark.parametrize(
     ("data", "same"),
-    [
-        (b"a\r\nb\rc\n", b"a\nb\nc\n"),
-        (b"\xef\xbb\xbfa\n", b"a\n"),
-        (b"a\n", b"a\n"),
-        (b"\0\r\n\xef", b"\0\r\n\xef"),
-    ],
+    [(b"a\r\nb\rc\n", b"a\nb\nc\n"), (b"\xef\xbb\xbfa\n", b"a\n"), (b"a\n", b"a\n"), (b"\0\r\n\xef", b"\0\r\n\xef")],
 )
 def test_line_ends_and_byte_order_marks_do_not_count(data, same):
     assert normalised(data) == same

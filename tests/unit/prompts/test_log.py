@@ -77,14 +77,8 @@ WRONG = {
     EVA.replace(b"2,", b"-1,"): (42, "'total' must be a whole number of at least 0, found -1"),
     EVA.replace(b"2,", b"true,"): (42, "'total' must be a whole number of at least 0, found true"),
     EVA.replace(b'["a"]', b"[1]"): (67, "'failed_cases' must be a list of texts, found [1]"),
-    EVA.replace(b"}", b', "prompt_sha256": "AB"}'): (
-        90,
-        "'prompt_sha256' must be 64 hexadecimal digits, found \"AB\"",
-    ),
-    EVA.replace(b"}", b', "files": {"a": 1}}'): (
-        90,
-        "'files' must be an object of sha256 digests, found {\"a\": 1}",
-    ),
+    EVA.replace(b"}", b', "prompt_sha256": "AB"}'): (90, "'prompt_sha256' must be 64 hexadecimal digits, found \"AB\""),
+    EVA.replace(b"}", b', "files": {"a": 1}}'): (90, "'files' must be an object of sha256 digests, found {\"a\": 1}"),
     EVA.replace(b"2,", b"9" * 5000 + b","): (1, "not valid JSON"),
     b"[" * 100_000: (1, "not valid JSON"),
     EVA.replace(b"false", b"true"): (21, "'all_passed' is true, but 1 of 2 did not pass"),
@@ -104,10 +98,7 @@ WRONG = {
         "'prompt_sha256' does not match 'files'",
     ),
     EVA.replace(b"}", b', "prompt_sha256": "%b"}' % SHA.encode()): (90, "'prompt_sha256' does not match 'files'"),
-    EVA.replace(b"}", b', "run_id": "r"}'): (
-        2,
-        "with a 'run_id', 'ts' must be an ISO 8601 time, found \"yesterday\"",
-    ),
+    EVA.replace(b"}", b', "run_id": "r"}'): (2, "with a 'run_id', 'ts' must be an ISO 8601 time, found \"yesterday\""),
     EVA.replace(b"}", b', "run_id": "r"}').replace(b"yesterday", b""): (
         2,
         "with a 'run_id', 'ts' must be an ISO 8601 time, found \"\"",

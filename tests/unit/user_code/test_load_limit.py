@@ -20,9 +20,8 @@ def endless() -> None:
 
 
 def test_what_does_not_get_on_is_given_up_at_the_record_that_was_begun_last() -> None:
-    assert within_limits(endless, seconds=0.1) == GivenUp(
-        "ran for more than 0.1 seconds without progress", ("cases.yaml", 7)
-    )
+    shown = within_limits(endless, seconds=0.1)
+    assert shown == GivenUp("ran for more than 0.1 seconds without progress", ("cases.yaml", 7))
     assert signal.getitimer(signal.ITIMER_PROF) == (0.0, 0.0)
 
 

@@ -49,10 +49,7 @@ WITHOUT_EXAMPLE = {
     "no-equivalent": "`convert` tells it, of a file that is not an eval file",
     "stale-repository": "it needs a git host, and the copy that an earlier run left",
     "unused-template": "it is told of directories, and an example is a file",
-    **dict.fromkeys(
-        ["agent-api", "agent-limit", "no-session", "no-tools", "permission-denied"],
-        "it needs an agent",
-    ),
+    **dict.fromkeys(["agent-api", "agent-limit", "no-session", "no-tools", "permission-denied"], "it needs an agent"),
     **dict.fromkeys(
         ["hook-failed", "setup-failed", "too-many-files", "workspace-failed"],
         "it needs an agent that works in a directory",

@@ -118,6 +118,5 @@ def test_json_lines_are_rewritten_in_place(project: Path) -> None:
     )
     fixed = fix((str(path),), {})
     assert fixed == Fixed({str(path): 4}, ())
-    assert path.read_text() == (
-        '{"id": "a", "input": "b", "assert": [{"type": "regex", "value": "b"}]}\n\n' + right + "\n"
-    )
+    shown = path.read_text()
+    assert shown == '{"id": "a", "input": "b", "assert": [{"type": "regex", "value": "b"}]}\n\n' + right + "\n"

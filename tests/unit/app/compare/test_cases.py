@@ -57,10 +57,7 @@ def test_a_gate_that_fails_in_the_mean_fails_the_case():
 def test_a_gate_holds_for_a_case_where_it_holds_in_the_mean_of_its_samples(required, scores, status):
     gated = [
         finished(
-            "passed",
-            trial=trial(sample=number, repeat=2),
-            score=1.0,
-            scores=[graded(score, passed, required=required)],
+            "passed", trial=trial(sample=number, repeat=2), score=1.0, scores=[graded(score, passed, required=required)]
         )
         for number, (passed, score) in enumerate(scores, 1)
     ]

@@ -77,9 +77,8 @@ def test_one_run_with_one_of_each_is_refused(runs):
     message, hint = refused(runs[0])
     assert message == "the run base has one target, one prompt and no variants to compare"
     assert hint == "compare it with another run: agentv compare BASE CANDIDATE"
-    assert refused(runs[0], targets=("gpt",))[1] == (
-        "to compare two targets, name both: --target BASE --target CANDIDATE"
-    )
+    shown = refused(runs[0], targets=("gpt",))[1]
+    assert shown == "to compare two targets, name both: --target BASE --target CANDIDATE"
     assert refused(runs[0], by="target")[0] == "the run base has one target, 'gpt'"
     assert refused(runs[0], by="variant")[0] == "the run base has no variants"
     for by in ("suite", "tag"):
@@ -207,12 +206,8 @@ def test_suites_are_compared_apart_with_their_p_values_corrected(store):
 
     found = compared(run("base", GOOD), run("candidate", BAD), by="suite")
     orders, refunds = found.groups
-    assert (orders.name, orders.judgement.verdict, refunds.name, refunds.judgement.verdict) == (
-        "orders",
-        "worse",
-        "refunds",
-        "inconclusive",
-    )
+    shown = (orders.name, orders.judgement.verdict, refunds.name, refunds.judgement.verdict)
+    assert shown == ("orders", "worse", "refunds", "inconclusive")
     assert (orders.judgement.tested, orders.judgement.score.level) == (2, 0.95)
     assert orders.judgement.score.p == pytest.approx(found.whole.score.p), "nothing moved in the other suite"
 
@@ -232,10 +227,8 @@ def test_variants_of_two_runs_are_compared_apart_and_cases_without_one_in_none_o
         return store(name, [*bare, *scoring(scores, variant=Variant("with-skill")), *plain])
 
     found = compared(run("base", GOOD), run("candidate", BAD), by="variant")
-    assert [(one.name, one.judgement.pairs, one.judgement.verdict) for one in found.groups] == [
-        ("bare", 8, "inconclusive"),
-        ("with-skill", 8, "worse"),
-    ]
+    shown = [(one.name, one.judgement.pairs, one.judgement.verdict) for one in found.groups]
+    assert shown == [("bare", 8, "inconclusive"), ("with-skill", 8, "worse")]
 
 
 def test_targets_of_one_run_without_a_common_case_are_refused(store):

@@ -224,19 +224,15 @@ def test_a_suite_with_another_name_or_place_is_refused(project):
 
 
 def test_other_suites_are_another_run(project):
-    assert refused(begun_with(A, B), C) == (
-        "the run r is one of a.eval.yaml, b.eval.yaml",
-        "--resume=RUN resumes another run",
-    )
+    shown = refused(begun_with(A, B), C)
+    assert shown == ("the run r is one of a.eval.yaml, b.eval.yaml", "--resume=RUN resumes another run")
 
 
 def test_a_command_that_leaves_a_suite_out_is_given_all_paths(project):
     what = "the run r is one of a.eval.yaml, b.eval.yaml, and this command leaves out b.eval.yaml"
     suites = (A, B)
-    assert refused(begun_with(*suites, paths=["a.eval.yaml", "b.eval.yaml"]), A) == (
-        what,
-        "give all of them: a.eval.yaml b.eval.yaml",
-    )
+    shown = refused(begun_with(*suites, paths=["a.eval.yaml", "b.eval.yaml"]), A)
+    assert shown == (what, "give all of them: a.eval.yaml b.eval.yaml")
     for paths in (["gone", "b.eval.yaml"], [1], "b.eval.yaml", None, []):
         hint = "give all of them: a.eval.yaml b.eval.yaml"
         assert refused(begun_with(*suites, paths=paths), A, paths=("a.eval.yaml",)) == (what, hint), paths

@@ -313,13 +313,8 @@ def test_demotion_only_goes_down(desk):
 def test_what_has_the_status_already_or_a_later_one_keeps_it_and_is_not_refused(desk, status, to):
     desk.status(status)
     done = promote(desk.examined, to, dry_run=False)
-    assert (done.before, done.gate.to, done.gate.open, done.refused, done.written) == (
-        status,
-        None,
-        False,
-        False,
-        False,
-    )
+    shown = (done.before, done.gate.to, done.gate.open, done.refused, done.written)
+    assert shown == (status, None, False, False, False)
 
 
 def test_a_comparison_holds_both_sides_or_says_that_one_is_lost(desk):

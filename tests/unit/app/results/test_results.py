@@ -381,10 +381,8 @@ def test_of_a_trial_with_two_rows_the_newest_is_read(greeted):
     with (greeted / "index.jsonl").open("a") as file:
         file.write(json.dumps(again) + "\n")
 
-    assert {one.trial.case.id: one.status for one in open_run("last", action="show").results()} == {
-        "hello": "passed",
-        "bye": "passed",
-    }
+    shown = {one.trial.case.id: one.status for one in open_run("last", action="show").results()}
+    assert shown == {"hello": "passed", "bye": "passed"}
 
 
 def test_a_run_that_is_still_being_written_is_taken_only_where_that_is_asked_for(greeted):

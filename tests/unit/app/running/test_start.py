@@ -120,10 +120,7 @@ JUDGED = {"judge_token_usage": TOKENS}
     [
         ([asked()], []),
         ([asked(token_usage=TOKENS, cost_usd=0.1)], []),
-        (
-            [asked(token_usage=TOKENS)],
-            ["the price of tiny is not known for 1 trial; `price:` on a target sets it"],
-        ),
+        ([asked(token_usage=TOKENS)], ["the price of tiny is not known for 1 trial; `price:` on a target sets it"]),
         (
             [asked(token_usage=TOKENS)] * 3,
             ["the price of tiny is not known for 3 trials; `price:` on a target sets it"],

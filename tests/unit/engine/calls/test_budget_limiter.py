@@ -138,10 +138,8 @@ def test_another_attempt_that_nobody_can_pay_is_not_made():
     found, budget_limiter = bought(shop, Budget(usd=0.15), calls=1, retry=Retry(max_retries=5))
     assert codes(found) == ["budget-spent"]
     assert len(shop.asked) == 1
-    assert (
-        budget_limiter.refused
-        == "$0.1000 of the budget of $0.1500 is spent, and a call of 'shop' may take up to $0.1000"
-    )
+    shown = budget_limiter.refused
+    assert shown == "$0.1000 of the budget of $0.1500 is spent, and a call of 'shop' may take up to $0.1000"
 
 
 def test_a_call_that_is_given_up_counts_in_full():

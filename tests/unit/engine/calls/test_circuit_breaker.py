@@ -9,12 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from agentv.engine.calls.call_throttle import CallThrottle
-from agentv.engine.calls.circuit_breaker import (
-    TargetStop,
-    is_interrupted,
-    is_stopped,
-    is_unaffordable,
-)
+from agentv.engine.calls.circuit_breaker import TargetStop, is_interrupted, is_stopped, is_unaffordable
 from agentv.engine.dependency_order import DependencyScheduler
 from agentv.engine.plan import Plan, PlanSettings
 from agentv.engine.run import Run, RunOptions
@@ -161,9 +156,8 @@ def test_one_trial_is_errored_and_the_others_are_not_run():
     assert len(server.asked) == 1
     assert results["t", "3"].error == Failure("target-stopped", "'t' is stopped: HTTP 401 Unauthorized")
     assert results["t", "0"].error.stops
-    assert [event for event in events if isinstance(event, TargetStopped)] == [
-        TargetStopped("t", "HTTP 401 Unauthorized")
-    ]
+    shown = [event for event in events if isinstance(event, TargetStopped)]
+    assert shown == [TargetStopped("t", "HTTP 401 Unauthorized")]
 
 
 def test_those_in_flight_that_fail_alike_are_not_errors_either():
@@ -178,12 +172,8 @@ def test_trials_of_other_targets_go_on():
     servers = {"bad": Server([REFUSED]), "good": Server([TargetResponse("fine")])}
     suite = Suite("s", (case("a"), case("b")), targets=(spec("bad"), spec("good")))
     results, _ = ran(suite, servers)
-    assert {key: one.status for key, one in results.items()} == {
-        ("bad", "a"): "errored",
-        ("bad", "b"): "skipped",
-        ("good", "a"): "passed",
-        ("good", "b"): "passed",
-    }
+    shown = {key: one.status for key, one in results.items()}
+    assert shown == {("bad", "a"): "errored", ("bad", "b"): "skipped", ("good", "a"): "passed", ("good", "b"): "passed"}
 
 
 def test_what_was_not_run_is_no_error_to_count():
@@ -195,12 +185,7 @@ def test_what_was_not_run_is_no_error_to_count():
 
 
 @pytest.mark.parametrize(
-    "entry",
-    [
-        judged(),
-        judged("j"),
-        AssertionEntry("set", Nested((judged(),)), AssertionSettings()),
-    ],
+    "entry", [judged(), judged("j"), AssertionEntry("set", Nested((judged(),)), AssertionSettings())]
 )
 def test_a_stopped_judge_spares_the_target_of_all_that_need_it(entry):
     servers = {"t": Server([TargetResponse("fine")]), "j": Server([REFUSED])}

@@ -72,9 +72,8 @@ def test_color_paints_the_verdicts_alone():
     plain, painted = render_comparison(EVERYTHING), render_comparison(EVERYTHING, color=True)
     assert "\x1b[1;31mworse\x1b[0m: the mean score" in painted
     assert "\x1b[33minconclusive\x1b[0m" in painted
-    assert [line for line in plain.split("\n") if line not in painted.split("\n")] == [
-        line for line in plain.split("\n") if "95% CI -0" in line
-    ]
+    shown = [line for line in plain.split("\n") if line not in painted.split("\n")]
+    assert shown == [line for line in plain.split("\n") if "95% CI -0" in line]
 
 
 def scored(whole, **given):
@@ -156,11 +155,7 @@ ERRORED = replace(
                 " if this difference is real, about 47 cases would show it with 80% power"
             ),
         ),
-        (
-            SMALL,
-            0.0,
-            "inconclusive: 4 cases cannot show a difference, whatever the results; at least 6 are needed",
-        ),
+        (SMALL, 0.0, "inconclusive: 4 cases cannot show a difference, whatever the results; at least 6 are needed"),
         (
             ERRORED,
             0.0,
@@ -169,11 +164,7 @@ ERRORED = replace(
                 " would be between -0.200 and +0.100"
             ),
         ),
-        (
-            None,
-            0.0,
-            "nothing to compare: every case in both runs errored or did not run in one of them",
-        ),
+        (None, 0.0, "nothing to compare: every case in both runs errored or did not run in one of them"),
     ],
 )
 def test_the_verdict_is_one_sentence_that_a_person_can_act_on(whole, margin, line):
@@ -277,20 +268,12 @@ def shown(found):
 
 def test_the_verdict_and_its_numbers():
     found = shown(EVERYTHING)
-    assert (found["verdict"], found["cases"], found["mean_delta"], found["delta_interval"]) == (
-        "worse",
-        38,
-        -0.12,
-        [-0.19, -0.05],
-    )
+    told = (found["verdict"], found["cases"], found["mean_delta"], found["delta_interval"])
+    assert told == ("worse", 38, -0.12, [-0.19, -0.05])
     assert (found["wins"], found["losses"], found["ties"], found["now_pass"], found["now_fail"]) == (3, 9, 26, 1, 6)
     assert (found["p_value"], found["confidence"]) == (0.0021, 0.95)
-    assert (found["difference"], found["interval"], found["p"], found["measure"]) == (
-        -0.12,
-        [-0.19, -0.05],
-        0.0021,
-        "mean score",
-    )
+    told = (found["difference"], found["interval"], found["p"], found["measure"])
+    assert told == (-0.12, [-0.19, -0.05], 0.0021, "mean score")
     assert (found["could_still"], found["cases_needed"]) == (None, None)
     assert (found["withheld"], found["errored"], found["delta_bounds"]) == (None, 0, None)
     assert found["base"]["results"] == ".agentv/results/20261121T140322Z-7f3a"
@@ -304,33 +287,22 @@ def test_both_measures_have_their_numbers_and_those_that_show_the_verdict_are_na
     found = shown(comparison(replace(WORSE, rate=rate, shown_by=("pass rate",))))
     assert (found["mean_delta"], found["delta_interval"], found["pass_rate_delta"]) == (-0.12, [-0.19, -0.05], -0.4)
     assert (found["difference"], found["measure"], found["interval"]) == (-0.4, "pass rate", [-0.6, -0.2])
-    assert (found["pass_rate_interval"], found["pass_rate_p_value"], found["shown_by"]) == (
-        [-0.6, -0.2],
-        0.008,
-        ["pass rate"],
-    )
+    told = (found["pass_rate_interval"], found["pass_rate_p_value"], found["shown_by"])
+    assert told == ([-0.6, -0.2], 0.008, ["pass rate"])
     unlike = shown(comparison(replace(WORSE, rates_compare=False)))
     assert (unlike["pass_rate"], unlike["pass_rate_delta"]) == (None, None)
     alike = shown(comparison(WORSE, lost={key("a"): "errored"}))
     assert (alike["pass_rate_delta"], alike["pass_rate_interval"]) == (-0.12, [-0.19, -0.05])
-    assert alike["lost"] == [
-        {"suite": "refunds", "test_id": "a", "prompt_id": None, "target": "claude", "status": "errored"}
-    ]
+    told = alike["lost"]
+    assert told == [{"suite": "refunds", "test_id": "a", "prompt_id": None, "target": "claude", "status": "errored"}]
 
 
 def test_cases_that_moved_have_both_answers_and_the_checks_that_changed():
     first = shown(EVERYTHING)["moved"][0]
-    assert (first["test_id"], first["status"], first["score"], first["delta"], first["outcome"]) == (
-        "return-late",
-        ["passed", "failed"],
-        [1.0, 0.0],
-        -1.0,
-        "loss",
-    )
-    assert (first["base"]["output"], first["candidate"]["output"]) == (
-        "You may return it within 30 days.",
-        "No.\x1b[2J",
-    )
+    found = (first["test_id"], first["status"], first["score"], first["delta"], first["outcome"])
+    assert found == ("return-late", ["passed", "failed"], [1.0, 0.0], -1.0, "loss")
+    found = (first["base"]["output"], first["candidate"]["output"])
+    assert found == ("You may return it within 30 days.", "No.\x1b[2J")
     assert [change["name"] for change in first["changed_checks"]] == ["contains: '30 days'", "is kind"]
     assert (first["base_target"], first["target"]) == ("gpt", "claude")
 
@@ -354,21 +326,14 @@ def test_a_matrix_refers_to_runs_by_their_place():
             omitted=2,
         )
     )
-    assert [(one["base"], one["candidate"], one["verdict"]) for one in found["comparisons"]] == [
-        (0, 1, "worse"),
-        (0, 2, "inconclusive"),
-    ]
+    told = [(one["base"], one["candidate"], one["verdict"]) for one in found["comparisons"]]
+    assert told == [(0, 1, "worse"), (0, 2, "inconclusive")]
     assert (found["cases"][0]["scores"], found["cases_omitted"]) == ([1.0, None, 0.5], 2)
 
 
 @pytest.mark.parametrize(
     "value",
-    [
-        {},
-        [],
-        {"a": []},
-        {"a": [1, {"b": [], "c": {}}], "d": {"e": [[], ["x\ny", "é"]], "f": {}}, "g": None, "h": 0.1},
-    ],
+    [{}, [], {"a": []}, {"a": [1, {"b": [], "c": {}}], "d": {"e": [[], ["x\ny", "é"]], "f": {}}, "g": None, "h": 0.1}],
 )
 def test_pieces_make_what_the_library_writes_at_once(value):
     def in_pieces(one):
@@ -457,9 +422,8 @@ def test_each_comparison_is_a_sentence_with_both_rates():
 
 def test_what_is_missing_and_what_was_lost_is_told():
     assert list(run_warnings(RUN_COMPARISON_FOUND)) == ["the run r-1 is incomplete: 3 planned cases did not run"]
-    assert list(lost_lines(RUN_COMPARISON_FOUND)) == [
-        "1 result passed with gpt and does not with claude: s: a\\x1b with plain (failed)"
-    ]
+    shown = list(lost_lines(RUN_COMPARISON_FOUND))
+    assert shown == ["1 result passed with gpt and does not with claude: s: a\\x1b with plain (failed)"]
 
 
 def test_a_program_gets_the_same_numbers():

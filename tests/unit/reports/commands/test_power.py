@@ -44,10 +44,8 @@ def test_a_table_of_what_is_shown():
     )
     assert lines[2].split() == ["cases", "drop", "rise"]
     cases, *least = lines[5].split()
-    assert (cases, [float(one) for one in least]) == (
-        "200",
-        [pytest.approx(0.082, abs=0.01), pytest.approx(0.07, abs=0.01)],
-    )
+    shown = (cases, [float(one) for one in least])
+    assert shown == ("200", [pytest.approx(0.082, abs=0.01), pytest.approx(0.07, abs=0.01)])
     assert not any("Fewer than" in line for line in lines)
 
 
@@ -57,9 +55,8 @@ def test_where_no_drop_is_seen_none_is_named():
     assert headline == "4 cases cannot show that a candidate is worse, whatever the results."
     assert lines[3].split() == ["2–4", "none", "none"]
     assert "Fewer than 6 cases cannot show a difference, whatever the results." in lines
-    assert (
-        lines_of(hopeless, 0.1)[0] == "Not enough: two runs of 4 cases cannot show a difference, whatever the results."
-    )
+    shown = lines_of(hopeless, 0.1)[0]
+    assert shown == "Not enough: two runs of 4 cases cannot show a difference, whatever the results."
     told = json.loads(power_json(PlanShown(hopeless)))
     assert (told["least_drop"], told["least_rise"], told["fewest_cases"]) == (None, None, 6)
     assert "No practical number of cases shows a drop of 1e-06." in lines_of(PLAN, 1e-6)
@@ -120,9 +117,7 @@ def test_noise_that_is_not_known():
     lines = render_power(once, sized=True).split("\n")
     assert lines[-2] == "r had a mean score of 0.500 (no confidence interval: 1 cluster only)"
     assert json.loads(power_json(once))["mean_score_interval"] is None
-    assert lines[-1:] == [
-        "Every score was the same: 2 cases showed no noise, but others may.",
-    ]
+    assert lines[-1:] == ["Every score was the same: 2 cases showed no noise, but others may."]
 
 
 def test_a_variance_that_is_small_is_not_shown_as_nothing():

@@ -120,13 +120,10 @@ def test_the_same_for_programs():
     [unknown] = json.loads(list_json([replace(READY, compared=False)], here="/repo"))
     assert unknown["changes"] is None
     told = json.loads(prompt_json(SHOWN, here="/repo"))
-    assert told["promotion"]["reasons"] == [
-        {"message": "it was changed since its exam", "notes": ["prompt.md: edited"]}
-    ]
-    assert told["queries"] == [
-        {"query": "greet me", "should_trigger": True},
-        {"query": "sing", "should_trigger": False},
-    ]
+    shown = told["promotion"]["reasons"]
+    assert shown == [{"message": "it was changed since its exam", "notes": ["prompt.md: edited"]}]
+    shown = told["queries"]
+    assert shown == [{"query": "greet me", "should_trigger": True}, {"query": "sing", "should_trigger": False}]
 
 
 def test_the_lines_of_an_exam():
@@ -146,12 +143,8 @@ def test_the_lines_of_an_exam():
         "  not recorded: the disk is full",
     ]
     told = exam_json(lost, None, "/repo")
-    assert (told["recorded"], told["fault"], "triggering" in told, "promotion" in told) == (
-        False,
-        "the disk is full",
-        False,
-        False,
-    )
+    shown = (told["recorded"], told["fault"], "triggering" in told, "promotion" in told)
+    assert shown == (False, "the disk is full", False, False)
 
 
 def test_an_exam_that_a_ready_prompt_did_not_pass_is_spoken_of():
@@ -187,12 +180,8 @@ def test_only_the_verdict_is_painted():
 def test_what_became_of_a_promotion(done, said):
     assert "\n".join(promotion_lines(done, here="/repo")) == said
     [told] = json.loads(promotions_json([done], here="/repo"))
-    assert (told["prompt"], told["before"], told["written"], told["to"]) == (
-        "p",
-        done.before,
-        done.written,
-        done.gate.to,
-    )
+    shown = (told["prompt"], told["before"], told["written"], told["to"])
+    assert shown == ("p", done.before, done.written, done.gate.to)
 
 
 @pytest.mark.parametrize(

@@ -12,19 +12,8 @@ from doubles.listed_runs import SUMMARY, listed
 
 def test_a_line_says_how_a_run_ended_what_it_came_to_and_what_it_took():
     heading, line, empty, total = render_runs([listed(duration_ms=61_000)], 1, width=200).split("\n")
-    assert heading.split() == [
-        "RUN",
-        "STARTED",
-        "STATE",
-        "CASES",
-        "PASSED",
-        "RATE",
-        "95%",
-        "CI",
-        "COST",
-        "TIME",
-        "WHAT",
-    ]
+    shown = heading.split()
+    assert shown == ["RUN", "STARTED", "STATE", "CASES", "PASSED", "RATE", "95%", "CI", "COST", "TIME", "WHAT"]
     assert [cell.strip() for cell in line.split("  ") if cell] == [
         "20261121T140322Z-7f3a",
         "-",
@@ -137,6 +126,5 @@ def test_the_json_is_one_object_with_a_case_a_line(number):
     found = json.loads("\n".join(lines))
     assert found["totals"]["trials"] == 3
     assert found["totals"]["cost_usd"] is None, "what is not known is never 0"
-    assert [(one["eval_path"], one["source"]) for one in found["cases"]] == [
-        ("evals/a.eval.yaml", "evals/cases.jsonl:7")
-    ] * number
+    shown = [(one["eval_path"], one["source"]) for one in found["cases"]]
+    assert shown == [("evals/a.eval.yaml", "evals/cases.jsonl:7")] * number

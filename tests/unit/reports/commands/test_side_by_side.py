@@ -29,11 +29,8 @@ def test_answers_stand_beside_each_other_with_their_status():
         {("gpt", None, None): answered(), ("claude", None, None): answered("failed", "no\x1b[2J\n\u202eline")}
     )
     assert lines[0] == "late\\x1b[2J (refunds)"
-    assert [one.split() for one in lines[1:4]] == [
-        ["gpt", "claude"],
-        ["PASSED", "1.00", "FAILED", "0.00"],
-        ["yes", "no\\x1b[2J"],
-    ]
+    found = [one.split() for one in lines[1:4]]
+    assert found == [["gpt", "claude"], ["PASSED", "1.00", "FAILED", "0.00"], ["yes", "no\\x1b[2J"]]
     assert lines[4].strip() == "\\u202eline"
     assert lines[5].strip() == "- output lacks '30 days'"
     assert lines[1].index("claude") == lines[2].index("FAILED") == lines[3].index("no")

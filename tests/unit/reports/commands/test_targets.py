@@ -15,12 +15,7 @@ from agentv.reports.commands.targets import render_targets, targets_json
 
 FILE = "/repo/.agentv/targets.yaml"
 MINI = ListedTarget(
-    "mini",
-    "openai",
-    "gpt-5-mini",
-    (FILE, 2),
-    ("default target",),
-    (KeyFact(("OPENAI_API_KEY",), "OPENAI_API_KEY"),),
+    "mini", "openai", "gpt-5-mini", (FILE, 2), ("default target",), (KeyFact(("OPENAI_API_KEY",), "OPENAI_API_KEY"),)
 )
 SONNET = ListedTarget("sonnet", "anthropic", "claude-sonnet-5", (FILE, 6), ("judge of mini",), (KeyFact(("A", "B")),))
 OPENAI = ListedProvider("openai", "Asks OpenAI.", "openai:gpt-5-mini", MINI.keys)

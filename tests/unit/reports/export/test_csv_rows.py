@@ -43,12 +43,8 @@ def test_a_trial_is_a_line_with_what_its_row_says():
     )
     (row,) = read_back(result)
     assert list(row) == list(COLUMNS)
-    assert (row["test_id"], row["eval_path"], row["status"], row["score"]) == (
-        "a",
-        "evals/refund.eval.yaml",
-        "failed",
-        "0.25",
-    )
+    shown = (row["test_id"], row["eval_path"], row["status"], row["score"])
+    assert shown == ("a", "evals/refund.eval.yaml", "failed", "0.25")
     assert (row["input"], row["output"], row["prompt_id"]) == ("May I return it?", "No.", "p1")
     assert json.loads(row["scores"]) == {"window": 0.0, "tone": 0.5, "tone (2)": None}
     assert row["failed_checks"].splitlines()[0] == "window: contains '30 days'"
@@ -160,9 +156,8 @@ def test_text_of_models_and_files_is_never_markup():
     assert "<script" not in page
     assert "\x1b" not in page
     assert "\u202e" not in page
-    assert {tag.split()[0] for tag in re.findall(r"</?([a-z][^>]*)>", page)} == {
-        *("div", "p", "table", "thead", "tbody", "tr", "th", "td")
-    }
+    shown = {tag.split()[0] for tag in re.findall(r"</?([a-z][^>]*)>", page)}
+    assert shown == {*("div", "p", "table", "thead", "tbody", "tr", "th", "td")}
 
 
 def test_a_bounded_number_of_trials_those_that_failed_first():
@@ -193,12 +188,8 @@ def test_what_did_not_pass_is_listed():
     ]
     assert shown["omitted"] == 0
     first = shown["not_passed"][0]
-    assert (first["eval_path"], first["line"], first["target"], first["sample"]) == (
-        "evals/refund.eval.yaml",
-        12,
-        "gpt",
-        1,
-    )
+    found = (first["eval_path"], first["line"], first["target"], first["sample"])
+    assert found == ("evals/refund.eval.yaml", 12, "gpt", 1)
     assert (first["score"], first["threshold"], first["output"], first["error"]) == (0.4, 0.8, "No.", None)
     assert first["findings"][0] == {
         "state": "failed",

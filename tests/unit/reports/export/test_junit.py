@@ -74,11 +74,8 @@ def test_a_consumer_reads_what_was_meant():
     assert (suite.name, suite.tests, suite.failures, suite.errors, suite.skipped) == ("refunds", len(RESULTS), 4, 2, 0)
     assert suite.timestamp == "2026-11-21T14:03:22.123"
     assert suite.time == pytest.approx(0.0123456 * len(RESULTS), abs=1e-3)
-    assert {one.name: one.value for one in suite.properties()} == {
-        "run_id": "20261121T140322Z-7f3a",
-        "eval_path": "evals/refund.eval.yaml",
-        "target": "gpt",
-    }
+    shown = {one.name: one.value for one in suite.properties()}
+    assert shown == {"run_id": "20261121T140322Z-7f3a", "eval_path": "evals/refund.eval.yaml", "target": "gpt"}
     case = next(one for one in suite if one.name.startswith("window-closed"))
     (failure,) = case.result
     assert (failure.message, failure.type) == ("score 0.40, needs 0.80", "contains, llm-rubric")

@@ -207,11 +207,8 @@ def test_a_cause_is_told_once_at_the_assertion_of_its_first_trial():
         for one in range(30)
     ]
     (found,) = cause_diagnostics(view_of(*results))
-    assert (found.code, found.span.line, found.message) == (
-        "case-failed",
-        14,
-        "30 cases: failed: contains: '30 days': contains 'x'",
-    )
+    shown = (found.code, found.span.line, found.message)
+    assert shown == ("case-failed", 14, "30 cases: failed: contains: '30 days': contains 'x'")
     assert found.notes[:2] == ("first: c0: score 0.25, needs 0.80", "also: c1, c2, c3, c4, c5 and 24 more cases")
 
 

@@ -76,10 +76,7 @@ def test_cost_and_time_that_are_compared_are_not_shown_twice():
 
 SCORE = replace(RATE, measure="mean score", before=0.7, after=0.82, delta=0.12, interval=(0.05, 0.19), p_value=0.0004)
 PAIRED_BETTER = MatrixComparison(
-    *("target", "a", "b", "better", None, 100, 100, 100),
-    measures=(RATE,),
-    shown_by=("pass rate",),
-    passed=(80, 88),
+    *("target", "a", "b", "better", None, 100, 100, 100), measures=(RATE,), shown_by=("pass rate",), passed=(80, 88)
 )
 COST = UsageDifference("cost_usd", 100, 0, 0.13, 0.17, 0.04, (0.01, 0.07))
 TOKENS = UsageDifference("tokens", 80, 20, 12_000.0, 15_000.0, 3000.0, (-1.0, 6001.0))
@@ -172,6 +169,5 @@ def test_what_a_case_takes_is_a_row_for_each_resource_and_what_is_unknown_is_cal
         ["tokens", "12,000", "15,000", "+3,000 (+25%)", "95% CI -1 to +6,001, known for 80 of 100 cases"],
         ["turns", "6.0", "7.5", "+1.5 (+25%)", ""],
     ]
-    assert usage_rows([replace(short, after=61_000.0, delta=60_997.0, interval=None)]) == [
-        ["time", "3 ms", "1 min 01 s", "+1 min 01 s (+2,033,233%)", ""]
-    ]
+    shown = usage_rows([replace(short, after=61_000.0, delta=60_997.0, interval=None)])
+    assert shown == [["time", "3 ms", "1 min 01 s", "+1 min 01 s (+2,033,233%)", ""]]

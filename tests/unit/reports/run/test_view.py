@@ -36,8 +36,7 @@ def findings(*scores, status="failed"):
 
 
 @pytest.mark.parametrize(
-    "score",
-    [graded(0.9, True, Check("a", True), Check("b", False)), scored(False), errored_score(weight=0)],
+    "score", [graded(0.9, True, Check("a", True), Check("b", False)), scored(False), errored_score(weight=0)]
 )
 def test_a_passed_trial_with_a_failed_check_is_noted(score):
     view = view_of(finished(scores=[scored(), score]))

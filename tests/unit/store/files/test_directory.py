@@ -64,12 +64,8 @@ def test_rewriting_keeps_unknown_keys_and_replaces_known_ones(tmp_path):
         path = directory.path / "run.json"
         path.write_text(json.dumps({**json.loads(path.read_text()), "note": "mine", "files": {"old": 1}}))
         directory.write("run.json", {"files": {"new": 2}})
-        assert read_document(path) == {
-            "schema_version": 1,
-            "run_id": directory.run_id,
-            "note": "mine",
-            "files": {"new": 2},
-        }
+        shown = read_document(path)
+        assert shown == {"schema_version": 1, "run_id": directory.run_id, "note": "mine", "files": {"new": 2}}
         assert sorted(file.name for file in directory.path.iterdir()) == ["journal.jsonl", "run.json"]
 
 

@@ -113,9 +113,8 @@ def test_a_file_that_cannot_be_read_is_a_failure(tmp_path):
     assert missing == Failure("bad-trace", "cannot read trace.json: No such file or directory")
     write(TRACE, tmp_path)
     (tmp_path / "acp.jsonl").unlink()
-    assert read(tmp_path / "trace.json", native=True) == Failure(
-        "bad-trace", "cannot read acp.jsonl: No such file or directory"
-    )
+    shown = read(tmp_path / "trace.json", native=True)
+    assert shown == Failure("bad-trace", "cannot read acp.jsonl: No such file or directory")
     assert isinstance(read(tmp_path / "trace.json"), Trace)
 
 

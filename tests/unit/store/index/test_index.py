@@ -183,9 +183,8 @@ def test_patterns_match_as_in_a_shell(tmp_path_factory, names, pattern):
     run = tmp_path_factory.mktemp("run")
     add(run, *(finished(trial=trial(name)) for name in names))
     with RowIndex.of(run, keep=False) as index:
-        assert chosen(run, index, cases=(pattern,)) == [
-            name for name in names if name == pattern or fnmatchcase(name, pattern)
-        ]
+        shown = chosen(run, index, cases=(pattern,))
+        assert shown == [name for name in names if name == pattern or fnmatchcase(name, pattern)]
 
 
 def test_an_interrupt_leaves_nothing_of_an_index(run):

@@ -133,12 +133,8 @@ LINES = {
 
 
 def test_lines_that_are_no_answers_say_what_they_are():
-    assert body_of(LINES["spent"]) == {
-        "spent": "12345678deadbeef",
-        "case": "c",
-        "token_usage": to_builtins(USAGE),
-        "cost_usd": 0.5,
-    }
+    shown = body_of(LINES["spent"])
+    assert shown == {"spent": "12345678deadbeef", "case": "c", "token_usage": to_builtins(USAGE), "cost_usd": 0.5}
     assert body_of(LINES["discarded"]) == {"anew": ["a", "b"]}
     assert body_of(LINES["row"]) == {"row": "k", "sum": f"{crc32(b'the row'):08x}", "at_ms": 12}
     assert body_of(row_checksum_line("k", b"")) == {"row": "k", "sum": "00000000", "at_ms": 0}

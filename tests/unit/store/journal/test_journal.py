@@ -155,10 +155,7 @@ def test_a_broken_row_in_the_middle_is_named(directory, bad):
     path = directory.path / "index.jsonl"
     first, second = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(first + bad + second)
-    with (
-        Journal(directory, ROOT) as journal,
-        pytest.raises(StoreError, match=r"index.jsonl:2: not a row of a run"),
-    ):
+    with Journal(directory, ROOT) as journal, pytest.raises(StoreError, match=r"index.jsonl:2: not a row of a run"):
         list(journal.finished())
 
 
@@ -325,11 +322,8 @@ def test_lines_with_a_right_checksum_that_agentv_did_not_write_are_no_answers(di
     path.write_bytes(path.read_bytes() + b"".join(lines))
     reader = JournalReader(path)
     assert reader.damaged == 8
-    assert (reader.answer('q"').output, reader.answer("b").output, reader.answer("a").output) == (
-        "x",
-        "x",
-        "answer of a",
-    )
+    shown = (reader.answer('q"').output, reader.answer("b").output, reader.answer("a").output)
+    assert shown == ("x", "x", "answer of a")
     assert [key for key in ("q", "q\\", 'q\\"', "d", "unended") if reader.answer(key) is not None] == []
     with pytest.raises(StoreError, match="has the checksum of an answer and holds none"):
         reader.answer("c")

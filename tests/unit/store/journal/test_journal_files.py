@@ -16,12 +16,7 @@ from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.trace import UsageStep
 from agentv.model.values.usage import TokenUsage
 from agentv.store.files.directory import RunDirectory, is_being_written
-from agentv.store.journal.answers import (
-    HEADER,
-    answer_line,
-    discard_line,
-    row_checksum_line,
-)
+from agentv.store.journal.answers import HEADER, answer_line, discard_line, row_checksum_line
 from agentv.store.journal.journal import Journal
 from agentv.store.journal.journal_files import JournalFiles
 from agentv.store.journal.journal_reader import JournalReader, amount_of
@@ -323,10 +318,8 @@ def test_no_secret_is_in_what_a_run_writes_and_shows(tmp_path):
             assert journal.finish(plain) is plain
         lines = [json.loads(line) for line in (directory.path / "journal.jsonl").read_text().splitlines()]
         assert [one.output for one in shown] == ["it is [redacted]"] * 3
-        assert [(one["spent"], one["case"], one["cost_usd"]) for one in lines if "spent" in one] == [
-            ("target [redacted]", "case [redacted]", 0.5),
-            ("target", "case", 0.25),
-        ]
+        found = [(one["spent"], one["case"], one["cost_usd"]) for one in lines if "spent" in one]
+        assert found == [("target [redacted]", "case [redacted]", 0.5), ("target", "case", 0.25)]
         (answer,) = (one for one in lines if "output" in one)
         assert (answer["target"], answer["case"], answer["redacted"]) == ("t [redacted]", "case [redacted]", True)
         assert not [path.name for path in directory.path.iterdir() if SECRET.encode() in path.read_bytes()]

@@ -27,8 +27,7 @@ def test_rows_as_they_were_written_are_fine(run):
 
 
 @pytest.mark.parametrize(
-    ("old", "new"),
-    [(b'"status":"failed"', b'"status":"passed"'), (b'"score":0.0', b'"score":1.0'), (b'"a"', b'"c"')],
+    ("old", "new"), [(b'"status":"failed"', b'"status":"passed"'), (b'"score":0.0', b'"score":1.0'), (b'"a"', b'"c"')]
 )
 def test_a_row_that_was_edited_is_named(run, old, new):
     index = run / "index.jsonl"
@@ -151,9 +150,8 @@ def test_torn_lines_are_cut_off_every_file_of_a_run_and_whole_ones_are_left(tmp_
 
 def test_quarantined_rows_are_counted():
     begin = "index.jsonl: "
-    assert quarantined(1) == (
-        f"{begin}1 row was changed after it was written: moved to rejected.jsonl; its trial is graded again"
-    )
+    shown = quarantined(1)
+    assert shown == f"{begin}1 row was changed after it was written: moved to rejected.jsonl; its trial is graded again"
     assert quarantined(2_000) == (
         f"{begin}2,000 rows were changed after they were written: moved to rejected.jsonl; their trials are graded again"
     )
@@ -174,9 +172,8 @@ def test_what_was_wrong_with_the_rows_is_named_with_the_first_cases():
         ),
         Restored((), 2): f"2 rows are lost; {resume}",
     }
-    assert {found: restored_rows(found) for found in described} == {
-        found: begin + what for found, what in described.items()
-    }
+    shown = {found: restored_rows(found) for found in described}
+    assert shown == {found: begin + what for found, what in described.items()}
 
 
 def test_what_was_wrong_with_the_journal_is_counted():
@@ -187,9 +184,8 @@ def test_what_was_wrong_with_the_journal_is_counted():
         Restored((b"x\n", b"y\n"), 1): f"2 lines not written by agentv, removed; 1 line lost; {resume}",
         Restored((), 2): f"2 lines lost; {resume}",
     }
-    assert {found: restored_answers(found) for found in described} == {
-        found: begin + what for found, what in described.items()
-    }
+    shown = {found: restored_answers(found) for found in described}
+    assert shown == {found: begin + what for found, what in described.items()}
 
 
 RECORD = b'{"run_id": "r"}\n'

@@ -78,9 +78,8 @@ def test_a_trial_that_was_read_back_shows_the_same_findings(tmp_path):
     for result in read_results(path, ROOT):
         after.add(result)
     for kind in ("failed", "errored", "noted"):
-        assert [(one.test_id, one.findings) for one in after.trials(kind)] == [
-            (one.test_id, one.findings) for one in before.trials(kind)
-        ]
+        shown = [(one.test_id, one.findings) for one in after.trials(kind)]
+        assert shown == [(one.test_id, one.findings) for one in before.trials(kind)]
     assert (after.passed, after.failed, after.errored, after.noted) == (4, 1, 3, 1)
     assert after.cost_usd == 0.75
 

@@ -147,10 +147,7 @@ def test_a_conversation_stands_in_its_row():
             "duration_ms": None,
             "token_usage": None,
             "cost_usd": 0.5,
-            "messages": [
-                {"role": "assistant", "content": "Let me see"},
-                {"role": "assistant", "content": "Two"},
-            ],
+            "messages": [{"role": "assistant", "content": "Let me see"}, {"role": "assistant", "content": "Two"}],
         },
     ]
 
@@ -171,11 +168,7 @@ def test_messages_are_written_as_section_5_says():
     assert written(finished(input=messages))["input"] == [
         {"role": "system", "content": "Be kind."},
         {"role": "user", "content": [{"type": "text", "value": "hello"}], "name": "Ann"},
-        {
-            "role": "assistant",
-            "content": {"a": 1},
-            "tool_calls": [{"id": "c1", "name": "find", "arguments": {"q": 1}}],
-        },
+        {"role": "assistant", "content": {"a": 1}, "tool_calls": [{"id": "c1", "name": "find", "arguments": {"q": 1}}]},
     ]
 
 
@@ -252,9 +245,8 @@ def test_rows_have_the_order_of_suites_cases_prompts_targets_and_samples(tmp_pat
     ]
     path = ordering_written(tmp_path / "index.jsonl", *reversed(wanted))
     found = [result.trial for result in read_results_at(path, ROOT, places_in_order(path, RECORD))]
-    assert [(one.case.position, one.case.prompt_id, one.target.name, one.sample) for one in found] == [
-        (one.case.position, one.case.prompt_id, one.target.name, one.sample) for one in wanted
-    ]
+    shown = [(one.case.position, one.case.prompt_id, one.target.name, one.sample) for one in found]
+    assert shown == [(one.case.position, one.case.prompt_id, one.target.name, one.sample) for one in wanted]
 
 
 def test_a_run_without_rows_has_none(tmp_path):

@@ -37,11 +37,8 @@ def test_cells_count_what_ran_with_their_target_and_prompt():
         row("passed", "b", "gpt", prompt_id="brief"),
         row("errored", "a", "claude", prompt_id="brief"),
     )
-    assert (found.matrix.targets, found.matrix.prompts, found.matrix.variants) == (
-        ("claude", "gpt"),
-        ("brief", "long"),
-        (None,),
-    )
+    shown = (found.matrix.targets, found.matrix.prompts, found.matrix.variants)
+    assert shown == (("claude", "gpt"), ("brief", "long"), (None,))
     rates = {place: (one.totals.pass_rate, one.totals.cases.errored) for place, one in cells(found).items()}
     assert rates == {("brief", "claude"): (None, 1), ("brief", "gpt"): (1.0, 0), ("long", "gpt"): (0.0, 0)}
     assert {one.name: one.totals for one in found.matrix.by_target} == found.by_target
@@ -120,13 +117,8 @@ def test_flaky_cases_are_counted_and_come_first():
     assert (found.cases, found.compared, found.flaky) == (5, 4, 2)
     assert found.flaky_share_interval == wilson_interval(2, 4)
     assert found.always_passed == {1: 1, 5: 1}
-    assert [(case.passed, case.flaky) for case in found.by_case] == [
-        (1, True),
-        (4, True),
-        (0, False),
-        (5, False),
-        (1, False),
-    ]
+    shown = [(case.passed, case.flaky) for case in found.by_case]
+    assert shown == [(1, True), (4, True), (0, False), (5, False), (1, False)]
 
 
 def test_the_interval_of_the_flaky_share_counts_a_case_once_on_however_many_targets():

@@ -8,13 +8,7 @@ from agentv.model.values.message import DocumentBlock, FileBlock, ImageBlock, Me
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.usage import TokenUsage
 from agentv.targets.anthropic.target import MAX_TOKENS, Anthropic, accepted
-from agentv.testing import (
-    Answer,
-    ContentFilter,
-    ModelServer,
-    Status,
-    WrongType,
-)
+from agentv.testing import Answer, ContentFilter, ModelServer, Status, WrongType
 from doubles.asking import answer, at_home, request
 from doubles.documents import PDF_BASE64, pdf
 
@@ -89,10 +83,7 @@ def test_pictures_and_files_are_blocks(tmp_path):
     (turn,) = of(Message("user", content))["messages"]
     assert turn["content"] == [
         {"type": "text", "text": "look"},
-        {
-            "type": "image",
-            "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgogcmVzdA=="},
-        },
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgogcmVzdA=="}},
         {"type": "image", "source": {"type": "url", "url": "https://example.com/b.png"}},
         {"type": "text", "text": '<file path="./c.txt">\ntext of c\n</file>'},
     ]
@@ -105,9 +96,8 @@ def test_a_pdf_is_a_document(tmp_path):
     pydantic.TypeAdapter(DocumentBlockParam).validate_python(turn["content"][1], extra="forbid")
     (tmp_path / "report.pdf").unlink()
     gone = DocumentBlock("./report.pdf", str(tmp_path / "report.pdf"), "gone")
-    assert answer(Anthropic("claude-haiku-4-5", api_key=KEY), request(messages=(Message("user", (gone,)),))).code == (
-        "bad-document"
-    )
+    shown = answer(Anthropic("claude-haiku-4-5", api_key=KEY), request(messages=(Message("user", (gone,)),))).code
+    assert shown == "bad-document"
 
 
 def test_calls_of_tools_and_their_results_are_joined_by_ids():
@@ -138,10 +128,8 @@ def test_tools_may_be_in_the_shape_of_anthropic_or_of_openai():
     own = {"name": "look", "input_schema": {"type": "object"}}
     parameters = {"type": "object", "properties": {"a": {"type": "string"}}}
     theirs = {"type": "function", "function": {"name": "find", "description": "finds", "parameters": parameters}}
-    assert sent(tools=(own, theirs))["tools"] == [
-        own,
-        {"name": "find", "description": "finds", "input_schema": parameters},
-    ]
+    shown = sent(tools=(own, theirs))["tools"]
+    assert shown == [own, {"name": "find", "description": "finds", "input_schema": parameters}]
 
 
 @pytest.mark.parametrize(
@@ -190,8 +178,7 @@ def test_settings_are_sent(given, body):
 
 
 @pytest.mark.parametrize(
-    ("model", "others"),
-    [("claude-opus-5", {}), ("claude-opus-4-7", {}), ("claude-haiku-4-5", {"thinking": 2000})],
+    ("model", "others"), [("claude-opus-5", {}), ("claude-opus-4-7", {}), ("claude-haiku-4-5", {"thinking": 2000})]
 )
 def test_a_judge_does_without_a_temperature_where_the_model_takes_none(model, others):
     assert "temperature" not in sent(request(temperature=0.0), model, **others)
@@ -209,10 +196,7 @@ def test_a_schema_becomes_structured_output():
         "effort": "low",
         "format": {
             "type": "json_schema",
-            "schema": {
-                **SCHEMA,
-                "properties": {"score": {"type": "number", "description": "minimum: 0, maximum: 1"}},
-            },
+            "schema": {**SCHEMA, "properties": {"score": {"type": "number", "description": "minimum: 0, maximum: 1"}}},
         },
     }
 
@@ -309,15 +293,10 @@ def test_what_the_api_takes_stays_as_it_is():
 
 
 def test_what_it_refuses_is_told_in_words():
-    assert accepted({"type": "number", "description": "points", "minimum": 0, "maximum": 1}) == {
-        "type": "number",
-        "description": "points (minimum: 0, maximum: 1)",
-    }
-    assert accepted({"type": "array", "minItems": 1, "maxItems": 3}) == {
-        "type": "array",
-        "minItems": 1,
-        "description": "maxItems: 3",
-    }
+    shown = accepted({"type": "number", "description": "points", "minimum": 0, "maximum": 1})
+    assert shown == {"type": "number", "description": "points (minimum: 0, maximum: 1)"}
+    shown = accepted({"type": "array", "minItems": 1, "maxItems": 3})
+    assert shown == {"type": "array", "minItems": 1, "description": "maxItems: 3"}
     assert accepted({"type": "array", "minItems": 2}) == {"type": "array", "description": "minItems: 2"}
 
 

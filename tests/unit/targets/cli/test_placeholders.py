@@ -163,8 +163,7 @@ VALUES = {"PROMPT": HOSTILE, "EVAL_ID": "{PROMPT}"}
 
 
 @pytest.mark.parametrize(
-    ("files", "words"),
-    [((), ["tool", "end"]), (("a b", "c"), ["tool", "a b", "c", "-f=a b", "-f=c", "end"])],
+    ("files", "words"), [((), ["tool", "end"]), (("a b", "c"), ["tool", "a b", "c", "-f=a b", "-f=c", "end"])]
 )
 def test_files_become_a_word_each(files, words):
     plan = plan_command(Command(argv=("tool", "{FILES}", "-f={FILES}", "end")))

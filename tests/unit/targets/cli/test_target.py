@@ -39,15 +39,7 @@ def test_the_address_of_the_gateway_is_filled_in(target):
 
 
 @pytest.mark.parametrize(
-    "printed",
-    [
-        '{"answer": "yes"}',
-        '{"output": "cut',
-        '["output"]',
-        '"text"',
-        "{}",
-        "[" * 99_999,
-    ],
+    "printed", ['{"answer": "yes"}', '{"output": "cut', '["output"]', '"text"', "{}", "[" * 99_999]
 )
 def test_json_that_is_no_answer_object_is_plain_text(printed):
     assert answer(words("cat"), request(printed)) == TargetResponse(printed)
@@ -152,10 +144,8 @@ def test_every_way_to_be_unhealthy(check, says):
 def test_a_healthcheck_by_url():
     with misbehaving_server() as server:
         assert answer(words("cat", healthcheck=Command(shell=server.url("text/up")))).output == "hello"
-        assert (
-            answer(words("cat", healthcheck=Healthcheck(url=server.url("500")))).message
-            == "healthcheck failed: HTTP 500"
-        )
+        shown = answer(words("cat", healthcheck=Healthcheck(url=server.url("500")))).message
+        assert shown == "healthcheck failed: HTTP 500"
 
 
 @pytest.mark.parametrize(

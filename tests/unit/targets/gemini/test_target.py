@@ -14,14 +14,7 @@ from agentv.ports import Embedder
 from agentv.registry import extras
 from agentv.targets.gemini.replies import refusal_of, response_of
 from agentv.targets.gemini.target import Gemini
-from agentv.testing import (
-    Answer,
-    ContentFilter,
-    EmptyChoices,
-    ModelServer,
-    Status,
-    WrongType,
-)
+from agentv.testing import Answer, ContentFilter, EmptyChoices, ModelServer, Status, WrongType
 from agentv.user_code.functions.threads import DaemonThreads
 from doubles.asking import answer, answers, at_home, request, spec_of
 from doubles.documents import PDF_BASE64, pdf
@@ -124,10 +117,8 @@ def test_a_pdf_is_inline_data(tmp_path):
     (turn,) = of(Message("user", (TextBlock("look"), pdf(tmp_path))))["contents"]
     assert turn["parts"][1] == {"inlineData": {"mimeType": "application/pdf", "data": PDF_BASE64}}
     gone = DocumentBlock("./gone.pdf", str(tmp_path / "gone.pdf"), "")
-    assert (
-        answer(Gemini("gemini-2.5-flash", api_key=KEY), request(messages=(Message("user", (gone,)),))).code
-        == "bad-document"
-    )
+    shown = answer(Gemini("gemini-2.5-flash", api_key=KEY), request(messages=(Message("user", (gone,)),))).code
+    assert shown == "bad-document"
 
 
 TOOLS = (
@@ -206,9 +197,8 @@ def test_settings_are_sent(given, generation):
 
 
 def test_safety_headers_and_further_keys_are_sent():
-    assert sent(safety={"HARM_CATEGORY_HARASSMENT": "BLOCK_NONE"})["safetySettings"] == [
-        {"category": "HARM_CATEGORY_HARASSMENT", "threshold": "BLOCK_NONE"}
-    ]
+    shown = sent(safety={"HARM_CATEGORY_HARASSMENT": "BLOCK_NONE"})["safetySettings"]
+    assert shown == [{"category": "HARM_CATEGORY_HARASSMENT", "threshold": "BLOCK_NONE"}]
     assert sent(extra={"generationConfig": {"mediaResolution": "x"}})["generationConfig"] == {"mediaResolution": "x"}
     with ModelServer("yes") as server:
         answer(settings(server, headers={"X-Team": "support"}))
@@ -280,10 +270,7 @@ def test_a_blocked_prompt_is_refused():
 
 @pytest.mark.parametrize(
     ("step", "code", "retryable", "stops"),
-    [
-        (WrongType("[]", "application/json"), "bad-answer", True, False),
-        (EmptyChoices(), "bad-answer", True, False),
-    ],
+    [(WrongType("[]", "application/json"), "bad-answer", True, False), (EmptyChoices(), "bad-answer", True, False)],
 )
 def test_what_goes_wrong_is_a_value_and_nothing_is_tried_again_here(step, code, retryable, stops):
     with ModelServer(step) as server:

@@ -35,9 +35,8 @@ def test_no_key_stays_in_a_message(said):
 def test_a_redirect_says_what_to_write_and_shows_no_key():
     moved = {"Location": "https://user:key@new.example/v1/chat/completions?api_key=sk-1"}
     found = failure_of(308, "moved", moved)
-    assert found.message == (
-        "HTTP 308 Permanent Redirect: the server redirects to new.example/v1: write that as 'base_url'"
-    )
+    shown = found.message
+    assert shown == "HTTP 308 Permanent Redirect: the server redirects to new.example/v1: write that as 'base_url'"
     assert (found.retryable, found.stops, found.status) == (False, False, 308)
     whole = failure_of(301, "", {"location": "https://new.example/v1/messages"}, address="url")
     assert whole.message.endswith("redirects to new.example/v1/messages: write that as 'url'")

@@ -62,9 +62,8 @@ def test_retrieved_texts_and_metadata_are_at_paths_of_the_response(server):
 
 def test_a_transform_makes_the_whole_answer():
     found = list(Http("http://a/b", context="$.a", transform=Transform("path", "$.a")).validate())
-    assert [(one.path, one.message) for one in found] == [
-        (("context",), "'transform' makes the whole answer, so 'context' is never used")
-    ]
+    shown = [(one.path, one.message) for one in found]
+    assert shown == [(("context",), "'transform' makes the whole answer, so 'context' is never used")]
 
 
 def test_without_a_body_the_prompt_is_sent(sent):

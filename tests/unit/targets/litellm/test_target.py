@@ -18,12 +18,7 @@ from agentv.targets.litellm import target as litellm_keys
 from agentv.targets.litellm.clouds import Bedrock, Vertex
 from agentv.targets.litellm.library import parameters_from, wanted_by
 from agentv.targets.litellm.target import LiteLLM, _fixed_parameters, key_found, keys_of
-from agentv.testing import (
-    Answer,
-    ContentFilter,
-    ModelServer,
-    WrongType,
-)
+from agentv.testing import Answer, ContentFilter, ModelServer, WrongType
 from doubles.asking import answer, at_home, request
 from doubles.loading import found_in
 from needs import needs

@@ -93,8 +93,7 @@ def test_a_data_url_is_taken_apart():
 
 
 @pytest.mark.parametrize(
-    ("data", "message"),
-    [(b"", "is not a supported picture"), (b"%PDF-1.7", "is not a supported picture")],
+    ("data", "message"), [(b"", "is not a supported picture"), (b"%PDF-1.7", "is not a supported picture")]
 )
 def test_what_is_no_picture_is_not_sent(data, message, tmp_path):
     found = picture_of(local(tmp_path, "file.dat", data))
@@ -208,10 +207,8 @@ def test_extra_may_not_ask_for_what_is_not_read(kind, extra, wrong):
 )
 def test_extra_may_not_replace_what_the_case_says(settings, key):
     (fault,) = settings.validate()
-    assert (fault.path, "' cannot be set here: the target and the case set it" in fault.message) == (
-        ("extra", key),
-        True,
-    )
+    shown = (fault.path, "' cannot be set here: the target and the case set it" in fault.message)
+    assert shown == (("extra", key), True)
 
 
 @ALL
@@ -227,7 +224,5 @@ def results(*messages: Message) -> list[str | None]:
 def test_functions_of_openai_are_told_from_tools_of_a_providers_own():
     own, strange = {"google_search": {}}, {"type": "function", "function": "no object"}
     function = {"name": "find"}
-    assert functions_in([own, {"type": "function", "function": function}, strange, "text"]) == (
-        [function],
-        [own, strange, "text"],
-    )
+    shown = functions_in([own, {"type": "function", "function": function}, strange, "text"])
+    assert shown == ([function], [own, strange, "text"])

@@ -259,13 +259,8 @@ def test_calls_of_tools_and_their_results_belong_together(server):
 
 def test_calls_of_tools_are_items_of_their_own_in_the_responses_api(server):
     items = body_of(openai(server, api="responses"), request(messages=HISTORY), server)["input"]
-    assert [item.get("type", item.get("role")) for item in items] == [
-        "user",
-        "function_call",
-        "function_call",
-        "function_call_output",
-        "function_call_output",
-    ]
+    shown = [item.get("type", item.get("role")) for item in items]
+    assert shown == ["user", "function_call", "function_call", "function_call_output", "function_call_output"]
     assert items[1]["call_id"] == items[3]["call_id"] == "call_9"
     assert items[3]["output"] == "rain"
 
@@ -409,10 +404,7 @@ def test_azure_is_asked_by_deployment_and_version(server):
     answer(Azure("my-deployment", server.azure, KEY, api_version="v1"))
     assert (server.calls[-1].path, server.calls[-1].query) == ("/azure/openai/v1/chat/completions", {})
     answer(Azure("my-deployment", server.azure, KEY, api="responses", api_version="2026-01-01"))
-    assert (server.calls[-1].path, server.calls[-1].query) == (
-        "/azure/openai/responses",
-        {"api-version": "2026-01-01"},
-    )
+    assert (server.calls[-1].path, server.calls[-1].query) == ("/azure/openai/responses", {"api-version": "2026-01-01"})
 
 
 def test_ollama_that_does_not_run_is_told_how_to_start():
