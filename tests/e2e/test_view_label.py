@@ -25,7 +25,6 @@ def project(tmp_path_factory):
     made = Project(tmp_path_factory.mktemp("labelled"))
     for run in RUNS:
         judged_run(made.path, VERDICTS, run=run, answer=EVIL.format(run=run))
-    judged_run(made.path, [0.0, 0.5, 1.0], run="scaled", scale=(1, 5, 4), answer="scaled {}")
     return made
 
 
@@ -93,7 +92,6 @@ def test_the_screens_are_open_to_all(opened, look):
     for at in (
         "#/label",
         "#/label?run=shown",
-        "#/label?run=scaled",
         "#/judge?run=shown",
         "#/judge",
         "#/label?run=none",

@@ -18,38 +18,12 @@ from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import UsageError
 from agentv.extensions.labels.stats.posterior import even_sizes
 from agentv.model.run.clusters import ClusterId, TrialCluster, cluster_of
-from agentv.model.run.grade import PLACES, AskedJudge, Grade
-from agentv.model.run.labelled.labels import LabelItem, LabelKey, LabelVerdict, answer_sha256
+from agentv.model.run.grade import AskedJudge
+from agentv.model.run.labelled.labels import LabelItem, LabelKey, answer_sha256
 from agentv.model.run.trial import Score, TrialResult
 from agentv.model.values.message import prompt_text, reference_text
 from agentv.registry.table import Registry
 from agentv.registry.types import AssertionType
-
-
-class PointScale(Struct, frozen=True):
-    """The scale of a rubric: lowest and highest points, and those at which an answer passes."""
-
-    low: int
-    high: int
-    passing: int
-
-    def score(self, points: int) -> float:
-        """The score of points, 0..1, as the judge's.
-
-        Raises:
-            ValueError: the scale has no such points.
-        """
-        if not self.low <= points <= self.high:
-            raise ValueError(f"the scale is from {self.low} to {self.high}")
-        return round((points - self.low) / (self.high - self.low), PLACES)
-
-    def points(self, score: float) -> int:
-        """The points of a score."""
-        return round(self.low + score * (self.high - self.low))
-
-    def verdict(self, points: int) -> LabelVerdict:
-        """Whether points pass."""
-        return "pass" if points >= self.passing else "fail"
 
 
 class GradedAnswer(Struct, frozen=True):
@@ -61,8 +35,6 @@ class GradedAnswer(Struct, frozen=True):
         passed: the verdict of the judge, hidden until the answer is labelled.
         reason: of the judge.
         trials: how many there are.
-        score: of the judge, 0..1.
-        scale: of the rubric; None: it has none.
         prompt, variant: of the trial, with its target; None: the run has one of them, or none.
     """
 
@@ -80,8 +52,6 @@ class GradedAnswer(Struct, frozen=True):
     reason: str | None
     cluster: ClusterId
     trials: int = 1
-    score: float = 0.0
-    scale: PointScale | None = None
     prompt: str | None = None
     variant: str | None = None
 
@@ -214,11 +184,10 @@ def graded_answers(run: StoredRun, assertion: str | None = None) -> list[GradedA
             one = graded_answer(result, score)
             key = (one.suite, one.assertion, *one.key, one.asked.prompt_sha256, one.asked.model, one.passed)
             earlier = found.get(key)
-            found[key] = one if earlier is None else _together(earlier, one)
+            found[key] = one if earlier is None else replace(earlier, trials=earlier.trials + one.trials)
     if not found:
         raise _nothing(run, assertion, names, unrecorded=unrecorded)
-    scales = {one.asked.rubric_sha256: one.scale for one in found.values() if one.scale is not None}
-    return [replace(one, scale=scales.get(one.asked.rubric_sha256)) for one in found.values()]
+    return list(found.values())
 
 
 def draw(answers: Sequence[GradedAnswer], sample: int, seed: int) -> list[DrawnAnswer]:
@@ -245,21 +214,6 @@ def _chance(*seed: object) -> random.Random:
     return random.Random(repr(seed))  # noqa: S311  # a sample, no secret
 
 
-def _together(earlier: GradedAnswer, one: GradedAnswer) -> GradedAnswer:
-    """Trials with the same answer and verdict; the points of the judge may differ."""
-    trials = earlier.trials + one.trials
-    score = (earlier.score * earlier.trials + one.score * one.trials) / trials
-    return replace(earlier, trials=trials, score=score, scale=earlier.scale or one.scale)
-
-
-def _scale(grade: Grade) -> PointScale | None:
-    """The scale that the judge says it graded by; a verdict that could not be read has none."""
-    match grade.details:
-        case {"scale": [int() as low, int() as high], "pass_threshold": int() as passing} if low < high:
-            return PointScale(low, high, passing)
-    return None
-
-
 def as_labelled(asked: AskedJudge, kind: str) -> AskedJudge:
     """What people label by, where an assertion of this type asks a judge: the opposite, if it begins with `not-`."""
     if not kind.startswith("not-"):
@@ -272,11 +226,8 @@ def graded_answer(result: TrialResult, score: Score) -> GradedAnswer:
     """The answer of a trial, with a grade that a judge gave."""
     case = result.trial.case
     asked = score.grade.asked_judge
-    scale = _scale(score.grade)
     assert asked is not None  # noqa: S101  # the caller looked
     asked = as_labelled(asked, score.entry.shown_type)
-    if score.entry.shown_type.startswith("not-"):
-        scale = None  # points for the opposite are no question to a person
     output = result.output or ""
     return GradedAnswer(
         result.trial.suite.name,
@@ -292,8 +243,6 @@ def graded_answer(result: TrialResult, score: Score) -> GradedAnswer:
         score.grade.passed,
         score.grade.reason,
         cluster_of(TrialCluster.of(result.trial)),
-        score=score.grade.score,
-        scale=scale,
         prompt=case.prompt_id,
         variant=None if result.trial.variant is None else result.trial.variant.name,
     )

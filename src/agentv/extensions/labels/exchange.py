@@ -15,9 +15,9 @@ from msgspec.structs import replace
 from agentv.app.results.place import RESULTS, place_holding
 from agentv.app.results.stored import open_run
 from agentv.errors import StoreError, UsageError
-from agentv.extensions.labels.answers import DrawnAnswer, GradedAnswer, PointScale, draw, graded_answers, grouped
-from agentv.extensions.labels.labelling import Draw, LabelFiles, LabellingSession, Said, label_of, latest, now
-from agentv.model.run.labelled.labels import LABEL_VERDICTS, Label, LabelItem
+from agentv.extensions.labels.answers import DrawnAnswer, GradedAnswer, draw, graded_answers, grouped
+from agentv.extensions.labels.labelling import Draw, LabelFiles, LabellingSession, label_of, latest, now
+from agentv.model.run.labelled.labels import LABEL_VERDICTS, Label, LabelItem, LabelVerdict
 from agentv.model.values.json_lines import without_breaks
 from agentv.reports.export.csv_rows import guarded, unguarded
 from agentv.reports.text.escaping import one_line
@@ -123,10 +123,10 @@ class ImportedLines:
         if not (matching := named or matching):
             what = f"the run {self._run_id} has no answer of case {_quoted(case)} with these hashes"
             raise ValueError(f"{what}; it is of another run or rubric")
-        said, time = _said(row, matching[0].scale), now()
+        verdict, note, time = _verdict(row), unguarded(row.get("note", "")), now()
         drawn = self._drawn(row.get("draw", "").strip(), matching)
         labels = [
-            label_of(drawn.get(one) or DrawnAnswer(one, 1.0, 1), self._run_id, person, said, time)
+            label_of(drawn.get(one) or DrawnAnswer(one, 1.0, 1), (self._run_id, person), verdict, note, time)
             for one in matching
             if one in drawn or not drawn
         ]
@@ -157,25 +157,13 @@ def _plain(name: str) -> str:
     return unguarded(name).removeprefix("'")
 
 
-def _said(row: Mapping[str, str], scale: PointScale | None) -> Said:
+def _verdict(row: Mapping[str, str]) -> LabelVerdict:
     """What a line says of an answer; raises as `ImportedLines.labels`."""
-    written, points = row.get("label", "").strip().lower(), row.get("score", "").strip()
+    written = row["label"].strip().lower()
     verdict = next((one for one in LABEL_VERDICTS if one == written), None)
-    if written and verdict is None:
+    if verdict is None:
         raise ValueError(f"unknown label {_quoted(row['label'])}; write pass, fail or unsure")
-    note = unguarded(row.get("note", ""))
-    if not points:
-        return Said(verdict, None, note)
-    if scale is None:
-        raise ValueError(f"the rubric has no scale, so 'score' must be empty, found {_quoted(points)}")
-    number = re.fullmatch(r"([+-]?\d{1,9})([.,]0+)?", points)
-    if number is None or not scale.low <= int(number[1]) <= scale.high:
-        raise ValueError(f"'score' must be a whole number from {scale.low} to {scale.high}, found {_quoted(points)}")
-    by_points = scale.verdict(int(number[1]))
-    if verdict not in (None, by_points):
-        passing = "pass" if by_points == "pass" else "do not pass"
-        raise ValueError(f"{points} points {passing}, but 'label' is {verdict}")
-    return Said(by_points, int(number[1]), note)
+    return verdict
 
 
 _SHOWN = 20
@@ -240,7 +228,7 @@ def import_labels(named: str, path: Path, person: str) -> ImportedLabels:
     problems: list[str] = []
     empty = lines_with_label = 0
     for number, row in label_rows(path):
-        if not row.get("label", "").strip() and not row.get("score", "").strip():
+        if not row.get("label", "").strip():
             empty += 1
             continue
         try:
@@ -264,13 +252,12 @@ def import_labels(named: str, path: Path, person: str) -> ImportedLabels:
 
 
 def _is_new(label: Label, before: Label | None) -> bool:
-    return before is None or (label.verdict, label.note, label.score) != (before.verdict, before.note, before.score)
+    return before is None or (label.verdict, label.note) != (before.verdict, before.note)
 
 
-def _row(drawn: DrawnAnswer, label: Label | None, how: Draw | None) -> dict[str, str | float]:
+def _row(drawn: DrawnAnswer, label: Label | None, how: Draw | None) -> dict[str, str]:
     """A line of an export. None tells the verdict of the judge, as the number of answers with that verdict would."""
     answer = drawn.answer
-    points = None if label is None or label.score is None or answer.scale is None else answer.scale.points(label.score)
     return {
         "case": answer.case,
         "assertion": answer.assertion,
@@ -280,7 +267,6 @@ def _row(drawn: DrawnAnswer, label: Label | None, how: Draw | None) -> dict[str,
         "output": answer.output,
         "criteria": answer.asked.rubric,
         "label": label.verdict if label else "",
-        "score": "" if points is None else points,
         "note": label.note if label else "",
         "person": "",
         "output_sha256": answer.output_sha256,

@@ -99,15 +99,6 @@ class Draw:
     one_assertion: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
-    """What a person says of an answer: a verdict, or points on the scale of the rubric, which decide it."""
-
-    verdict: LabelVerdict | None = None
-    points: int | None = None
-    note: str = ""
-
-
 @dataclass(slots=True)
 class LabellingSession:
     """The drawn answers of a run, and the labels that one person gives them.
@@ -158,25 +149,21 @@ class LabellingSession:
         """The suites of the drawn answers."""
         return {one.answer.suite for one in self.drawn}
 
-    def label(
-        self, drawn: DrawnAnswer, verdict: LabelVerdict | None = None, note: str = "", *, points: int | None = None
-    ) -> Label:
+    def label(self, drawn: DrawnAnswer, verdict: LabelVerdict, note: str = "") -> Label:
         """Add a label; it is durable when this returns.
 
         Args:
             drawn: the answer.
-            verdict: of the person; None: that of the points.
+            verdict: of the person.
             note: anything.
-            points: on the scale of the rubric, if it has one.
 
         Raises:
-            ValueError: neither a verdict nor points of the scale are given.
             StoreError: it cannot be kept.
         """
         together = [one for one in self.drawn if one.answer.item[:-1] == drawn.answer.item[:-1]]
         earlier = [self.given[one.answer.item].time for one in together if one.answer.item in self.given]
         time = max([self.clock(), *earlier])  # the clock of the machine that gave an earlier one may be ahead
-        found = [label_of(one, self.run_id, self.person, Said(verdict, points, note), time) for one in together]
+        found = [label_of(one, (self.run_id, self.person), verdict, note, time) for one in together]
         self.kept.add(found)
         self.given.update((one.item, one) for one in found)
         return self.given[drawn.answer.item]
@@ -213,21 +200,9 @@ def given_by(person: str, labels: Sequence[Label]) -> dict[LabelItem, Label]:
     return {label.item: label for label in latest(labels).values() if label.person_key == wanted}
 
 
-def label_of(drawn: DrawnAnswer, run_id: str, person: str, said: Said, time: str) -> Label:
-    """The label of a drawn answer.
-
-    Raises:
-        ValueError: neither a verdict nor points of the scale are given.
-    """
-    answer = drawn.answer
-    verdict, score = said.verdict, None
-    if said.points is not None:
-        if answer.scale is None:
-            raise ValueError("the rubric has no scale")
-        score = answer.scale.score(said.points)
-        verdict = verdict or answer.scale.verdict(said.points)
-    if verdict is None:
-        raise ValueError("a label needs a verdict or points")
+def label_of(drawn: DrawnAnswer, source: tuple[str, str], verdict: LabelVerdict, note: str, time: str) -> Label:
+    """The label of a drawn answer. `source`: the id of the run, and the person."""
+    answer, (run_id, person) = drawn.answer, source
     return Label(
         answer.case,
         answer.output_sha256,
@@ -241,10 +216,9 @@ def label_of(drawn: DrawnAnswer, run_id: str, person: str, said: Said, time: str
         answer.asked.model,
         answer.asked.prompt_sha256,
         answer.passed,
-        said.note,
+        note,
         drawn.probability,
         drawn.drawn_from,
-        score,
     )
 
 

@@ -45,7 +45,7 @@ class _LabelLine(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only
     note: str = ""
     probability: Annotated[float, Meta(gt=0, le=1)] | None = None
     drawn_from: Annotated[int, Meta(ge=1)] | None = None
-    score: Annotated[float, Meta(ge=0, le=1)] | None = None
+    score: float | None = None  # of older labels, on the scale of a rubric; their verdict counts
 
 
 _decode = msgspec.json.Decoder(_LabelLine).decode
@@ -198,7 +198,6 @@ def _line(label: Label) -> _LabelLine:
         note=label.note,
         probability=label.probability,
         drawn_from=label.drawn_from,
-        score=label.score,
         **of_judge,
     )
 
@@ -219,6 +218,5 @@ def _label(line: _LabelLine) -> Label:
         note=line.note,
         probability=line.probability,
         drawn_from=line.drawn_from,
-        score=line.score,
         **({"rubric_sha256": "", "assertion": ""} if unset else of_judge),
     )

@@ -42,8 +42,7 @@ def test_wrong_lines_are_named_and_nothing_is_added(session, tmp_path):
     for row in rows:
         row["label"] = "pass"
     rows[0]["label"], rows[1]["rubric_sha256"], rows[2]["draw"] = "yes", "f" * 64, "all of them"
-    rows[3]["score"] = "4"
-    rows += [dict(rows[3], score=""), dict(rows[3], score="", label="fail"), dict(rows[3], output_sha256="")]
+    rows += [dict(rows[3], label="fail"), dict(rows[3], output_sha256="")]
     write(file, rows)
     with pytest.raises(UsageError) as found:
         import_labels("last", file, "ada")
@@ -51,10 +50,9 @@ def test_wrong_lines_are_named_and_nothing_is_added(session, tmp_path):
     assert "unknown label 'yes'; write pass, fail or unsure" in told
     assert "of another run or rubric" in told
     assert "agentv wrote no draw 'all of them'; leave that column as it was exported" in told
-    assert "the rubric has no scale, so 'score' must be empty, found '4'" in told
     assert "ada says something else of this answer above" in told
     assert "it was cut off, or these columns were emptied" in told
-    assert len(told.splitlines()) == 6
+    assert len(told.splitlines()) == 5
     assert session.kept.read(session.suites) == []
 
 
@@ -120,27 +118,6 @@ def test_the_probability_comes_from_the_draw_and_not_from_the_file(tmp_path, mon
     assert import_labels("last", file, "ada").not_drawn == 0
     wanted = {(one.answer.case, one.probability, one.drawn_from) for one in session.drawn}
     assert {(one.case, one.probability, one.drawn_from) for one in session.kept.read(session.suites)} == wanted
-
-
-def test_points_go_out_and_come_back(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    judged_run(tmp_path, [1.0, 0.75, 0.25, 0.0], scale=(1, 5, 4))
-    session = open_session("last", None, 4, 0, "ada")
-    session.label(session.drawn[0], points=2)
-    file = tmp_path / "labels.csv"
-    export_answers(session, file)
-    rows = read(file)
-    assert (rows[0]["label"], rows[0]["score"]) == ("fail", "2")
-    rows[1].update(score="5.0")
-    rows[2].update(label="pass", score="4")
-    write(file, rows)
-    assert import_labels("last", file, "ada").added == 2
-    shown = [(one.verdict, one.score) for one in session.kept.read(session.suites)]
-    assert shown == [("fail", 0.25), ("pass", 1.0), ("pass", 0.75)]
-    for wrong, says in (({"score": "6"}, "from 1 to 5, found '6'"), ({"label": "fail", "score": "4"}, "4 points pass")):
-        write(file, [{**rows[0], "label": "", **wrong}])
-        with pytest.raises(UsageError, match=says):
-            import_labels("last", file, "ada")
 
 
 def read(file):

@@ -58,13 +58,13 @@ def command(
     saved at once to .agentv/labels/SUITE.jsonl; commit that file. Run the command again to continue. With the same
     seed, another person gets the same answers, and a larger --sample adds to them.
 
-    Keys: 1 pass, 0 fail, u unsure, n note, b back, q quit. Where the rubric has a scale, a digit gives points.
+    Keys: 1 pass, 0 fail, u unsure, n note, b back, q quit.
 
     With --rate every answer is shown, in the order of the eval files and with how its case ended: 1 good, 0 bad (again:
     taken back), c comment, Enter next. Ratings change no verdict and no pass rate.
 
     To label in a browser: agentv view --label. To label elsewhere, --export to .csv or .jsonl, fill in `label` (pass,
-    fail or unsure), or `score` where the rubric has a scale, and `note`, and --import.
+    fail or unsure) and `note`, and --import.
     """
     from agentv.app.results.finding import whole_or_last
     from agentv.app.results.place import RESULTS, place_holding

@@ -8,18 +8,16 @@ from shutil import get_terminal_size
 
 import click
 
-from agentv.extensions.labels.answers import DrawnAnswer, PointScale
+from agentv.extensions.labels.answers import DrawnAnswer
 from agentv.extensions.labels.labelling import LabellingSession
 from agentv.extensions.labels.ratings import Answer, RatingSession
 from agentv.model.run.labelled.labels import Label, LabelVerdict
-from agentv.model.values.formatting import plural
 from agentv.model.values.message import prompt_text, reference_text
 from agentv.reports.text.escaping import cells, one_line, safe
 
 VERDICTS: dict[str, LabelVerdict] = {"1": "pass", "p": "pass", "0": "fail", "f": "fail", "u": "unsure"}
 _BETWEEN = " · "
-COMMANDS = "u unsure · n note · b back · q quit"
-KEYS = f"1 pass · 0 fail · {COMMANDS}"
+KEYS = "1 pass · 0 fail · u unsure · n note · b back · q quit"
 RATING_KEYS = "1 good · 0 bad · c comment · Enter next · b back · q quit"
 
 
@@ -45,12 +43,11 @@ def label_all(session: LabellingSession, terminal: Terminal | None = None) -> No
         terminal.clear()
         earlier = session.given.get(drawn.answer.item)
         note = notes.get(place, earlier.note if earlier else "")
-        said = f"your label: {_shown(earlier, drawn.answer.scale)}" if earlier else ""
+        said = f"your label: {earlier.verdict}" if earlier else ""
         note_shown = f"note: {one_line(note)}" if note else ""
         position = f"{place + 1} of {len(order)}"
         terminal.show(screen(drawn, position, (last, said, note_shown), terminal.columns()))
-        known = ("b", "n", "c", *(VERDICTS if drawn.answer.scale is None else ("u", *_digits(drawn.answer.scale))))
-        key = _key(terminal, known)
+        key = _key(terminal, ("b", "n", "c", *VERDICTS))
         last = ""
         if key == "q":
             return
@@ -59,12 +56,7 @@ def label_all(session: LabellingSession, terminal: Terminal | None = None) -> No
         elif key in ("n", "c"):
             notes[place] = terminal.line("note").strip()
         else:
-            points = _points(terminal, key, drawn.answer.scale)
-            if isinstance(points, str):
-                last = points
-                continue
-            verdict = VERDICTS[key] if points is None else None
-            last = saved(session.label(drawn, verdict, note, points=points), drawn.answer.scale)
+            last = saved(session.label(drawn, VERDICTS[key], note))
             place += 1
     if last:
         terminal.show(last)
@@ -132,33 +124,6 @@ def _key(terminal: Terminal, known: Collection[str]) -> str:
         terminal.show(f"no such key: {one_line(key)}")
 
 
-def _digits(scale: PointScale) -> tuple[str, ...]:
-    """The keys that give points: one for each, or one that asks for them."""
-    return tuple(map(str, range(scale.low, scale.high + 1))) if scale.low >= 0 and scale.high <= 9 else ("s",)
-
-
-def keys_of(scale: PointScale | None) -> str:
-    """The keys and what they do."""
-    if scale is None:
-        return KEYS
-    digits = _digits(scale)
-    first = f"{scale.low} to {scale.high} points" if len(digits) > 1 else f"s points, {scale.low} to {scale.high}"
-    return f"{first} · {COMMANDS}"
-
-
-def _points(terminal: Terminal, key: str, scale: PointScale | None) -> int | str | None:
-    """The points that a key gives; None: it gives none; a text: what is wrong with those that were typed."""
-    if scale is None or key == "u":
-        return None
-    written = terminal.line("points").strip() if key == "s" else key
-    try:
-        points = int(written)
-        scale.score(points)
-    except ValueError:
-        return f"points are whole numbers from {scale.low} to {scale.high}, found {one_line(written, 20)}"
-    return points
-
-
 def screen(drawn: DrawnAnswer, position: str, notices: tuple[str, str, str], columns: int) -> str:
     """An answer and what it is judged by. Nothing of it shows what the judge said.
 
@@ -173,8 +138,7 @@ def screen(drawn: DrawnAnswer, position: str, notices: tuple[str, str, str], col
     heading = f"{position} · {one_line(answer.case)} · {one_line(answer.assertion)}"
     texts = [("input", answer.input), *(("retrieved", text) for text in answer.retrieved)]
     texts += [("reference", answer.reference), ("answer", answer.output), ("criteria", answer.asked.rubric)]
-    question = "Does the answer meet the criteria?" if answer.scale is None else "How well does it meet the criteria?"
-    return _screen((saved_last, heading), texts, [said, note], (question, keys_of(answer.scale)), columns)
+    return _screen((saved_last, heading), texts, [said, note], ("Does the answer meet the criteria?", KEYS), columns)
 
 
 def _screen(
@@ -186,14 +150,9 @@ def _screen(
     return "\n\n".join(filter(None, (*heads, *shown, "\n".join(filter(None, said)), question)))
 
 
-def saved(label: Label, scale: PointScale | None = None) -> str:
+def saved(label: Label) -> str:
     """What was saved. What the judge said stays hidden, since the person may still go back."""
-    return f"saved {one_line(label.case)}: {_shown(label, scale)}"
-
-
-def _shown(label: Label, scale: PointScale | None) -> str:
-    points = "" if scale is None or label.score is None else f", {plural(scale.points(label.score), 'point')}"
-    return f"{label.verdict}{points}"
+    return f"saved {one_line(label.case)}: {label.verdict}"
 
 
 def _indented(text: str, columns: int) -> str:

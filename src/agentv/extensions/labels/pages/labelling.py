@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
-from typing import Annotated, Literal
+from typing import Annotated
 
 from msgspec import Meta, Struct
 
 from agentv.app.results.project import Project, check_files, stamp_of
-from agentv.extensions.labels.answers import DrawnAnswer, PointScale
+from agentv.extensions.labels.answers import DrawnAnswer
 from agentv.extensions.labels.labelling import LabelFiles, LabellingSession, LabelStore, given_by, open_session
 from agentv.extensions.labels.stats import SAMPLE
 from agentv.model.run.labelled.labels import Label, LabelItem, LabelVerdict
@@ -63,41 +63,30 @@ class QueueQuery(DrawQuery, frozen=True, forbid_unknown_fields=True):
     at: str = ""
 
 
-class SaidLabel(DrawQuery, frozen=True, forbid_unknown_fields=True):
+class SaidLabel(DrawQuery, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What a person says of an answer.
 
     Attributes:
         id: of the answer, as the queue gives it.
-        verdict: whether it meets the criteria; empty where points say so.
-        points: on the scale of the rubric; null: none are given.
+        verdict: whether it meets the criteria.
         note: anything.
         replaces: the time of the person's earlier label of this answer, as the queue gives it, or empty.
     """
 
-    id: str = ""
-    verdict: LabelVerdict | Literal[""] = ""
-    points: int | None = None
+    id: str
+    verdict: LabelVerdict
     note: Annotated[str, Meta(max_length=LONGEST_NOTE)] = ""
     replaces: str = ""
-
-
-class ScaleEnds(Struct, frozen=True):
-    """The lowest and the highest points of a rubric."""
-
-    low: int
-    high: int
 
 
 class GivenLabel(Struct, frozen=True):
     """The label that a person gave an answer.
 
     Attributes:
-        points: on the scale of the rubric; null: none were given.
         time: when.
     """
 
     verdict: LabelVerdict
-    points: int | None
     note: str
     time: str
 
@@ -109,7 +98,6 @@ class AnswerToLabel(Struct, frozen=True):
         id: the same for everybody and in every draw, as long as answer, rubric and judge stay.
         retrieved: texts that were retrieved for the answer.
         reference: the expected output, or empty.
-        scale: of the rubric; null: it has none.
         given: what this person said of it before; null: nothing.
     """
 
@@ -121,7 +109,6 @@ class AnswerToLabel(Struct, frozen=True):
     reference: str
     output: str
     criteria: str
-    scale: ScaleEnds | None
     given: GivenLabel | None
 
 
@@ -213,11 +200,11 @@ class LabelQueues:
             session = self._session(said, person)
             drawn = _with_id(session, said.id)
             label, note = _given(session, drawn), said.note.strip()
-            if label is None or not _says(label, said, note, drawn.answer.scale):
+            if label is None or (label.verdict, label.note) != (said.verdict, note):
                 if (label.time if label else "") != said.replaces:
                     raise RefusedError(409, "labelled-meanwhile", _meanwhile(label))
-                label = session.label(drawn, said.verdict or None, note, points=said.points)
-        return LabelSaved(said.id, _shown(label, drawn.answer.scale), _queue(session, _next(session, drawn)))
+                label = session.label(drawn, said.verdict, note)
+        return LabelSaved(said.id, _shown(label), _queue(session, _next(session, drawn)))
 
     def agreement(self, query: DrawQuery, person: Person) -> LabelAgreement:
         """How often the person and the judge agree.
@@ -248,16 +235,6 @@ class LabelQueues:
         return LabellingSession(found.run_id, person.kept, person.name, found.drawn, given, draw=found.draw)
 
 
-def check_said(said: SaidLabel) -> None:
-    """Refuse what is no label.
-
-    Raises:
-        ValueError: it has no verdict and no points, or both.
-    """
-    if (said.points is None) == (said.verdict == ""):
-        raise ValueError("give a verdict, or points where the rubric has a scale")
-
-
 def _id(drawn: DrawnAnswer) -> str:
     """Made from everything that a label is of, except the judge's verdict."""
     return sha256(repr(drawn.answer.item[:-1]).encode()).hexdigest()[:32]
@@ -281,21 +258,14 @@ def _given(session: LabellingSession, drawn: DrawnAnswer) -> Label | None:
     return found[0] if len(found) == len(items) else None
 
 
-def _says(label: Label, said: SaidLabel, note: str, scale: PointScale | None) -> bool:
-    known = _shown(label, scale)
-    verdict = said.verdict or known.verdict
-    return (known.verdict, known.points, known.note) == (verdict, said.points, note)
-
-
 def _meanwhile(label: Label | None) -> str:
     if label is None:
         return "this answer has no label of yours any more; look at it again"
     return f"you labelled this answer elsewhere meanwhile: {label.verdict}; look at it again"
 
 
-def _shown(label: Label, scale: PointScale | None) -> GivenLabel:
-    points = None if label.score is None or scale is None else scale.points(label.score)
-    return GivenLabel(label.verdict, points, label.note, label.time)
+def _shown(label: Label) -> GivenLabel:
+    return GivenLabel(label.verdict, label.note, label.time)
 
 
 def _next(session: LabellingSession, drawn: DrawnAnswer) -> DrawnAnswer | None:
@@ -335,8 +305,7 @@ def _answer(session: LabellingSession, drawn: DrawnAnswer) -> AnswerToLabel:
         answer.reference,
         answer.output,
         answer.asked.rubric,
-        None if answer.scale is None else ScaleEnds(answer.scale.low, answer.scale.high),
-        None if before is None else _shown(before, answer.scale),
+        None if before is None else _shown(before),
     )
 
 
@@ -358,7 +327,6 @@ def _queue_of(context: ProjectContext, call: Call) -> LabelQueue:
 
 
 def _label_answer(context: ProjectContext, call: Call) -> LabelSaved:
-    check_said(call.body)
     return context.shared(_queues).add(call.body, _person(context, call))
 
 

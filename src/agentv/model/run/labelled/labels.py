@@ -40,7 +40,6 @@ class Label(Struct, frozen=True):
         note: anything.
         probability: with which the answer was drawn from those with this verdict of the judge; None: it was not drawn.
         drawn_from: how many trials there were with that verdict.
-        score: 0..1, where the rubric has a scale; None: it has none, or the person gave a verdict alone.
     """
 
     case: str
@@ -58,7 +57,6 @@ class Label(Struct, frozen=True):
     note: str = ""
     probability: float | None = None
     drawn_from: int | None = None
-    score: float | None = None
 
     @property
     def key(self) -> LabelKey:

@@ -44,14 +44,6 @@ def test_nothing_shown_tells_what_the_judge_said():
     assert "Is polite" in everything
 
 
-def test_points_of_a_long_scale_are_typed(tmp_path):
-    judged_run(tmp_path, [1.0, 0.2], run="long", scale=(0, 100, 60))
-    session, shown = sit(["s", "s", "s", "q"], lines=["101", "sixty", "60"], run="long")
-    assert [(one.verdict, one.score) for one in session.kept.read(session.suites)] == [("pass", 0.6)]
-    assert shown[1].startswith("points are whole numbers from 0 to 100, found 101")
-    assert "s points, 0 to 100 · u unsure" in shown[0]
-
-
 def test_a_narrow_terminal_breaks_lines_between_words(tmp_path):
     judged_run(tmp_path, [True], run="wide", answer="some words " * 20 + "x" * 60)
     _, shown = sit("q", columns=40, run="wide")

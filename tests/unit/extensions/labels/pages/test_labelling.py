@@ -80,7 +80,7 @@ def test_nothing_tells_what_the_judge_said(root):
                 assert one.headers["etag"] == f'W/"{made_of_content}"', "not of the run's files, which hold verdicts"
                 assert not [secret for secret in SECRETS if secret in one.text], one.text
             saved = say(client, answers[1].json())
-            assert set(saved.json()["given"]) == {"verdict", "points", "note", "time"}
+            assert set(saved.json()["given"]) == {"verdict", "note", "time"}
             assert client.post("/api/labels/agreement", json={"run": RUN}).status_code == 409
             said.append((texts, {len(one.content) for one in answers[2:]}))
     assert said[0][0] == said[1][0]
@@ -134,21 +134,6 @@ def test_two_people_label_one_item_and_both_count(root):
             assert (found["person"], found["left"]) == (person, 6)
             say(client, found, "pass" if person == "ada" else "fail")
     assert {(one.person, one.verdict) for one in kept(root)} == {("ada", "pass"), ("bob", "fail")}
-
-
-def test_points_are_given_on_the_scale(root):
-    shutil.rmtree(root / ".agentv")
-    judged_run(root, [0.0, 0.5, 1.0], scale=(1, 5, 4))
-    with viewed(root, ADA) as client:
-        found = queue(client).json()
-        assert found["answer"]["scale"] == {"low": 1, "high": 5}
-        assert say(client, found, "", points=6).status_code == 400
-        assert say(client, found, "pass", points=3).status_code == 400
-        assert say(client, found, "").status_code == 400
-        saved = say(client, found, "", points=3).json()
-        assert (saved["given"]["verdict"], saved["given"]["points"]) == ("fail", 3)
-        assert say(client, found, "", points=3).status_code == 200
-    assert [(one.verdict, one.score) for one in kept(root)] == [("fail", 0.5)]
 
 
 def test_what_is_wrong_is_said(client):

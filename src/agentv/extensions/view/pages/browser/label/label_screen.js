@@ -94,7 +94,7 @@ export class LabelScreen {
     if (!queue.answer) return { queue, bar: null, page: this.end(queue) };
     const { id, given } = queue.answer;
     const actions = {
-      say: (said) => this.say(said),
+      say: (verdict) => this.say(verdict),
       back: () => this.move(queue.before),
       on: () => this.move(queue.after),
       typed: (note) => keepDraft(id, note),
@@ -125,13 +125,13 @@ export class LabelScreen {
   }
 
   /** Save what the person says, and only then go on. */
-  async say(said) {
+  async say(verdict) {
     const { queue, bar } = this;
     if (this.busy || performance.now() - this.shownAt < LOOK_MS) return;
     const { id, given, case: name } = queue.answer;
     this.busy = true;
     bar.wait(true);
-    const label = { ...this.draw, id, ...said, note: bar.note.value, replaces: given?.time ?? "" };
+    const label = { ...this.draw, id, verdict, note: bar.note.value, replaces: given?.time ?? "" };
     try {
       const saved = await this.api.send("POST", ["labels"], label);
       keepDraft(id, null);
@@ -141,17 +141,17 @@ export class LabelScreen {
       this.shown(next);
       this.bar?.tell(name, saved.given);
     } catch (problem) {
-      if (this.queue === queue) this.notSaved(problem, said);
+      if (this.queue === queue) this.notSaved(problem, verdict);
     }
   }
 
-  notSaved(problem, said) {
+  notSaved(problem, verdict) {
     this.busy = false;
     this.bar.wait(false);
     const [first, ...rest] = problem.message;
     const words = `Not saved. ${first.toUpperCase()}${rest.join("").replace(/[.?!]$/, "")}.`;
     if (problem.status === 404 || problem.status === 409) this.open(this.queue.answer.id, words);
-    else this.bar.fail(`${words} What you typed is kept.`, () => this.say(said));
+    else this.bar.fail(`${words} What you typed is kept.`, () => this.say(verdict));
   }
 
   end(queue) {
@@ -216,21 +216,17 @@ export class LabelScreen {
 
   keys() {
     const { queue } = this;
-    const keys = { Escape: () => this.leave(), Enter: () => this.enter(), m: () => switchMarkdown() };
+    const keys = { Escape: () => this.leave(), Enter: unfocus, m: () => switchMarkdown() };
     if (!queue) return keys;
     keys.b = () => this.move(queue.before);
     if (!queue.answer) return keys;
     keys.n = keys.c = () => this.bar.startNote();
     if (queue.answer.given) keys.j = () => this.move(queue.after);
-    for (const key of "0123456789pfus") {
-      const choice = choiceOf(key, queue.answer.scale);
+    for (const key of "01pfu") {
+      const choice = choiceOf(key);
       if (choice) keys[key] = (event) => event.repeat || this.bar.choose(choice);
     }
     return keys;
-  }
-
-  enter() {
-    if (!this.bar?.enter()) unfocus();
   }
 
   leave() {
