@@ -6,12 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
-from agentv.extensions.agents.adapters.native.recorder import Recording
 from agentv.extensions.agents.adapters.native.settings import NativeAgentSettings
-from agentv.extensions.agents.adapters.native.stream import Directories, Launch, Memory, StreamReader
 from agentv.model.suite.gateway import API_URLS, ModelProtocol
 from agentv.model.suite.suite import TargetSpec
-from agentv.model.values.response import Failure
 from agentv.model.values.tool_names import TOOLS
 from agentv.ports import Executor, Target, TargetRequest
 from agentv.registry.fields import Doc, Issue
@@ -19,19 +16,7 @@ from agentv.registry.fields import Doc, Issue
 
 @dataclass(frozen=True, slots=True)
 class NativeProvider(NativeAgentSettings):
-    """Settings of one agent. An adapter derives from it, and says how the agent is started and read."""
-
-    def launch(self, request: TargetRequest, directories: Directories, session_id: str) -> Launch | Failure:
-        """How to start it for a turn; `session_id` of the turn before, empty for the first."""
-        raise NotImplementedError
-
-    def reader(self, recorder: Recording, memory: Memory) -> StreamReader:
-        """A reader for one turn."""
-        raise NotImplementedError
-
-    def agent(self) -> NativeAgent:
-        """The agent of one session, with these settings."""
-        return NativeAgent(self)
+    """Settings of one agent, which its target starts for each turn. An adapter derives from it."""
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
         """A target that starts the agent for each turn."""
@@ -39,22 +24,6 @@ class NativeProvider(NativeAgentSettings):
 
         del spec, executor
         return NativeTarget(self)
-
-
-class NativeAgent:
-    """An agent over the turns of a session."""
-
-    def __init__(self, settings: NativeProvider) -> None:
-        self._settings, self._memory = settings, Memory()
-
-    def launch(self, request: TargetRequest, directories: Directories, session_id: str) -> Launch | Failure:
-        """How to start it for a turn."""
-        self._memory.servers = tuple(one.name for one in (*request.mcp_servers, *self._settings.servers))
-        return self._settings.launch(request, directories, session_id)
-
-    def reader(self, recorder: Recording) -> StreamReader:
-        """A reader for one turn."""
-        return self._settings.reader(recorder, self._memory)
 
 
 WITHOUT_RULES = "takes no rules for permissions; set 'allow' or 'deny', and 'allowed_tools'"

@@ -12,9 +12,8 @@ from msgspec import structs
 
 from agentv.extensions.agents.adapters.failures import AGENT_STOPPED, API, DENIED, NO_TOOLS, failed
 from agentv.extensions.agents.adapters.native.directories import TrialDirectories
-from agentv.extensions.agents.adapters.native.model_access import NativeProvider
 from agentv.extensions.agents.adapters.native.recorder import Recording
-from agentv.extensions.agents.adapters.native.settings import UNTESTED, version_note
+from agentv.extensions.agents.adapters.native.settings import UNTESTED, NativeAgentSettings, version_note
 from agentv.extensions.agents.adapters.native.stream import Ending, Launch, StreamReader
 from agentv.extensions.agents.adapters.process import (
     INTERRUPT_S,
@@ -160,7 +159,7 @@ class NativeSession:
         usable: it can be asked again.
     """
 
-    def __init__(self, settings: NativeProvider, request: TargetRequest) -> None:
+    def __init__(self, settings: NativeAgentSettings, request: TargetRequest) -> None:
         self._settings = settings
         self._agent = settings.agent()
         self._directories = TrialDirectories(request, host_home=settings.home == "host")

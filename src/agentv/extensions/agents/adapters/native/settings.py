@@ -10,9 +10,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, ClassVar
 
+from agentv.extensions.agents.adapters.native.recorder import Recording
+from agentv.extensions.agents.adapters.native.stream import Directories, Launch, Memory, StreamReader
 from agentv.extensions.agents.adapters.settings import ModelAgentSettings
 from agentv.model.suite.gateway import ModelProtocol
 from agentv.model.suite.workspace import Home
+from agentv.model.values.response import Failure
+from agentv.ports import TargetRequest
 from agentv.registry.extras import install_hint
 from agentv.registry.fields import Command, Doc, Issue
 from agentv.registry.gateway_options import no_effect
@@ -117,6 +121,18 @@ class NativeAgentSettings(ModelAgentSettings):
         Doc("`fresh`: each trial has a new HOME; `host`: the agent uses yours; default: as the workspace says"),
     ] = None
 
+    def launch(self, request: TargetRequest, directories: Directories, session_id: str) -> Launch | Failure:
+        """How to start it for a turn; `session_id` of the turn before, empty for the first."""
+        raise NotImplementedError
+
+    def reader(self, recorder: Recording, memory: Memory) -> StreamReader:
+        """A reader for one turn."""
+        raise NotImplementedError
+
+    def agent(self) -> NativeAgent:
+        """The agent of one session, with these settings."""
+        return NativeAgent(self)
+
     def validate(self) -> Iterable[Issue]:
         """Reports settings that the agent cannot follow, and a program that is not installed."""
         yield from ModelAgentSettings.validate(self)
@@ -166,6 +182,22 @@ class NativeAgentSettings(ModelAgentSettings):
     def model_protocol(self) -> ModelProtocol | None:
         """The protocol by which the agent calls its model; None: it is not known, so that its calls pass no gateway."""
         return self.protocol
+
+
+class NativeAgent:
+    """An agent over the turns of a session."""
+
+    def __init__(self, settings: NativeAgentSettings) -> None:
+        self._settings, self._memory = settings, Memory()
+
+    def launch(self, request: TargetRequest, directories: Directories, session_id: str) -> Launch | Failure:
+        """How to start it for a turn."""
+        self._memory.servers = tuple(one.name for one in (*request.mcp_servers, *self._settings.servers))
+        return self._settings.launch(request, directories, session_id)
+
+    def reader(self, recorder: Recording) -> StreamReader:
+        """A reader for one turn."""
+        return self._settings.reader(recorder, self._memory)
 
 
 def _default(field: object) -> object:

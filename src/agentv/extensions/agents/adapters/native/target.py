@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 
-from agentv.extensions.agents.adapters.native.model_access import NativeProvider
 from agentv.extensions.agents.adapters.native.session import NativeSession
+from agentv.extensions.agents.adapters.native.settings import NativeAgentSettings
 from agentv.extensions.agents.adapters.process import argv_of, environment_of
 from agentv.extensions.agents.adapters.trials import SessionTarget
 from agentv.model.values.response import Failure, TargetResponse
@@ -24,7 +24,7 @@ _VERSION = re.compile(rb"\d+\.\d+(?:\.\d+)*[\w.+-]*")
 class NativeTarget(SessionTarget[NativeSession]):
     """Agents of one target."""
 
-    def __init__(self, settings: NativeProvider) -> None:
+    def __init__(self, settings: NativeAgentSettings) -> None:
         super().__init__()
         self._settings = settings
         self._looking: asyncio.Lock = asyncio.Lock()
