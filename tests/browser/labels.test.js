@@ -5,32 +5,13 @@ import { test } from "node:test";
 import { measuresOf, shareWords } from "../../src/agentv/extensions/view/pages/browser/judge/checked.js";
 import { caseAddress } from "../../src/agentv/extensions/view/pages/browser/judge/disagreements.js";
 import { drawIn, labelAddress } from "../../src/agentv/extensions/view/pages/browser/label/draw.js";
-import { choiceOf, choicesOf, pointsIn } from "../../src/agentv/extensions/view/pages/browser/label/keys.js";
+import { choiceOf } from "../../src/agentv/extensions/view/pages/browser/label/keys.js";
 
-test("digits are verdicts without a scale, and points with one", () => {
-  assert.deepEqual(choiceOf("1", null).said, { verdict: "pass" });
-  assert.deepEqual(choiceOf("0", null).said, { verdict: "fail" });
-  assert.deepEqual(choiceOf("P", null).said, { verdict: "pass" });
-  assert.equal(choiceOf("2", null), undefined);
-  const scale = { low: 0, high: 5 };
-  assert.deepEqual(choiceOf("1", scale).said, { points: 1 });
-  assert.deepEqual(choiceOf("0", scale).said, { points: 0 });
-  for (const key of ["p", "f", "6"]) assert.equal(choiceOf(key, scale), undefined);
-  assert.deepEqual(choiceOf("u", scale).said, { verdict: "unsure" });
-});
-
-test("points of other scales are typed", () => {
-  for (const scale of [
-    { low: 0, high: 100 },
-    { low: -2, high: 2 },
-  ]) {
-    assert.deepEqual(
-      choicesOf(scale).map(({ key }) => key),
-      ["s", "u"],
-    );
-    assert.equal(pointsIn(` ${scale.low} `, scale), scale.low);
-    for (const typed of ["", "1.5", "1e0", "101", "-3", "x"]) assert.equal(pointsIn(typed, scale), null, typed);
-  }
+test("digits and letters are verdicts", () => {
+  for (const key of ["1", "p"]) assert.equal(choiceOf(key).verdict, "pass");
+  for (const key of ["0", "f"]) assert.equal(choiceOf(key).verdict, "fail");
+  assert.equal(choiceOf("u").verdict, "unsure");
+  for (const key of ["2", "x"]) assert.equal(choiceOf(key), undefined);
 });
 
 test("an address says what is drawn, and nothing that is usual", () => {

@@ -127,6 +127,8 @@ class WorkspaceReader:
 
     def variants(self, node: Node | None, reading: Reading) -> tuple[Variant, ...]:
         """The variants of the suite."""
+        if not self._changes:
+            self._of_suite(reading)  # its mistakes are reported before those of variants, which repeat them
         return VariantReader(self._digests).read(node, reading)
 
     def of_case(self, case: AuthoredCase, reading: Reading) -> WorkspaceSpec | None:

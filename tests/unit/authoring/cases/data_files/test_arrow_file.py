@@ -1,5 +1,7 @@
 """Parquet and Arrow files of cases: types, and files that are not what they say."""
 
+from __future__ import annotations
+
 import datetime as dt
 from decimal import Decimal
 
