@@ -207,8 +207,9 @@ def _key_of(schema: OptionsSchema, options: Mapping[str, Node]) -> tuple[type, s
     value = options.get("value")
     if value is None:
         return schema.cls, None
-    is_text = type(value) is Scalar and type(value.value) is str and not names_file(value)
-    return (schema.cls, value.value) if is_text and schema.rules["value"].kind.from_file else None
+    if not isinstance(value, Scalar) or type(value.value) is not str or names_file(value):
+        return None
+    return (schema.cls, value.value) if schema.rules["value"].kind.from_file else None
 
 
 def _without_options(form: TypedForm, reading: Reading) -> TypedForm:
