@@ -187,8 +187,9 @@ def main() -> None:
         write_suites(home, count, kind)
         commands = {"agentv": command_of(kind, home)}
         if kind in ("cases", "jsonl"):
-            pytest = [str(SCRIPTS / "pytest"), "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
-            commands["pytest"] = [*pytest, str(home / "test_suite.py")]  # the plugin runs the eval files beside it
+            alone = ["env", "PYTEST_DISABLE_PLUGIN_AUTOLOAD=1"]  # without what the environment happens to have
+            pytest = [str(SCRIPTS / "pytest"), "-q", "-p", "no:cacheprovider"]
+            commands["pytest"] = [*alone, *pytest, str(home / "test_suite.py")]
         runs: dict[str, list[Measured]] = {name: [] for name in commands}
         for _ in range(args.rounds):
             for name, command in commands.items():
