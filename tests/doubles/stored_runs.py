@@ -43,7 +43,7 @@ def write_summary(path: Path, summary: Mapping[str, Json] | bytes) -> None:
 
 
 def vouch(path: Path) -> None:
-    """Have the journal of a run vouch for its rows as they stand by now."""
+    """Have the journal of a run vouch for its rows of now."""
     write_rows(path, (path / "index.jsonl").read_bytes().splitlines())
 
 

@@ -139,7 +139,7 @@ def _checks(request: DatasetRequest) -> tuple[tuple[DatasetCheck, ...], str]:
     """The checks, and what to call them.
 
     Raises:
-        UsageError: there are none, and samples do not say what is right.
+        UsageError: no class is named, and samples do not say what is right.
     """
     if request.checks:
         checks = tuple(CHECKS[name] for name in dict.fromkeys(request.checks))

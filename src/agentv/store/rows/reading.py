@@ -154,7 +154,7 @@ def count_interrupted(path: Path) -> int:
 
 
 _AT_ONCE = 1 << 16
-"""Bytes that are searched at once: few enough that their memory is used again, and not mapped anew."""
+"""Bytes that are searched at once: few enough that their memory is used again, not allocated again."""
 
 
 def is_of_interrupted(line: bytes) -> bool:

@@ -1,6 +1,6 @@
 """Every code is explained, and every example is true: its wrong files give that code alone, its right ones do not.
 
-`AGENTV_UPDATE_CASES=1` writes the messages anew, to be read by eye.
+`AGENTV_UPDATE_CASES=1` writes the messages again; read them.
 """
 
 import os

@@ -173,7 +173,7 @@ class AlikeLines:
                 self._begin()
                 return None
         written = pattern.written[:]
-        # texts without escapes are hashed as they stand in the line
+        # texts without escapes are hashed in the form that the line has
         written[1::2] = [one if b"\\" not in one else encode(_read_text(one)) for one in quoted]
         return replace(pattern.case, sha256=self._builder.hash_of(b"".join(written)), span=at, **given)
 
