@@ -243,6 +243,7 @@ class Worker:
         self._waiting: dict[int, Call] = {}  # not begun
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._known_async: set[tuple[str, str | None, str | None, str]] = set()
+        self._loaded: dict[str | None, threading.Event] = {}  # file or module: its first call has loaded it, or failed
         self._asks: dict[int, Callable[[Answer], object]] = {}
         self._asked = 0
 
@@ -273,17 +274,36 @@ class Worker:
         if key in self._known_async:
             self._loop.post(lambda: self._begin_task(self._run_async(call)))
         else:
-            self.threads.run(lambda: self._run(call, key))
+            place = call.file or call.module
+            loads = place not in self._loaded
+            loaded = self._loaded.setdefault(place, threading.Event())
+            self.threads.run(lambda: self._run(call, key, loaded, loads=loads))
 
     def _begin(self, call: Call) -> bool:
         with self._lock:
             return self._waiting.pop(call.id, None) is not None
 
-    def _run(self, call: Call, key: tuple[str, str | None, str | None, str]) -> Job | None:
-        """On a thread: call a function. A coroutine function, which runs at its first await, is left to the loop."""
+    def _run(
+        self,
+        call: Call,
+        key: tuple[str, str | None, str | None, str],
+        loaded: threading.Event,
+        *,
+        loads: bool,
+    ) -> Job | None:
+        """On a thread: call a function. A coroutine function, which runs at its first await, is left to the loop.
+
+        Its module is loaded by the first of its calls, which is on the main thread if that was free: some libraries
+        can be imported there alone.
+        """
+        if not loads:
+            loaded.wait()
         try:
             with foreign_code(call.code, call.what):
-                made, is_async = _loaded(call)
+                try:
+                    made, is_async = _loaded(call)
+                finally:
+                    loaded.set()
                 if is_async:
                     self._known_async.add(key)
                     return lambda: self._loop.post(lambda: self._begin_task(self._run_async(call)))
