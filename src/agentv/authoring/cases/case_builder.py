@@ -130,6 +130,11 @@ class CaseBuilder:
         """Variables that no case can override."""
         return self._context.defaults.fixed
 
+    @property
+    def fills_in(self) -> bool:
+        """Whether the suite may give cases something that their variables change: a prompt, or assertions."""
+        return self._context.defaults.prompted or self._assertions.shared is None
+
     def written(self, case: Case) -> bytes:
         """What the hash of a case without turns, tools or a workspace is made of.
 

@@ -149,10 +149,11 @@ class CaseSources(Struct):
         from agentv.authoring.cases.data_files.alike_lines import AlikeLines
         from agentv.authoring.cases.data_files.jsonl import JsonLines
 
-        context = self.reader.context
-        if not isinstance(source, JsonLines) or reading.renders or context.on_case or context.clusters:
+        context, builder = self.reader.context, self.reader.builder
+        renders = reading.renders or builder.fills_in
+        if not isinstance(source, JsonLines) or renders or context.on_case or context.clusters:
             return None
-        return AlikeLines(source.path, reading, self.reader.builder)
+        return AlikeLines(source.path, reading, builder)
 
     def _remembered(self, path: str, reading: Reading) -> bool:
         """Whether the file can be read, whose digest is kept; reported where it cannot."""

@@ -80,6 +80,8 @@ def read(folder, text: str, header: str = ""):
     """The cases of a file, all that was found, and how many lines were read in full."""
     files = {"cases.jsonl": text.encode(errors="surrogatepass"), "cases.yaml": f"target: echo\n{header}"}
     files["expected.txt"] = "1\n"
+    files["prompt.txt"] = "Answer in {{ language }}."
+    files[".agentv/templates/language.yaml"] = "assert: [{not-icontains: '{{ language }}'}]"
     suites, found = outcome(repository(folder, files) / "cases.jsonl")
     return list(suites[0].cases) if suites else [], [one for one in found if one.span.line > 1]
 
@@ -109,6 +111,16 @@ def test_a_line_is_read_as_if_it_stood_alone(tmp_path, full, name, header):
     assert both[1:] == alone
     assert told == told_alone
     assert (2 in full) == (name in READ_IN_FULL)
+
+
+@pytest.mark.parametrize("header", ["assert: [{include: language}]\n", "prompt: prompt.txt\n"])
+def test_what_other_files_give_a_line_has_the_variables_of_the_line(tmp_path, header):
+    first = {key: value for key, value in FIRST.items() if key != "input" or "prompt" not in header}
+    other = json.dumps(first | {"id": "two", "vars": {"language": "German", "level": 3}})
+    alone, _ = read(tmp_path, f"\n{other}\n", header)
+    both, _ = read(tmp_path, f"{json.dumps(first)}\n{other}\n", header)
+    assert both[1:] == alone
+    assert "German" in repr((both[1].input, both[1].assertions))
 
 
 def test_where_all_lines_differ_none_is_looked_for(tmp_path, full):
