@@ -262,10 +262,11 @@ class LazyCommands(Commands):
 
 
 def _documented(place: str) -> str | None:
-    """The first sentence of the docstring of the function at `module:name`; None if the module has no such function."""
+    """The first sentence of the docstring of the function at `module:name`; None if no source with it is here."""
     module, _, name = place.partition(":")
     spec = find_spec(module)
-    source = Path(spec.origin).read_text() if spec is not None and spec.origin is not None else ""
+    origin = spec.origin if spec is not None else None
+    source = Path(origin).read_text("utf-8") if origin is not None and origin.endswith(".py") else ""
     found = re.search(rf'^def {name}\(.*?^    """(.*?)"""', source, re.MULTILINE | re.DOTALL)
     return click.Command(name, help=cleandoc(found[1])).get_short_help_str(WHOLE) if found is not None else None
 

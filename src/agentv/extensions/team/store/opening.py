@@ -37,7 +37,7 @@ class Migration:
 def migrations() -> tuple[Migration, ...]:
     """Every step, in order."""
     folder = files("agentv.extensions.team.store") / "migrations"
-    return tuple(_read(one.name, one.read_text()) for one in sorted(folder.iterdir(), key=lambda one: one.name))
+    return tuple(_read(one.name, one.read_text("utf-8")) for one in sorted(folder.iterdir(), key=lambda one: one.name))
 
 
 def migrate(database: Database, steps: tuple[Migration, ...] | None = None) -> tuple[str, ...]:
