@@ -32,11 +32,11 @@ def write_rows(path: Path, rows: Iterable[bytes]) -> None:
         write_summary(path, (path / "summary.json").read_bytes())
 
 
-def write_summary(path: Path, summary: Mapping[str, Json] | bytes) -> None:
+def write_summary(path: Path, summary: Mapping[str, Json] | bytes, *, interrupted: int | None = None) -> None:
     """The `summary.json` of a run, and its checksum in the journal, as agentv writes them."""
     index = path / "index.jsonl"
     content = summary if isinstance(summary, bytes) else to_document(dict(summary))
-    checksum = SummaryChecksum.of(content, index.stat().st_size if index.exists() else 0)
+    checksum = SummaryChecksum.of(content, index.stat().st_size if index.exists() else 0, interrupted)
     with (path / "journal.jsonl").open("ab") as journal:
         journal.write(summary_checksum_line(checksum))
     (path / "summary.json").write_bytes(content)

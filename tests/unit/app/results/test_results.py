@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from agentv.app.results import totals
 from agentv.app.results.deleting import delete, named_runs, pin, runs_by_age
-from agentv.app.results.listing import compared_run, listed_runs
+from agentv.app.results.listing import compared_run, listed_run, listed_runs
 from agentv.app.results.selecting import choose, side_by_side
 from agentv.app.results.stored import open_run
 from agentv.app.results.totals import compared_totals_of, totals_of
@@ -20,8 +20,9 @@ from agentv.cli.results.delete import command
 from agentv.errors import ExitStatus, StoreError, UsageError
 from agentv.model.run.matrix import Counts
 from agentv.model.run.selection import Selection
+from agentv.model.values.response import RUN_INTERRUPTED, Failure
 from agentv.sdk import evaluate
-from agentv.store.files.directory import RunDirectory
+from agentv.store.files.directory import RunDirectory, read_document
 from agentv.store.journal.answers import HEADER
 from doubles.stored_runs import write_rows, write_run, write_summary
 from doubles.trials import finished, trial
@@ -262,6 +263,18 @@ def test_samples_that_were_not_needed_are_not_missed(greeted, tmp_path):
     assert (one.state, one.done, one.planned) == ("finished", 19, 60)
     cut(again, 18)
     assert (only().state, only().done) == ("interrupted", 18)
+
+
+@pytest.mark.parametrize("noted", [2, None], ids=["the journal says how many", "it is an older one"])
+def test_trials_of_interrupted_agents_are_not_done(tmp_path, noted):
+    path, stopped = tmp_path / "r", {"status": "errored", "error": Failure(RUN_INTERRUPTED, "Ctrl-C")}
+    ended = [finished(trial=trial("a")), *(finished(trial=trial(one), **stopped) for one in "bc")]
+    write_run(path, ended, {"trials": 3})
+    write_summary(path, totals_of(path, read_document(path / "run.json"))[0].as_json(), interrupted=noted)
+    assert (listed_run(path).state, listed_run(path).done) == ("interrupted", 1)
+    rows = (path / "index.jsonl").read_bytes().splitlines(keepends=True)
+    (path / "index.jsonl").write_bytes(b"".join(rows[:2]))
+    assert listed_run(path).done == 1, "what the journal counted is of other rows"
 
 
 def test_a_summary_that_is_older_than_the_rows_does_not_count(greeted):

@@ -22,13 +22,15 @@ def row(**given):
     return to_json(row_of(finished(**given), RelativePaths(ROOT)))
 
 
-@pytest.mark.parametrize("at_once", [64, 100, 1 << 16])
-def test_interrupted_rows_are_counted_wherever_the_file_is_cut(tmp_path, monkeypatch, at_once):
-    monkeypatch.setattr(reading, "_AT_ONCE", at_once)
+def test_interrupted_rows_are_counted_wherever_the_file_is_cut(tmp_path, monkeypatch):
     interrupted = row(status="errored", error=Failure(RUN_INTERRUPTED, "Ctrl-C"))
     others = [row(), row(status="errored", error=Failure("timeout", "late")), row(output=RUN_INTERRUPTED)]
-    assert count_interrupted(written(tmp_path / "index.jsonl", *others)) == 0
-    assert count_interrupted(written(tmp_path / "index.jsonl", interrupted, *others, interrupted)) == 2
+    none = written(tmp_path / "none.jsonl", *others)
+    one = written(tmp_path / "one.jsonl", *others, interrupted)
+    two = written(tmp_path / "two.jsonl", interrupted, *others, interrupted)
+    for at_once in (*range(64, 128), 1 << 16):
+        monkeypatch.setattr(reading, "_AT_ONCE", at_once)
+        assert [count_interrupted(path) for path in (none, one, two, tmp_path / "gone.jsonl")] == [0, 1, 2, 0], at_once
 
 
 @pytest.mark.parametrize("score", [7, -0.1, 1.001])

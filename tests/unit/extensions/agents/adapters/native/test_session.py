@@ -83,6 +83,7 @@ def test_a_recorded_success_that_is_none_is_an_error_with_its_trace(settings, si
         ({"text": RESULT * 2}, "agent-stopped", "more than one result"),
         ({"text": RESULT + '{"type":"assist'}, "agent-stopped", "middle of an event"),
         ({"text": RESULT.replace("false", "true")}, "agent-api", "Done."),
+        ({"text": RESULT.replace("false", '"true"')}, "agent-api", "Done."),
         ({"text": RESULT.replace("success", "error_max_turns")}, "agent-limit", "error_max_turns"),
         ({"text": RESULT.replace("success", "error_of_tomorrow")}, "agent-stopped", "Done."),
         ({"bytes_of": 50_000_000, "text": RESULT}, "output-too-large", "more than is allowed"),
