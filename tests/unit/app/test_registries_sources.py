@@ -95,6 +95,16 @@ def test_a_broken_assertion_is_an_error_where_it_is_used(site, tmp_path, how):
     assert "'agentv plugins' lists what is installed" in found.notes
 
 
+def test_a_class_may_extend_one_of_ours(site, tmp_path):
+    text = "from agentv.assertions.text.matching import Contains\n\nclass Mine(Contains):\n    'Contains a text.'"
+    install(
+        site,
+        {"assertions": {"mine": "acme_evals.good:Mine"}},
+        {"acme_evals/__init__.py": "", "acme_evals/good.py": text},
+    )
+    assert said(tmp_path, entry("mine")) == ()
+
+
 TARGETS = {
     "no connect": (TARGET.replace("def connect", "def connects"), "must have a method 'connect'"),
     "taken": (TARGET.replace("mark", "judge"), "has a setting 'judge', which every target takes already"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import is_dataclass
 from typing import NoReturn
 
 from agentv.authoring.fields.agentv.spellings import TARGET
@@ -73,7 +72,8 @@ def _declared(value: object, base: type[Declared]) -> Iterator[str]:
         return
     if not issubclass(value, base):
         yield f"must derive from agentv.plugins.{base.__name__}"
-    if not is_dataclass(value) or not value.__dataclass_params__.frozen:  # type: ignore[attr-defined]  # mypy sees a type
+    made = getattr(value, "__struct_config__", None) or getattr(value, "__dataclass_params__", None)
+    if made is None or not made.frozen:
         yield "must be a frozen dataclass: write @dataclass(frozen=True, slots=True) above it"
     try:
         names = shape_of(value).names
