@@ -1,4 +1,24 @@
-"""Verdict of a case from samples that may end early: when to stop, what follows, and an unbiased rate."""
+"""Verdict of a case from samples that may end early: when to stop, what follows, and an unbiased rate.
+
+The bounds of a rate are watched while samples come in. An ordinary interval holds for a number of samples that was
+fixed before. Looked at after every sample, until it says what one waits for, it is wrong far more often than it claims.
+The bounds here hold at all times at once, so that one may stop whenever they say enough (Ville, 1939; Robbins,
+"Statistical methods related to the law of the iterated logarithm", Annals of Mathematical Statistics 41, 1970; Howard,
+Ramdas, McAuliffe and Sekhon, "Time-uniform, nonparametric, nonasymptotic confidence sequences", Annals of Statistics
+49, 2021).
+
+The evidence that a rate p lies above θ, after s passes and f failures, is the likelihood ratio
+
+    E = ½ · ∫ q^s (1−q)^f dq / (1−θ) / (θ^s (1−θ)^f)  +  ½ · 1{f = 0} / θ^s        the integral from θ to 1
+
+a bet on all rates above θ alike, and as much on a rate of 1: many cases always pass, or never. For every p ≤ θ it is a
+nonnegative supermartingale that begins at 1, since (p·q/θ + (1−p)·(1−q)/(1−θ)) ≤ 1 for every q ≥ θ. So the chance that
+it ever reaches 1/α is α at most. Below θ it is the same with passes and failures exchanged. Of the two errors that are
+possible a rate allows only one, so that the chance of a wrong verdict is α at most.
+
+The integral is one of the binomial distribution: with X the passes among s + f + 1 draws at θ,
+∫ q^s (1−q)^f dq / ((1−θ) θ^s (1−θ)^f) = P(X ≤ s) / ((f + 1) · P(X = s)).
+"""
 
 from __future__ import annotations
 
