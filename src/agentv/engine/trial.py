@@ -347,11 +347,7 @@ def _notes_on(answer: TargetResponse) -> tuple[str, ...]:
 
 def _work_of(answer: TargetResponse) -> AgentWork | None:
     """The trace of an agent without a workspace, also of one that gave no answer."""
-    if answer.trace is None:
-        return None
-    from agentv.model.run.trial import AgentWork  # few answers have a trace
-
-    return AgentWork(trace=answer.trace, logs=answer.logs)
+    return None if answer.trace is None else AgentWork(trace=answer.trace, logs=answer.logs)
 
 
 def _outcome(trial: Trial, scores: tuple[Score, ...]) -> tuple[float | None, Status, Failure | None]:

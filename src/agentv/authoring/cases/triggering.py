@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Annotated, TypeAlias
 
 from msgspec import Struct, field
-from msgspec import field as struct_field
 from msgspec.structs import replace
 
 from agentv.authoring.assertions.entries import AssertionReader
@@ -84,7 +83,7 @@ class Query(Struct, frozen=True):
     text: str
     loads: bool
     node: Node
-    metadata: Mapping[str, Json] = struct_field(default_factory=dict)
+    metadata: Mapping[str, Json] = field(default_factory=dict)
 
     @property
     def name(self) -> str:

@@ -239,7 +239,7 @@ def _looked_up(cls: type) -> tuple[str, ...]:
     if issubclass(cls, Struct) and not issubclass(cls, Declared):  # the settings that every assertion takes
         written = cls.__annotations__
     elif is_declared(cls):
-        annotations = {name: hint for base in cls.__mro__ for name, hint in get_annotations(base).items()}
+        annotations = {name: hint for base in reversed(cls.__mro__) for name, hint in get_annotations(base).items()}
         written = {name: annotations[name] for name in options_of(cls)}
         with suppress(NameError):  # of a name for type checkers alone
             written |= hints_of(cls)  # type: ignore[arg-type]  # an annotation may be an alias, whose name says nothing

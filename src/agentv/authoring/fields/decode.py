@@ -1,6 +1,6 @@
 """Declarations to readers: nodes in, frozen options out, every mistake reported at its place.
 
-The declarations are those of `registry.fields`: a frozen dataclass whose annotations say what each option may be.
+The declarations are those of `registry.fields`: a frozen class whose annotations say what each option may be.
 They are compiled once a class. Written here rather than with a validation library because what it must give are
 positions, nearest names and the YAML text of a number, and because this is the hot loop of loading.
 """
