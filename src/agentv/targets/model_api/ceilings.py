@@ -130,7 +130,7 @@ _ELSEWHERE = re.compile(
 
 _PICTURES = re.compile(r'(?<!\\)"type": "(?:image|image_url|input_image|computer_screenshot)"')
 _DATA = re.compile(
-    r"data:image/[\w.+-]+;base64,[\w+/=]+"
+    r'(?<!\\)"data:image/[\w.+-]+;base64,[\w+/=]+"'
     r'|(?<!\\)"(?:media_type|mimeType|mime_type)": "image/[^"]*", "data": "[^"]*"'
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from codecs import BOM_UTF8
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping
 from time import perf_counter
 from typing import Any
@@ -93,10 +94,11 @@ async def events_in(pieces: AsyncIterable[bytes]) -> AsyncIterator[Json]:
     rest = b""
     data: list[bytes] = []
     async for piece in pieces:
-        *lines, rest = (rest + piece).split(b"\n")
-        for line in (one.removesuffix(b"\r") for one in lines):
-            if line.startswith(b"data:"):
-                data.append(line[5:].removeprefix(b" "))
+        lines = (rest + piece).splitlines(keepends=True)
+        rest = lines.pop() if lines and not lines[-1].endswith(b"\n") else b""  # a line feed may follow
+        for line in (one.rstrip(b"\r\n") for one in lines):
+            if line.removeprefix(BOM_UTF8).startswith(b"data:"):
+                data.append(line.partition(b":")[2].removeprefix(b" "))
             elif not line and data:
                 event = b"\n".join(data)
                 if event.startswith(b"[DONE]"):

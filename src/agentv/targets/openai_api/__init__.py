@@ -1,1 +1,1 @@
-"""OpenAI's API as many servers speak it: chat completions, responses and embeddings, through the `openai` SDK."""
+"""OpenAI's API as many servers speak it: chat completions, responses and embeddings."""

@@ -193,7 +193,7 @@ class ModelClient:
 
     def _broken(self, error: Exception) -> Failure:
         """Why no whole reply came."""
-        from aiohttp import ClientConnectorError, ClientError, ClientPayloadError
+        from aiohttp import ClientConnectorError, ClientPayloadError
 
         if isinstance(error, TooLargeError):
             return TOO_LARGE
@@ -201,14 +201,11 @@ class ModelClient:
             return bad_answer(str(error))
         if isinstance(error, ClientPayloadError):
             return bad_answer("the response was cut off")
-        if isinstance(error, ClientError | OSError):
-            hint = (
-                f"; {self.dialect.unreachable}"
-                if isinstance(error, ClientConnectorError) and self.dialect.unreachable
-                else ""
-            )
-            return CallFailure("connection", f"no reply: {self._shown(reason_of(error))}{hint}", retryable=True)
-        return bad_answer(f"an event of the stream is not JSON: {self._shown(str(error))}")
+        if isinstance(error, json.JSONDecodeError | UnicodeDecodeError | RecursionError):
+            return bad_answer(f"an event of the stream is not JSON: {self._shown(str(error))}")
+        unreachable = isinstance(error, ClientConnectorError) and self.dialect.unreachable
+        hint = f"; {unreachable}" if unreachable else ""
+        return CallFailure("connection", f"no reply: {self._shown(reason_of(error))}{hint}", retryable=True)
 
     def _shown(self, message: str) -> str:
         return shown(message, self.secrets)

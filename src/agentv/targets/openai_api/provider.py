@@ -61,7 +61,7 @@ class OpenAIProvider(OpenAISettings):
         return replace(self.request_settings(), model=self.dialect().embedding_model).ceiling_of_vectors(texts)
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
-        """A target with one client of the SDK, which opens connections as it is asked."""
+        """A target, which opens its connections at its first call."""
         from agentv.targets.openai_api.target import OpenAITarget
 
         return OpenAITarget(self, spec, executor)

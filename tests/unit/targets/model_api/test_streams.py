@@ -1,5 +1,6 @@
 """Streamed answers of every provider, read from servers on loopback."""
 
+from codecs import BOM_UTF8
 from dataclasses import replace
 from typing import Any
 
@@ -140,14 +141,16 @@ def test_thoughts_are_no_first_token():
 
 
 @pytest.mark.parametrize("size", [1, 7, 1000])
-async def test_events_are_read_wherever_the_network_cuts_them(size):
-    sent = b': hello\r\n\r\nevent: x\ndata: {"a":\ndata: 1}\n\nid: 1\n\ndata:[2]\r\n\r\ndata: [DONE]\n\ndata: 3\n\n'
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+async def test_events_are_read_wherever_the_network_cuts_them(size, end):
+    lines = b': hello\n\nevent: x\ndata: {"a":\ndata: 1}\n\nid: 1\n\ndata:[2]\n\ndata: [DONE]\n\ndata: 3\n\n'
+    sent = BOM_UTF8 + (b"data: 0\n\n" + lines).replace(b"\n", end)
 
     async def pieces():
         for start in range(0, len(sent), size):
             yield sent[start : start + size]
 
-    assert [event async for event in events_in(pieces())] == [{"a": 1}, [2]]
+    assert [event async for event in events_in(pieces())] == [0, {"a": 1}, [2]]
 
 
 def chunk(text: str | None, **others: Any) -> dict[str, Any]:

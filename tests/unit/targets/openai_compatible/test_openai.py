@@ -88,7 +88,7 @@ def test_every_way_to_fail_is_a_value(api, name):
     step, code, retryable = FAULTS[name]
     with ModelServer(step) as server:
         found = answer(openai(server, api=api))
-        assert len(server.calls) == 1  # no retry of the SDK's own
+        assert len(server.calls) == 1
     assert isinstance(found, CallFailure)
     assert (found.code, found.retryable) == (code, retryable)
     assert not found.stops
@@ -150,7 +150,7 @@ def test_the_time_of_an_answer_is_that_of_its_call_alone():
         "    print(answer(OpenAI('gpt-4o', server.openai, 'k')).duration_ms)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert 50 <= float(done.stdout) < 700  # the SDK alone takes most of a second to load
+    assert 50 <= float(done.stdout) < 700
 
 
 def test_cookies_are_not_kept():
@@ -405,6 +405,11 @@ def test_azure_is_asked_by_deployment_and_version(server):
     assert (server.calls[-1].path, server.calls[-1].query) == ("/azure/openai/v1/chat/completions", {})
     answer(Azure("my-deployment", server.azure, KEY, api="responses", api_version="2026-01-01"))
     assert (server.calls[-1].path, server.calls[-1].query) == ("/azure/openai/responses", {"api-version": "2026-01-01"})
+
+
+def test_a_header_that_cannot_be_sent_is_no_mistake_of_the_server(server):
+    found = answer(OpenAI("gpt-4o", server.openai, KEY, headers={"X-Team": "search\n"}, stream=True))
+    assert (found.code, found.message) == ("connection", "no reply: ValueError")
 
 
 def test_ollama_that_does_not_run_is_told_how_to_start():

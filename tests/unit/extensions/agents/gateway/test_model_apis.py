@@ -65,6 +65,8 @@ def test_a_picture_counts_as_one_and_not_by_its_bytes():
     part = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}}
     messages = [{"role": "user", "content": [part]}]
     assert 6000 < tokens_of(OPENAI, "gpt-4o", messages=messages, max_tokens=10) < 7000
+    messages = [{"role": "tool", "content": f"<img src='data:image/png;base64,{data}'>"}]
+    assert tokens_of(OPENAI, "gpt-4o", messages=messages, max_tokens=10) > 1_000_000
     source["media_type"] = "application/pdf"
     assert tokens_of(ANTHROPIC, "claude-sonnet-4-5", messages=[{"source": source}], max_tokens=10) > 1_000_000
 
