@@ -14,7 +14,7 @@ from agentv.targets.http.answers import LIMIT, TOO_LARGE
 from agentv.user_code.proxies import proxy_for
 
 if TYPE_CHECKING:
-    from aiohttp import ClientError, ClientHandlerType, ClientRequest, ClientResponse, ClientSession
+    from aiohttp import ClientHandlerType, ClientRequest, ClientResponse, ClientSession
 
 _CHUNK = 65_536
 
@@ -142,7 +142,7 @@ async def _read(response: ClientResponse) -> bytes | None:
     return bytes(data)
 
 
-def reason_of(error: ClientError | OSError | ValueError) -> str:
+def reason_of(error: Exception) -> str:
     """Why there is no reply. The words of most errors hold the URL, so only those that do not are quoted."""
     from aiohttp import ClientConnectionError, ClientConnectorError, ClientPayloadError, ClientResponseError
 
