@@ -58,11 +58,9 @@ _SHELLS = frozenset({"sh", "bash", "zsh", "dash", "pwsh", "powershell"})
 _PREFIXES = frozenset({"sudo", "env", "command", "time", "nice", "exec"})
 """Words before the program of a command."""
 
-_BETWEEN = lazy_pattern(r"&&|\|\|?|[;\n()]|(?<![<>])&(?![>\d])")
-"""What stands between two commands of a line."""
+_PUNCTUATION = "();<>|&\n"
 
 _HANDED_OVER = lazy_pattern(r"<<-?\s*(['\"]?)(\w+)\1.*?^\s*\2$", re.DOTALL | re.MULTILINE)
-_ERRORS = lazy_pattern(r"2>(?:&1|\s*\S+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,28 +219,48 @@ def _printed(arguments: JsonObject) -> Iterator[str]:
 
 
 def _in_line(line: str, depth: int) -> Iterator[str]:
-    """The skills that a line of a shell prints, whose output goes nowhere else."""
+    """The skills that a line of a shell prints."""
     if SKILL_FILE not in line or depth < 1:
         return
+    directory = ""
+    for words in _commands_of(line[:_LONGEST_COMMAND]):
+        if words[0] == "cd" and len(words) > 1:
+            directory = str(PurePosixPath(directory, words[1]))
+        else:
+            yield from _in_words(words, directory, depth)
+
+
+def _commands_of(line: str) -> Iterator[list[str]]:
+    """The words of each command of a line whose output is seen; none where a quote does not end."""
     import shlex  # few calls name a skill
 
-    directory = ""
-    for command in _BETWEEN.split(_HANDED_OVER.sub(">", line[:_LONGEST_COMMAND])):
-        try:
-            words = shlex.split(_ERRORS.sub("", command))
-        except ValueError:  # a quote does not end
-            continue
-        if words[:1] == ["cd"] and len(words) > 1:
-            directory = str(PurePosixPath(directory, words[1]))
-        elif not any(word.startswith((">", "1>", "<<")) for word in words):
-            yield from _in_words(words, directory, depth)
+    lexer = shlex.shlex(_HANDED_OVER.sub("", line), posix=True, punctuation_chars=_PUNCTUATION)
+    lexer.whitespace_split, lexer.whitespace, lexer.commenters = True, " \t\r", ""
+    words: list[str] = []
+    is_seen, is_target = True, False
+    try:
+        parts = [*lexer, "\n"]
+    except ValueError:
+        return
+    for part in parts:
+        if not part or part.strip(_PUNCTUATION):
+            words += [] if is_target else [part]
+            is_target = False
+        elif ">" in part:
+            is_error = words[-1:] == ["2"]
+            words = words[:-1] if is_error else words
+            is_seen, is_target = is_seen and (is_error or part == ">&"), True
+        elif "<" not in part:  # what is read from a file stands next, as an argument would
+            if words and is_seen:
+                yield words
+            words, is_seen, is_target = [], True, False
 
 
 def _in_words(words: Sequence[str], directory: str, depth: int) -> Iterator[str]:
     """The skills that one command prints in a directory."""
     start = next((at for at, one in enumerate(words) if one not in _PREFIXES and "=" not in one), len(words))
     program, *arguments = [*words[start:], ""]
-    program, arguments = program.rpartition("/")[2].casefold(), [one.lstrip("<") for one in arguments if one]
+    program, arguments = program.rpartition("/")[2].casefold(), [one for one in arguments if one]
     if program in _SHELLS and arguments:
         yield from _in_line(arguments[-1], depth - 1)
     elif program in _READERS and not (

@@ -48,7 +48,8 @@ def used(native, arguments, **given):
         ("read", {"path": "/work/refund/SKILL.md"}),  # a skill that is no part of a directory of skills
         ("read", {"path": ".claude/skills/refund/references/rules.md"}),
         ("shell", {"command": ["bash", "-lc", f"cat {AT}"]}),  # Codex
-        ("command_execution", {"command": f'/bin/bash -lc "cat {AT}"'}),
+        ("command_execution", {"command": f"/bin/bash -lc 'cat {AT} 2>/dev/null && ls'"}),
+        ("exec_command", {"cmd": f"sed -n '1,200p;200q' {AT}"}),
         ("local_shell_call", {"action": {"command": ["cat", AT]}}),
         ("Bash", {"command": f"cat '{AT}' 2>/dev/null | head -50"}),
         ("Bash", {"command": "ls -la; cd .claude/skills/refund && cat SKILL.md"}),
@@ -72,6 +73,7 @@ def test_a_call_that_gave_the_agent_the_skill_is_a_use(native, arguments):
         ("Bash", {"command": f"sed -i s/a/b/ {AT}"}),
         ("Bash", {"command": f"cat > {AT}"}),
         ("Bash", {"command": f"cat {AT} > copy.md"}),
+        ("Bash", {"command": f"cat {AT} &> /dev/null"}),
         ("Bash", {"command": f"cat > notes.md <<'EOF'\ncat {AT}\nEOF\n"}),
         ("Bash", {"command": f"cp {AT} /tmp"}),
         ("Bash", {"command": f"cat '{AT}"}),
