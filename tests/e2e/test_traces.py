@@ -198,7 +198,7 @@ def test_the_list_is_a_table_newest_first(project, program):
 def test_wrong_input(project, arguments, said):
     project.write("empty.jsonl", "{}\n")
     shutil.copy(next((SESSIONS / "pi").rglob("*.jsonl")), project.path / "pi.jsonl")
-    more = ["--sessions-dir", str(SESSIONS / "claude/projects")] if arguments[0] == "claude" else []
+    more = ["--session-state-dir", str(SESSIONS / "claude/projects")] if arguments[0] == "claude" else []
     done = project.run("import", *arguments, *more)
     assert (done.status, said in done.stderr) == (2, True), done.stderr
 
@@ -218,7 +218,7 @@ def test_hostile_text_and_keys_in_a_session(project):
         {"type": "assistant", "uuid": "2", "message": {"id": "m", "content": f"The key is {key}."}},
     ]  # fmt: skip
     project.write("kept/p/session.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
-    listed = project.run("import", "claude", "--list", "--sessions-dir", "kept")
+    listed = project.run("import", "claude", "--list", "--projects-dir", "kept")
     assert "\x1b" not in listed.stdout
     assert "\u202e" not in listed.stdout
     assert key not in listed.stdout

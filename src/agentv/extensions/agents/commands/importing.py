@@ -26,6 +26,8 @@ _LONGEST_PROJECT = 40
 @click.option("--list", "listed", is_flag=True, help="List the sessions of the program, newest first.")
 @click.option(
     "--sessions-dir",
+    "--projects-dir",  # as AgentV calls it for claude
+    "--session-state-dir",  # and for copilot
     type=click.Path(path_type=Path, file_okay=False, exists=True),
     metavar="DIR",
     help="Where the sessions lie. Default: where the program keeps them.",
