@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from time import perf_counter
 from typing import Generic, TypeVar
 
@@ -11,6 +12,7 @@ from msgspec.structs import replace
 
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.ports import Executor
+from agentv.user_code.functions.deadline import LIMIT
 
 T = TypeVar("T")
 
@@ -47,8 +49,10 @@ class Imports(Generic[T]):
         self._once: Once[T] = Once()
 
     async def ready(self) -> T:
-        """Return once all is loaded."""
-        return await self._once.result(lambda: self._executor.call(self._load))
+        """Return what was loaded, once it is. The wait is not the call's time: on a busy machine it takes minutes."""
+        limit = LIMIT.get()
+        with nullcontext() if limit is None else limit.held(asyncio.get_running_loop().time):
+            return await self._once.result(lambda: self._executor.call(self._load))
 
 
 async def timed(answering: Awaitable[TargetResponse | Failure]) -> TargetResponse | Failure:
