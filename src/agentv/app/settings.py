@@ -1,8 +1,8 @@
 """Settings of a command: flags override environment variables; one frozen object (SPEC sections 2 and 12).
 
 Each setting is one field: its name is the keyword of `evaluate()`, and the annotation says which flag and variable give
-it, within which bounds. Each group of settings derives from the one
-before, `EvalSettings` from the last; each refuses what contradicts itself.
+it, within which bounds. Each group of settings derives from the one before, `EvalSettings` from the last; each refuses
+what contradicts itself.
 """
 
 import os

@@ -193,9 +193,9 @@ class TypedEntryReader(Struct, frozen=True):
         key = None if reading.renders or reading.fed else _key_of(schema, options)
         if key in self._shared:
             return self._shared[key]
-        before = reading.report.count
+        before = reading.report.added
         assertion = schema.decode(options, form.item, reading, f"'{kind.name}'", extra=form.extra)
-        if key is not None and reading.report.count == before and len(self._shared) < _SHARED:
+        if key is not None and reading.report.added == before and len(self._shared) < _SHARED:
             self._shared[key] = assertion
         return _joined(assertion, reading) if reading.rubric else assertion
 

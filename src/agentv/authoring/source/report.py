@@ -48,10 +48,11 @@ class Result(NamedTuple, Generic[T]):
 class _Findings:
     """Everything that a report and its sections have found."""
 
-    __slots__ = ("diagnostics", "errors", "lines", "occurrences", "spelled", "unset")
+    __slots__ = ("added", "diagnostics", "errors", "lines", "occurrences", "spelled", "unset")
 
     def __init__(self) -> None:
         self.diagnostics: dict[tuple[object, ...], Diagnostic] = {}
+        self.added = 0
         self.errors = 0
         self.lines: dict[tuple[object, ...], list[int]] = {}
         self.occurrences: dict[int, tuple[object, int]] = {}
@@ -102,6 +103,11 @@ class Report:
     def count(self) -> int:
         """Number of diagnostics."""
         return len(self.findings.diagnostics)
+
+    @property
+    def added(self) -> int:
+        """How often something was reported, also what is kept once."""
+        return self.findings.added
 
     @property
     def unset(self) -> set[str]:
@@ -208,6 +214,7 @@ class Report:
 
     def add(self, found: Diagnostic) -> None:
         """One more."""
+        self.findings.added += 1
         if found.severity == "error":
             self.findings.errors += 1
             self.fail()

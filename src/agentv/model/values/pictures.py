@@ -14,9 +14,6 @@ _BEGINNINGS = (
 )
 """Of those that all model APIs take."""
 
-LONGEST_BEGINNING = 12
-"""Bytes that tell one."""
-
 ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 """What the names of their files end in."""
 

@@ -1,9 +1,11 @@
 """The entries of an `assert:` list (SPEC section 7). Their five forms are in `tests/cases`."""
 
+import json
 from pathlib import Path
 
 import pytest
 
+from agentv.authoring.cases.data_files.jsonl import parsed_line
 from doubles.loading import parsed, reading_of, repository
 
 CUSTOM = {
@@ -115,3 +117,12 @@ def test_equal_assertions_are_one_object_and_what_is_doubtful_is_reported_for_ea
     assert other.assertion != first.assertion
     reading.entries(parsed("- {type: regex, value: .*}\n- {type: not-regex, value: .*}"), reading)
     assert [found.code for found in reading.report.diagnostics if found.span.line < 3].count("always-passes") == 2
+
+
+@pytest.mark.parametrize("second", [{"type": "icontains", "value": ""}, {"regex": "(b|b)+c"}])
+def test_what_a_line_says_once_of_two_assertions_is_said_of_the_next_line(tmp_path, second):
+    reading = reading_of(tmp_path)
+    for number, entries in enumerate([[{"type": "contains", "value": ""}, {"regex": "(a|a)+c"}, second], [second]], 1):
+        node = parsed_line(json.dumps(entries).encode(), number, "/cases.jsonl", reading.report)
+        reading.entries(node, reading)
+    assert {found.span.line for found in reading.report.diagnostics} == {1, 2}
