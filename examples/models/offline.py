@@ -37,6 +37,10 @@ if __name__ == "__main__":
     with ModelServer(reply) as server:
         os.environ |= {"OPENAI_BASE_URL": server.openai, "OPENAI_API_KEY": "none"}
         os.environ |= {"ANTHROPIC_BASE_URL": server.anthropic, "ANTHROPIC_API_KEY": "none"}
-        cases = agentv.evaluate(Path(__file__).parent / "evals").summary.cases
+        run = agentv.evaluate(Path(__file__).parent / "evals")
+    cases = run.summary.cases
+    for result in run.results:
+        if result.status != "passed":
+            print(result.trial.case.id, result.status, result.error or [score.error for score in result.scores])
     print(f"{cases.passed} of {cases.total} cases passed")
     sys.exit(cases.passed != cases.total)
