@@ -22,7 +22,7 @@ class NumberedHashes:
 
     def __init__(self) -> None:
         self._hashes = array("q")
-        self._slots = array("I", bytes(4 * _SMALLEST))
+        self._slots = array("I", [0]) * _SMALLEST
         self._mask = _SMALLEST - 1
 
     def __len__(self) -> int:
@@ -54,7 +54,7 @@ class NumberedHashes:
 
     def _grow(self) -> None:
         mask = 2 * self._mask + 1
-        slots = array("I", bytes(4 * (mask + 1)))
+        slots = array("I", [0]) * (mask + 1)
         for number, value in enumerate(self._hashes, 1):
             slot = value & mask
             while slots[slot]:
