@@ -291,6 +291,7 @@ def _request(settings: EvalSettings) -> LoadRequest:
         cluster=settings.cluster,
         tests_from=settings.tests_from,
         asks=settings.asks and (settings.replay is None or settings.replay_mode == "new"),
+        lists=not settings.asks,
         asks_targets=settings.regrade is None,
         first_messages=settings.first_messages,
         workspace_path=existing_directory(settings.workspace_path),

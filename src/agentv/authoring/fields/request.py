@@ -50,7 +50,8 @@ class LoadRequest(Struct, frozen=True):
         workspace_path: absolute path of an existing directory that every case works in.
         sandbox, keep_workspaces: of every workspace, overriding the files.
         makes: run Python code that generates cases, even if nothing else runs.
-        asks: False for `--list`: no call is made, so keys may be missing.
+        asks: False where no call is made, so keys may be missing.
+        lists: the cases are only listed, so that judges may be missing too.
         asks_targets: False: only judges are called.
         first_messages: simulated users write only their first message, without a model.
         allow_outside: also read files outside the repository; their content is not quoted.
@@ -80,6 +81,7 @@ class LoadRequest(Struct, frozen=True):
     sandbox: SandboxName | None = None
     keep_workspaces: KeepWorkspaces | None = None
     asks: bool = True
+    lists: bool = False
     asks_targets: bool = True
     first_messages: bool = False
     allow_outside: bool = False

@@ -86,7 +86,7 @@ class SuiteBuilder:
         judged = "judge" not in not_missing and not header.targets.judge_broken
         needed = request.for_run and judged
         unset = judged and (request.for_run or not request.process_env.get("AGENTV_JUDGE"))
-        severity: Severity = "error" if request.for_run else "warning"
+        severity: Severity = "error" if request.for_run and not request.lists else "warning"
         if unset and (by_key := judging.judge_by_key(suite, registry, reading)) is not None:
             suite = structs.replace(suite, default_judge=by_key)
         judges = judging.resolve(suite, registry, reading, nameless=severity if unset else None)

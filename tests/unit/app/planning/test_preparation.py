@@ -12,6 +12,7 @@ from agentv.app.planning.preparation import PER_CALL, PER_PROGRAM, RESERVE, prep
 from agentv.app.planning.resume import PreviousRun
 from agentv.app.running.run_record import record_of
 from agentv.app.settings import EvalSettings
+from agentv.errors import LoadError
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.response import TargetResponse
 from agentv.targets.cli.target import Cli
@@ -99,6 +100,17 @@ def test_rows_are_the_runs_own_and_closing_closes_nothing(stores):
     layered.close()
     assert [one.closed for one in stores] == [False] * 3
     assert [one.results for one in stores] == [[result], [], []]
+
+
+@pytest.mark.parametrize("replay", [None, "none.jsonl"])
+def test_cases_are_listed_where_their_judge_is_missing_and_not_run(tmp_path, replay):
+    suite = (
+        repository(tmp_path, {"s.yaml": "{target: echo, tests: [{id: a, input: b, assert: [Says hello]}]}"}) / "s.yaml"
+    )
+    listed = prepare(EvalSettings(paths=(str(suite),), process_env={}, asks=False))
+    assert [found.code for found in listed.diagnostics] == ["no-judge"]
+    with pytest.raises(LoadError, match="no-judge"):
+        prepare(EvalSettings(paths=(str(suite),), process_env={}, replay=replay))
 
 
 @pytest.mark.parametrize(
