@@ -73,17 +73,6 @@ class AnswerSources(Struct, frozen=True):
         self.cache.flush()
         return (*replayed, *self.cache.notes)
 
-    def restored(self) -> tuple[str, ...]:
-        """Content that another process wrote to the cassette during the run.
-
-        Raises:
-            StoreError: the system refuses.
-        """
-        if self.cassette is None or self.records:
-            return ()  # this run writes it as a whole
-        note = self.cassette.restored(keeps=self.adds)
-        return (note,) if note else ()
-
     def ended(self, *, interrupted: bool, cut: bool, errored: int) -> tuple[str, bool]:
         """Write the recorded cassette. Returns a note, possibly empty, and whether it is a failure.
 

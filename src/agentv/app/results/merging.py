@@ -124,7 +124,7 @@ def merge_runs(named: Sequence[str], out: str | None = None, *, partial: bool = 
         project = repository_root(str(directory.path.parent))
         record = _record(shards, directory.run_id, project)
         with Journal(directory, project) as journal:
-            journal.write_record({**read_document(directory.path / RUN), **record})
+            journal.write_record(record)
             journal.write_summary(_summary(shards, directory.path, record))
     gates = "gates are not decided again: those of each shard are of its own cases"
     has_gates = any(shard.listed.summary is not None and shard.listed.summary.gates for shard in shards)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from agentv.app.planning.preparation import Prepared
     from agentv.engine.plan import Plan
     from agentv.model.run.row import Row
-    from agentv.prompts.watched_log import WatchedLog
 
 Append = Callable[[Exam, ExamRow], tuple[str, ...]]
 """Stores the prompt texts that were evaluated and appends a row to the prompt's log; returns notes for people.
@@ -77,24 +75,6 @@ def record_attempts(
     """
     given = list(exam_attempts(prepared, rows, run_id=run_id, now=datetime.now(UTC), why=why))
     return tuple(recorded(one, append) for one in given)
-
-
-def logs_of(prepared: Prepared) -> tuple[WatchedLog, ...]:
-    """The logs of the prompts whose exams are about to run, with their current content."""
-    found = dict.fromkeys(suite.exam.directory for suite in prepared.suites if suite.exam is not None)
-    if not found:
-        return ()
-    from agentv.prompts.watched_log import WatchedLog
-
-    return tuple(map(WatchedLog.of, found))
-
-
-def restored_logs(logs: Iterable[WatchedLog], run_id: str) -> Iterator[str]:
-    """Restore logs that the system under test wrote to; yields what was wrong. Appending reports other problems."""
-    for log in logs:
-        with suppress(StoreError):
-            for note in log.restored(run_id, datetime.now(UTC)):
-                yield f"{Path(log.directory).name}: {note}"
 
 
 def recorded(attempt: ExamAttempt, append: Append) -> ExamAttempt:

@@ -3,37 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import Struct, field, structs
+from msgspec import structs
 from msgspec.structs import replace
 
 from agentv.app.labelled_runs import has_gate, labelled_runs
 from agentv.app.planning.preparation import caches, results_of, root_of
 from agentv.app.results.place import planned_counts
 from agentv.app.running.drive import DrivenRun
-from agentv.app.running.outcome import Outcome, changed_exports, cut_by, journal_damage, superseded_rows
+from agentv.app.running.outcome import Outcome, cut_by, journal_damage, superseded_rows
 from agentv.app.running.run_record import partial_of, with_agent_versions
 from agentv.app.running.start import StartedRun
+from agentv.errors import StoreError
 from agentv.model.run.budget import BudgetUse
 from agentv.model.run.summary import Summary
 from agentv.model.values.formatting import money, plural
 from agentv.reports.text.escaping import one_line
 from agentv.store.files.directory import INDEX, RUN, read_document
-from agentv.store.files.private_files import Mark, mark
 
 if TYPE_CHECKING:
     from agentv.app.results.stored import StoredRun
     from agentv.app.running.exam_attempt import ExamAttempt
     from agentv.engine.calls.budget_limiter import BudgetLimiter
-
-
-class _Exports(Struct, frozen=True):
-    """The files that a run was written to, with their marks, and why others could not be."""
-
-    marks: dict[str, Mark | None] = field(default_factory=dict)
-    problems: tuple[str, ...] = ()
 
 
 def finish(started: StartedRun, driven: DrivenRun) -> Outcome:
@@ -45,8 +37,6 @@ def finish(started: StartedRun, driven: DrivenRun) -> Outcome:
     run, journal, finished = started.open, started.journal, driven.finished
     budget_limiter = run.budget_limiter
     notes = _notes(started)
-    # before anything is made of what is on the disk, and once more when all of it is there
-    touched = (*journal.restore(), *run.sources.restored(), *_restored_logs(started))
     record = with_agent_versions(started.record, run.totals.agent_versions)
     if record is not None:
         journal.write_record(record)
@@ -60,9 +50,8 @@ def finish(started: StartedRun, driven: DrivenRun) -> Outcome:
     shown = _with_corrected_rates(started, summary)
     if _labels_changed(started):
         notes = (*notes, "labels were changed during the run; its gates are decided by those from before")
-    exports = _exported(started) if run.prepared.settings.exports else _Exports()
+    exports, problems = _exported(started) if run.prepared.settings.exports else ((), ())
     notes = (*notes, *_notes_on(budget_limiter, summary), *((cassette,) if cassette and not failed else ()))
-    touched = (*touched, *journal.restore(), *changed_exports(exports.marks))
     return Outcome(
         run.directory.run_id,
         run.directory.path,
@@ -71,12 +60,11 @@ def finish(started: StartedRun, driven: DrivenRun) -> Outcome:
         notes=notes,
         fail_fast=run.prepared.settings.fail_fast,
         allow_unchecked=run.prepared.settings.allow_unchecked,
-        problem="; ".join((*((cassette,) if failed else ()), *exports.problems)) or None,
+        problem="; ".join((*((cassette,) if failed else ()), *problems)) or None,
         budget=summary.budget,
         uncounted=budget_limiter is not None and budget_limiter.uncounted,
         exam_attempts=attempts,
-        exports=tuple(exports.marks),
-        touched=tuple(dict.fromkeys(touched)),
+        exports=exports,
         record=started.record,
     )
 
@@ -137,15 +125,6 @@ def _exam_attempts(started: StartedRun, *, interrupted: bool) -> tuple[ExamAttem
     return record_attempts(run.prepared, run.totals.exam_rows.values(), run_id=run.directory.run_id, why=why)
 
 
-def _restored_logs(started: StartedRun) -> tuple[str, ...]:
-    """What the system under test had written to the logs of prompts, which is undone."""
-    if not started.logs:
-        return ()
-    from agentv.app.running.exam_attempt import restored_logs
-
-    return tuple(restored_logs(started.logs, started.open.directory.run_id))
-
-
 def _labels_changed(started: StartedRun) -> bool:
     """Whether labels that decide gates are others now than before the run, which read them then."""
     prepared = started.open.prepared
@@ -194,13 +173,17 @@ def _stored(started: StartedRun) -> StoredRun:
     return StoredRun(path, root, run.directory.run_id, read_document(path / RUN), summary, labels=run.labels)
 
 
-def _exported(started: StartedRun) -> _Exports:
-    """The files that the run is written to."""
+def _exported(started: StartedRun) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The files that the run is written to, and why others could not be."""
     from agentv.app.exports import write_exports
+    from agentv.store.journal.verification import check_rows
 
-    run = started.open
-    written, problems = write_exports(_stored(started), run.prepared.settings.exports)
-    return _Exports({one: mark(Path(one)) for one in written}, problems)
+    run = _stored(started)
+    try:
+        check_rows(run.path)
+    except StoreError as error:
+        return (), (str(error),)
+    return write_exports(run, started.open.prepared.settings.exports)
 
 
 def _notes_on(budget_limiter: BudgetLimiter | None, summary: Summary) -> Iterator[str]:

@@ -136,7 +136,7 @@ class KeptWorks:
                 row = msgspec.json.decode(line, type=_Row)
             except ValueError:
                 continue  # a torn line
-            whole = self._journal.has_checksum_of(line.rstrip(b"\n"))
+            whole = self._journal.checksum_position(line.rstrip(b"\n")) is not None
             yield row.name, row if whole or row.work_path is None else None
 
     def _of(self, named: str, digest: str, ignored: tuple[str, ...]) -> AgentWork | Failure | None:

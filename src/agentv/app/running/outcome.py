@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,6 @@ from agentv.model.run.summary import Cut, Summary
 from agentv.model.values.formatting import plural
 from agentv.model.values.values import EMPTY, JsonObject
 from agentv.store.files.directory import HISTORY
-from agentv.store.files.private_files import Mark, mark
 
 if TYPE_CHECKING:
     from agentv.app.running.exam_attempt import ExamAttempt
@@ -37,7 +36,6 @@ class Outcome(Struct, frozen=True):
         exam_attempts: of the exams among the suites, each with its row in the log of its prompt.
         exports: written exports.
         record: the object of `run.json`.
-        touched: files that something else wrote to during the run, and how that was handled.
     """
 
     run_id: str
@@ -52,7 +50,6 @@ class Outcome(Struct, frozen=True):
     uncounted: bool = False
     exam_attempts: tuple[ExamAttempt, ...] = ()
     exports: tuple[str, ...] = ()
-    touched: tuple[str, ...] = ()
     record: JsonObject = EMPTY
 
     @property
@@ -61,7 +58,7 @@ class Outcome(Struct, frozen=True):
 
         A skipped case adds nothing to the status of its dependency, which failed or errored. Cases
         that were not drawn are no success, however well the others did. An exam whose row could not be appended leaves
-        no evidence, which is no success; nor are results that something else wrote to. Cases that are only shown are
+        no evidence, which is no success. Cases that are only shown are
         none either, unless that is allowed. Where the corrected pass rate decides, failed cases are no failure. A shard
         without cases passes: the other shards run what was selected.
         """
@@ -73,7 +70,7 @@ class Outcome(Struct, frozen=True):
             self.summary.trials.skipped > self.summary.held_back and not (self.fail_fast and cases.failed) and not worse
         )
         unrecorded = self.problem or any(one.error is not None for one in self.exam_attempts)
-        if cases.errored or unexplained or unrecorded or self.touched:
+        if cases.errored or unexplained or unrecorded:
             return ExitStatus.ERRORED
         if not all(gate.passed for gate in self.summary.gates):
             return ExitStatus.FAILED
@@ -100,11 +97,6 @@ class Outcome(Struct, frozen=True):
             return None
         were = "1 case was" if shown == 1 else f"{shown:,} cases were"
         return f"{were} shown, not checked; --allow-unchecked accepts this"
-
-
-def changed_exports(marks: Mapping[str, Mark | None]) -> Iterator[str]:
-    """Exports that something else wrote to after the run had ended."""
-    return (f"{path} was changed" for path, before in marks.items() if mark(Path(path)) != before)
 
 
 def cut_by(finished: RunFinished, summary: Summary, draws: Draws | None) -> Cut | None:

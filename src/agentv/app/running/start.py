@@ -40,7 +40,6 @@ from agentv.store.totals.summary import RunCounts, take_summary
 
 if TYPE_CHECKING:
     from agentv.engine.calls.budget_limiter import BudgetLimiter
-    from agentv.prompts.watched_log import WatchedLog
 
 
 HELD = 5000
@@ -140,7 +139,6 @@ class StartedRun(Struct, frozen=True):
         earlier: trials that need not run again.
         sampler: decides when a case needs no more samples.
         record: as written to `run.json`.
-        logs: of the prompts whose exams run, with their earlier content.
     """
 
     open: OpenRun
@@ -149,7 +147,6 @@ class StartedRun(Struct, frozen=True):
     earlier: EarlierTrials
     sampler: SequentialSampler
     record: JsonObject = field(default_factory=dict)
-    logs: tuple[WatchedLog, ...] = ()
 
     def pending(self) -> Iterator[Trial]:
         """The trials that have no row that counts, and are chosen."""
@@ -181,12 +178,7 @@ async def start(run: OpenRun, journal: Journal, *, loads_code: bool = True) -> S
     signature = signature_of(record, root_of(prepared.suites), prepared.settings.process_env)
     if signature is not None:
         record[SIGNATURE] = signature
-    journal.begin(record)
-    logs: tuple[WatchedLog, ...] = ()
-    if any(suite.exam is not None for suite in prepared.suites):
-        from agentv.app.running.exam_attempt import logs_of
-
-        logs = logs_of(prepared)
+    journal.write_record(record)
     answers = replace(run.sources.answers(journal), spending=journal)
     connections = Connections(
         workers_of(prepared),
@@ -197,7 +189,7 @@ async def start(run: OpenRun, journal: Journal, *, loads_code: bool = True) -> S
     )
     if loads_code and (run.sources.code is None or run.sources.code.asks):  # not what a cassette stands for
         await connections.imported.load(prepared.suites, connections.executor)
-    return StartedRun(run, journal, connections, earlier, sampler, record, logs)
+    return StartedRun(run, journal, connections, earlier, sampler, record)
 
 
 def workspace_settings(run: OpenRun) -> WorkspaceSettings:

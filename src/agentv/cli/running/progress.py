@@ -343,9 +343,6 @@ def _report(view: RunView, outcome: Outcome, exams: Exams | None, here: str, *, 
     results = shown_from(str(outcome.directory), here)
     for note in outcome.notes:
         click.echo(f"note: {note}", err=True)
-    for change in outcome.touched:
-        what = "another program changed the results during the run"
-        click.echo(f"error: {what}: {one_line(change)}", err=True)
     if outcome.problem:
         click.echo(f"error: {one_line(outcome.problem)}", err=True)
     if outcome.unchecked:

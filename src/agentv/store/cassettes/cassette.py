@@ -10,7 +10,6 @@ version is 3, trials of agents too, each over several lines (`recorded_trials`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
@@ -20,7 +19,6 @@ from msgspec.structs import replace
 from agentv.errors import StoreError
 from agentv.model.run.grade import Grade
 from agentv.model.secrets.redaction import Redactor
-from agentv.model.values.formatting import plural
 from agentv.model.values.message import Message, portable
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.values import JsonObject
@@ -30,7 +28,6 @@ from agentv.store.cassettes.recorded import call_in
 from agentv.store.cassettes.recorded_grades import Grading, Place, grading_in, grading_line, is_grading
 from agentv.store.cassettes.recorded_trials import RecordedTrial, is_exchange, units_in
 from agentv.store.files.encoding import to_json
-from agentv.store.files.private_files import mark
 from agentv.store.journal.answers import AnswerRow, answer_row
 
 
@@ -68,8 +65,6 @@ class Cassette:
         self._trials: dict[str, RecordedTrial] = {}
         self._lines: dict[str, tuple[Place, bytes]] = {}
         self._readable_message: set[tuple[str, str]] = set()
-        self._mark = mark(path)
-        self._loaded = 0
 
     @classmethod
     def load(cls, path: Path, redactor: Redactor) -> Cassette:
@@ -88,7 +83,6 @@ class Cassette:
             if first != number:
                 why = "as after a merge that kept both sides: delete the line that should not count"
                 raise StoreError(f"{path}:{number}: duplicate of the call in line {first}, {why}")
-        made._loaded = len(made._lines)
         return made
 
     def _units(self) -> Iterator[tuple[int, bytes | RecordedTrial]]:
@@ -114,31 +108,6 @@ class Cassette:
             raise StoreError(f"{self.path}:{number}: not a cassette call: {error}") from error
         self._lines[key] = (place, line if line.endswith(b"\n") else line + b"\n")
         return key
-
-    def restored(self, *, keeps: bool) -> str:
-        """A message about what another program did to the file during the run; empty for nothing.
-
-        Args:
-            keeps: the run writes to it itself, so that it need not be put to right; calls that others added stay then.
-
-        Raises:
-            StoreError: the system refuses.
-        """
-        if mark(self.path) == self._mark:
-            return ""
-        loaded = sorted(line for _, line in islice(self._lines.values(), self._loaded))
-        try:
-            now = sorted(_written(unit) for _, unit in self._units())
-        except StoreError:
-            now = []
-        if now == loaded and self._loaded:
-            return ""
-        if keeps:
-            added = len({*now} - {*loaded})
-            number = plural(added, "call")
-            return f"{self.path.name} was changed: {number} in it not written by this run"
-        self.write()
-        return f"{self.path.name} was changed: its earlier content is restored"
 
     @property
     def empty(self) -> bool:
@@ -259,18 +228,11 @@ class Cassette:
                 self._take(number, line)
             self._lines.update(own)
             self._write(file)
-        self._loaded, self._mark = len(self._lines), mark(self.path)
         return len(self._lines)
 
     def _write(self, file: BinaryIO) -> None:
         file.write(header(code=self.holds_code, trials=bool(self._trials)))
         file.writelines(line for _, line in sorted(self._lines.values()))
-
-
-def _written(unit: bytes | RecordedTrial) -> bytes:
-    if isinstance(unit, RecordedTrial):
-        return unit.lines()
-    return unit if unit.endswith(b"\n") else unit + b"\n"
 
 
 def _as_recorded(answer: TargetResponse) -> TargetResponse:

@@ -222,31 +222,21 @@ class RunDirectory:
         """
         path = self.path / name
         old = read_document(path) if path.exists() else {}
-        self.replace(name, {**old, **content})
+        self.replace(name, self.document({**old, **content}))
 
-    def replace(self, name: str, content: JsonObject) -> bytes:
-        """Write as `write` does, whatever the old file says, and return the bytes that were written.
+    def replace(self, name: str, document: bytes) -> None:
+        """Write as `write` does, whatever the old file says.
 
         Raises:
             StoreError: the system refuses.
         """
-        path, document = self.path / name, self.document(content)
+        path = self.path / name
         with _refusals("write", path):
             write_private(path, document)
-        return document
 
     def document(self, content: JsonObject) -> bytes:
         """The bytes of a `run.json` or `summary.json`, without secrets."""
         return to_document({key: self.redactor.redact_json(value) for key, value in content.items()})
-
-    def lock_again(self) -> None:
-        """Take the lock of a journal that was put into the place of the one that was locked.
-
-        Raises:
-            StoreError: something else has it.
-        """
-        before, self._lock = self._lock, _locked(self.path)
-        _unlocked(before)
 
     def close(self) -> None:
         """Let others write here."""

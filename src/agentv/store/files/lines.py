@@ -1,11 +1,8 @@
-"""Append-only files of lines, each written completely or repaired after an interruption; signatures of lines."""
+"""Append-only files of lines, each written completely or repaired after an interruption."""
 
 from __future__ import annotations
 
-import hashlib
 import os
-from array import array
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from mmap import ACCESS_READ, mmap
@@ -13,64 +10,9 @@ from pathlib import Path
 from threading import Lock
 from typing import BinaryIO
 
-from msgspec import Struct
-
 from agentv.errors import StoreError
-from agentv.store.files.private_files import Mark, mark, new_private, open_private
+from agentv.store.files.private_files import new_private, open_private
 from agentv.user_code.os_errors import store_error
-
-_KEYED = hashlib.sha256(os.urandom(64))  # one block of SHA-256: what follows is hashed from its state
-
-
-def signature(line: bytes) -> int:
-    """The signature of a line, which is given without its end. It holds in this process alone."""
-    signed = _KEYED.copy()
-    signed.update(line)
-    return int.from_bytes(signed.digest()[:8])
-
-
-class Signatures:
-    """The signatures of the lines of one file, in their order."""
-
-    def __init__(self) -> None:
-        self._found = array("Q")
-
-    def __len__(self) -> int:
-        return len(self._found)
-
-    def add(self, lines: bytes) -> None:
-        """Lines were written, each with its end."""
-        found = lines.split(b"\n")
-        if len(found) == 2:  # one line, as for every answer
-            self._found.append(signature(found[0]))
-        else:
-            self._found.extend(map(signature, found[:-1]))
-
-    def agree(self, lines: Iterable[bytes]) -> bool:
-        """Return true if these, with their ends, are the lines that were written: all, in their order, and no more."""
-        found, number = self._found, 0
-        for line in lines:
-            if number == len(found) or line[-1:] != b"\n" or found[number] != signature(line[:-1]):
-                return False
-            number += 1
-        return number == len(found)
-
-    def own(self, *copies: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
-        """The lines of copies of the file, with their ends: each that was written once, each other one as often.
-
-        Yields:
-            A line with its end, and whether it was written here.
-        """
-        missing = Counter(self._found)
-        for lines in copies:
-            for line in lines:
-                signed = signature(line.rstrip(b"\n"))
-                if missing[signed]:
-                    missing[signed] -= 1
-                    yield line.rstrip(b"\n") + b"\n", True
-                elif signed not in missing and not line.isspace():
-                    yield line.rstrip(b"\n") + b"\n", False
-
 
 _READ_AHEAD = 1 << 17
 """Bytes; a row is about two kilobytes long, and the usual buffer holds four of them."""
@@ -83,21 +25,12 @@ _AT_ONCE = 1 << 20
 class LineFile:
     """A file of lines, open for appending, by several threads too.
 
-    What is in it once `sign` was called, and what is appended later, is distinguished from what others write.
-
-    Args:
-        path: of the file.
-        first: the line that it begins with, whatever becomes of the others.
-
     Raises:
         StoreError: it cannot be opened; so for every method, when the system refuses.
     """
 
-    def __init__(self, path: Path, first: bytes = b"") -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self._first = first
-        self._signatures: Signatures | None = None
-        self._found: Mark | None = None
         try:
             self._fd = open_private(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
             self.size = os.fstat(self._fd).st_size
@@ -120,79 +53,11 @@ class LineFile:
                 os.ftruncate(self._fd, self.size)
             raise store_error("write", self.path, error) from error
         self.size += len(lines)
-        if self._signatures is not None:
-            self._signatures.add(lines)
-
-    def sign(self) -> None:
-        """From now on, no line is taken for one of this file but those that stand in it and those that are appended."""
-        self._signatures = Signatures()
-        if self.size:
-            for _, line in self._opened():
-                self._signatures.add(line)
-
-    def restore(self) -> Restored | None:
-        """Put the file right, where something else than this object wrote to it; None: nothing did.
-
-        The file is replaced by one of the signed lines, as far as they are still to be had, and open as before.
-        """
-        signed = self._signatures
-        if signed is None:
-            return None
-        with self._lock:
-            if self.size > _SMALL and self._found is not None and mark(self.path) == self._found:
-                return None
-            before = mark(self.path)
-            if self._is_here() and signed.agree(line for _, line in self._opened()):
-                self._found = before
-                return None
-            return self._restore(signed)
-
-    def _restore(self, signed: Signatures) -> Restored:
-        new = self.path.with_name(f".{self.path.name}.new")
-        before, foreign, spared = len(signed), list[bytes](), 0
-        copies = [(line for _, line in self._opened())]
-        if not self._is_here():
-            copies.append(line for _, line in _regular_lines(self.path))
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor = new_private(new)
-            with open(descriptor, "wb") as file:  # noqa: PTH123  # a descriptor has no path
-                file.write(self._first)
-                for line, own in signed.own(*copies):
-                    if own:
-                        spared += 1
-                        file.write(b"" if line == self._first else line)
-                    elif len(foreign) < _FOREIGN:
-                        foreign.append(line[:_FOREIGN_BYTES])
-                file.flush()
-                os.fsync(descriptor)
-            _clear_place(self.path)
-            new.replace(self.path)
-            os.close(self._fd)
-            self._fd = open_private(self.path, os.O_RDWR | os.O_APPEND)
-            self.size = os.fstat(self._fd).st_size
-        except OSError as error:
-            raise store_error("restore", self.path, error) from error
-        self.sign()
-        return Restored(tuple(foreign), before - spared)
-
-    def _opened(self) -> Iterator[tuple[int, bytes]]:
-        """The lines of the open file, wherever it is now."""
-        with open(os.dup(self._fd), "rb", buffering=_READ_AHEAD) as file:  # noqa: PTH123  # as above
-            file.seek(0)
-            yield from enumerate(file, 1)
-
-    def _is_here(self) -> bool:
-        """Whether the open file is still at its path, and not through a symlink."""
-        try:
-            return os.path.samestat(os.fstat(self._fd), os.lstat(self.path))
-        except OSError:
-            return False
 
     def sync(self) -> None:
-        """Have the system put everything on the disk, and make sure that its directory is still there."""
+        """Have the system put everything on the disk, and make sure that the file is still there."""
         try:
-            if os.fstat(self._fd).st_nlink == 0 and not self.path.parent.exists():
+            if os.fstat(self._fd).st_nlink == 0:
                 raise StoreError(f"cannot write {self.path}: it was removed during the run")
             os.fsync(self._fd)
         except OSError as error:
@@ -201,43 +66,6 @@ class LineFile:
     def close(self) -> None:
         """Let go of the file."""
         os.close(self._fd)
-
-
-class Restored(Struct, frozen=True):
-    """The damage that another program did to a file of lines, and what was restored.
-
-    Attributes:
-        foreign: lines that were not written here; the first of them, cut where they are long.
-        lost: how many lines that were written here are gone.
-    """
-
-    foreign: tuple[bytes, ...]
-    lost: int
-
-
-_FOREIGN = 1000
-"""Lines of others that are kept."""
-
-_FOREIGN_BYTES = 1 << 20
-
-_SMALL = 1 << 20
-"""Bytes of a file that is compared each time; a larger one only where the system says that it was written to."""
-
-
-def _regular_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """The lines of what stands at a path, where it is a file; a link or a pipe has none."""
-    try:
-        descriptor = open_private(path, os.O_RDONLY)
-    except (OSError, StoreError):
-        return
-    with open(descriptor, "rb", buffering=_READ_AHEAD) as file:  # noqa: PTH123  # a descriptor has no path
-        yield from enumerate(file, 1)
-
-
-def _clear_place(path: Path) -> None:
-    """Move away a directory at the path of a file."""
-    if path.is_dir() and not path.is_symlink():
-        path.rename(path.with_name(f"{path.name}.{os.urandom(4).hex()}.removed"))
 
 
 def move_lines(path: Path, chosen: Callable[[int, bytes], bool], destination: Path) -> int:

@@ -75,15 +75,3 @@ def checkout_of(path: Path) -> Path:
     """The nearest directory above a file that holds `.git` or `.agentv`, else its own."""
     above = path.absolute().parents
     return next((one for one in above if (one / ".git").exists() or (one / ".agentv").is_dir()), path.parent)
-
-
-Mark = tuple[int, int, int, int, int]
-
-
-def mark(path: Path) -> Mark | None:
-    """Identity of a file, to detect changes and replacements; None if it does not exist."""
-    try:
-        found = os.lstat(path)
-    except OSError:
-        return None
-    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)

@@ -25,14 +25,12 @@ from agentv.model.values.values import JsonObject
 from agentv.ports import Call
 from agentv.store.files.directory import HISTORY, INDEX, JOURNAL, REJECTED, RUN, SUMMARY, RunDirectory
 from agentv.store.files.encoding import to_json
-from agentv.store.files.lines import append_private, read_lines
+from agentv.store.files.lines import read_lines
 from agentv.store.journal.answers import answer_line, spent_line
 from agentv.store.journal.journal_files import JournalFiles
-from agentv.store.journal.repair import cut_torn_lines, quarantined, restored_answers, restored_rows
-from agentv.store.journal.watched import WatchedFiles
+from agentv.store.journal.repair import cut_torn_lines, quarantined
 from agentv.store.rows.reading import finished_keys, key_of_row, read_rows, replaced_lines, row_in
 from agentv.store.rows.rows import RelativePaths, row_of
-from agentv.user_code.os_errors import store_error
 
 if TYPE_CHECKING:
     from agentv.store.journal.accounted_answers import AccountedAnswers
@@ -70,8 +68,6 @@ class Journal:
         self._counts = counts
         self._clock = clock
         self._began_s = clock() - before_ms / 1000
-        self._watched: WatchedFiles | None = None
-        self._summary: bytes | None = None
         self._earlier = EarlierAnswers()
         self.repaired = (*directory.repaired, *cut_torn_lines(directory.path))
         self._files = JournalFiles(directory.path)
@@ -126,8 +122,8 @@ class Journal:
         if not reader.has_checksums and not len(reader) and any(True for _ in self._files.rows()):
             what = "was removed, emptied or replaced, so that they cannot be verified"
             raise StoreError(f"{self._directory.path / INDEX} contains rows, but {JOURNAL} {what}: start a new run")
-        if any(not reader.has_checksum_of(line.rstrip(b"\n")) for _, line in self._files.rows()):
-            moved = self._files.move_rows(lambda _, row: not reader.has_checksum_of(row), REJECTED)
+        if any(reader.checksum_position(line.rstrip(b"\n")) is None for _, line in self._files.rows()):
+            moved = self._files.move_rows(lambda _, row: reader.checksum_position(row) is None, REJECTED)
             self.repaired = (*self.repaired, quarantined(moved))
         return len(reader)
 
@@ -191,29 +187,13 @@ class Journal:
         self._files.write_rows()
         return finished_keys(self._directory.path / INDEX)
 
-    def begin(self, record: JsonObject) -> None:
-        """Write `run.json`. From now on, nothing else may write to the files of the run: `restore` detects it.
+    def write_record(self, record: JsonObject) -> None:
+        """Write `run.json`; keys of the old file that `record` lacks stay.
 
         Raises:
             StoreError: the system refuses.
         """
         self._directory.write(RUN, record)
-        path = self._directory.path / RUN
-        try:
-            self._watched = WatchedFiles(self._directory.path, path.read_bytes())
-        except OSError as error:
-            raise store_error("read", path, error) from error
-        self._files.sign()
-
-    def write_record(self, record: JsonObject) -> None:
-        """Write `run.json` again, with what is known of the run at its end.
-
-        Raises:
-            StoreError: the system refuses.
-        """
-        content = self._directory.replace(RUN, record)
-        if self._watched is not None:
-            self._watched.wrote(RUN, content)
 
     def write_summary(self, summary: JsonObject) -> None:
         """Write `summary.json`, after its checksum: without one it does not count.
@@ -221,40 +201,9 @@ class Journal:
         Raises:
             StoreError: the system refuses.
         """
-        self._summary = self._directory.document(summary)
-        self._files.append_summary_checksum(self._summary)
-        self._directory.replace(SUMMARY, summary)
-        if self._watched is not None:
-            self._watched.wrote(SUMMARY, self._summary)
-
-    def restore(self) -> tuple[str, ...]:
-        """Undo what something else wrote to the files of the run since it began; what that was, one sentence each.
-
-        What is buffered is written first.
-
-        Raises:
-            StoreError: the system refuses.
-        """
-        if self._watched is None:
-            return ()
-        self._files.flush()
-        try:
-            found = [*self._watched.restore()]
-        except OSError as error:
-            raise store_error("restore", self._directory.path, error) from error
-        rows, answers = self._files.restore()
-        if answers is not None:
-            self._directory.lock_again()
-            found.append(restored_answers(answers))
-            if answers.lost:  # checksums of rows may be among it, and the rows are known
-                self._files.append_checksums(self._elapsed_ms())
-                if self._summary is not None:
-                    self._files.append_summary_checksum(self._summary)
-        if rows is not None:
-            append_private(self._directory.path / REJECTED, rows.foreign)
-            self._watched.appended(REJECTED)
-            found.append(restored_rows(rows))
-        return tuple(found)
+        document = self._directory.document(summary)
+        self._files.append_summary_checksum(document)
+        self._directory.replace(SUMMARY, document)
 
     def close(self) -> None:
         """Write what is buffered, have it all on the disk, and close the files."""

@@ -1,8 +1,7 @@
 """The two files that a run appends to: `journal.jsonl` and `index.jsonl`.
 
 An answer is with the system (write(2)) when `append_answer` returns, and on the disk at most 100 ms later. Rows are
-buffered, and a row is written after the checksum that the journal holds of it: without one it does not count. No row is
-written once user code has replaced code of agentv, which may have graded it.
+buffered, and a row is written after the checksum that the journal holds of it: without one it does not count.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from threading import Event, Lock, Thread
 
 from agentv.errors import StoreError
 from agentv.store.files.directory import INDEX, JOURNAL
-from agentv.store.files.lines import LineFile, Restored, move_lines, read_lines
+from agentv.store.files.lines import LineFile, move_lines, read_lines
 from agentv.store.journal.answers import (
     HEADER,
     SummaryChecksum,
@@ -22,7 +21,7 @@ from agentv.store.journal.answers import (
     row_checksum_line,
     summary_checksum_line,
 )
-from agentv.store.rows.reading import count_interrupted, key_of_row
+from agentv.store.rows.reading import count_interrupted
 
 
 class BackgroundFlusher:
@@ -87,7 +86,7 @@ class JournalFiles:
 
     def __init__(self, run: Path) -> None:
         self._run = run
-        self._answers = LineFile(run / JOURNAL, HEADER)
+        self._answers = LineFile(run / JOURNAL)
         self._index = LineFile(run / INDEX)
         self._rows: list[bytes] = []
         self._checksums: list[bytes] = []
@@ -158,24 +157,6 @@ class JournalFiles:
             return move_lines(self._run / INDEX, chosen, self._run / file)
         finally:
             self._index = LineFile(self._run / INDEX)
-
-    def sign(self) -> None:
-        """Remember the lines of both files, so that `restore` detects what others write from now on."""
-        self._answers.sign()
-        self._index.sign()
-
-    def restore(self) -> tuple[Restored | None, Restored | None]:
-        """Restore the rows, then the journal, as this process wrote them.
-
-        Returns:
-            What was wrong with the rows, and what with the journal; None for a file that was as it should be.
-        """
-        return self._index.restore(), self._answers.restore()
-
-    def append_checksums(self, at_ms: float) -> None:
-        """Append checksums of all rows of the index to a journal that may have lost some."""
-        rows = ((key_of_row(line), line.rstrip(b"\n")) for _, line in self.rows())
-        self._answers.append(b"".join(row_checksum_line(key, row, at_ms) for key, row in rows if key is not None))
 
     def write_rows(self) -> None:
         """Write the buffered rows, after their checksums. If the system refuses, they stay buffered for another try."""

@@ -11,13 +11,11 @@ from zlib import crc32
 
 import msgspec
 
-from agentv.errors import StoreError
 from agentv.model.run.budget import Amount
 from agentv.model.values.hashes import NumberedHashes
 from agentv.model.values.response import TargetResponse
 from agentv.model.values.usage import TokenUsage
 from agentv.ports import Call
-from agentv.store.files.lines import signature
 from agentv.store.journal.answers import (
     HEADER,
     AnswerFacts,
@@ -49,33 +47,30 @@ class _AnswerPositions:
         self._numbers = NumberedHashes()
         self._offsets = array("Q")
         self._cases = array("q")
-        self._signatures = array("Q")
         self._discarded: dict[int, int] = {}
 
     def __len__(self) -> int:
         return len(self._offsets)
 
-    def add(self, key: str, case: int, line: bytes, offset: int) -> None:
+    def add(self, key: str, case: int, offset: int) -> None:
         """An answer begins here. `case`: the hash of the case it is for."""
         number = self._numbers.number(hash(key))
         if number == len(self._offsets):
             self._offsets.append(offset)
             self._cases.append(case)
-            self._signatures.append(signature(line))
         else:
             self._offsets[number] = offset
-            self._signatures[number] = signature(line)
 
     def discard(self, cases: list[str], offset: int) -> None:
         """The answers for these cases that begin before the offset are not to be used."""
         self._discarded.update(dict.fromkeys(map(hash, cases), offset))
 
-    def find(self, key: str) -> tuple[int, int] | None:
-        """The offset of the answer under a key, in bytes, and the signature of its line; None if none is usable."""
+    def find(self, key: str) -> int | None:
+        """The offset of the answer under a key, in bytes; None if none is usable."""
         number = self._numbers.find(hash(key))
         if number is None or self._discarded.get(self._cases[number], -1) > self._offsets[number]:
             return None
-        return self._offsets[number], self._signatures[number]
+        return self._offsets[number]
 
 
 class _RowChecksums:
@@ -164,30 +159,22 @@ class JournalReader:
         if is_redacted(line.rstrip(b"\n")):  # it is not what was answered
             self.redacted.add(facts.key)
         else:
-            self._answers.add(facts.key, case, line, offset)
+            self._answers.add(facts.key, case, offset)
 
     def answer(self, key: str) -> TargetResponse | None:
-        """The answer under a key, or None if it is missing or a secret was removed from it.
-
-        So too if its line was changed since the journal was read, as by what runs now.
-        """
-        found = self._answers.find(key)
-        if found is None:
+        """The answer under a key, or None if it is missing, damaged, or a secret was removed from it."""
+        offset = self._answers.find(key)
+        if offset is None:
             return None
-        offset, signed = found
         try:
             self._file.seek(offset)
             line = self._file.readline()
         except OSError as error:
             raise store_error("read", self._path, error) from error
-        body = verified(line.rstrip(b"\n")) if signature(line) == signed else None
+        body = verified(line.rstrip(b"\n"))
         if body is None:
             return None
-        try:
-            found_key, answer = answer_of(body)
-        except (LookupError, TypeError, ValueError, AttributeError, msgspec.DecodeError) as error:
-            what = f"cannot read {self._path}: the line at byte {offset} has the checksum of an answer and holds none"
-            raise StoreError(what) from error
+        found_key, answer = answer_of(body)
         return answer if found_key == key else None
 
     @property
@@ -195,18 +182,13 @@ class JournalReader:
         """True if the journal holds the checksum of any row at all; one that was emptied holds none."""
         return len(self._rows) > 0
 
-    def has_checksum_of(self, row: bytes) -> bool:
-        """Return true if a line of `index.jsonl`, without its end, is as it was written."""
-        return self._rows.find(row) is not None
-
     def checksum_position(self, row: bytes) -> int | None:
-        """The offset of the checksum of a row, in bytes, or None. The row has no line end."""
+        """The offset of the checksum of a row, in bytes; None if it was changed. The row has no line end."""
         return self._rows.find(row)
 
     def answer_position(self, key: str) -> int | None:
         """The offset of the usable answer under a key, in bytes, or None."""
-        found = self._answers.find(key)
-        return None if found is None else found[0]
+        return self._answers.find(key)
 
     def stored_answer(self, call: Call) -> TargetResponse | None:
         """The answer to a call."""

@@ -1,4 +1,4 @@
-"""Repair of a run's files: torn lines are cut off, and what was repaired or restored is described for people."""
+"""Repair of a run's files: torn lines are cut off, and what was repaired is described for people."""
 
 from __future__ import annotations
 
@@ -8,14 +8,9 @@ from pathlib import Path
 import msgspec
 
 from agentv.errors import StoreError
-from agentv.model.values.formatting import plural
 from agentv.store.files.directory import HISTORY, INDEX, JOURNAL, REJECTED
-from agentv.store.files.lines import Restored, cut_torn_end, read_lines
+from agentv.store.files.lines import cut_torn_end, read_lines
 from agentv.store.journal.answers import HEADER, VERSION, verified
-from agentv.store.rows.reading import key_in
-
-_NAMED = 5
-"""Cases that are named if their rows were changed."""
 
 
 def cut_torn_lines(run: Path) -> Iterator[str]:
@@ -52,27 +47,3 @@ def quarantined(rows: int) -> str:
         return f"{INDEX}: 1 row was changed after it was written: moved to {REJECTED}; its trial is graded again"
     reason = "rows were changed after they were written"
     return f"{INDEX}: {rows:,} {reason}: moved to {REJECTED}; their trials are graded again"
-
-
-def restored_rows(found: Restored) -> str:
-    """Description of what was restored in `index.jsonl`."""
-    parts = []
-    if found.foreign:
-        names = dict.fromkeys(key.test_id for line in found.foreign if (key := key_in(line)) is not None)
-        listed = ", ".join([*names][:_NAMED]) + (" and others" if len(names) > _NAMED else "")
-        whose = f" ({listed})" if names else ""
-        parts.append(f"{plural(len(found.foreign), 'line', ',')}{whose} not written by agentv, moved to {REJECTED}")
-    if found.lost:
-        rows = "1 row is" if found.lost == 1 else f"{found.lost:,} rows are"
-        parts.append(f"{rows} lost; --resume grades their trials again from the answers")
-    return f"{INDEX} was changed: {'; '.join(parts) or 'its rows are in their place again'}"
-
-
-def restored_answers(found: Restored) -> str:
-    """Description of what was restored in `journal.jsonl`."""
-    parts = []
-    if found.foreign:
-        parts.append(f"{plural(len(found.foreign), 'line', ',')} not written by agentv, removed")
-    if found.lost:
-        parts.append(f"{plural(found.lost, 'line', ',')} lost; --resume makes these calls again")
-    return f"{JOURNAL} was changed: {'; '.join(parts) or 'its lines are in their place again'}"

@@ -1,6 +1,5 @@
 import errno
 import resource
-import shutil
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -55,62 +54,9 @@ def test_a_removed_file_is_noticed(tmp_path):
     (tmp_path / "b").mkdir()
     file = LineFile(tmp_path / "b" / "a")
     (tmp_path / "b" / "a").unlink()
-    file.sync()  # it can be restored
-    (tmp_path / "b").rmdir()
     with pytest.raises(StoreError, match="it was removed during the run"):
         file.sync()
     file.close()
-
-
-def written(path, *lines):
-    file = LineFile(path)
-    file.sign()
-    for line in lines:
-        file.append(line)
-    return file
-
-
-def test_a_file_that_nothing_else_wrote_to_is_left_alone(tmp_path):
-    (tmp_path / "a").write_bytes(b"zero\n")
-    file = written(tmp_path / "a", b"one\ntwo\n", b"three\n")
-    assert file.restore() is None
-    file.append(b"four\n")
-    assert file.restore() is None
-    file.close()
-    assert (tmp_path / "a").read_bytes() == b"zero\none\ntwo\nthree\nfour\n"
-
-
-@pytest.mark.parametrize(
-    ("change", "left", "foreign", "lost"),
-    [
-        (lambda path: path.write_bytes(b"one\nTWO\nthree\n"), b"one\nthree\n", (b"TWO\n",), 1),
-        (lambda path: path.write_bytes(b"one\n"), b"one\n", (), 2),
-        (lambda path: path.write_bytes(b""), b"", (), 3),
-        (lambda path: path.write_bytes(b"one\ntwo\nthree\nfour"), b"one\ntwo\nthree\n", (b"four\n",), 0),
-        (lambda path: path.write_bytes(b"one\none\ntwo\nthree\n"), b"one\ntwo\nthree\n", (), 0),
-        (lambda path: path.write_bytes(b"three\ntwo\none\n"), b"three\ntwo\none\n", (), 0),
-        (lambda path: path.unlink(), b"one\ntwo\nthree\n", (), 0),
-        (lambda path: path.rename(path.with_name("b")), b"one\ntwo\nthree\n", (), 0),
-        (lambda path: (path.unlink(), path.symlink_to("/dev/null")), b"one\ntwo\nthree\n", (), 0),
-        (lambda path: (path.unlink(), path.mkdir()), b"one\ntwo\nthree\n", (), 0),
-        (lambda path: (path.unlink(), path.write_bytes(b"x\n")), b"one\ntwo\nthree\n", (b"x\n",), 0),
-        (lambda path: shutil.rmtree(path.parent), b"one\ntwo\nthree\n", (), 0),
-    ],
-)
-def test_what_something_else_did_to_a_file_is_found_and_mended(tmp_path, change, left, foreign, lost):
-    path = tmp_path / "run" / "a"
-    path.parent.mkdir()
-    file = written(path, b"one\n", b"two\nthree\n")
-    change(path)
-    found = file.restore()
-    assert found is not None
-    assert (found.foreign, found.lost) == (foreign, lost)
-    assert path.read_bytes() == left
-    assert not path.is_symlink()
-    assert file.restore() is None
-    file.append(b"more\n")
-    file.close()
-    assert path.read_bytes() == left + b"more\n"
 
 
 def test_a_link_in_the_place_of_a_file_is_not_written_through(tmp_path):

@@ -13,14 +13,14 @@ from msgspec.structs import replace
 from agentv.errors import StoreError
 from agentv.model.run.budget import Amount
 from agentv.model.secrets.redaction import Redactor
-from agentv.model.values.response import RUN_INTERRUPTED, Failure, TargetResponse
+from agentv.model.values.response import TargetResponse
 from agentv.store.files.directory import RunDirectory
 from agentv.store.journal.answers import elapsed_in
 from agentv.store.journal.journal import Journal
 from agentv.store.journal.journal_files import BUFFERED_BYTES
 from agentv.store.journal.journal_reader import JournalReader
 from agentv.store.journal.spent import spent_in
-from agentv.store.journal.verification import check_rows, stored_summary
+from agentv.store.journal.verification import stored_summary
 from doubles.stores import call
 from doubles.thorough import examples
 from doubles.trials import NOW, ROOT, finished, trial
@@ -309,13 +309,12 @@ def sealed(body):
 
 def test_lines_with_a_right_checksum_that_agentv_did_not_write_are_no_answers(directory):
     fill(directory, "a")
-    rest = b'"case":"a","output":"x","messages":[],"token_usage":null,"cost_usd":null'
-    whole = rest + b',"duration_ms":null,"finish_reason":null,"metadata":{}'
+    whole = b'"case":"a","output":"x","messages":[],"token_usage":null,"cost_usd":null'
+    whole += b',"duration_ms":null,"finish_reason":null,"metadata":{}'
     path = directory.path / "journal.jsonl"
     lines = [
         sealed(b'{"key":"q\\"","case":"a",' + whole[11:] + b"}"),
         sealed(b'{"case":"a","key":"b",' + whole[11:] + b"}"),  # key after case
-        sealed(b'{"key":"c",' + rest + b"}"),
         *map(sealed, (b'{"key":1}', b'{"key":"d"}', b'{"row":"\xff","sum":"00000000"}', b'{"row":"e","sum":"x"}')),
         *map(sealed, (b'{"anew":[1]}', b'{"anew":["a"', b"{}", b'{"key":"unended')),
     ]
@@ -325,8 +324,6 @@ def test_lines_with_a_right_checksum_that_agentv_did_not_write_are_no_answers(di
     shown = (reader.answer('q"').output, reader.answer("b").output, reader.answer("a").output)
     assert shown == ("x", "x", "answer of a")
     assert [key for key in ("q", "q\\", 'q\\"', "d", "unended") if reader.answer(key) is not None] == []
-    with pytest.raises(StoreError, match="has the checksum of an answer and holds none"):
-        reader.answer("c")
     reader.close()
     assert sum(elapsed_in(line) is not None for line in path.read_bytes().splitlines()) == 1
     assert spent_in(path).total == Amount(), "none of them cost anything, and none stops the sum"
@@ -347,16 +344,3 @@ def test_the_summary_is_written_after_its_checksum_which_is_no_answer(directory,
     with closing(JournalReader(directory.path / "journal.jsonl")) as reader:
         assert (len(reader), reader.damaged) == (1, 0)
     assert spent_in(directory.path / "journal.jsonl") == spent
-
-
-def test_a_journal_that_something_else_emptied_vouches_for_the_summary_again(directory):
-    with Journal(directory, ROOT) as journal:
-        journal.begin({})
-        journal.finish(finished(trial=trial("a", key="a")))
-        journal.finish(finished("errored", trial=trial("b", key="b"), error=Failure(RUN_INTERRUPTED, "Ctrl-C")))
-        journal.write_summary({"pass_rate": 0.5})
-        (directory.path / "journal.jsonl").write_bytes(b"")
-        assert journal.restore()
-    found = stored_summary(directory.path)
-    assert (found.verified, found.interrupted) == (True, 1)
-    check_rows(directory.path)

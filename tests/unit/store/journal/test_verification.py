@@ -1,17 +1,13 @@
 import json
-import os
-import shutil
 from pathlib import Path
 from zlib import crc32
 
 import pytest
 
 from agentv.errors import StoreError
-from agentv.store.files.lines import Restored
 from agentv.store.journal.answers import HEADER, discard_line, row_checksum_line
-from agentv.store.journal.repair import cut_torn_lines, quarantined, restored_answers, restored_rows
+from agentv.store.journal.repair import cut_torn_lines, quarantined
 from agentv.store.journal.verification import check_rows, stored_summary
-from agentv.store.journal.watched import WatchedFiles
 from doubles.stored_runs import scoring, vouch, write_run, write_summary
 
 
@@ -155,137 +151,3 @@ def test_quarantined_rows_are_counted():
     assert quarantined(2_000) == (
         f"{begin}2,000 rows were changed after they were written: moved to rejected.jsonl; their trials are graded again"
     )
-
-
-def test_what_was_wrong_with_the_rows_is_named_with_the_first_cases():
-    begin, resume = "index.jsonl was changed: ", "--resume grades their trials again from the answers"
-    described = {
-        Restored((), 0): "its rows are in their place again",
-        Restored((b"x\n",), 0): "1 line not written by agentv, moved to rejected.jsonl",
-        Restored((row("a"), b"x\n", row("a")), 0): "3 lines (a) not written by agentv, moved to rejected.jsonl",
-        Restored(tuple(map(row, "abcde")), 0): (
-            "5 lines (a, b, c, d, e) not written by agentv, moved to rejected.jsonl"
-        ),
-        Restored(tuple(map(row, "abcdef")), 1): (
-            "6 lines (a, b, c, d, e and others) not written by agentv, moved to rejected.jsonl; "
-            f"1 row is lost; {resume}"
-        ),
-        Restored((), 2): f"2 rows are lost; {resume}",
-    }
-    shown = {found: restored_rows(found) for found in described}
-    assert shown == {found: begin + what for found, what in described.items()}
-
-
-def test_what_was_wrong_with_the_journal_is_counted():
-    begin, resume = "journal.jsonl was changed: ", "--resume makes these calls again"
-    described = {
-        Restored((), 0): "its lines are in their place again",
-        Restored((b"x\n",), 0): "1 line not written by agentv, removed",
-        Restored((b"x\n", b"y\n"), 1): f"2 lines not written by agentv, removed; 1 line lost; {resume}",
-        Restored((), 2): f"2 lines lost; {resume}",
-    }
-    shown = {found: restored_answers(found) for found in described}
-    assert shown == {found: begin + what for found, what in described.items()}
-
-
-RECORD = b'{"run_id": "r"}\n'
-ADDED = "{} was added by another program: it is removed"
-CHANGED = "{} was changed or removed: agentv's version is restored"
-COUNTED = "{} was changed, added or removed"
-
-
-@pytest.fixture
-def watched_run(tmp_path):
-    watched_run = tmp_path / "results" / "run"
-    watched_run.mkdir(parents=True)
-    (watched_run / "run.json").write_bytes(RECORD)
-    (watched_run / "history.jsonl").write_bytes(b"{}\n")
-    return watched_run
-
-
-def test_indexes_of_rows_that_are_about_to_change_are_removed(watched_run):
-    for name in ("index.sqlite", "view.sqlite"):
-        (watched_run / name).touch()
-    WatchedFiles(watched_run, RECORD)
-    assert sorted(path.name for path in watched_run.iterdir()) == ["history.jsonl", "run.json"]
-
-
-def replaced_by_text(path):
-    path.write_bytes(b"mine")
-
-
-def replaced_by_directory(path):
-    path.unlink(missing_ok=True)
-    path.mkdir()
-    (path / "inner").touch()
-
-
-def replaced_by_link(path):
-    path.unlink(missing_ok=True)
-    other = path.parent.parent / "theirs"
-    other.write_bytes(RECORD)
-    path.symlink_to(other)
-
-
-def replaced_by_link_to_directory(path):
-    path.unlink(missing_ok=True)
-    other = path.parent.parent / "their directory"
-    other.mkdir(exist_ok=True)
-    (other / "inner").touch()
-    path.symlink_to(other)
-
-
-def replaced_by_pipe(path):
-    path.unlink(missing_ok=True)
-    os.mkfifo(path)
-
-
-WAYS = [replaced_by_text, replaced_by_pipe, replaced_by_directory, replaced_by_link, replaced_by_link_to_directory]
-
-
-@pytest.mark.parametrize("write", [*WAYS, lambda path: path.unlink()])
-def test_a_file_of_agentv_is_restored_whatever_was_put_into_its_place(watched_run, write):
-    watched = WatchedFiles(watched_run, RECORD)
-    watched.wrote("summary.json", b"{}\n")
-    (watched_run / "summary.json").write_bytes(b"{}\n")
-    write(watched_run / "run.json")
-    assert watched.restore() == (CHANGED.format("run.json"),)
-    assert (watched_run / "run.json").read_bytes() == RECORD
-    assert not (watched_run / "run.json").is_symlink()
-    write(watched_run / "summary.json")
-    assert watched.restore() == (CHANGED.format("summary.json"),)
-    assert (watched_run / "summary.json").read_bytes() == b"{}\n"
-    assert watched.restore() == ()
-    theirs = watched_run.parent / "their directory"
-    assert not theirs.exists() or (theirs / "inner").exists()
-
-
-@pytest.mark.parametrize("name", ["summary.json", "index.sqlite", "view.sqlite"])
-@pytest.mark.parametrize("write", WAYS)
-def test_a_file_that_is_written_at_the_end_alone_is_removed_before(watched_run, name, write):
-    watched = WatchedFiles(watched_run, RECORD)
-    write(watched_run / name)
-    assert watched.restore() == (ADDED.format(name),)
-    assert not (watched_run / name).exists()
-    assert not (watched_run / name).is_symlink()
-    assert watched.restore() == ()
-    assert not (watched_run.parent / "theirs").exists() or (watched_run.parent / "theirs").read_bytes() == RECORD
-
-
-def test_rows_that_were_moved_are_reported_once_where_something_else_changed_them(watched_run):
-    watched = WatchedFiles(watched_run, RECORD)
-    (watched_run / "rejected.jsonl").write_bytes(b"x\n")
-    (watched_run / "history.jsonl").unlink()
-    notes = (COUNTED.format("history.jsonl"), COUNTED.format("rejected.jsonl"))
-    assert watched.restore() == notes
-    assert watched.restore() == ()
-    (watched_run / "rejected.jsonl").write_bytes(b"x\ny\n")
-    watched.appended("rejected.jsonl")
-    assert watched.restore() == ()
-
-
-def test_a_directory_that_was_removed_is_made_again_for_its_record(watched_run):
-    watched = WatchedFiles(watched_run, RECORD)
-    shutil.rmtree(watched_run.parent)
-    assert watched.restore() == (CHANGED.format("run.json"), COUNTED.format("history.jsonl"))
-    assert (watched_run / "run.json").read_bytes() == RECORD
