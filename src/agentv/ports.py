@@ -327,10 +327,6 @@ class Executor(Protocol):
         """Call a function of the user's in its worker."""
         ...
 
-    def prepare(self, call: CodeCall) -> None:
-        """Start the worker of a call to come."""
-        ...
-
 
 class JavaScriptHost(Protocol):
     """The long-lived process that runs users' TypeScript and JavaScript."""

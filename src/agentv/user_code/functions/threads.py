@@ -36,18 +36,11 @@ class DaemonThreads:
 
     def python(self, call: CodeCall) -> Awaitable[Returned | Raised]:
         """Call a function of the user's in its worker."""
-        return self._started().call(call)
-
-    def prepare(self, call: CodeCall) -> None:
-        """Start the worker of a call to come."""
-        self._started().prepare(call)
-
-    def _started(self) -> Workers:
         if self._workers is None:
             from agentv.user_code.workers.workers import Workers
 
             self._workers = Workers(self._on_loaded, debug=self._debug)
-        return self._workers
+        return self._workers.call(call)
 
     def call(self, function: Callable[[], T]) -> Awaitable[T]:
         """Start the function on a daemon thread; awaiting the result gives its value. It sees our context variables.

@@ -149,10 +149,6 @@ class Workers:
                 pool.further.remove(worker)
             worker.withdraw()
 
-    def prepare(self, call: CodeCall) -> None:
-        """Start the worker of a call to come."""
-        self._shared(self._pool(call))
-
     async def close(self) -> None:
         """End every worker, with all that it started."""
         workers = [worker for pool in self._pools.values() for worker in pool.living()]
