@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from agentv.app.compare.comparing import CompareRequest, compare
 from agentv.app.results.totals import totals_of
 from agentv.app.trend import trend
-from agentv.extensions.view.index.case_choice import CaseChoice
+from agentv.extensions.view.index.case_entries import CaseChoice
 from agentv.extensions.view.viewed.growing import GrowingRun
 from agentv.extensions.view.viewed.rates import rate_of_cases
 from agentv.model.run.comparison import ComparisonSettings

@@ -4,228 +4,127 @@ from __future__ import annotations
 
 import re
 import sqlite3
-import sys
 import unicodedata
 from array import array
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import compress
+from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import msgspec
 
-from agentv.extensions.view.index.case_choice import CODES, CaseChoice, CaseOrder, names_of
-from agentv.extensions.view.index.case_columns import CaseColumns, both, either, fetched
-from agentv.extensions.view.index.case_entries import CaseGroup
-from agentv.extensions.view.index.case_search import CaseIds, CaseTexts
+from agentv.extensions.view.index.case_entries import CODES, CaseChoice, CaseOrder
+from agentv.extensions.view.index.case_writer import CaseWriter
 from agentv.model.run.trial import Status
 
 _SEVERITY: tuple[Status, ...] = ("failed", "errored", "skipped", "shown", "passed")
 _RANK = " ".join(f"WHEN {CODES[status]} THEN {rank}" for rank, status in enumerate(_SEVERITY))
 _ORDERS: dict[CaseOrder, tuple[str, ...]] = {
     "worst": (f"CASE status {_RANK} END", "ifnull(score, 2)"),
+    "run": (),
     "file": ('suite_rank("group")', "position", 'column_rank("group")'),
     "name": ('suite_name("group")', "natural_key(id)"),
     "slowest": ("-duration",),
     "costliest": ("-ifnull(cost, -1)",),
 }
-_FEW = 20_000
-"""Cases that are sorted by themselves; where there are more, all are sorted once and the chosen ones picked out."""
-
-_HELD = 2
-"""Orders that are held in memory: 4 MB each of a million cases."""
-
-
-class CaseOrders:
-    """Sorts cases of an index.
-
-    Needs the functions `suite_name`, `suite_rank`, `column_rank` and `natural_key` of its database.
-    """
-
-    def __init__(self, database: sqlite3.Connection, columns: CaseColumns) -> None:
-        self._database = database
-        self._columns = columns
-        self._held: dict[CaseOrder, array[int]] = {}
-        self._held_at = 0
-
-    def sorted(self, chosen: bytearray, order: CaseOrder, trials: int) -> array[int]:
-        """The numbers of chosen cases in an order.
-
-        Args:
-            chosen: 1 at the number of each.
-            order: their order.
-            trials: number of the next trial, which another state of the index has not.
-        """
-        if order == "run" or 1 not in chosen:
-            return self._columns.numbers(chosen)
-        every = self._known(order, trials)
-        if every is None and chosen.count(1) <= _FEW:
-            return self._asked(order, self._columns.numbers(chosen))
-        if every is None:
-            every = self._asked(order, None)
-            self._hold(order, every)
-        if chosen.count(1) == len(every):
-            return every
-        return array("I", compress(every, map(chosen.__getitem__, every)))
-
-    def saved(self, trials: int) -> Iterator[tuple[str, bytes]]:
-        """What an index keeps: every order of all its cases, one at a time."""
-        for order in _ORDERS:
-            yield _saved_as(order, trials), self._asked(order, None).tobytes()
-
-    def _known(self, order: CaseOrder, trials: int) -> array[int] | None:
-        if self._held_at != trials:  # what is held is of another state of the index
-            self._held.clear()
-            self._held_at = trials
-        if order in self._held:
-            return self._held[order]
-        saved = self._database.execute("SELECT value FROM saved WHERE name = ?", (_saved_as(order, trials),)).fetchone()
-        if saved is None:
-            return None
-        found = array("I")
-        found.frombytes(saved[0])
-        self._hold(order, found)
-        return found
-
-    def _hold(self, order: CaseOrder, numbers: array[int]) -> None:
-        self._held[order] = numbers
-        while len(self._held) > _HELD:
-            del self._held[next(iter(self._held))]
-
-    def _asked(self, order: CaseOrder, numbers: array[int] | None) -> array[int]:
-        tables = "cases JOIN case_names USING (number)" if order == "name" else "cases"
-        some = "" if numbers is None else " WHERE cases.number IN (SELECT value FROM json_each(?))"
-        terms = ", ".join((*_ORDERS[order], "cases.number"))
-        question = f"SELECT cases.number FROM {tables}{some} ORDER BY {terms}"  # noqa: S608  # made of constants
-        return fetched(self._database.execute(question, () if numbers is None else (str(numbers.tolist()),)))
-
-
-def _saved_as(order: CaseOrder, trials: int) -> str:
-    return f"order {order} {trials} {sys.byteorder}"
-
-
 _TERMS = re.compile(r'"([^"]+)"|(\S+)')
 _WORDS = re.compile("[^\\W_\u19b0-\u19c0\u19c8\u19c9\u1cf2\u1cf3]+")
 """Letters and digits, but for those that SQLite takes for separators."""
 
-_HELD = 4
-"""Choices, and searches, whose cases are held: 1 MB each of a million cases."""
-
-
-class IndexTables(msgspec.Struct, frozen=True):
-    """Tables of an index that are read whole, for they are small.
-
-    Attributes:
-        groups: every group with its number.
-        assertions: type and name of every assertion, by number.
-        grades: the lists of grades with their numbers.
-        trials: number of the next trial, which another state of the index has not.
-    """
-
-    groups: Callable[[], Iterable[tuple[int, CaseGroup]]]
-    assertions: Callable[[], Sequence[tuple[str, str | None]]]
-    grades: Callable[[], Iterable[tuple[int, list[int]]]]
-    trials: Callable[[], int]
+_IN_GROUPS = '"group" IN (SELECT value FROM json_each(?))'
+_WITH_IDS = "number IN (SELECT number FROM case_names WHERE id IN (SELECT value FROM json_each(?)))"
+_WITH_ID_LIKE = "number IN (SELECT number FROM case_names WHERE instr(searched, ?))"
+_WITH_TRIALS = 'number IN (SELECT "case" FROM trials WHERE number IN (SELECT value FROM json_each(?)))'
+_WITH_GRADES = 'number IN (SELECT "case" FROM trials WHERE grades IN (SELECT value FROM json_each(?)))'
+_WITH_WORDS = 'number IN (SELECT "case" FROM trials WHERE number IN (SELECT rowid FROM texts WHERE texts MATCH ?))'
 
 
 class CaseChooser:
-    """Chooses cases of an index, in the thread that uses it."""
+    """Chooses cases of an index, in the thread that uses it.
 
-    def __init__(self, database: sqlite3.Connection, columns: CaseColumns, tables: IndexTables, ids: CaseIds) -> None:
+    Those that were chosen last, whatever their status, are in the table `chosen`.
+    """
+
+    def __init__(self, database: sqlite3.Connection, writer: CaseWriter) -> None:
         self._database = database
-        self._columns = columns
-        self._ids = ids
-        self._texts = CaseTexts(database)
-        self.tables = tables
-        self.orders = CaseOrders(database, columns)
-        self._held: OrderedDict[CaseChoice | str, bytearray] = OrderedDict()
-        self._held_at = 0
+        self._writer = writer
+        self._held: CaseChoice | None = None
+        database.execute("CREATE TEMP TABLE chosen (number INTEGER PRIMARY KEY)")
+
+    def forget(self) -> None:
+        """Forget what was chosen: a case was added or changed."""
+        self._held = None
+
+    def choose(self, choice: CaseChoice) -> None:
+        """Put the cases of a choice, whatever their statuses, into the table `chosen`."""
+        wanted = msgspec.structs.replace(choice, statuses=(), order="run")
+        if wanted == self._held:
+            return
+        conditions = list(self._conditions(choice))
+        where = " AND ".join(condition for condition, _ in conditions)
+        values = [value for _, of in conditions for value in of]
+        self._database.execute("DELETE FROM chosen")
+        self._database.execute(f"INSERT INTO chosen SELECT number FROM cases WHERE {where}", values)  # noqa: S608  # made of constants
+        self._held = wanted
 
     def numbers(self, choice: CaseChoice) -> array[int]:
         """The numbers of the chosen cases in their order."""
-        return self.orders.sorted(self.chosen(choice), choice.order, self.tables.trials())
+        self.choose(choice)
+        return array("I", chain.from_iterable(self.in_order("number", choice, with_status(choice))))
 
-    def chosen(self, choice: CaseChoice) -> bytearray:
-        """The chosen cases: 1 at the number of each."""
-        return self._holding(msgspec.structs.replace(choice, order="run"), lambda: self._chosen(choice))
+    def in_order(self, column: str, choice: CaseChoice, condition: str) -> sqlite3.Cursor:
+        """A column of the cases in the table `chosen` that meet a condition, in the order of the choice."""
+        names = " JOIN case_names USING (number)" if choice.order == "name" else ""
+        terms = ", ".join((*_ORDERS[choice.order], "number"))
+        return self._database.execute(
+            f"SELECT {column} FROM chosen JOIN cases USING (number){names} WHERE {condition} ORDER BY {terms}"  # noqa: S608  # as above
+        )
 
-    def _chosen(self, choice: CaseChoice) -> bytearray:
-        found = self._columns.all()
-        if choice.statuses:
-            found = both(found, self._of_statuses(choice))
-        if choice.by_group:
-            groups = {number for number, group in self.tables.groups() if choice.takes(group)}
-            found = both(found, self._columns.of_groups(groups))
+    def _conditions(self, choice: CaseChoice) -> Iterator[tuple[str, list[str]]]:
+        """Conditions that the chosen cases meet, each with its values."""
+        groups = [number for number, group in self._writer.all_groups() if choice.takes(group)]
+        yield _IN_GROUPS, [_as_json(groups)]
         if choice.ids:
-            found = both(found, self._of_cases(_WITH_IDS, _as_json(choice.ids)))
+            yield _WITH_IDS, [_as_json(choice.ids)]
         if choice.assertion:
-            graded = fetched(self._database.execute(_GRADED, (_as_json(self._graded(choice.assertion)),)))
-            found = both(found, self._columns.of_trials(graded))
+            yield _WITH_GRADES, [_as_json(self._graded(choice.assertion))]
         if choice.trials is not None:
-            found = both(found, self._columns.of_trials(array("I", choice.trials)))
-        if choice.q.strip():
-            found = both(found, self._holding(choice.q, lambda: self._searched(choice.q)))
-        return found
+            yield _WITH_TRIALS, [_as_json(choice.trials)]
+        for quoted, word in _TERMS.findall(choice.q):
+            yield self._with_term(quoted or word)
 
-    def _of_statuses(self, choice: CaseChoice) -> bytearray:
-        found = self._columns.of_statuses({CODES[one] for one in choice.statuses if one != "flaky"})
-        return either(found, bytearray(self._columns.flaky.tobytes())) if "flaky" in choice.statuses else found
-
-    def _of_cases(self, question: str, value: str) -> bytearray:
-        found = self._columns.none()
-        for (number,) in self._database.execute(question, (value,)):
-            found[number] = 1
-        return found
-
-    def _searched(self, q: str) -> bytearray:
-        """The cases that have all terms: in an id or a name anywhere, or as words of one of their trials."""
-        found = self._columns.all()
-        for quoted, word in _TERMS.findall(q):
-            found = both(found, self._with_term(quoted or word))
-        return found
-
-    def _with_term(self, term: str) -> bytearray:
-        found = self._columns.none()
+    def _with_term(self, term: str) -> tuple[str, list[str]]:
+        """The cases that have a term: in an id or a name anywhere, or as words of one of their trials."""
+        lowered = term.lower()
+        named = [
+            number
+            for number, group in self._writer.all_groups()
+            if any(lowered in name.lower() for name in group.names)
+        ]
+        conditions, values = [_IN_GROUPS, _WITH_ID_LIKE], [_as_json(named), lowered]
         words = _WORDS.findall(unicodedata.normalize("NFC", term))
         if words:
-            found = self._columns.of_trials(self._texts.trials_with(words, self.tables.trials()))
-        if found.count(1) == len(self._columns):
-            return found
-        lowered = term.lower()
-        named = {
-            number for number, group in self.tables.groups() if any(lowered in name.lower() for name in names_of(group))
-        }
-        if named:
-            found = either(found, self._columns.of_groups(named))
-        return either(found, self._ids.containing(term))
+            conditions.append(_WITH_WORDS)
+            values.append(" AND ".join(f'"{word}"*' for word in words))
+        return f"({' OR '.join(conditions)})", values
 
     def _graded(self, chosen: str) -> list[int]:
         """The lists of grades in which an assertion occurs; with `failed` those where it did not pass."""
         how, _, wanted = chosen.partition(" ")
-        numbers = {number for number, named in enumerate(self.tables.assertions()) if wanted in named}
+        numbers = {number for number, named in enumerate(self._writer.assertions.all()) if wanted in named}
         return [
             number
-            for number, grades in self.tables.grades()
+            for number, grades in self._writer.all_grades()
             if any(
                 assertion in numbers and (how != "failed" or state)
                 for assertion, state in zip(grades[::2], grades[1::2], strict=True)
             )
         ]
 
-    def _holding(self, what: CaseChoice | str, find: Callable[[], bytearray]) -> bytearray:
-        if self._held_at != self.tables.trials():  # what is held is of another state of the index
-            self._held.clear()
-            self._held_at = self.tables.trials()
-        if what not in self._held:
-            found = find()
-            self._held[what] = found
-            while len(self._held) > 2 * _HELD:
-                self._held.popitem(last=False)
-        self._held.move_to_end(what)
-        return self._held[what]
 
-
-_WITH_IDS = "SELECT number FROM case_names WHERE id IN (SELECT value FROM json_each(?))"
-_GRADED = "SELECT number FROM trials WHERE grades IN (SELECT value FROM json_each(?))"
+def with_status(choice: CaseChoice) -> str:
+    """The condition that the statuses of a choice mean."""
+    codes = ", ".join(str(CODES[one]) for one in choice.statuses if one != "flaky")
+    flaky = " OR flaky" if "flaky" in choice.statuses else ""
+    return f"(status IN ({codes}){flaky})" if choice.statuses else "1"
 
 
 def _as_json(values: Sequence[int | str]) -> str:

@@ -1,9 +1,10 @@
-"""What the index of cases takes of a row, and what it returns."""
+"""What the index of cases takes of a row, what it is asked for, and what it returns."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from typing import Literal
 from urllib.parse import quote
 
 from msgspec import Struct
@@ -12,6 +13,12 @@ from agentv.model.run.cases import Sample
 from agentv.model.run.trial import Status
 from agentv.model.suite.suite import Aggregate
 from agentv.stats.samples.deciding import Rule
+from agentv.store.totals.tally import STATUSES
+
+CaseOrder = Literal["worst", "run", "file", "name", "slowest", "costliest"]
+AnyStatus = Literal["passed", "failed", "errored", "skipped", "shown", "flaky"]
+CODES = {status: code for code, status in enumerate(STATUSES)}
+"""Numbers that stand for statuses in an index."""
 
 _UNESCAPED = "!'()*"
 
@@ -45,6 +52,46 @@ class CaseGroup(Struct, frozen=True, gc=False, array_like=True):
     def place(self) -> tuple[str | None, ...]:
         """What a case runs with: another place, another case of the list."""
         return (self.path, self.suite, self.target, self.prompt, self.variant)
+
+    @property
+    def names(self) -> Iterable[str]:
+        """The names that are searched."""
+        names = (self.suite, self.target, self.prompt, self.variant, *self.tags)
+        return (name for name in names if name is not None)
+
+
+class CaseChoice(Struct, frozen=True, gc=False):
+    """Cases of a run; what is empty chooses all.
+
+    Attributes:
+        statuses: `flaky`: samples disagree.
+        assertion: `failed NAME` or `any NAME`, where NAME is a type or a name.
+        ids: of cases.
+        trials: numbers of trials of which a case has one; None: any.
+        q: terms that a trial of the case contains; words from their beginning, ids and names anywhere.
+    """
+
+    statuses: tuple[AnyStatus, ...] = ()
+    suite: str = ""
+    target: str = ""
+    prompt: str = ""
+    variant: str = ""
+    tag: str = ""
+    assertion: str = ""
+    trials: tuple[int, ...] | None = None
+    q: str = ""
+    ids: tuple[str, ...] = ()
+    order: CaseOrder = "worst"
+
+    def takes(self, group: CaseGroup) -> bool:
+        """Whether the names of a group are chosen."""
+        return (
+            self.suite in ("", group.suite)
+            and self.target in ("", group.target)
+            and self.prompt in ("", group.prompt)
+            and self.variant in ("", group.variant)
+            and (not self.tag or self.tag in group.tags)
+        )
 
 
 class IndexedTrial(Struct, frozen=True, gc=False):

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import sqlite3
-from array import array
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from itertools import compress
 from typing import Literal, NamedTuple
 
 from msgspec import json
 
 from agentv.app.compare.cases import CaseScope, shared_names
 from agentv.app.compare.matching import places_in_common
-from agentv.extensions.view.index.case_choice import CODES, CaseChoice
 from agentv.extensions.view.index.case_chooser import CaseChooser
-from agentv.extensions.view.index.case_columns import CaseColumns, either
+from agentv.extensions.view.index.case_entries import CODES, CaseChoice
+from agentv.extensions.view.index.case_writer import CaseWriter
 from agentv.model.run.cases import disagree
 from agentv.model.run.comparison import CaseKey
 from agentv.model.run.trial import Status
@@ -27,15 +25,23 @@ WORST: tuple[Status, ...] = ("errored", "failed", "skipped", "shown", "passed")
 
 _BIT = {status: 1 << code for status, code in CODES.items()}
 _FLAKY, _CHANGED = 1 << len(CODES), 2 << len(CODES)
-_BITS = bytes(_BIT.values()).ljust(256, b"\0")
-_FLAKY_BITS, _CHANGED_BITS = bytes([0, _FLAKY]).ljust(256, b"\0"), bytes([0, _CHANGED]).ljust(256, b"\0")
 _STATUSES = [[status for status, bit in _BIT.items() if bits & bit] for bits in range(256)]
 _WORST = [next((status for status in WORST if status in statuses), None) for statuses in _STATUSES]
 _DIFFERENT = [disagree(statuses) for statuses in _STATUSES]
 
-_OF_IDS = """
-SELECT number, id, "group" FROM case_names JOIN cases USING (number) WHERE id IN (SELECT value FROM json_each(?))
+_ENDED = [f"{bit} * max(status = {CODES[status]})" for status, bit in _BIT.items()]
+_OUTCOMES = f"""
+SELECT same, {" + ".join(_ENDED)} + {_FLAKY} * max(flaky)
+    + {_CHANGED} * max(number IN (SELECT value FROM json_each(?)))
+FROM chosen JOIN cases USING (number) GROUP BY same
 """
+_CELLS = """
+SELECT same, number FROM chosen JOIN cases USING (number) WHERE same IN (SELECT value FROM json_each(?))
+"""
+_OF_IDS = """
+SELECT same, "group", id FROM case_names JOIN cases USING (number) WHERE id IN (SELECT value FROM json_each(?))
+"""
+_ALL = 'SELECT number, "group", id, status FROM cases JOIN case_names USING (number)'
 
 
 class GridCounts(NamedTuple):
@@ -58,42 +64,36 @@ class Beside(NamedTuple):
     """Another run beside this one, by the numbers of cases of this run.
 
     Attributes:
-        numbers: of the same cases in the other run; 0: it does not have the case.
-        changed: 1: the case ended otherwise there.
+        numbers: of the same cases in the other run.
+        changed: cases that ended otherwise there.
     """
 
-    numbers: array[int]
-    changed: bytes
+    numbers: dict[int, int]
+    changed: tuple[int, ...]
 
 
 class CaseGrid:
-    """Groups the cases of an index by what they are. A row's number is the one in `CaseColumns.same`."""
+    """Groups the cases of an index by what they are: a row's number is the hash of that."""
 
-    def __init__(self, database: sqlite3.Connection, columns: CaseColumns, chooser: CaseChooser) -> None:
+    def __init__(self, database: sqlite3.Connection, writer: CaseWriter, chooser: CaseChooser) -> None:
         self._database = database
-        self._columns = columns
+        self._writer = writer
         self._chooser = chooser
 
-    def outcomes(self, choice: CaseChoice, changed: bytes = b"") -> bytearray:
-        """A set of bits by row: statuses of its chosen cells, and whether one is flaky or changed; 0: none is chosen.
+    def outcomes(self, choice: CaseChoice, changed: Sequence[int] = ()) -> dict[int, int]:
+        """A set of bits by row: statuses of its chosen cells, and whether one is flaky or changed.
 
         Args:
             choice: its statuses do not matter.
-            changed: 1 at the number of each case that ended otherwise in another run.
+            changed: numbers of the cases that ended otherwise in another run.
         """
-        found = bytearray(self._columns.distinct + 1)
-        chosen = self._chooser.chosen(choice.with_any_status())
-        ended = bytearray(self._columns.status.tobytes().translate(_BITS))
-        ended = either(ended, bytearray(self._columns.flaky.tobytes().translate(_FLAKY_BITS)))
-        ended = either(ended, bytearray(changed.translate(_CHANGED_BITS)))
-        for row, bits in zip(compress(self._columns.same, chosen), compress(ended, chosen), strict=True):
-            found[row] |= bits
-        return found
+        self._chooser.choose(choice)
+        return dict(self._database.execute(_OUTCOMES, (str(list(changed)),)))
 
     @staticmethod
-    def counts(outcomes: bytearray) -> GridCounts:
+    def counts(outcomes: Mapping[int, int]) -> GridCounts:
         """Count the rows of `outcomes`."""
-        rows = Counter(outcomes)
+        rows = Counter(outcomes.values())
         by_status = [0] * len(CODES)
         for bits, number in rows.items():
             if (worst := _WORST[bits]) is not None:
@@ -106,8 +106,12 @@ class CaseGrid:
         )
 
     def rows(
-        self, choice: CaseChoice, outcomes: bytearray, shown: GridFilter, among: frozenset[int] | None = None
-    ) -> array[int]:
+        self,
+        choice: CaseChoice,
+        outcomes: Mapping[int, int],
+        shown: GridFilter,
+        among: frozenset[int] | None = None,
+    ) -> list[int]:
         """The numbers of the rows that are shown, in the order of the choice.
 
         Args:
@@ -116,30 +120,25 @@ class CaseGrid:
             shown: `different`: cells disagree; `changed`: one ended otherwise in the other run.
             among: only rows with these numbers; None: all.
         """
-        wanted = [bool(bits) and _shows(bits, choice, shown) for bits in range(256)]
-        numbers = self._chooser.numbers(choice.with_any_status())
-        order = dict.fromkeys(map(self._columns.same.__getitem__, numbers))
-        return array("I", (row for row in order if wanted[outcomes[row]] and (among is None or row in among)))
+        wanted = [_shows(bits, choice, shown) for bits in range(256)]
+        self._chooser.choose(choice)
+        order = dict.fromkeys(row for (row,) in self._chooser.in_order("same", choice, "1"))
+        return [row for row in order if wanted[outcomes[row]] and (among is None or row in among)]
 
     def cells(self, rows: Sequence[int], choice: CaseChoice) -> dict[int, list[int]]:
         """The numbers of the chosen cases of rows, by row."""
-        wanted = bytearray(self._columns.distinct + 1)
-        for row in rows:
-            wanted[row] = 1
+        self._chooser.choose(choice)
         found: dict[int, list[int]] = {row: [] for row in rows}
-        chosen = self._chooser.chosen(choice.with_any_status())
-        for number in compress(range(len(chosen)), chosen):
-            row = self._columns.same[number]
-            if wanted[row]:
-                found[row].append(number)
+        for row, number in self._database.execute(_CELLS, (str(list(rows)),)):
+            found[row].append(number)
         return found
 
     def rows_of(self, cases: Collection[tuple[str, str]]) -> frozenset[int]:
         """The rows of cases, by their suites and ids."""
-        suites = {number: group.suite for number, group in self._chooser.tables.groups()}
+        suites = {number: group.suite for number, group in self._writer.all_groups()}
         ids = json.encode(sorted({case_id for _, case_id in cases})).decode()
         found = self._database.execute(_OF_IDS, (ids,))
-        return frozenset(self._columns.same[number] for number, one, group in found if (suites[group], one) in cases)
+        return frozenset(row for row, group, case_id in found if (suites[group], case_id) in cases)
 
     def beside(self, base: CaseGrid) -> Beside:
         """The same cases in another run, matched as `agentv compare` does."""
@@ -148,24 +147,25 @@ class CaseGrid:
         earlier_places, places = places_in_common(
             *({number: _key(scope, shared) for number, scope in of.items()} for of in (earlier_scopes, scopes))
         )
-        earlier = {(earlier_places[group], case_id): number for number, group, case_id in base._cases()}
-        numbers = array("I", bytes(4 * len(self._columns.status)))
-        changed = bytearray(len(numbers))
-        for number, group, case_id in self._cases():
-            other = earlier.get((places[group], case_id), 0)
-            numbers[number] = other
-            changed[number] = bool(other) and self._columns.status[number] != base._columns.status[other]
-        return Beside(numbers, bytes(changed))
+        earlier = {
+            (earlier_places[group], case_id): (number, status)
+            for number, group, case_id, status in base._database.execute(_ALL)
+        }
+        numbers: dict[int, int] = {}
+        changed: list[int] = []
+        for number, group, case_id, status in self._database.execute(_ALL):
+            other, before = earlier.get((places[group], case_id), (0, status))
+            if other:
+                numbers[number] = other
+            if status != before:
+                changed.append(number)
+        return Beside(numbers, tuple(changed))
 
     def _scopes(self) -> Mapping[int, CaseScope]:
         return {
             number: CaseScope(group.suite, group.path, group.prompt, group.target, group.variant)
-            for number, group in self._chooser.tables.groups()
+            for number, group in self._writer.all_groups()
         }
-
-    def _cases(self) -> sqlite3.Cursor:
-        """The number, group and id of every case."""
-        return self._database.execute('SELECT number, "group", id FROM cases JOIN case_names USING (number)')
 
 
 def _key(scope: CaseScope, shared: frozenset[str]) -> CaseKey:

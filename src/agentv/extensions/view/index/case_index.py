@@ -6,26 +6,22 @@ It grows with the run: `append` takes what was appended to `index.jsonl`. Of sev
 from __future__ import annotations
 
 import re
-import shutil
 import sqlite3
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import chain
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
 import msgspec
 
-from agentv.extensions.view.index.case_choice import CaseChoice
-from agentv.extensions.view.index.case_chooser import CaseChooser, IndexTables
-from agentv.extensions.view.index.case_columns import CaseColumns
-from agentv.extensions.view.index.case_entries import CaseEntry, CaseGroup, CaseTrial, IndexedTrial, route_of
+from agentv.extensions.view.index.case_chooser import CaseChooser
+from agentv.extensions.view.index.case_entries import CaseChoice, CaseEntry, CaseTrial, IndexedTrial, route_of
 from agentv.extensions.view.index.case_grid import CaseGrid
 from agentv.extensions.view.index.case_schema import SCHEMA, SET_VERSION, SETTINGS, UNSAFE_WRITES, VERSION
-from agentv.extensions.view.index.case_search import CaseIds
 from agentv.extensions.view.index.case_totals import CaseTotals
 from agentv.extensions.view.index.case_writer import CaseWriter
 from agentv.model.values.hashes import text_hash
@@ -41,7 +37,6 @@ _COUNTER = slice(24, 28)
 """Where SQLite counts the changes of a file, in its header."""
 
 _numbers = msgspec.json.Decoder(list[int])
-_groups = msgspec.json.Decoder(CaseGroup)
 
 
 class ReadState(NamedTuple):
@@ -62,48 +57,40 @@ class CaseIndex:
         order: of its suites and of what their cases run with.
     """
 
-    def __init__(
-        self,
-        database: sqlite3.Connection,
-        order: FileOrder,
-        *,
-        writable: bool = False,
-        columns: CaseColumns | None = None,
-    ) -> None:
+    def __init__(self, database: sqlite3.Connection, order: FileOrder) -> None:
         self._database = database
         self.order = order
         database.executescript(SETTINGS)
         self.read = ReadState(*database.execute("SELECT place, trials, fingerprint FROM read").fetchone())
-        self._columns = columns or CaseColumns.of(database, self.read.next_trial, writable=writable)
-        self._ids = CaseIds(database)
-        self._writer = CaseWriter(database, self._columns, self._ids)
+        self._writer = CaseWriter(database)
         database.create_function("natural_key", 1, _natural_key, deterministic=True)
-        database.create_function("suite_name", 1, lambda number: self._writer.group(number).suite, deterministic=True)
-        database.create_function("suite_rank", 1, self._suite_rank, deterministic=True)
-        database.create_function("column_rank", 1, self._column_rank, deterministic=True)
-        assertions = self._writer.assertions.all
-        tables = IndexTables(self.groups, assertions, self.grades, lambda: self.read.next_trial)
-        self._chooser = CaseChooser(database, self._columns, tables, self._ids)
-        self.totals = CaseTotals(database, self._columns, self._chooser)
-        self.grid = CaseGrid(database, self._columns, self._chooser)
+        database.create_function("suite_name", 1, cache(self._suite_name), deterministic=True)
+        database.create_function("suite_rank", 1, cache(self._suite_rank), deterministic=True)
+        database.create_function("column_rank", 1, cache(self._column_rank), deterministic=True)
+        self.groups, self.grades = self._writer.all_groups, self._writer.all_grades
+        self._chooser = CaseChooser(database, self._writer)
+        self.totals = CaseTotals(database, self._writer, self._chooser)
+        self.grid = CaseGrid(database, self._writer, self._chooser)
 
     @classmethod
     def create(cls, path: Path, order: FileOrder) -> CaseIndex:
         """An empty index in a new file."""
-        database = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
-        database.executescript(UNSAFE_WRITES + SCHEMA + SET_VERSION)
-        return cls(database, order, writable=True)
+        database = _connected(path)
+        database.executescript(SCHEMA + SET_VERSION)
+        return cls(database, order)
 
     @classmethod
-    def open(cls, path: Path, order: FileOrder, *, writable: bool = False) -> CaseIndex | None:
-        """The index in a file, or None if it is missing or was not written by agentv."""
-        database = _checked(path, writable=writable)
-        if database is None:
+    def open(cls, path: Path, order: FileOrder) -> CaseIndex | None:
+        """The index in a file, or None if it is missing, was not written by agentv, or was changed."""
+        if path.is_symlink() or not path.is_file():
             return None
-        with suppress(sqlite3.Error, TypeError, ValueError):
-            if writable:
-                database.executescript(UNSAFE_WRITES)
-            return cls(database, order, writable=writable)
+        address = f"file:{quote(str(path))}?mode=ro"
+        database = sqlite3.connect(address, uri=True, check_same_thread=False, isolation_level=None)
+        with suppress(sqlite3.Error, TypeError, ValueError, OSError):
+            known = database.execute("PRAGMA user_version").fetchone() == (VERSION,)
+            sealed: tuple[int] = database.execute("PRAGMA application_id").fetchone()
+            if known and sealed[0] == _changes(path):
+                return cls(database, order)
         database.close()
         return None
 
@@ -140,6 +127,7 @@ class CaseIndex:
         if not self._database.in_transaction:
             self._database.execute("BEGIN")
         changed, number = self._writer.add(trials, self.read.next_trial)
+        self._chooser.forget()
         self.read = ReadState(end, number, fingerprint)
         self._database.execute("UPDATE read SET place = ?, trials = ?, fingerprint = ?", self.read)
         return changed
@@ -147,7 +135,6 @@ class CaseIndex:
     def commit(self) -> None:
         """Write what was taken in to the file."""
         if self._database.in_transaction:
-            self._ids.write()
             self._database.execute("COMMIT")
 
     def save(self, name: str, value: bytes) -> None:
@@ -159,12 +146,6 @@ class CaseIndex:
         found = self._database.execute("SELECT value FROM saved WHERE name = ?", (name,)).fetchone()
         return None if found is None else bytes(found[0])
 
-    def save_orders(self) -> None:
-        """Keep every order of all cases, and what is held of them in memory."""
-        trials = self.read.next_trial
-        for name, value in chain(self._columns.saved(trials), self._chooser.orders.saved(trials)):
-            self.save(name, value)
-
     def seal(self) -> None:
         """Write everything, and note that the file is finished."""
         self.commit()
@@ -172,19 +153,10 @@ class CaseIndex:
 
     def copied(self, path: Path) -> CaseIndex:
         """A copy in a new file, to continue in. The file of this one may have been removed: a resume does so."""
-        copy = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
-        copy.executescript(UNSAFE_WRITES)
-        self._database.backup(copy)
-        return CaseIndex(copy, self.order, writable=True)
-
-    def twin(self, path: Path) -> CaseIndex:
-        """An index in a copy of this one's file, which has its columns in memory in common with this one."""
         self.commit()
-        self._database.execute("PRAGMA shrink_memory")  # its cache: the copy has one of its own
-        shutil.copyfile(self._path, path)
-        database = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
-        database.executescript(UNSAFE_WRITES)
-        return CaseIndex(database, self.order, columns=self._columns)
+        copy = _connected(path)
+        self._database.backup(copy)
+        return CaseIndex(copy, self.order)
 
     def numbers(self, choice: CaseChoice) -> array[int]:
         """The numbers of the chosen cases in their order."""
@@ -201,17 +173,15 @@ class CaseIndex:
         """The number of the case with a route."""
         return self._one("SELECT number FROM case_names WHERE route = ?", text_hash(route))
 
-    def first_trials(self, numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
-        """The number of the first trial of each case, and where its row begins, in bytes; in the order of the rows."""
-        question = (
-            'SELECT min(number), place FROM trials WHERE "case" IN (SELECT value FROM json_each(?)) '
-            'GROUP BY "case" ORDER BY 1'
-        )
-        yield from self._database.execute(question, (str(list(numbers)),))
+    def first_trials(self, choice: CaseChoice) -> Iterator[tuple[int, int]]:
+        """The number of the first trial of each chosen case, whatever its status, and where its row begins, in bytes."""
+        self._chooser.choose(choice)
+        question = 'SELECT min(trials.number), place FROM chosen JOIN trials ON "case" = chosen.number GROUP BY "case"'
+        yield from self._database.execute(f"{question} ORDER BY 1")
 
     def case_of(self, trial: int) -> int | None:
         """The number of the case that a trial is of."""
-        return (self._columns.case_of[trial] or None) if 0 < trial < len(self._columns.case_of) else None
+        return self._one('SELECT "case" FROM trials WHERE number = ?', trial)
 
     def place_of(self, trial: int) -> int | None:
         """Where the row of a trial begins, in bytes."""
@@ -235,15 +205,8 @@ class CaseIndex:
         end = rows[limit][1] if len(rows) > limit else max(place, self.read.place)
         return list(dict.fromkeys(case for case, _ in rows[:limit])), end
 
-    def groups(self) -> Iterator[tuple[int, CaseGroup]]:
-        """Every group with its number."""
-        for number, value in self._database.execute("SELECT number, value FROM groups"):
-            yield number, _groups.decode(value)
-
-    def grades(self) -> Iterator[tuple[int, list[int]]]:
-        """Every list of grades with its number: assertion, state, assertion, state, …."""
-        for number, value in self._database.execute("SELECT number, value FROM grades"):
-            yield number, _numbers.decode(value)
+    def _suite_name(self, number: int) -> str:
+        return self._writer.group(number).suite
 
     def _suite_rank(self, number: int) -> int:
         group = self._writer.group(number)
@@ -304,21 +267,11 @@ class CaseIndex:
             )
 
 
-def _checked(path: Path, *, writable: bool) -> sqlite3.Connection | None:
-    """The database in a file, or None if it is missing, was not written by agentv, or was changed."""
-    if path.is_symlink() or not path.is_file():
-        return None
-    mode = "rw" if writable else "ro"
-    database = sqlite3.connect(
-        f"file:{quote(str(path))}?mode={mode}", uri=True, check_same_thread=False, isolation_level=None
-    )
-    with suppress(sqlite3.Error, TypeError, OSError):
-        known = database.execute("PRAGMA user_version").fetchone() == (VERSION,)
-        sealed: tuple[int] = database.execute("PRAGMA application_id").fetchone()
-        if known and (writable or sealed[0] == _changes(path)):
-            return database
-    database.close()
-    return None
+def _connected(path: Path) -> sqlite3.Connection:
+    """A file to write to."""
+    database = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+    database.executescript(UNSAFE_WRITES)
+    return database
 
 
 def _changes(path: Path) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-VERSION = 7
+VERSION = 8
 
 SCHEMA = """
 CREATE TABLE read (            -- one row: how far index.jsonl is read
@@ -41,15 +41,12 @@ CREATE TABLE cases (           -- what lists are chosen and sorted by
 CREATE TABLE case_names (
     number INTEGER PRIMARY KEY,
     id TEXT NOT NULL,
+    searched TEXT NOT NULL,         -- the id in small letters
     route INTEGER NOT NULL UNIQUE,  -- hash of its route
     copy INTEGER NOT NULL,          -- 1, or the number that its route ends with
     sha TEXT NOT NULL,
     told_by INTEGER NOT NULL,       -- the trial whose teaser the case has
     early TEXT
-);
-CREATE TABLE id_blocks (        -- the same ids in small letters, many in one row, which is quicker to search
-    number INTEGER PRIMARY KEY, -- from 0; all blocks but the last have equally many ids
-    ids BLOB NOT NULL           -- with line ends between them
 );
 CREATE TABLE trials (
     number INTEGER PRIMARY KEY,     -- in the order of the file, from 1
@@ -67,7 +64,6 @@ CREATE TABLE trial_texts (number INTEGER PRIMARY KEY, teaser TEXT NOT NULL, gate
 CREATE VIRTUAL TABLE texts USING fts5 (
     text, content = '', columnsize = 0, detail = none, tokenize = 'unicode61 remove_diacritics 2'
 );
-CREATE VIRTUAL TABLE words USING fts5vocab (texts, 'row');
 """
 
 SET_VERSION = f"PRAGMA user_version = {VERSION};"

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from itertools import compress
+from collections.abc import Iterator
 from math import fsum
 from typing import NamedTuple
 
-from agentv.extensions.view.index.case_choice import CODES, CaseChoice
-from agentv.extensions.view.index.case_chooser import CaseChooser
-from agentv.extensions.view.index.case_columns import CaseColumns
-from agentv.extensions.view.index.case_entries import CaseGroup
-from agentv.store.totals.tally import STATUSES
+from agentv.extensions.view.index.case_chooser import CaseChooser, with_status
+from agentv.extensions.view.index.case_entries import CODES, CaseChoice
+from agentv.extensions.view.index.case_writer import CaseWriter
 
 COLUMNS = 10
 """Columns of the distribution of scores."""
 
 _PASSED, _FAILED, _ERRORED = (CODES[status] for status in ("passed", "failed", "errored"))
-_CHOSEN = " WHERE number IN (SELECT value FROM json_each(?))"
 
 
 class ClusterSums(NamedTuple):
@@ -43,30 +39,28 @@ class ClusterSums(NamedTuple):
 class CaseTotals:
     """Counts cases. Of those of an index, in the thread that uses it."""
 
-    def __init__(self, database: sqlite3.Connection, columns: CaseColumns, chooser: CaseChooser) -> None:
+    def __init__(self, database: sqlite3.Connection, writer: CaseWriter, chooser: CaseChooser) -> None:
         self._database = database
-        self._columns = columns
+        self._writer = writer
         self._chooser = chooser
 
     def by_status(self, choice: CaseChoice) -> list[int]:
         """How many of the chosen cases ended how, whatever statuses are chosen; in the order of `STATUSES`."""
-        chosen = self._chooser.chosen(choice.with_any_status())
-        ended = bytes(compress(self._columns.status, chosen))
-        return [ended.count(code) for code in range(len(STATUSES))]
+        self._chooser.choose(choice)
+        question = "SELECT status, count(*) FROM chosen JOIN cases USING (number) GROUP BY status"
+        found = dict(self._database.execute(question))
+        return [found.get(code, 0) for code in CODES.values()]
 
     def flaky(self) -> int:
         """How many cases have samples that disagree."""
-        return self._columns.flaky.count(1)
+        return self._one("SELECT count(*) FROM cases WHERE flaky")
 
     def distinct(self, choice: CaseChoice) -> int:
         """How many cases the chosen ones are, whatever they run with."""
-        chosen = self._chooser.chosen(choice)
-        if self._columns.distinct == len(self._columns):
-            return chosen.count(1)
-        found = bytearray(self._columns.distinct + 1)
-        for same in compress(self._columns.same, chosen):
-            found[same] = 1
-        return found.count(1)
+        self._chooser.choose(choice)
+        return self._one(
+            f"SELECT count(DISTINCT same) FROM chosen JOIN cases USING (number) WHERE {with_status(choice)}"  # noqa: S608  # made of constants
+        )
 
     def scores(self) -> list[tuple[int, int]]:
         """The distribution of scores: of each column how many cases passed, and how many failed.
@@ -79,16 +73,17 @@ class CaseTotals:
             f"FROM cases WHERE score IS NOT NULL AND status IN ({_PASSED}, {_FAILED}) "
             'AND "group" NOT IN (SELECT value FROM json_each(?)) GROUP BY place, status'
         )
-        early = [number for number, group in self._groups() if group.alpha is not None]
+        early = [number for number, group in self._writer.all_groups() if group.alpha is not None]
         for place, status, number in self._database.execute(question, (str(early),)):
             columns[place][status == _FAILED] += number
         return [(passed, failed) for passed, failed in columns]
 
     def rates(self, choice: CaseChoice) -> ClusterSums:
         """The pass rates of the chosen cases, unbiased ones where samples may end early."""
+        self._chooser.choose(choice)
         question = (
             "SELECT cluster, status, early IS NOT NULL, json_extract(early, '$.rate'), judged, passed, errored FROM "  # noqa: S608  # as above
-            f"(SELECT number AS of, cluster, status FROM cases{_CHOSEN}) "
+            "(SELECT number AS of, cluster, status FROM chosen JOIN cases USING (number)) "
             "JOIN case_names ON case_names.number = of JOIN ("
             f'SELECT "case", sum(status IN ({_PASSED}, {_FAILED})) AS judged, sum(status = {_PASSED}) AS passed, '
             f'sum(status = {_ERRORED}) AS errored FROM trials GROUP BY "case") ON "case" = of ORDER BY cluster, of'
@@ -96,9 +91,7 @@ class CaseTotals:
         found: dict[int, list[float]] = {}
         all_judged = all_errored = possible = 0
         inverse, least, most = [], [], []
-        for cluster, status, early, unbiased, judged, passed, errored in self._database.execute(
-            question, (self._as_json(choice),)
-        ):
+        for cluster, status, early, unbiased, judged, passed, errored in self._database.execute(question):
             if early:
                 rate = unbiased if unbiased is not None else passed / judged if judged else 0.0
                 judged, errored = int(status in (_PASSED, _FAILED)), int(status == _ERRORED)  # noqa: PLW2901
@@ -127,9 +120,6 @@ class CaseTotals:
         """Numbers of lists of grades, and how many trials have these, where each trial is a cluster of its own."""
         yield from self._database.execute("SELECT grades, count(*) FROM trials GROUP BY grades")
 
-    def _as_json(self, choice: CaseChoice) -> str:
-        """The numbers of the chosen cases."""
-        return str(self._columns.numbers(self._chooser.chosen(choice)).tolist())
-
-    def _groups(self) -> Iterable[tuple[int, CaseGroup]]:
-        return self._chooser.tables.groups()
+    def _one(self, question: str) -> int:
+        (found,) = self._database.execute(question).fetchone()
+        return int(found)

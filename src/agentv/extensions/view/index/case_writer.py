@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from agentv.extensions.view.index.case_choice import CODES
-from agentv.extensions.view.index.case_columns import CaseColumns
-from agentv.extensions.view.index.case_entries import CaseGroup, IndexedTrial, route_of
-from agentv.extensions.view.index.case_search import CaseIds
+from agentv.extensions.view.index.case_entries import CODES, CaseGroup, IndexedTrial, route_of
 from agentv.extensions.view.pages.entries import early_facts
 from agentv.model.run.cases import RequiredGrade, Sample
 from agentv.model.values.hashes import text_hash
@@ -18,7 +15,8 @@ from agentv.stats.samples.deciding import verdict_over
 from agentv.store.totals.tally import STATUSES
 
 _gates = msgspec.json.Decoder(tuple[RequiredGrade, ...])
-_groups = msgspec.json.Decoder(CaseGroup)
+_group_in = msgspec.json.Decoder(CaseGroup).decode
+_numbers_in = msgspec.json.Decoder(list[int]).decode
 
 
 class CaseWriter:
@@ -30,21 +28,27 @@ class CaseWriter:
         replaced: how many rows were replaced by later ones.
     """
 
-    def __init__(self, database: sqlite3.Connection, columns: CaseColumns, ids: CaseIds) -> None:
+    def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database
-        self._columns = columns
-        self._ids = ids
-        self.groups = InternedTexts(database, "groups")
+        self._groups = InternedTexts(database, "groups")
         self._grades = InternedTexts(database, "grades")
         self.assertions = InternedAssertions(database)
         self.replaced = 0
-        ended = columns.status.tobytes()[1:]
-        self.statuses = [ended.count(code) for code in range(len(STATUSES))]
-        self.trials = len(columns.case_of) - columns.case_of.count(0)
+        found = dict(database.execute("SELECT status, count(*) FROM cases GROUP BY status"))
+        self.statuses = [found.get(code, 0) for code in CODES.values()]
+        (self.trials,) = database.execute("SELECT count(*) FROM trials").fetchone()
 
     def group(self, number: int) -> CaseGroup:
         """The group with a number."""
-        return _groups.decode(self.groups.value(number))
+        return _group_in(self._groups.value(number))
+
+    def all_groups(self) -> Iterator[tuple[int, CaseGroup]]:
+        """Every group with its number."""
+        return ((number, _group_in(value)) for number, value in self._groups.all())
+
+    def all_grades(self) -> Iterator[tuple[int, list[int]]]:
+        """Every list of grades with its number: assertion, state, assertion, state, …."""
+        return ((number, _numbers_in(value)) for number, value in self._grades.all())
 
     def add(self, trials: Iterable[IndexedTrial], first: int) -> tuple[list[int], int]:
         """Take in trials, numbered from `first`; the cases that changed, each once, and the next number."""
@@ -61,7 +65,7 @@ class CaseWriter:
 
     def _add(self, trial: IndexedTrial, number: int) -> int:
         case, copy, route = self._find(trial)
-        group = self.groups.number(_as_text(trial.group))
+        group = self._groups.number(_as_text(trial.group))
         if case is None:
             case = self._new_case(trial, (copy, route), group, number)
         else:
@@ -76,25 +80,24 @@ class CaseWriter:
         copy = 1
         while True:
             route = text_hash(route_of(trial.group, trial.case_id, copy))
-            found = self._database.execute("SELECT number, id FROM case_names WHERE route = ?", (route,)).fetchone()
+            found = self._database.execute(_AT_ROUTE, (route,)).fetchone()
             if found is None:
                 return None, copy, route
-            number, case_id = found
-            if case_id == trial.case_id and self.group(self._columns.group[number]).place == trial.group.place:
+            number, case_id, group = found
+            if case_id == trial.case_id and self.group(group).place == trial.group.place:
                 return number, copy, route
             copy += 1
 
     def _new_case(self, trial: IndexedTrial, route: tuple[int, int], group: int, number: int) -> int:
         status = CODES[trial.result.status]
-        case = self._columns.add(status, group, trial.same)
         self.statuses[status] += 1
+        case = sum(self.statuses)  # cases are numbered from 1, and never removed
         result = (status, 0, trial.result.score, trial.duration, trial.cost)
         values = (case, group, *result, trial.cluster, trial.same, trial.position)
         self._database.execute("INSERT INTO cases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
         copy, hashed = route
-        self._ids.add(trial.case_id)
-        names = (case, trial.case_id, hashed, copy, trial.sha, number)
-        self._database.execute("INSERT INTO case_names VALUES (?, ?, ?, ?, ?, ?, NULL)", names)
+        names = (case, trial.case_id, trial.case_id.lower(), hashed, copy, trial.sha, number)
+        self._database.execute("INSERT INTO case_names VALUES (?, ?, ?, ?, ?, ?, ?, NULL)", names)
         return case
 
     def _remove(self, case: int, sample: int) -> None:
@@ -104,7 +107,6 @@ class CaseWriter:
         if found is not None:
             self._database.execute("DELETE FROM trials WHERE number = ?", found)
             self._database.execute("DELETE FROM trial_texts WHERE number = ?", found)
-            self._columns.case_of[found[0]] = 0
             self.trials -= 1
             self.replaced += 1
 
@@ -116,13 +118,11 @@ class CaseWriter:
         gates = _as_text(trial.result.gates) if trial.result.gates and trial.group.repeat > 1 else None
         self._database.execute("INSERT INTO trial_texts VALUES (?, ?, ?)", (number, trial.teaser, gates))
         self._database.execute("INSERT INTO texts (rowid, text) VALUES (?, ?)", (number, trial.texts))
-        self._columns.case_of.append(case)
         self.trials += 1
 
     def _update(self, case: int, trial: IndexedTrial, group: int, number: int) -> None:
         """Give a case the result of its only trial, which was done again."""
         self._count(case, CODES[trial.result.status])
-        self._columns.group[case] = group
         result = (trial.result.score, trial.duration, trial.cost)
         self._database.execute(
             'UPDATE cases SET "group" = ?, status = ?, score = ?, duration = ?, cost = ? WHERE number = ?',
@@ -132,7 +132,8 @@ class CaseWriter:
 
     def _settle(self, case: int) -> None:
         """Give a case with several samples what they come to."""
-        rule = self.group(self._columns.group[case]).rule
+        (group,) = self._database.execute('SELECT "group" FROM cases WHERE number = ?', (case,)).fetchone()
+        rule = self.group(group).rule
         rows = self._database.execute(
             "SELECT number, sample, status, score, duration, cost, gates FROM trials JOIN trial_texts USING (number) "
             'WHERE "case" = ? ORDER BY number',
@@ -150,7 +151,6 @@ class CaseWriter:
         by_sample = sorted(rows, key=lambda row: row[1])
         told_by = next((row[0] for row in by_sample if STATUSES[row[2]] == verdict), by_sample[0][0])
         self._count(case, CODES[verdict])
-        self._columns.flaky[case] = 0 < passed < judged
         self._database.execute(
             "UPDATE cases SET status = ?, flaky = ?, score = ?, duration = ?, cost = ? WHERE number = ?",
             (
@@ -170,9 +170,12 @@ class CaseWriter:
 
     def _count(self, case: int, status: int) -> None:
         """Count a case under another status."""
-        self.statuses[self._columns.status[case]] -= 1
+        (before,) = self._database.execute("SELECT status FROM cases WHERE number = ?", (case,)).fetchone()
+        self.statuses[before] -= 1
         self.statuses[status] += 1
-        self._columns.status[case] = status
+
+
+_AT_ROUTE = 'SELECT number, id, "group" FROM case_names JOIN cases USING (number) WHERE route = ?'
 
 
 def _as_text(value: object) -> str:
@@ -200,6 +203,7 @@ class InternedTexts:
         self._select = f"SELECT number FROM {table} WHERE hash = ?"  # noqa: S608  # a constant, as below
         self._insert = f"INSERT INTO {table} (hash, value) VALUES (?, ?)"  # noqa: S608
         self._read = f"SELECT value FROM {table} WHERE number = ?"  # noqa: S608
+        self._read_all = f"SELECT number, value FROM {table}"  # noqa: S608
 
     def number(self, value: str) -> int:
         """The number of a text; a new one is added."""
@@ -218,6 +222,10 @@ class InternedTexts:
                 self._values.clear()
             found = self._values[number] = self._database.execute(self._read, (number,)).fetchone()[0]
         return found
+
+    def all(self) -> Iterator[tuple[int, str]]:
+        """Every text with its number."""
+        yield from self._database.execute(self._read_all)
 
     def _stored(self, value: str) -> int:
         key = text_hash(value)

@@ -10,8 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from agentv.errors import AgentvError, StoreError
-from agentv.extensions.view.index.case_choice import AnyStatus, CaseChoice, CaseOrder
-from agentv.extensions.view.index.case_entries import CaseEntry
+from agentv.extensions.view.index.case_entries import AnyStatus, CaseChoice, CaseEntry, CaseOrder
 from agentv.extensions.view.index.case_index import CaseIndex
 from agentv.extensions.view.viewed.growing import GrowingRun
 from agentv.extensions.view.viewed.rates import Rate, kept_facts, rate_of_cases

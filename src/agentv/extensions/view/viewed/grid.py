@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct, json
 from msgspec.structs import replace
 
-from agentv.extensions.view.index.case_choice import CaseChoice, CaseOrder
-from agentv.extensions.view.index.case_entries import CaseEntry, CaseGroup, CaseTrial
+from agentv.extensions.view.index.case_entries import CaseChoice, CaseEntry, CaseGroup, CaseOrder, CaseTrial
 from agentv.extensions.view.index.case_grid import Beside, CaseGrid, GridCounts, GridFilter
 from agentv.extensions.view.index.case_index import CaseIndex
 from agentv.extensions.view.pages.entries import from_root
@@ -179,7 +178,7 @@ def page_of_grid(
     beside = None if base is None else _beside(run, base)
     with run.lock, run.index() as index:
         progress = run.progress()
-        changed = beside.changed if beside else b""
+        changed = beside.changed if beside else ()
         name = ("grid", choice, query.show, changed, rated)
         chosen = run.remember(name, lambda index: _rows(index.grid, query, choice, changed, rated))
         columns = _columns(index)
@@ -189,8 +188,8 @@ def page_of_grid(
     before = {}
     if base is not None and beside is not None:
         with base.index() as index:
-            others = {number: beside.numbers[number] for number in entries}
-            found = {one.number: one for one in index.entries([other for other in others.values() if other])}
+            others = {number: beside.numbers[number] for number in entries if number in beside.numbers}
+            found = {one.number: one for one in index.entries(list(others.values()))}
         reader = _Reader(base, columns, found.values())
         before = {number: reader.cell(found[other]) for number, other in others.items() if other in found}
     reader = _Reader(run, columns, entries.values())
@@ -210,11 +209,11 @@ def page_of_grid(
 
 
 def _rows(
-    grid: CaseGrid, query: GridQuery, choice: CaseChoice, changed: bytes, rated: frozenset[tuple[str, str]]
+    grid: CaseGrid, query: GridQuery, choice: CaseChoice, changed: tuple[int, ...], rated: frozenset[tuple[str, str]]
 ) -> _Chosen:
     outcomes = grid.outcomes(choice, changed)
     among = grid.rows_of(rated) if query.show == "rated" else None
-    return _Chosen(grid.rows(choice, outcomes, query.show, among).tolist(), grid.counts(outcomes))
+    return _Chosen(grid.rows(choice, outcomes, query.show, among), grid.counts(outcomes))
 
 
 class _Facts(Struct):
@@ -230,7 +229,7 @@ def _where(run: GrowingRun, choice: CaseChoice, where: tuple[str, ...]) -> tuple
     wanted = [(name, text.lower()) for name, _, text in (one.partition("=") for one in where)]
 
     def found(index: CaseIndex) -> tuple[int, ...]:
-        first_at = {place: trial for trial, place in index.first_trials(index.numbers(choice.with_any_status()))}
+        first_at = {place: trial for trial, place in index.first_trials(choice)}
         trials = []
         for place, line in lines_at(run.path / INDEX, first_at):
             row = _facts_in(line)

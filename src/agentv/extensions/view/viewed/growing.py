@@ -16,8 +16,7 @@ from typing import Any, TypeVar
 
 from agentv.app.results.place import planned_counts
 from agentv.errors import StoreError
-from agentv.extensions.view.index.case_choice import CaseChoice
-from agentv.extensions.view.index.case_entries import CaseEntry
+from agentv.extensions.view.index.case_entries import CaseChoice, CaseEntry
 from agentv.extensions.view.index.case_index import CaseIndex
 from agentv.extensions.view.viewed.appended import Collected, FileState, fingerprint, read_batch, state_of
 from agentv.extensions.view.viewed.keeping import finish, kept_failures, kept_index, put_beside_rows
@@ -243,7 +242,7 @@ class GrowingRun:
             if self.changed() or _may_be_written(self.path):
                 return True
             failures, problem = self._collected.failures, self._problem
-            made = index.twin(copy)
+            made = index.copied(copy)
         try:
             finish(made, seen, problem, failures or _failures_of(made, self._file, self.root))
             made.close()
@@ -257,22 +256,14 @@ class GrowingRun:
 
     def _take(self, finished: Path) -> bool:
         """Continue with a finished index; return whether it could be stored beside the rows."""
-        path = self.path / VIEWED if put_beside_rows(finished, self.path) else finished
-        if self._index is None:
-            return True
-        order = self._index.order
-        opened = CaseIndex.open(path, order)
-        if opened is None:
-            return True
-        if path == finished:
-            opened.close()
-            finished.replace(self._temporary)
-            opened = CaseIndex.open(self._temporary, order, writable=True)
-        self._index.close()
-        self._index, self._kept = opened, path != finished
-        if self._kept:
+        if not put_beside_rows(finished, self.path):
+            return False
+        opened = CaseIndex.open(self.path / VIEWED, self._order())
+        if opened is not None and self._index is not None:
+            self._index.close()
+            self._index, self._kept = opened, True
             self._temporary.unlink(missing_ok=True)
-        return self._kept
+        return True
 
     def _keep_unfinished(self, index: CaseIndex, state: FileState | None) -> None:
         if state and not _may_be_written(self.path) and not _is_another(state, index, self._file, self._inode):

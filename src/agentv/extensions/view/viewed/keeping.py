@@ -52,7 +52,6 @@ def finish(index: CaseIndex, state: FileState, problem: str, failures: FailureGr
     if failures is not None:
         index.save(_failures_name(index), msgspec.json.encode([_saved(one) for one in failures.groups()]))
         save_facts(index)
-        index.save_orders()
     index.save(_ROWS_FILE, _stamp(state))
     index.save(_PROBLEM, problem.encode(errors="replace"))
     index.seal()

@@ -9,8 +9,7 @@ from functools import partial
 import msgspec
 from msgspec import Struct
 
-from agentv.extensions.view.index.case_choice import CaseChoice
-from agentv.extensions.view.index.case_entries import CaseGroup
+from agentv.extensions.view.index.case_entries import CaseChoice, CaseGroup
 from agentv.extensions.view.index.case_index import CaseIndex
 from agentv.extensions.view.index.case_totals import ClusterSums
 from agentv.extensions.view.pages.entries import ERRORED, FAILED, PASSED
