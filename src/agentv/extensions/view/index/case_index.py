@@ -174,7 +174,7 @@ class CaseIndex:
         return self._one("SELECT number FROM case_names WHERE route = ?", text_hash(route))
 
     def first_trials(self, choice: CaseChoice) -> Iterator[tuple[int, int]]:
-        """The number of the first trial of each chosen case, whatever its status, and where its row begins, in bytes."""
+        """The number of the first trial of each case of a choice, whatever its status, and where its row begins."""
         self._chooser.choose(choice)
         question = 'SELECT min(trials.number), place FROM chosen JOIN trials ON "case" = chosen.number GROUP BY "case"'
         yield from self._database.execute(f"{question} ORDER BY 1")
