@@ -25,7 +25,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from agentv.extensions.view.pages import HtmlReport, render
+from agentv.extensions.view.pages.page import render
+from agentv.extensions.view.pages.report import HtmlReport
 from agentv.model.run.grade import Check, Grade
 from agentv.model.run.trial import Score, Trial, TrialResult
 from agentv.model.suite.assertion import AssertionEntry, AssertionSettings
@@ -86,7 +87,7 @@ def grade(kind: str, path: str, passed: bool, chance: random.Random) -> Score:
 
 
 def write(number: int, path: Path) -> None:
-    report = HtmlReport.of("20261122T100000Z-7f3a", {"started": "2026-11-22T10:00:00Z"}, None, results(number), "/repo")
+    report = HtmlReport("20261122T100000Z-7f3a", {"started": "2026-11-22T10:00:00Z"}, None, results(number), "/repo")
     with path.open("w", encoding="utf-8") as file:
         file.writelines(render(report))
 

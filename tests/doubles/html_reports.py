@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from agentv.extensions.view.pages import HtmlReport
+from agentv.extensions.view.pages.report import HtmlReport
 from agentv.model.run.grade import Check
 from agentv.model.values.message import Message, ToolCall
 from agentv.model.values.response import Attempt, TargetResponse
@@ -83,4 +83,4 @@ def everything():
 
 
 def report(results, *, run_id=RUN_ID, summary=None, record=None):
-    return HtmlReport.of(run_id, RECORD if record is None else record, summary, results, ROOT)
+    return HtmlReport(run_id, RECORD if record is None else record, summary, results, ROOT)

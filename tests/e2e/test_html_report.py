@@ -6,9 +6,8 @@ import random
 import pytest
 from msgspec.structs import replace
 
-from agentv.extensions.view.pages import render
-from agentv.extensions.view.pages.page import joined
-from agentv.extensions.view.pages.work import ShownDiff, ShownWork
+from agentv.extensions.view.pages.page import joined, render
+from agentv.extensions.view.pages.work import trace_json
 from agentv.extensions.view.shown_comparison import ShownComparison, ShownDifference
 from agentv.model.run.grade import Check
 from agentv.model.values.trace import MessageStep, PermissionStep, ToolCallStep, Trace, UsageStep
@@ -39,7 +38,7 @@ def opened(pages, tmp_path):
 
     def open_(results, against=None, *, at="", view=DESKTOP, dark=False, work=None, comparison=None, **given):
         path = tmp_path / "report.html"
-        told = dataclasses.replace(report(results, **given), work_of=lambda _: work)
+        told = dataclasses.replace(report(results, **given), work_of=lambda _: work or {})
         with path.open("w", encoding="utf-8") as file:
             earlier = None if against is None else report(against, run_id="the-run-before")
             file.writelines(render(told, earlier, comparison))
@@ -461,7 +460,7 @@ def worked(opened, work, **given):
 
 
 def test_a_timeline_shows_what_an_agent_did_when_and_at_which_cost(opened):
-    tab = worked(opened, ShownWork(WORK, "artifacts/a/trace.json"))
+    tab = worked(opened, {"trace": trace_json(WORK, "artifacts/a/trace.json")})
     assert tab.locator("h2", has_text="Timeline: 11 steps").count() == 1
     shown = "claude 2.1 · 4 tool calls · 1 error · 30 in (3 cached), 10 out (2 reasoning) · $0.7500 · 250 ms"
     assert shown in tab.inner_text(".timeline")
@@ -485,12 +484,11 @@ def test_hostile_work_is_text(opened, text):
         UsageStep(text, error=text),
         PermissionStep(text, False, text),
     )
-    work = ShownWork(
-        Trace(steps, agent=text, stop_reason=text, partial=text),
-        text,
-        ShownDiff(f"diff --git {text}\n+{text}\n", 2, 3, text),
-        text,
-    )
+    work = {
+        "trace": trace_json(Trace(steps, agent=text, stop_reason=text, partial=text), text),
+        "diff": {"text": f"diff --git {text}\n+{text}\n", "lines": 2, "total": 3, "path": text},
+        "work_problem": text,
+    }
     tab = worked(opened, work)
     for summary in tab.locator(".did summary").all():
         summary.click()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,15 +35,10 @@ def listed_runs(limit: int | None) -> RunListing:
     return RunListing(map(listed_run, found[:limit]), len(found), str(results))
 
 
-def listed_run(path: Path, rows: Callable[[Path], int] = count_lines) -> ListedRun:
-    """The list entry of one run, or why its files cannot be read.
-
-    Args:
-        path: its directory.
-        rows: counts the rows of an index that is being written.
-    """
+def listed_run(path: Path) -> ListedRun:
+    """The list entry of one run, or why its files cannot be read."""
     try:
-        return _listed(path, rows)
+        return _listed(path)
     except StoreError as error:
         return ListedRun(path.name, str(path), "unreadable", problem=str(error))
 
@@ -59,7 +54,7 @@ def compared_run(path: Path) -> ListedRun:
         return ListedRun(path.name, str(path), "unreadable", problem=str(error))
 
 
-def _listed(path: Path, rows: Callable[[Path], int]) -> ListedRun:
+def _listed(path: Path) -> ListedRun:
     record = read_document(path / RUN)
     planned = _number(record, "trials")
     began = ListedRun(
@@ -73,7 +68,7 @@ def _listed(path: Path, rows: Callable[[Path], int]) -> ListedRun:
         partial=partial_in(record),
     )
     if is_being_written(path):
-        return replace(began, done=rows(path / INDEX))
+        return replace(began, done=count_lines(path / INDEX))
     summary, timed = totals_of(path, record)
     # rows are counted only where the totals say that some trials did not end: the others have one each
     done = rows_of(path) if summary.trials.skipped else summary.trials.total

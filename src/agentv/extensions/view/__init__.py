@@ -10,4 +10,4 @@ PAGES = {
     "version": "agentv.extensions.view.static:static_version",
 }
 
-EXPORT_FORMATS = {".html": "agentv.extensions.view.html_format:rendered"}
+EXPORT_FORMATS = {".html": "agentv.extensions.view.pages.page:rendered"}

@@ -14,16 +14,28 @@ from agentv.app.results.project import stamp_of
 from agentv.errors import UsageError
 from agentv.extensions.view.state import view_of
 from agentv.extensions.view.viewed.cases import CasePage, CaseQuery, ViewedCase, case_at, page_of_cases
-from agentv.extensions.view.viewed.comparison import MovedCases, ViewedComparison, moved_cases, viewed_comparison
+from agentv.extensions.view.viewed.comparison import (
+    MovedCases,
+    TrendQuery,
+    ViewedComparison,
+    ViewedTrend,
+    moved_cases,
+    viewed_comparison,
+    viewed_trend,
+)
 from agentv.extensions.view.viewed.grid import GridPage, GridQuery, page_of_grid
 from agentv.extensions.view.viewed.growing import GrowingRun
 from agentv.extensions.view.viewed.overview import RunOverview, overview
 from agentv.extensions.view.viewed.prompts import PromptList, WholePrompt, has_library, prompt_list, whole_prompt
 from agentv.extensions.view.viewed.rerun_check import check_rerun
-from agentv.extensions.view.viewed.rerunning import Rerun
 from agentv.extensions.view.viewed.runs import RunPage, RunQuery
-from agentv.extensions.view.viewed.trend import TrendQuery, ViewedTrend, viewed_trend
-from agentv.extensions.view.viewed.trial import RerunCommand, rerun_command, rerun_failed_command, whole_trial
+from agentv.extensions.view.viewed.trial import (
+    Rerun,
+    RerunCommand,
+    rerun_command,
+    rerun_failed_command,
+    whole_trial,
+)
 from agentv.registry.extensions import ENDPOINTS, loaded, registered
 from agentv.store.files.directory import is_being_written
 from agentv.version import __version__

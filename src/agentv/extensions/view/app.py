@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 from starlette.applications import Starlette
@@ -20,11 +21,8 @@ from agentv.extensions.view.static import static_route, static_version
 from agentv.web.answers import encoded, error_response, failed
 from agentv.web.context import ProjectContext
 from agentv.web.documents import document as document_of
-from agentv.web.endpoints import Endpoint
 from agentv.web.openapi import description
 from agentv.web.security import Guard, Message, Receive, Send, loopback_addresses
-
-Handler = Callable[[Request], Awaitable[Response]]
 
 
 def application(context: ProjectContext, port: int) -> Guard:
@@ -61,26 +59,12 @@ def project_application(context: ProjectContext, static: str) -> Starlette:
         return Response(encoded(description("agentv view", declared, STREAMS)), media_type="application/json")
 
     routes = [
-        Route(one.path.replace("{route}", "{route:path}"), _handler(context, one), methods=[one.method])
+        Route(one.path.replace("{route}", "{route:path}"), partial(answer, context, one), methods=[one.method])
         for one in declared
     ]
-    routes += [Route(one.path, _bound(one.open, events)) for one in STREAMS]
+    routes += [Route(one.path, partial(one.open, events)) for one in STREAMS]
     routes += [Route("/api/openapi.json", openapi), Route("/", document)]
     return Starlette(routes=routes, exception_handlers=dict(HANDLERS))
-
-
-def _handler(context: ProjectContext, endpoint: Endpoint) -> Handler:
-    async def handler(request: Request) -> Response:
-        return await answer(context, endpoint, request)
-
-    return handler
-
-
-def _bound(method: Callable[[Events, Request], Awaitable[Response]], events: Events) -> Handler:
-    async def handler(request: Request) -> Response:
-        return await method(events, request)
-
-    return handler
 
 
 async def _http_error(_: Request, error: Exception) -> Response:

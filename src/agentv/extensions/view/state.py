@@ -8,11 +8,14 @@ from secrets import compare_digest, token_urlsafe
 
 from starlette.requests import Request
 
+from agentv.app.results.editing import DeletedRun, NamedRun, checked_name
 from agentv.app.results.project import Project
-from agentv.extensions.view.viewed.editing import RunFiles
+from agentv.errors import UsageError
 from agentv.extensions.view.viewed.opened import OpenRuns
-from agentv.extensions.view.viewed.rerunning import CaseRunner
 from agentv.extensions.view.viewed.runs import RunList
+from agentv.extensions.view.viewed.trial import CaseRunner
+from agentv.store.files.directory import RUN, RunDirectory, is_being_written
+from agentv.store.index.deletion import check_removable, remove_run
 from agentv.web.context import PERMISSIONS, TOKEN_HEADER, ProjectContext, Viewer
 
 
@@ -31,6 +34,40 @@ class ViewOptions:
     label: bool = False
     run: bool = False
     person: str = ""
+
+
+class RunFiles:
+    """Runs whose files are the truth."""
+
+    def __init__(self, opened: OpenRuns) -> None:
+        self._opened = opened
+
+    def name(self, run_id: str, name: str, person: str) -> NamedRun:  # noqa: ARG002  # files keep nobody's name
+        """See `RunEditor`; the run's `run.json` keeps the name.
+
+        Raises:
+            StoreError: the file cannot be written.
+        """
+        path = self._opened.project.run(run_id)
+        given = checked_name(name)
+        if is_being_written(path):
+            raise UsageError("the run is still being written", "wait until it ends")
+        with RunDirectory.open(path) as directory:
+            directory.write(RUN, {"name": given})
+        return NamedRun(run_id, given)
+
+    def delete(self, run_id: str, person: str) -> DeletedRun:  # noqa: ARG002  # as above
+        """See `RunEditor`.
+
+        Raises:
+            StoreError: it is not what agentv wrote, or the system refuses.
+        """
+        path = self._opened.project.run(run_id)
+        check_removable(path)
+        if is_being_written(path):
+            raise UsageError("the run is still being written", "wait until it ends, or stop it")
+        self._opened.forget(path)
+        return DeletedRun(run_id, list(remove_run(path)))
 
 
 class ProjectView:

@@ -116,10 +116,6 @@ class CaseTotals:
         )
         yield from self._database.execute(question)
 
-    def grades_alone(self) -> Iterator[tuple[int, int]]:
-        """Numbers of lists of grades, and how many trials have these, where each trial is a cluster of its own."""
-        yield from self._database.execute("SELECT grades, count(*) FROM trials GROUP BY grades")
-
     def _one(self, question: str) -> int:
         (found,) = self._database.execute(question).fetchone()
         return int(found)

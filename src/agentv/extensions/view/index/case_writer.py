@@ -35,7 +35,8 @@ class CaseWriter:
         self.assertions = InternedAssertions(database)
         self.replaced = 0
         found = dict(database.execute("SELECT status, count(*) FROM cases GROUP BY status"))
-        self.statuses = [found.get(code, 0) for code in CODES.values()]
+        self.statuses: list[int] = [found.get(code, 0) for code in CODES.values()]
+        self.trials: int
         (self.trials,) = database.execute("SELECT count(*) FROM trials").fetchone()
 
     def group(self, number: int) -> CaseGroup:

@@ -8,12 +8,13 @@ from typing import Any
 
 from agentv.model.run.cases import Sample, sample_of
 from agentv.model.run.clusters import TrialCluster, cluster_of, key_of_cluster
-from agentv.model.run.trial import Score, Status, Trial, TrialResult
+from agentv.model.run.trial import Score, Trial, TrialResult
 from agentv.model.values.values import JsonObject, objects_in
 from agentv.reports.run.formatting import check
 from agentv.reports.run.trial_view import cut_words, trial_view
 from agentv.reports.text.escaping import one_line
 from agentv.stats.samples.deciding import Rule, rule_of, stopped_by, verdict_over
+from agentv.store.totals.tally import STATUSES
 
 TEASER = 140
 """Characters that the list shows of what a trial came to."""
@@ -21,7 +22,6 @@ TEASER = 140
 NAMES = 500
 """Assertions that the filters distinguish by name; later ones by their type alone, so that memory is bounded."""
 
-STATUSES: tuple[Status, ...] = ("passed", "failed", "errored", "skipped", "shown")
 PASSED, FAILED, ERRORED = range(3)
 
 

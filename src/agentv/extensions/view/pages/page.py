@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
+from contextlib import suppress
+from functools import cache, partial
 from hashlib import sha256
 from html import escape
 from pathlib import Path
@@ -19,10 +20,12 @@ from typing import TYPE_CHECKING
 
 from msgspec import to_builtins
 
+from agentv.app.exports import Exported
+from agentv.errors import UsageError
 from agentv.extensions.view.pages.entries import Entries
 from agentv.extensions.view.pages.report import HtmlReport, failures_json
 from agentv.extensions.view.pages.whole import whole
-from agentv.extensions.view.pages.work import work_json
+from agentv.extensions.view.pages.work import shown_work
 from agentv.reports.run.failures import FailureGroups
 from agentv.reports.text.embedded import data_element, to_json
 from agentv.reports.text.escaping import one_line
@@ -47,6 +50,44 @@ BROWSER = Path(__file__).parent / "browser"
 """The folder of modules, with the style and the library that reads Markdown."""
 
 _IMPORT = re.compile(r'^import \{[^{}]*\} from "(\.[^"]*)";\n', re.MULTILINE)
+
+
+def rendered(exported: Exported) -> Iterator[str]:
+    """A run, and its changes from another one, as one HTML file.
+
+    Raises:
+        UsageError: nothing is in it.
+    """
+    report, against = _report(exported), exported.against
+    if against is None:
+        return render(report)
+    from agentv.extensions.view.shown_comparison import shown_comparison  # imports statistics
+
+    return render(report, _report(Exported(against)), shown_comparison(against, exported.run))
+
+
+def _report(exported: Exported) -> HtmlReport:
+    """A run as the page wants it.
+
+    Raises:
+        UsageError: nothing is in it.
+    """
+    run, totals = exported.run, exported.totals()
+    if next(exported.results(), None) is None and not totals.is_empty_shard:
+        raise UsageError(f"nothing to report: the run {run.run_id} has no such trial")
+    here = ""
+    with suppress(FileNotFoundError):  # the working directory was removed
+        here = str(Path.cwd())
+    return HtmlReport(
+        run.run_id,
+        run.record,
+        totals,
+        exported.results(),
+        run.root,
+        partial(shown_work, run.path),
+        here,
+        str(run.path.absolute()),
+    )
 
 
 def render(
@@ -79,8 +120,7 @@ def _data(report: HtmlReport, number: int) -> Iterator[str]:
     for index, result in enumerate(report.results):
         failures.add(result, index)
         short.append(to_json(entries.short(result)))
-        work = report.work_of(result)
-        rest.append(to_json({**whole(result, report.root), **(work_json(work) if work is not None else {})}))
+        rest.append(to_json({**whole(result, report.root), **report.work_of(result)}))
         length += len(rest[-1])
         if len(short) == CHUNK or length > CHUNK_LENGTH:
             yield from _chunk(number, short, rest)
@@ -88,7 +128,7 @@ def _data(report: HtmlReport, number: int) -> Iterator[str]:
     if short:
         yield from _chunk(number, short, rest)
     yield data_element("tables", number, [to_json(entries.tables())])
-    yield data_element("failures", number, [to_json(failures_json(failures, report))])
+    yield data_element("failures", number, [to_json(failures_json(failures.groups(), report))])
 
 
 def _chunk(number: int, short: Iterable[str], rest: Iterable[str]) -> Iterator[str]:
@@ -104,12 +144,12 @@ def _head(report: HtmlReport) -> str:
 
 def _in_words(report: HtmlReport) -> str:
     """What is shown where scripts are off."""
-    cases = (report.summary or {}).get("cases")
-    if not isinstance(cases, dict):
+    if report.summary is None:
         return f"Run {one_line(report.run_id)}."
-    counted = ", ".join(f"{cases.get(status, 0):,} {status}" for status in ("passed", "failed", "errored", "skipped"))
-    counted += f", {cases['shown']:,} shown" if cases.get("shown") else ""
-    return f"Run {one_line(report.run_id)}: {cases.get('total', 0):,} cases, {counted}."
+    cases = report.summary.cases
+    counted = ", ".join(f"{getattr(cases, status):,} {status}" for status in ("passed", "failed", "errored", "skipped"))
+    counted += f", {cases.shown:,} shown" if cases.shown else ""
+    return f"Run {one_line(report.run_id)}: {cases.total:,} cases, {counted}."
 
 
 @cache

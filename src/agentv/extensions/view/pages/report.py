@@ -8,14 +8,12 @@ from typing import Any
 
 from msgspec import structs
 
-from agentv.extensions.view.pages.work import ShownWork
-from agentv.model.run.matrix import RunMatrix
 from agentv.model.run.summary import CorrectedRates, Summary
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.values import Json, JsonObject, objects_in
 from agentv.reports.run.activation import measure_words, mistakes, sentence
 from agentv.reports.run.corrected import corrected_lines, gate_line, unchecked_words
-from agentv.reports.run.failures import FailedTrial, FailureGroup, FailureGroups
+from agentv.reports.run.failures import FailedTrial, FailureGroup
 from agentv.reports.run.matrix import matrix_data
 from agentv.reports.run.rerun import RerunOptions, group_facts
 
@@ -25,65 +23,46 @@ TOLD = ("run_id", "started", "agentv", "python", "platform", "git_commit", "plan
 SETTINGS = ("paths", "targets", "judge", "repeat", "threshold", "filter", "tags", "exclude_tags", "limit", "sample")
 
 
-def unknown_work(_: TrialResult) -> ShownWork | None:
-    """Nothing is known of the work of any agent."""
-    return None
-
-
 @dataclass(frozen=True, slots=True)
 class HtmlReport:
     """A run, ready to be rendered once.
 
     Attributes:
         record: the object of `run.json`; keys that are missing are not shown.
-        summary: the object of `summary.json`; None of a run that was cut, whose rows are then counted in the page.
-        matrix: targets, prompts and variants side by side; None: there is one of each, or nothing is known of it.
+        summary: its totals; None of a run that was cut, whose rows are then counted in the page.
         results: its finished trials, each once; read in one pass and not held.
         root: absolute path of the repository root, which files are shown from; empty: paths are shown as they are.
         directory: absolute path of the run; empty: it is one in `.agentv/results`.
-        work_of: what the agent of a trial did and changed, if anything is known of it.
+        work_of: what the agent of a trial did and changed, as data of the page.
         here: absolute path of the directory that commands are for; empty: the root.
-        labels: what labels make of its rates and its gates, as lines; whether each is a warning.
     """
 
     run_id: str
     record: JsonObject
-    summary: JsonObject | None
+    summary: Summary | None
     results: Iterable[TrialResult]
     root: str = ""
-    work_of: Callable[[TrialResult], ShownWork | None] = unknown_work
-    matrix: RunMatrix | None = None
+    work_of: Callable[[TrialResult], dict[str, Any]] = lambda _: {}
     here: str = ""
     directory: str = ""
-    labels: tuple[tuple[str, bool], ...] = ()
 
-    @classmethod
-    def of(
-        cls,
-        run_id: str,
-        record: JsonObject,
-        summary: Summary | JsonObject | None,
-        results: Iterable[TrialResult],
-        root: str = "",
-    ) -> HtmlReport:
-        """The report of a run that has just ended, or of one that is read back."""
-        if not isinstance(summary, Summary):
-            return cls(run_id, record, summary, results, root)
-        labels = tuple(_label_lines(summary))
-        return cls(run_id, record, summary.as_json(), results, root, matrix=summary.matrix, labels=labels)
-
-    def facts(self) -> dict[str, Json]:
+    def facts(self) -> dict[str, Any]:
         """Facts about the run for the page."""
-        summary = self.summary
-        return {
+        facts = {
             **{key: self.record[key] for key in TOLD if key in self.record},
             "run_id": self.run_id,
             "settings": _chosen(self.record.get("settings"), SETTINGS),
             "suites": [_chosen(one, ("name", "path", "prompts")) for one in objects_in(self.record.get("suites"))],
-            "summary": {key: value for key, value in summary.items() if key != "matrix"} if summary else None,
-            "matrix": matrix_data(self.matrix, summary) if self.matrix is not None and summary else None,
-            **({"labels": [{"text": text, "warns": warns} for text, warns in self.labels]} if self.labels else {}),
+            "summary": None,
+            "matrix": None,
         }
+        if self.summary is None:
+            return facts
+        summary, matrix = self.summary.as_json(), self.summary.matrix
+        facts["summary"] = {key: value for key, value in summary.items() if key != "matrix"}
+        facts["matrix"] = None if matrix is None else matrix_data(matrix, summary)
+        labels = [{"text": text, "warns": warns} for text, warns in _label_lines(self.summary)]
+        return {**facts, "labels": labels} if labels else facts
 
 
 def _label_lines(summary: Summary) -> Iterator[tuple[str, bool]]:
@@ -104,18 +83,13 @@ def _chosen(found: Json, keys: Sequence[str]) -> dict[str, Json]:
     return {key: found[key] for key in keys if key in found} if isinstance(found, dict) else {}
 
 
-def failures_json(failures: FailureGroups, report: HtmlReport) -> dict[str, Any]:
+def failures_json(groups: Sequence[FailureGroup], report: HtmlReport) -> dict[str, Any]:
     """The object of the element `failures`: `groups`, worst first, and `rerun`, the command for all of them.
 
     Each group has `status`, `code`, `cause` (one line), `cases` and `trials` (numbers), `suites` and `targets` (names),
     `members` (the first trials: `number` is the position of the trial in the list, from 0), `numbers` (those of all its
     trials), and `rerun`: its `command`, and how many of the group's `cases` that runs; null where no command can.
     """
-    return groups_json(failures.groups(), report)
-
-
-def groups_json(groups: Sequence[FailureGroup], report: HtmlReport) -> dict[str, Any]:
-    """As `failures_json`, of groups that were collected before."""
     here = report.here or report.root
     options = RerunOptions.of(report.record, here=here, root=report.root, directory=report.directory)
     return {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -30,50 +29,8 @@ DEEPEST = 6
 """Levels of sub-agents that are indented."""
 
 
-@dataclass(frozen=True, slots=True)
-class ShownDiff:
-    """The beginning of a diff.
-
-    Attributes:
-        text: its first lines.
-        lines: how many these are.
-        total: how many lines the file has.
-        path: of the file, as the row names it.
-    """
-
-    text: str
-    lines: int
-    total: int
-    path: str
-
-
-@dataclass(frozen=True, slots=True)
-class ShownWork:
-    """What is known of the work of one trial.
-
-    Attributes:
-        trace: what the agent did.
-        trace_path: of its file, as the row names it.
-        problem: why a file cannot be read.
-    """
-
-    trace: Trace | None = None
-    trace_path: str = ""
-    diff: ShownDiff | None = None
-    problem: str = ""
-
-
-def work_json(work: ShownWork) -> dict[str, Any]:
-    """The work as data of the page."""
-    facts: dict[str, Any] = {"work_problem": work.problem} if work.problem else {}
-    if work.trace is not None:
-        facts["trace"] = _trace(work.trace, work.trace_path)
-    if work.diff is not None:
-        facts["diff"] = asdict(work.diff)
-    return facts
-
-
-def _trace(trace: Trace, path: str) -> dict[str, Any]:
+def trace_json(trace: Trace, path: str) -> dict[str, Any]:
+    """A trace as data of the page. Its file is at `path`, as the row names it."""
     summary = summary_of_trace(trace, Spent())
     steps: list[dict[str, Any]] = []
     length = 0
@@ -170,8 +127,8 @@ MOST_BYTES = 1_000_000
 """Bytes of a diff that a page holds."""
 
 
-def shown_work(directory: Path, result: TrialResult) -> ShownWork | None:
-    """The work of a trial; None where its row names no artifact.
+def shown_work(directory: Path, result: TrialResult) -> dict[str, Any]:
+    """What is known of the work of a trial, as data of the page: `trace`, `diff`, and why a file cannot be read.
 
     Args:
         directory: of the run, which the paths in rows count from.
@@ -179,28 +136,28 @@ def shown_work(directory: Path, result: TrialResult) -> ShownWork | None:
     """
     stored = result.stored
     if stored is None or (stored.trace_path is None and stored.diff_path is None):
-        return None
+        return {}
     from agentv.store.files.traces import read
 
-    work, problems = ShownWork(), []
+    facts: dict[str, Any] = {}
+    problems = []
     if stored.trace_path is not None:
         path = artifact(directory, stored.trace_path)
         trace = read(path) if isinstance(path, Path) else path
         if isinstance(trace, Failure):
             problems.append(f"{stored.trace_path}: {trace.message}")
         else:
-            work = ShownWork(trace, stored.trace_path)
-    diff: ShownDiff | None = None
+            facts["trace"] = trace_json(trace, stored.trace_path)
     if stored.diff_path is not None:
         try:
-            diff = _diff(directory, stored.diff_path)
+            facts["diff"] = _diff(directory, stored.diff_path)
         except (OSError, StoreError) as error:
             problems.append(f"{stored.diff_path}: {error}")
-    return ShownWork(work.trace, work.trace_path, diff, "; ".join(problems))
+    return {**facts, "work_problem": "; ".join(problems)} if problems else facts
 
 
-def _diff(directory: Path, named: str) -> ShownDiff:
-    """The first lines of a diff; a line that is too long ends it.
+def _diff(directory: Path, named: str) -> dict[str, Any]:
+    """The first lines of a diff, how many they are, and how many it has; a line that is too long ends it.
 
     Raises:
         OSError, StoreError: it cannot be read.
@@ -219,4 +176,4 @@ def _diff(directory: Path, named: str) -> ShownDiff:
         file.seek(0)
         total = sum(piece.count(b"\n") for piece in iter(lambda: file.read(1 << 20), b""))
     text = b"".join(kept).decode("utf-8", "replace")
-    return ShownDiff(text, len(kept), max(total, len(kept)), named)
+    return {"text": text, "lines": len(kept), "total": max(total, len(kept)), "path": named}

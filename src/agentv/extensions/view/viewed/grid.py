@@ -27,9 +27,6 @@ MOST = 200
 TEXT = 2_000
 """Characters of an answer, or of a variable, that a cell holds."""
 
-_BASE = 2
-"""Other runs whose cases are matched with those of a run, and remembered: 5 MB each of a million cases."""
-
 
 class GridQuery(CaseQuery, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Which rows, in what order, and which part of them.
@@ -253,7 +250,7 @@ def _beside(run: GrowingRun, base: GrowingRun) -> Beside:
     first, second = sorted((run, base), key=lambda one: one.path)
     with first.lock, second.lock, base.index() as before:
         name = ("beside", str(base.path), before.read)
-        return run.remember(name, lambda index: index.grid.beside(before.grid), _BASE)
+        return run.remember(name, lambda index: index.grid.beside(before.grid))
 
 
 def _columns(index: CaseIndex) -> list[GridColumn]:

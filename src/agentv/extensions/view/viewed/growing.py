@@ -1,8 +1,13 @@
-"""One run whose rows are read as they are written, through its index of cases."""
+"""One run whose rows are read as they are written, through its index of cases.
+
+The index is kept beside the rows, so that no later start reads them again.
+"""
 
 from __future__ import annotations
 
+import os
 import secrets
+import shutil
 import sqlite3
 import time
 from array import array
@@ -14,17 +19,20 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, TypeVar
 
+import msgspec
+from msgspec.structs import replace
+
 from agentv.app.results.place import planned_counts
 from agentv.errors import StoreError
 from agentv.extensions.view.index.case_entries import CaseChoice, CaseEntry
 from agentv.extensions.view.index.case_index import CaseIndex
 from agentv.extensions.view.viewed.appended import Collected, FileState, fingerprint, read_batch, state_of
-from agentv.extensions.view.viewed.keeping import finish, kept_failures, kept_index, put_beside_rows
-from agentv.extensions.view.viewed.rates import IndexFacts, index_facts
+from agentv.extensions.view.viewed.rates import IndexFacts, index_facts, save_facts
 from agentv.model.run.summary import Summary
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.values import JsonObject
 from agentv.reports.run.failures import FailureGroup, FailureGroups
+from agentv.reports.run.trial_view import TrialView
 from agentv.store.files.directory import INDEX, RUN, VIEWED, is_being_written, read_document
 from agentv.store.rows.ordering import FileOrder
 from agentv.store.rows.results import read_results_at
@@ -35,8 +43,7 @@ _FIRST_S = 0.3
 """Seconds for which an answer waits for rows that are not read yet."""
 
 _REMEMBERED = 16
-_CHOICES = 4
-"""Choices whose order is held: 4 MB each of a million cases."""
+"""Choices and the like that are held of a run: up to 5 MB each of a million cases."""
 
 _MANY = 10_000
 """Rows that are not read twice: an index of more is also kept where it is not finished when the server ends."""
@@ -70,16 +77,15 @@ class Remembered:
         self._values: OrderedDict[Hashable, Any] = OrderedDict()
         self._rows = 0
 
-    def value(self, name: Hashable, rows: int, make: Callable[[], T], most: int) -> T:
-        """The value of a name at so many rows, made once; of one kind of names so many at most are held."""
+    def value(self, name: Hashable, rows: int, make: Callable[[], T]) -> T:
+        """The value of a name at so many rows, made once; the last ones are held."""
         if rows != self._rows:
             self._values.clear()
             self._rows = rows
         if name not in self._values:
             self._values[name] = make()
-            alike = [one for one in self._values if _kind(one) == _kind(name)]
-            for one in alike[:-most]:
-                del self._values[one]
+            if len(self._values) > _REMEMBERED:
+                self._values.popitem(last=False)
         self._values.move_to_end(name)
         value: T = self._values[name]
         return value
@@ -168,16 +174,16 @@ class GrowingRun:
 
     def numbers(self, choice: CaseChoice) -> array[int]:
         """The numbers of the chosen cases in their order; computed once as long as no row is added."""
-        return self.remember(choice, lambda index: index.numbers(choice), _CHOICES)
+        return self.remember(choice, lambda index: index.numbers(choice))
 
     def facts(self, cut: str | None) -> IndexFacts:
         """Counts and rates over all cases, of a run that was cut short for a reason, if there is one."""
         return self.remember("facts", index_facts).with_cut(cut)
 
-    def remember(self, name: Hashable, make: Callable[[CaseIndex], T], most: int = _REMEMBERED) -> T:
-        """What is computed of the index, once as long as no row is added, and so many of this kind at most."""
+    def remember(self, name: Hashable, make: Callable[[CaseIndex], T]) -> T:
+        """What is computed of the index, once as long as no row is added."""
         with self.index() as index:
-            return self._remembered.value(name, index.read.next_trial, lambda: make(index), most)
+            return self._remembered.value(name, index.read.next_trial, lambda: make(index))
 
     def changed_since(self, cursor: str, limit: int) -> tuple[list[CaseEntry], str] | None:
         """Cases with a row after a cursor, of so many rows at most, and the cursor after them; None: another file."""
@@ -209,7 +215,7 @@ class GrowingRun:
         """
         with self.index() as index:
             if self._collected.failures is None:
-                if (kept := kept_failures(index)) is not None:
+                if (kept := _kept_failures(index)) is not None:
                     return kept
                 self._collected.failures = _failures_of(index, self._file, self.root)
             return self._collected.failures.groups()
@@ -244,7 +250,7 @@ class GrowingRun:
             failures, problem = self._collected.failures, self._problem
             made = index.copied(copy)
         try:
-            finish(made, seen, problem, failures or _failures_of(made, self._file, self.root))
+            _finish(made, seen, problem, failures or _failures_of(made, self._file, self.root))
             made.close()
             with self.lock:
                 if self._index is index and self._seen == seen and not self.changed():
@@ -256,7 +262,7 @@ class GrowingRun:
 
     def _take(self, finished: Path) -> bool:
         """Continue with a finished index; return whether it could be stored beside the rows."""
-        if not put_beside_rows(finished, self.path):
+        if not _put_beside_rows(finished, self.path):
             return False
         opened = CaseIndex.open(self.path / VIEWED, self._order())
         if opened is not None and self._index is not None:
@@ -267,8 +273,8 @@ class GrowingRun:
 
     def _keep_unfinished(self, index: CaseIndex, state: FileState | None) -> None:
         if state and not _may_be_written(self.path) and not _is_another(state, index, self._file, self._inode):
-            finish(index, state, self._problem, None)
-            put_beside_rows(self._temporary, self.path)
+            _finish(index, state, self._problem, None)
+            _put_beside_rows(self._temporary, self.path)
 
     def _read_some(self) -> bool:
         """Read rows for a moment; whether there are more."""
@@ -303,7 +309,7 @@ class GrowingRun:
         """The index that was kept beside the rows, where it is of them; else an empty one."""
         with suppress(StoreError, OSError):
             state = state_of(self._file)
-            found = kept_index(self.path, state, self._order())
+            found = _kept_index(self.path, state, self._order())
             if found is not None and state is not None and not _is_another(state, found[0], self._file, self._inode):
                 self._kept, self._inode = True, state.inode
                 self._collected = Collected(None, None)
@@ -339,10 +345,6 @@ class GrowingRun:
         self._remembered.clear()
         with suppress(OSError):
             self._temporary.unlink(missing_ok=True)
-
-
-def _kind(name: Hashable) -> Hashable:
-    return name[0] if isinstance(name, tuple) else type(name)
 
 
 def _rewritten(found: FileState, seen: FileState | None) -> bool:
@@ -381,3 +383,83 @@ def _is_another(found: FileState, index: CaseIndex, file: Path, inode: int) -> b
     if found.size < read.place or (inode and found.inode != inode):
         return True
     return bool(read.place) and fingerprint(file, read.place) != read.fingerprint
+
+
+_ROWS_FILE = "rows file"
+"""What an index keeps of the file that it was made of."""
+
+_PROBLEM = "problem"
+
+
+def _kept_index(run: Path, state: FileState | None, order: FileOrder) -> tuple[CaseIndex, str] | None:
+    """The index beside the rows, and why some of them are left out of it; None: none is of these rows.
+
+    An index that somebody changed is not used.
+    """
+    found = CaseIndex.open(run / VIEWED, order)
+    if found is None or state is None:
+        return None
+    with suppress(sqlite3.Error):
+        if _fits(state, found.saved(_ROWS_FILE)):
+            return found, (found.saved(_PROBLEM) or b"").decode()
+    found.close()
+    return None
+
+
+def _finish(index: CaseIndex, state: FileState, problem: str, failures: FailureGroups | None) -> None:
+    """Add to an index what it is kept with, and seal it.
+
+    Args:
+        index: writable.
+        state: of the file of rows.
+        problem: why some of them are left out; empty: none is.
+        failures: by cause; None: not all rows are read yet.
+    """
+    if failures is not None:
+        index.save(_failures_name(index), msgspec.json.encode([_saved(one) for one in failures.groups()]))
+        save_facts(index)
+    index.save(_ROWS_FILE, _stamp(state))
+    index.save(_PROBLEM, problem.encode(errors="replace"))
+    index.seal()
+
+
+def _put_beside_rows(index: Path, run: Path) -> bool:
+    """Copy an index to the directory of its run; whether that could be done."""
+    new = run / f".{VIEWED}.{os.getpid()}.new"
+    try:
+        shutil.copyfile(index, new)
+        new.chmod(0o600)
+        new.replace(run / VIEWED)
+    except OSError:
+        with suppress(OSError):
+            new.unlink(missing_ok=True)
+        return False
+    return True
+
+
+def _kept_failures(index: CaseIndex) -> list[FailureGroup] | None:
+    """The failures by cause that an index keeps, without their examples; None: it keeps none of its rows yet."""
+    saved = index.saved(_failures_name(index))
+    return None if saved is None else _groups(saved)
+
+
+_groups = msgspec.json.Decoder(list[FailureGroup]).decode
+_NO_VIEW = TrialView("noted", "", "", "", ("", 0), 1, 1, "failed", None, 0.0, None, ())
+"""Stands for the view of a group's first trial, which no page shows."""
+
+
+def _saved(group: FailureGroup) -> FailureGroup:
+    return replace(group, example=_NO_VIEW, numbers=list(group.numbers))
+
+
+def _failures_name(index: CaseIndex) -> str:
+    return f"failures {index.read.next_trial}"
+
+
+def _stamp(state: FileState) -> bytes:
+    return f"{state.size:x}-{state.changed_ns:x}".encode()
+
+
+def _fits(found: FileState, kept: bytes | None) -> bool:
+    """Whether an index was kept of this file, or of one that was only appended to since."""
+    return kept is not None and (kept == _stamp(found) or not kept.startswith(b"%x-" % found.size))

@@ -13,7 +13,7 @@ from agentv.model.run.clusters import TrialCluster, cluster_of, key_of_cluster
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.hashes import text_hash
 
-_NOT_SEARCHED = frozenset({"sha256", "key", "timestamp"})
+_NOT_SEARCHED = frozenset({"sha256", "key", "timestamp", "role", "path", "source", "aggregate"})
 _SEARCHED = 1_000_000
 """Characters of one trial that are searched."""
 
@@ -49,38 +49,8 @@ def indexed_trial(place: int, result: TrialResult) -> IndexedTrial:
         text_hash("\0".join(cluster_of(row))),
         text_hash(f"{trial.suite.path}\0{trial.suite.name}\0{case.id}"),
         case.position,
-        _searched(result),
+        "\n".join(_texts(whole(result, "")))[:_SEARCHED],
     )
-
-
-def _searched(result: TrialResult) -> str:
-    """All texts of a trial that its page shows."""
-    plain = not result.turns and not result.messages and not any(message.tool_calls for message in result.input)
-    return "\n".join(_plain_texts(result) if plain else _texts(whole(result, "")))[:_SEARCHED]
-
-
-def _plain_texts(result: TrialResult) -> Iterator[str]:
-    """As `_texts` of the whole trial, for the usual one, without turns and tool calls: quicker."""
-    case = result.trial.case
-    yield result.output or ""
-    yield from (message.text for message in (*result.input, *case.expected_output))
-    yield from (case.description or "", case.conversation_id or "", case.criteria or "")
-    for score in result.scores:
-        grade = score.grade
-        yield from (score.entry.name, score.entry.shown_type, grade.reason or "")
-        for check in grade.checks:
-            yield check.text
-            yield check.evidence or ""
-        if grade.error is not None:
-            yield from (grade.error.code, grade.error.message)
-        yield from _texts(grade.details)
-    if result.error is not None:
-        yield from (result.error.code, result.error.message)
-    yield from (attempt.message for attempt in result.retries)
-    yield from result.notes
-    yield from _texts(case.vars)
-    yield from _texts(case.metadata)
-    yield from _texts(result.metadata)
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -11,7 +11,7 @@ from agentv.app.results.listing import listed_run
 from agentv.app.results.totals import compared_totals_of, totals_of
 from agentv.errors import StoreError
 from agentv.extensions.view.index.case_index import CaseIndex
-from agentv.extensions.view.pages.report import HtmlReport, groups_json
+from agentv.extensions.view.pages.report import HtmlReport, failures_json
 from agentv.extensions.view.viewed.cases import StatusCounts, cut_of
 from agentv.extensions.view.viewed.growing import GrowingRun
 from agentv.extensions.view.viewed.rates import AssertionRate, IndexFacts, Rate
@@ -115,7 +115,7 @@ def overview(run: GrowingRun, run_id: str) -> RunOverview:
     record = read_document(run.path / RUN)
     listed = listed_run(run.path)
     summary = _totals(run, record, listed)
-    report = HtmlReport.of(str(record.get("run_id", run_id)), record, summary, (), run.root)
+    report = HtmlReport(str(record.get("run_id", run_id)), record, summary, (), run.root)
     ended = None if listed.state == "being written" else summary
     with run.lock:
         progress = run.progress()
@@ -157,7 +157,7 @@ def _totals(run: GrowingRun, record: JsonObject, listed: ListedRun) -> Summary |
 def _failures(run: GrowingRun, report: HtmlReport) -> dict[str, Any]:
     groups = run.failures()
     with run.index() as index:
-        found = groups_json(groups, report)
+        found = failures_json(groups, report)
         for group in found["groups"]:
             del group["numbers"]
             for member in group["members"]:

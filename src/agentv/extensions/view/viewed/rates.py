@@ -150,14 +150,6 @@ class _Graded:
             self.kinds[self._judged, float(self._passed)] += 1
         self._cluster, self._judged, self._passed = following, 0, 0
 
-    def add_alike(self, states: list[int], number: int) -> None:
-        """Count the grades of so many trials that end alike, each a cluster of its own."""
-        for state in states:
-            self.counts[state] += number
-        judged = sum(state != ERRORED for state in states)
-        if judged:
-            self.kinds[judged, float(states.count(PASSED))] += number
-
 
 def assertion_rates(index: CaseIndex, cut: str | None) -> list[AssertionRate]:
     """The rates of all assertions, by name where names are few, the worst first."""
@@ -168,20 +160,12 @@ def assertion_rates(index: CaseIndex, cut: str | None) -> list[AssertionRate]:
     by_name = len(names) <= _MOST_NAMES and None not in names
     shown = [(name if by_name and name is not None else kind) for kind, name in known]
     found: dict[str, _Graded] = defaultdict(_Graded)
-    for kind, name in known:
-        found[name if by_name and name is not None else kind].types[kind] = None
+    for (kind, _), name in zip(known, shown, strict=True):
+        found[name].types[kind] = None
     lists = dict(index.grades())
-    if _alone(groups):
-        for grades, number in index.totals.grades_alone():
-            states: dict[str, list[int]] = defaultdict(list)
-            for assertion, state in zip(lists[grades][::2], lists[grades][1::2], strict=True):
-                states[shown[assertion]].append(state)
-            for name, ended in states.items():
-                found[name].add_alike(ended, number)
-    else:
-        for cluster, grades, number in index.totals.grades():
-            for assertion, state in zip(lists[grades][::2], lists[grades][1::2], strict=True):
-                found[shown[assertion]].add(cluster, state, number)
+    for cluster, grades, number in index.totals.grades():
+        for assertion, state in zip(lists[grades][::2], lists[grades][1::2], strict=True):
+            found[shown[assertion]].add(cluster, state, number)
     rates: list[AssertionRate] = []
     for name, graded in sorted(found.items(), key=lambda one: -(one[1].counts[FAILED] + one[1].counts[ERRORED])):
         graded.end()

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import Any, Literal
@@ -27,7 +25,6 @@ from agentv.model.values.usage import total_cost
 from agentv.model.values.values import JsonObject
 from agentv.reports.text.paths import without_directories
 from agentv.store.files.directory import INDEX, RUN, is_being_written, read_document
-from agentv.user_code.os_errors import store_error
 
 ViewedState = Literal["running", "finished", "interrupted", "unreadable"]
 RunSort = Literal["started", "name", "pass_rate", "cost", "duration", "cases"]
@@ -135,7 +132,6 @@ class RunList:
     def __init__(self, opened: OpenRuns) -> None:
         self._opened = opened
         self._known: dict[Path, tuple[str, ViewedRun]] = {}
-        self._rows = RowCounts()
         self._lock = Lock()
 
     def all(self) -> list[ViewedRun]:
@@ -197,7 +193,7 @@ class RunList:
         return found
 
     def _read(self, run_id: str, path: Path) -> ViewedRun:
-        listed = listed_run(path, self._rows.count)
+        listed = listed_run(path)
         if listed.state == "unreadable":
             return _unreadable(run_id, listed.problem or "its files cannot be read")
         record = read_document(path / RUN)
@@ -322,46 +318,3 @@ def _with_totals(run: ViewedRun, summary: JsonObject) -> ViewedRun:
         tags=tuple(totals.get("by_tag") or ()),
         failed_gates=sum(not gate["passed"] for gate in totals.get("gates") or ()),
     )
-
-
-_AT_ONCE = 1 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class _Counted:
-    """How far a file was counted. `file`: device and inode; another file may lie there later."""
-
-    file: tuple[int, int]
-    size: int
-    lines: int
-
-
-class RowCounts:
-    """Counts the rows of files that grow; reads only what was appended since the last time."""
-
-    def __init__(self) -> None:
-        self._counted: dict[Path, _Counted] = {}
-
-    def count(self, index: Path) -> int:
-        """The number of complete rows; 0 if there is no file.
-
-        Raises:
-            StoreError: the file cannot be read.
-        """
-        try:
-            with index.open("rb", buffering=0) as file:
-                found = os.fstat(file.fileno())
-                identity = (found.st_dev, found.st_ino)
-                before = self._counted.get(index)
-                if before is None or before.file != identity or before.size > found.st_size:
-                    before = _Counted(identity, 0, 0)
-                size, lines = file.seek(before.size), before.lines
-                for piece in iter(lambda: file.read(_AT_ONCE), b""):
-                    size += len(piece)
-                    lines += piece.count(b"\n")
-        except FileNotFoundError:
-            return 0
-        except OSError as error:
-            raise store_error("read", index, error) from error
-        self._counted[index] = _Counted(identity, size, lines)
-        return lines

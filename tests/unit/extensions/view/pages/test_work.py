@@ -11,10 +11,8 @@ from agentv.extensions.view.pages.work import (
     MOST_LINES,
     MOST_STEPS,
     MOST_TEXT,
-    ShownDiff,
-    ShownWork,
     shown_work,
-    work_json,
+    trace_json,
 )
 from agentv.model.run.trial import StoredWork
 from agentv.model.values.trace import MessageStep, Trace, UsageStep
@@ -25,7 +23,7 @@ from doubles.trials import finished
 
 
 def test_each_step_is_there_with_what_it_says():
-    told = work_json(ShownWork(WORK, "artifacts/a/trace.json"))["trace"]
+    told = trace_json(WORK, "artifacts/a/trace.json")
     shown = (told["agent"], told["calls"], told["errors"], told["cost_usd"], told["total"])
     assert shown == ("claude 2.1", 4, 1, 0.75, 11)
     assert told["steps"][2] == {"kind": "model", "at": 0.0, "name": "m-1", "took": 100.0, "cost_usd": 0.25,
@@ -37,31 +35,22 @@ def test_each_step_is_there_with_what_it_says():
 
 def test_what_an_agent_reports_beside_the_count_of_the_gateway_is_named_so():
     counted, reported = UsageStep("m", TokenUsage(1, 1, 2), evidence="gateway"), UsageStep("m", TokenUsage(9, 9, 18))
-    steps = work_json(ShownWork(Trace((counted, reported))))["trace"]["steps"]
+    steps = trace_json(Trace((counted, reported)), "")["steps"]
     assert [one["name"] for one in steps] == ["m", "the agent reports"]
 
 
 def test_steps_and_texts_are_bounded():
     many = Trace(tuple(MessageStep("user", "x") for _ in range(MOST_STEPS + 5)))
-    told = work_json(ShownWork(many))["trace"]
+    told = trace_json(many, "")
     assert (len(told["steps"]), told["total"]) == (MOST_STEPS, MOST_STEPS + 5)
     long = Trace(tuple(MessageStep("user", "x" * 10**6) for _ in range(500)))
-    told = work_json(ShownWork(long))["trace"]
+    told = trace_json(long, "")
     assert len(json.dumps(told)) < MOST_TEXT + 3 * LONGEST
     assert told["steps"][0]["text"].endswith("\n[the first 10,000 of 1,000,000 characters]")
 
 
-def test_a_diff_and_a_problem_are_told():
-    told = work_json(ShownWork(diff=ShownDiff("+a\n", 1, 9, "artifacts/a/diff.patch"), problem="trace.json is gone"))
-    assert told == {
-        "work_problem": "trace.json is gone",
-        "diff": {"text": "+a\n", "lines": 1, "total": 9, "path": "artifacts/a/diff.patch"},
-    }
-    assert work_json(ShownWork()) == {}
-
-
 def test_a_partial_trace_says_so():
-    assert work_json(ShownWork(replace(WORK, partial="cut")))["trace"]["partial"] == "cut"
+    assert trace_json(replace(WORK, partial="cut"), "")["partial"] == "cut"
 
 
 def of(**stored):
@@ -79,9 +68,8 @@ def test_a_trace_and_a_diff(run):
     write(WORK, run / "artifacts" / "a")
     (run / "artifacts" / "a" / "diff.patch").write_text("+one\n-two\n")
     work = shown_work(run, of(trace_path="artifacts/a/trace.json", diff_path="artifacts/a/diff.patch"))
-    assert (work.trace, work.problem) == (WORK, "")
-    shown = (work.diff.text, work.diff.lines, work.diff.total, work.diff.path)
-    assert shown == ("+one\n-two\n", 2, 2, "artifacts/a/diff.patch")
+    diff = {"text": "+one\n-two\n", "lines": 2, "total": 2, "path": "artifacts/a/diff.patch"}
+    assert work == {"trace": trace_json(WORK, "artifacts/a/trace.json"), "diff": diff}
 
 
 @pytest.mark.parametrize(
@@ -97,9 +85,9 @@ def test_a_trace_and_a_diff(run):
 )
 def test_a_diff_is_bounded(run, content, lines, total):
     (run / "artifacts" / "a" / "diff.patch").write_bytes(content)
-    diff = shown_work(run, of(diff_path="artifacts/a/diff.patch")).diff
-    assert (diff.lines, diff.total) == (lines, total)
-    assert len(diff.text.encode()) <= MOST_BYTES
+    diff = shown_work(run, of(diff_path="artifacts/a/diff.patch"))["diff"]
+    assert (diff["lines"], diff["total"]) == (lines, total)
+    assert len(diff["text"].encode()) <= MOST_BYTES
 
 
 @pytest.mark.parametrize(
@@ -114,5 +102,5 @@ def test_a_diff_is_bounded(run, content, lines, total):
 )
 def test_what_cannot_be_read_is_told(run, stored, said):
     work = shown_work(run, of(**stored))
-    assert said in work.problem
-    assert (work.trace, work.diff) == (None, None)
+    assert said in work["work_problem"]
+    assert len(work) == 1

@@ -1,20 +1,20 @@
 """The index of a run that grows: what is read, when, and what it comes to."""
 
 import os
-import re
 import sqlite3
 
 import msgspec
 import pytest
 
 from agentv.errors import StoreError
-from agentv.extensions.view.pages.entries import STATUSES, Entries
+from agentv.extensions.view.pages.entries import Entries
 from agentv.extensions.view.viewed import growing
 from agentv.extensions.view.viewed.cases import CaseQuery, NoSuchCaseError, case_at, page_of_cases
 from agentv.extensions.view.viewed.growing import GrowingRun
 from agentv.extensions.view.viewed.trial import whole_trial
 from agentv.store.files.encoding import to_json
 from agentv.store.rows.rows import RelativePaths, row_of
+from agentv.store.totals.tally import STATUSES
 from doubles.html_reports import HOSTILE, early, hostile_trial, samples
 from doubles.stored_runs import write_run
 from doubles.trials import ROOT, finished, trial
@@ -80,30 +80,6 @@ def test_entries_are_those_of_the_static_report(path):
     )
     assert by_trial == sorted((row[0], row[4], row[13], row[10], row[9]) for row in short)
     assert found["mean"].score == 0.5
-
-
-def test_every_text_of_a_trial_is_searched(path):
-    from agentv.extensions.view.viewed import indexing
-    from agentv.store.rows.results import read_results
-    from doubles.html_reports import conversation
-    from doubles.views import RESULTS
-
-    write_run(
-        path, [*RESULTS, *(hostile_trial(number, text) for number, text in enumerate(HOSTILE[:3])), conversation()]
-    )
-    for result in read_results(path / "index.jsonl", ROOT):
-        whole = "\n".join(indexing._texts(indexing.whole(result, "")))
-        searched = set(re.findall(r"\w+", indexing.indexed_trial(0, result).texts))
-        names = {
-            "user",
-            "assistant",
-            "system",
-            "mean",
-            "14",
-            "15",
-            *re.findall(r"\w+", f"{ROOT} evals refund eval yaml"),
-        }
-        assert {word for word in re.findall(r"\w+", whole) if not word.isdigit()} - searched <= names
 
 
 def test_rows_are_read_as_they_are_written(path):
