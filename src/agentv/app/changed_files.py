@@ -128,11 +128,8 @@ class SuiteFiles:
 
     def _written_by(self, entry: AssertionEntry) -> frozenset[str]:
         """The data files that an entry's script may write itself, of those that were there at first."""
-        from agentv.app.recorded_code import code_of
-
-        code = code_of(entry.assertion)
         found: frozenset[str] = frozenset()
-        for command in commands_of(code) if code is not None else ():
+        for command in commands_of(entry.assertion):
             if command not in self._written:
                 written = written_by(command, self._files.search or search_paths(os.environ))
                 self._written[command] = frozenset(path for path in written if path in self._files.digests)
@@ -146,10 +143,7 @@ class SuiteFiles:
         return self._under_way[path] > 0 or (path in self._left and digest_of(path) == self._left[path])
 
     def _refused(self, entry: AssertionEntry) -> Failure | None:
-        from agentv.app.recorded_code import code_of
-
-        code = code_of(entry.assertion)
-        bearing = [one for one in (code, entry.settings) if one is not None and bears_files(type(one))]
+        bearing = [one for one in (entry.assertion, entry.settings) if bears_files(type(one))]
         found = (path for options in bearing for path in self._changed(options))
         changed = next((path for path in found if not self._is_written(entry, path)), None)
         if changed is not None:

@@ -305,9 +305,6 @@ class Reuse(Sampling, frozen=True, kw_only=True):
     record: Annotated[
         str | None, Flag("--record", "Record answers of targets, judges and embedders to a cassette.", "FILE")
     ] = None
-    record_code: Annotated[
-        bool, Flag("--record-code", "Also record grades of scripts, webhooks and custom assertions.")
-    ] = False
     replay: Annotated[str | None, Flag("--replay", "Replay answers from a cassette; make no calls.", "FILE")] = None
     replay_mode: Annotated[
         Literal["strict", "new"],
@@ -335,9 +332,6 @@ class Reuse(Sampling, frozen=True, kw_only=True):
             raise UsageError(f"--record requires a complete run, but {flag} runs a part of one", hint)
         if self.regrade is not None and (self.record or self.replay):
             raise UsageError("--regrade uses the stored answers of a run, so it cannot record or replay a cassette")
-        if self.record_code and self.record is None and self.replay_mode != "new":
-            hint = "use --record FILE, or --replay FILE --replay-mode new"
-            raise UsageError("--record-code requires a recording", hint)
         if self.replay_mode == "new" and self.replay is None:
             raise UsageError("--replay-mode requires --replay", "add --replay FILE")
 

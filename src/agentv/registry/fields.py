@@ -292,7 +292,7 @@ class DeclaredAssertion(Declared):
         compares: it is a Comparison: the answers from all prompts and targets are graded together.
         timeout_s: default time limit of a grade in seconds; None: it cannot take long.
         of_text_alone: only the text of the answer matters, and grading calls nothing, so that loading can try it.
-        runs_code: it runs user code or calls a user's server; a cassette may replace it.
+        runs_code: it runs user code or calls a user's server.
         reads: what its grade depends on: the `answer`, figures of the `call` alone, or the workspace that an agent left
             (`work`) and nothing of the answer.
         reads_criteria: it reads the criteria of the case.

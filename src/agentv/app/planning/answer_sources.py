@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agentv.app.planning.preparation import Prepared, caches, results_of, root_of
+from agentv.app.planning.preparation import Prepared, caches, results_of
 from agentv.app.results.finding import find_run
 from agentv.app.wiring import Answers, SystemClock, redactor_for
 from agentv.engine.calls.recorded_call import call_key, no_answer
@@ -24,7 +24,6 @@ from agentv.store.files.directory import JOURNAL
 from agentv.work_ports import ModelExchanges, WorkArchive
 
 if TYPE_CHECKING:
-    from agentv.app.recorded_code import RecordedCode
     from agentv.store.cassettes.cache import AnswerCache
     from agentv.store.cassettes.cassette import Cassette
     from agentv.store.journal.journal_reader import JournalReader
@@ -41,7 +40,6 @@ class AnswerSources(Struct, frozen=True):
         asks: calls that the cassette lacks are made.
         records: the cassette is written when the whole run has ended.
         adds: missing answers are added to the cassette, however the run ends.
-        code: recorded grades of user code; None: the code runs.
         exchanges: recorded model calls of agents, which run themselves; None: there is no cassette.
     """
 
@@ -52,7 +50,6 @@ class AnswerSources(Struct, frozen=True):
     asks: bool = True
     records: bool = False
     adds: bool = False
-    code: RecordedCode | None = None
     exchanges: ModelExchanges | None = None
 
     def answers(self, journal: Store) -> Answers:
@@ -143,12 +140,9 @@ def answer_sources(prepared: Prepared) -> Iterator[AnswerSources]:
         adds = settings.replay_mode == "new"
         cache = opened.enter_context(_cache(prepared)) if caches(prepared) else None
         records, asks = settings.record is not None, settings.replay is None or adds
-        code = _code(prepared, cassette, asks=asks)
         works = None if earlier is None else _works(earlier)
         exchanges = _exchanges(cassette, asks=asks, adds=adds)
-        yield AnswerSources(
-            earlier, works, cassette, cache, asks=asks, records=records, adds=adds, code=code, exchanges=exchanges
-        )
+        yield AnswerSources(earlier, works, cassette, cache, asks=asks, records=records, adds=adds, exchanges=exchanges)
 
 
 def _exchanges(cassette: Cassette | None, *, asks: bool, adds: bool) -> ModelExchanges | None:
@@ -156,15 +150,6 @@ def _exchanges(cassette: Cassette | None, *, asks: bool, adds: bool) -> ModelExc
         return None
     exchanges: ModelExchanges = loaded(PORTS, "ModelExchanges")(cassette, records=asks, adds=adds)
     return exchanges
-
-
-def _code(prepared: Prepared, cassette: Cassette | None, *, asks: bool) -> RecordedCode | None:
-    if cassette is None or not (cassette.holds_code or prepared.settings.record_code):
-        return None
-    from agentv.app.recorded_code import RecordedCode
-
-    cassette.holds_code = True
-    return RecordedCode(cassette, asks, root_of(prepared.suites))
 
 
 def _cache(prepared: Prepared) -> AnswerCache:

@@ -137,10 +137,8 @@ def _total(started: StartedRun) -> int:
 
 def _trials(started: StartedRun) -> TrialQueue:
     """What is to do, in order where cases depend on each other."""
-    prepared, code = started.open.prepared, started.open.sources.code
+    prepared = started.open.prepared
     pending: Iterable[Trial] = started.pending()
-    if code is not None:
-        pending = code.within(pending)
     if prepared.plan.samples_in_turn:
         pending = started.sampler.firsts(pending)
     if not any(suite.links for suite in prepared.suites):
@@ -159,13 +157,7 @@ def _trials(started: StartedRun) -> TrialQueue:
 def _on_demand(started: StartedRun) -> OnDemandScheduler:
     from agentv.engine.on_demand import OnDemandScheduler  # only a test runner asks for one trial after the other
 
-    code = started.open.sources.code
-
-    def firsts(trials: Iterable[Trial]) -> Iterable[Trial]:
-        """Requested trials that may start; code that a cassette replaces does not run."""
-        return started.sampler.firsts(trials if code is None else code.within(trials))
-
-    return OnDemandScheduler(started.open.prepared.plan, firsts)
+    return OnDemandScheduler(started.open.prepared.plan, started.sampler.firsts)
 
 
 async def _consume(run: Run, started: StartedRun) -> RunFinished:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeAlias
@@ -13,7 +13,7 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from agentv.app.labelled_runs import labelled_runs
-from agentv.app.planning.answer_sources import AnswerSources, answer_sources
+from agentv.app.planning.answer_sources import answer_sources
 from agentv.app.planning.preparation import Prepared, results_of
 from agentv.app.results.finding import find_run
 from agentv.app.running.drive import GRACE_S, Demand, StopRequests, drive
@@ -23,7 +23,7 @@ from agentv.app.running.start import OpenRun, Sink, StartedRun, opened_run, star
 from agentv.app.settings import LOCAL
 from agentv.app.wiring import Connections, redactor_for
 from agentv.engine.executor import TrialExecutor
-from agentv.errors import ExitStatus, LoadError, StoreError, UsageError
+from agentv.errors import ExitStatus, LoadError, StoreError
 from agentv.registry.extensions import EXECUTORS
 from agentv.store.files.directory import RunDirectory
 from agentv.user_code.plugin_tables import added_value
@@ -73,7 +73,7 @@ async def evaluate_async(
     """
     labels = labelled_runs().before(prepared.suites)
     async with _executors(prepared) as executors:
-        with answer_sources(prepared) as sources, _checked(sources, executors), _directory(prepared) as directory:
+        with answer_sources(prepared) as sources, _directory(prepared) as directory:
             if opened is not None:
                 opened(directory.run_id, directory.path)
             run = replace(opened_run(prepared, directory, sources, sink), labels=labels)
@@ -113,18 +113,6 @@ def _executors(prepared: Prepared) -> AbstractAsyncContextManager[ExecutorFactor
         return nullcontext()
     pool: AbstractAsyncContextManager[ExecutorFactory] = added_value(EXECUTORS, chosen)(prepared)
     return pool
-
-
-def _checked(sources: AnswerSources, executors: ExecutorFactory | None) -> AbstractContextManager[None]:
-    """Nothing, once it is clear that workers on other machines can do without what is here.
-
-    Raises:
-        UsageError: a cassette stands for code that grades, which workers cannot see.
-    """
-    if executors is not None and sources.code is not None:
-        hint = "omit --executor: a replay makes no calls"
-        raise UsageError("a cassette with grades (--record-code) cannot be used on other machines", hint)
-    return nullcontext()
 
 
 @contextmanager

@@ -187,7 +187,7 @@ async def start(run: OpenRun, journal: Journal, *, loads_code: bool = True) -> S
         lambda: workspace_settings(run),
         debug=prepared.settings.debug,
     )
-    if loads_code and (run.sources.code is None or run.sources.code.asks):  # not what a cassette stands for
+    if loads_code:
         await connections.imported.load(prepared.suites, connections.executor)
     return StartedRun(run, journal, connections, earlier, sampler, record)
 

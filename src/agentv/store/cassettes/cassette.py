@@ -2,9 +2,8 @@
 
 JSON Lines for people and for git: a header `{"format":"agentv-cassette","version":1}`, then one line a call, sorted by
 case, target and what was asked, so that a new recording differs only where an answer does. A line holds `key`, `case`,
-`target`, `sample` and `turn` where they say something, `asked` (the messages) and `answer`. Where the header is
-`{"format":"agentv-cassette","version":2,"code":true}`, grades that code of the user's gave stand there too; where its
-version is 3, trials of agents too, each over several lines (`recorded_trials`).
+`target`, `sample` and `turn` where they say something, `asked` (the messages) and `answer`. Where its
+version is 3, trials of agents stand there too, each over several lines (`recorded_trials`).
 """
 
 from __future__ import annotations
@@ -17,15 +16,13 @@ from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from agentv.errors import StoreError
-from agentv.model.run.grade import Grade
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.values.message import Message, portable
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.values import JsonObject
 from agentv.ports import Call, TargetRequest
-from agentv.store.cassettes.cassette_file import calls_in, check_exists, header, holds_code, replacing
-from agentv.store.cassettes.recorded import call_in
-from agentv.store.cassettes.recorded_grades import Grading, Place, grading_in, grading_line, is_grading
+from agentv.store.cassettes.cassette_file import calls_in, check_exists, header, replacing
+from agentv.store.cassettes.recorded import Place, call_in
 from agentv.store.cassettes.recorded_trials import RecordedTrial, is_exchange, units_in
 from agentv.store.files.encoding import to_json
 from agentv.store.journal.answers import AnswerRow, answer_row
@@ -47,7 +44,6 @@ class Cassette:
     Attributes:
         path: of the file.
         added, added_trials: how many calls, and trials of agents, the run has added to those that were there.
-        holds_code: grades that code of the user's gives are recorded, and taken from here.
         refused: calls that could not be recorded, since they hold a secret: the target and the case of each.
 
     Args:
@@ -57,11 +53,9 @@ class Cassette:
     def __init__(self, path: Path, redactor: Redactor) -> None:
         self.path = path
         self.added = self.added_trials = 0
-        self.holds_code = False
         self.refused: list[tuple[str, str]] = []
         self._redactor = redactor
         self._answers: dict[str, TargetResponse] = {}
-        self._grades: dict[str, Grade] = {}
         self._trials: dict[str, RecordedTrial] = {}
         self._lines: dict[str, tuple[Place, bytes]] = {}
         self._readable_message: set[tuple[str, str]] = set()
@@ -75,7 +69,6 @@ class Cassette:
         """
         check_exists(path)
         made = cls(path, redactor)
-        made.holds_code = holds_code(path)
         standing: dict[str, int] = {}
         for number, line in made._units():
             key = made._take(number, line)
@@ -96,46 +89,23 @@ class Cassette:
             self._lines[line.line_key] = (line.place, line.lines())
             return line.line_key
         try:
-            if is_grading(line):
-                key, place, grade = grading_in(line)
-                self._grades[key] = grade
-            else:
-                found, answer = call_in(line)
-                key, place = found.key, found.place
-                self._answers[key] = answer
-                self._readable_message.add((found.target, found.case))
+            found, answer = call_in(line)
         except (ValueError, LookupError, TypeError) as error:
             raise StoreError(f"{self.path}:{number}: not a cassette call: {error}") from error
-        self._lines[key] = (place, line if line.endswith(b"\n") else line + b"\n")
-        return key
+        self._answers[found.key] = answer
+        self._readable_message.add((found.target, found.case))
+        self._lines[found.key] = (found.place, line if line.endswith(b"\n") else line + b"\n")
+        return found.key
 
     @property
     def empty(self) -> bool:
-        """True if it holds neither a call nor a grade."""
+        """True if it holds no call."""
         return not self._lines
 
     @property
     def trials(self) -> int:
         """The number of recorded trials of agents."""
         return len(self._trials)
-
-    def grade(self, grading: Grading) -> Grade | None:
-        """The recorded grade of an answer."""
-        return self._grades.get(grading.key)
-
-    def keep_grade(self, grading: Grading, grade: Grade) -> None:
-        """Record a grade that is not recorded yet; one that holds a secret is refused."""
-        if grading.key in self._lines:
-            return
-        place, line = grading_line(grading, grade)
-        self._keep(grading.key, place, line, (grading.name, grading.case))
-
-    def _keep(self, key: str, place: Place, line: bytes, what: tuple[str, str]) -> None:
-        if self._redactor.found_in(line):
-            self.refused.append(what)
-            return
-        self._lines[key] = (place, line + b"\n")
-        self.added += 1
 
     def recorded_trial(self, call: Call) -> RecordedTrial | Failure:
         """The recording of a trial, or why the cassette has no usable one."""
@@ -186,14 +156,12 @@ class Cassette:
                 answer_row(_as_recorded(answer)),
             )
         )
+        if self._redactor.found_in(line):
+            self.refused.append((call.target, request.case_id))
+            return
         place = (request.case_id, call.target, request.turn or 0, request.sample, call.key)
-        self._keep(call.key, place, line, (call.target, request.case_id))
-
-    def ungraded(self, grading: Grading) -> Failure:
-        """Why an answer has no grade here."""
-        whose = f"'{grading.name}' for the case '{grading.case}'"
-        why = "the answer, the code or its options changed, or it could not grade when this was recorded"
-        return Failure("not-recorded", f"{self.path.name} has no grade of {whose} for this; {why}")
+        self._lines[call.key] = (place, line + b"\n")
+        self.added += 1
 
     def unanswered(self, call: Call) -> Failure:
         """Why a call has no answer here."""
@@ -222,7 +190,6 @@ class Cassette:
             StoreError: as `write` and `load`.
         """
         with replacing(self.path) as file:
-            self.holds_code = holds_code(self.path) or self.holds_code
             own = dict(self._lines)  # what was there when the run began stands as it was
             for number, line in self._units():
                 self._take(number, line)
@@ -231,7 +198,7 @@ class Cassette:
         return len(self._lines)
 
     def _write(self, file: BinaryIO) -> None:
-        file.write(header(code=self.holds_code, trials=bool(self._trials)))
+        file.write(header(trials=bool(self._trials)))
         file.writelines(line for _, line in sorted(self._lines.values()))
 
 

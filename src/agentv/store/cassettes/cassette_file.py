@@ -20,30 +20,9 @@ VERSION = 3
 _FORMAT = "agentv-cassette"
 
 
-def header(*, code: bool, trials: bool = False) -> bytes:
-    """The first line of a cassette.
-
-    One with neither is of version 1, which every agentv reads.
-
-    Args:
-        code: it holds what code of the user's said, so that none is run.
-        trials: it holds recorded trials of agents.
-    """
-    version = 3 if trials else 2 if code else 1
-    grades = ',"code":true' if code else ""
-    return f'{{"format":"{_FORMAT}","version":{version}{grades}}}\n'.encode()
-
-
-def holds_code(path: Path) -> bool:
-    """Return true if a cassette holds grades of the user's code; false if there is no file.
-
-    Raises:
-        StoreError: as `calls_in`.
-    """
-    first = next(read_lines(path), None)
-    if first is None and not path.exists():
-        return False
-    return _check_header(path, first[1] if first is not None else b"")
+def header(*, trials: bool = False) -> bytes:
+    """The first line of a cassette; without recorded trials of agents it is of version 1."""
+    return f'{{"format":"{_FORMAT}","version":{3 if trials else 1}}}\n'.encode()
 
 
 def check_exists(path: Path) -> None:
@@ -150,15 +129,14 @@ def _check_parent(path: Path) -> None:
         raise StoreError(f"cannot write {path}: the directory {there} is not writable")
 
 
-def _check_header(path: Path, line: bytes) -> bool:
-    """Whether the cassette that begins so holds grades of code."""
+def _check_header(path: Path, line: bytes) -> None:
     try:
         found = msgspec.json.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError):
         found = None
     if isinstance(found, dict) and found.get("format") == _FORMAT:
         version = found.get("version")
-        if version in range(1, VERSION + 1) and isinstance(version, int):
-            return found.get("code") is True
+        if version in range(1, VERSION + 1):
+            return
         raise StoreError(f"{path} was written by a newer agentv (format {version}; this one reads up to {VERSION})")
-    raise StoreError(f"{path} is not a cassette: its first line is not {header(code=False).decode().strip()}")
+    raise StoreError(f"{path} is not a cassette: its first line is not {header().decode().strip()}")

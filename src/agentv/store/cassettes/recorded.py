@@ -13,6 +13,8 @@ from agentv.store.journal.answers import answer_in
 
 _Number = Annotated[float, Meta(ge=0)]
 _Count = Annotated[int, Meta(ge=0)]
+Place = tuple[str, str, int, int, str]
+"""What the lines of a cassette are sorted by: case, target, turn, sample and key."""
 
 
 class _Usage(Struct, gc=False, forbid_unknown_fields=True):
@@ -83,7 +85,7 @@ class Recorded(Struct, gc=False):
     turn: int | None = None
 
     @property
-    def place(self) -> tuple[str, str, int, int, str]:
+    def place(self) -> Place:
         """Its position in a cassette."""
         return (self.case, self.target, self.turn or 0, self.sample, self.key)
 

@@ -23,13 +23,13 @@ from agentv.errors import StoreError
 from agentv.model.values.message import portable
 from agentv.model.values.trace import ModelReply
 from agentv.ports import Call
-from agentv.store.cassettes.recorded_grades import Place
+from agentv.store.cassettes.recorded import Place
 from agentv.store.files.encoding import to_json
 
 _Positive = Annotated[int, Meta(ge=1)]
 _Count = Annotated[int, Meta(ge=0)]
 _AFTER = "~~"
-"""Before every key: a recorded trial stands behind the answers and the grades of its case."""
+"""Before every key: a recorded trial stands behind the answers of its case."""
 
 _MARK = b'"recording"'
 _DIGITS = 16

@@ -21,9 +21,9 @@ OUTCOME = cast(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("eval a --record f --record-code -j 2", "eval a -j 2"),
-        ("eval a --record-code --record=f", "eval a"),
-        ("eval a --replay f --replay-mode new --record-code", "eval a --replay f --replay-mode new --record-code"),
+        ("eval a --record f -j 2", "eval a -j 2"),
+        ("eval a --record=f", "eval a"),
+        ("eval a --replay f --replay-mode new", "eval a --replay f --replay-mode new"),
         ("eval a --resume r-1 -q", "eval a -q"),
         ("eval --resume a", "eval a"),
         ("eval a --trust-data --allow-outside -v", "eval a --trust-data --allow-outside -v"),

@@ -9,7 +9,6 @@ import pytest
 from msgspec import structs
 
 from agentv.errors import StoreError
-from agentv.model.run.grade import Check, Grade
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.values.message import DocumentBlock, FileBlock, ImageBlock, Message, TextBlock, ToolCall
 from agentv.model.values.response import Attempt, TargetResponse
@@ -19,7 +18,6 @@ from agentv.ports import Call, TargetRequest
 from agentv.store.cassettes.cache import AnswerCache
 from agentv.store.cassettes.cassette import Cassette
 from agentv.store.cassettes.cassette_file import header, replacing
-from agentv.store.cassettes.recorded_grades import Grading
 from doubles.stores import call
 
 CALL = Call("k", "t", TargetRequest("a", "hello", (Message("user", "hello"),)))
@@ -88,45 +86,10 @@ def test_two_who_add_at_once_lose_nothing_of_each_other(cassette):
 def test_an_answer_of_a_wrong_shape_is_refused_where_it_stands(cassette, changed, place):
     row = json.loads(cassette.read_bytes().splitlines()[1])
     row["answer"] |= changed
-    cassette.write_bytes(header(code=False) + json.dumps(row).encode())
+    cassette.write_bytes(header() + json.dumps(row).encode())
     with pytest.raises(StoreError, match=r"run.jsonl:2: not a cassette call") as refused:
         Cassette.load(cassette, Redactor())
     assert place in str(refused.value)
-
-
-GRADING = Grading("g", "a", "t", 1, "check", "hi")
-GRADE = Grade(
-    0.5,
-    True,
-    (Check("fine", True, "so it is"), Check("short", False)),
-    "kind",
-    {"n": [1]},
-    has_own_threshold=True,
-    cost_usd=0.25,
-    token_usage=TokenUsage(1, 2, 3),
-    undecided=True,
-    threshold_checks=1,
-)
-
-
-def test_a_whole_grade_comes_back_as_it_was(cassette):
-    made = Cassette.load(cassette, Redactor())
-    made.holds_code = True
-    made.keep_grade(GRADING, GRADE)
-    made.add()
-    again = Cassette.load(cassette, Redactor())
-    assert (again.holds_code, again.grade(GRADING), again.stored_answer(CALL)) == (True, GRADE, FULL)
-
-
-def test_who_adds_answers_keeps_the_grades_that_another_has_added(cassette):
-    one, other = (Cassette.load(cassette, Redactor()) for _ in range(2))
-    one.holds_code = True
-    one.keep_grade(GRADING, GRADE)
-    one.add()
-    other.keep(structs.replace(CALL, key="new"), FULL)
-    assert other.add() == 3
-    again = Cassette.load(cassette, Redactor())
-    assert (again.holds_code, again.grade(GRADING)) == (True, GRADE)
 
 
 def test_an_interrupt_leaves_the_old_cassette_and_nothing_of_a_new_one(tmp_path):
