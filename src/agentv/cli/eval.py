@@ -10,8 +10,8 @@ from typing import Any, Literal, get_args, get_origin
 import click
 
 from agentv.app.settings import EvalSettings, declared_settings
+from agentv.cli.formats import chosen_format, format_options
 from agentv.cli.lazy import Choice, Option, Registered, Sectioned, files, options_of_extensions, section
-from agentv.cli.options.formats import chosen_format, format_options
 from agentv.errors import UsageError
 from agentv.model.values.values import Json
 from agentv.registry.fields import Between
@@ -118,7 +118,7 @@ def run(paths: tuple[str, ...], options: dict[str, Any]) -> int:
         paths: of the command line.
         options: by the names of the command's parameters.
     """
-    from agentv.cli.running.progress import ProgressOptions, follow
+    from agentv.cli.progress import ProgressOptions, follow
 
     form = chosen_format(options.pop("format_name"), as_json=options.pop("as_json"))
     shown = {name: options.pop(name) for name in ("quiet", "verbose", "no_progress")}
@@ -127,7 +127,7 @@ def run(paths: tuple[str, ...], options: dict[str, Any]) -> int:
     out, exports = outs_of(options.pop("outs"))
     variables = dict(_variable(text) for text in options.pop("variables", ()))
     if options.pop("watches", False):
-        from agentv.cli.running.watching import watch
+        from agentv.cli.watching import watch
 
         return watch(paths, {**shown, **options, "format_name": form}, exports)
     lists = options.pop("lists")

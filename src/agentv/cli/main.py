@@ -31,7 +31,7 @@ SECTIONS = {
     "Read": {
         "results": "agentv.cli.results:group",
         "compare": "agentv.cli.compare:command",
-        "trend": "agentv.cli.trend:command",
+        "trend": "agentv.cli.compare:trend_command",
     },
     "Judge": {"power": "agentv.cli.power:command"},
     "Agents": {},
@@ -39,12 +39,12 @@ SECTIONS = {
     "More": {
         "assert": "agentv.cli.assertion:command",
         "targets": "agentv.cli.targets:command",
-        "explain": "agentv.cli.explain:command",
-        "schema": "agentv.cli.schema:command",
+        "explain": "agentv.cli.reference:explain_command",
+        "schema": "agentv.cli.reference:schema_command",
         "cache": "agentv.cli.cache:command",
         "plugins": "agentv.cli.plugins:command",
-        "completion": "agentv.cli.completion.command:command",
-        "help": "agentv.cli.help:command",
+        "completion": "agentv.cli.reference:completion_command",
+        "help": "agentv.cli.reference:help_command",
     },
 }
 """Section of the help → commands of the core. They are loaded when they are called: a command imports what it needs."""
@@ -237,7 +237,7 @@ def _main(arguments: list[str]) -> int | None:
 
 def _completed() -> int:
     """What a shell gets that completes a command line."""
-    from agentv.cli.completion.command import complete
+    from agentv.cli.reference import complete
 
     return complete(cli, os.environ["_AGENTV_COMPLETE"])
 

@@ -12,8 +12,8 @@ import click
 
 from agentv.app.authored.validate import Checked, Validation
 from agentv.app.planning.excerpts import source_of
+from agentv.cli.formats import chosen_format, format_options, print_as
 from agentv.cli.lazy import files
-from agentv.cli.options.formats import chosen_format, format_options, print_as
 from agentv.cli.printing import paths_of_project, takes_color
 from agentv.errors import Diagnostic, ExitStatus, LoadError
 from agentv.model.values.formatting import plural

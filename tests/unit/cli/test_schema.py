@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agentv.app.authored.schema import KINDS, schema_text
-from agentv.cli import schema
+from agentv.cli import reference
 from agentv.cli.main import run
 from agentv.errors import ExitStatus
 
@@ -31,4 +31,4 @@ def test_an_unknown_kind_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_command_knows_every_kind() -> None:
-    assert set(schema.KINDS) == set(KINDS)
+    assert set(reference.KINDS) == set(KINDS)

@@ -7,16 +7,16 @@ import click
 from agentv.cli.lazy import LazyCommands
 
 COMMANDS = {
-    "list": "agentv.cli.prompt.list:command",
-    "show": "agentv.cli.prompt.show:command",
-    "init": "agentv.cli.prompt.init:command",
+    "list": "agentv.cli.prompt.library:list_command",
+    "show": "agentv.cli.prompt.library:show_command",
+    "init": "agentv.cli.prompt.library:init_command",
     "eval": "agentv.cli.prompt.eval:command",
-    "render": "agentv.cli.prompt.render:command",
-    "diff": "agentv.cli.prompt.diff:command",
-    "doctor": "agentv.cli.prompt.doctor:command",
-    "check": "agentv.cli.prompt.check:command",
-    "promote": "agentv.cli.prompt.promote:command",
-    "demote": "agentv.cli.prompt.demote:command",
+    "render": "agentv.cli.prompt.library:render_command",
+    "diff": "agentv.cli.prompt.library:diff_command",
+    "doctor": "agentv.cli.prompt.library:doctor_command",
+    "check": "agentv.cli.prompt.library:check_command",
+    "promote": "agentv.cli.prompt.promotions:promote_command",
+    "demote": "agentv.cli.prompt.promotions:demote_command",
 }
 
 

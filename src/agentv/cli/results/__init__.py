@@ -7,13 +7,13 @@ import click
 from agentv.cli.lazy import LazyCommands
 
 COMMANDS = {
-    "list": "agentv.cli.results.list:command",
-    "show": "agentv.cli.results.show:command",
-    "export": "agentv.cli.results.export:command",
-    "report": "agentv.cli.results.report:command",
-    "merge": "agentv.cli.results.merge:command",
-    "pin": "agentv.cli.results.pin:command",
-    "delete": "agentv.cli.results.delete:command",
+    "list": "agentv.cli.results.runs:list_command",
+    "show": "agentv.cli.results.trials:show_command",
+    "export": "agentv.cli.results.trials:export_command",
+    "report": "agentv.cli.results.trials:report_command",
+    "merge": "agentv.cli.results.runs:merge_command",
+    "pin": "agentv.cli.results.runs:pin_command",
+    "delete": "agentv.cli.results.runs:delete_command",
 }
 
 

@@ -16,7 +16,7 @@ from agentv.app.results.selecting import choose, side_by_side
 from agentv.app.results.stored import open_run
 from agentv.app.results.totals import compared_totals_of, totals_of
 from agentv.app.trend import trend
-from agentv.cli.results.delete import command
+from agentv.cli.results.runs import delete_command as command
 from agentv.errors import ExitStatus, StoreError, UsageError
 from agentv.model.run.matrix import Counts
 from agentv.model.run.selection import Selection

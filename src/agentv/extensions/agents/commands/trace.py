@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from agentv.cli.lazy import LazyCommands, runs
-from agentv.cli.results.choosing import choosing, chosen_of, selection_of
+from agentv.cli.results.trials import choosing, chosen_of, selection_of
 from agentv.errors import ExitStatus
 
 COMMANDS = {

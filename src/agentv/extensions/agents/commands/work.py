@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agentv.app.settings import EvalSettings
+from agentv.cli.formats import chosen_format, format_options
 from agentv.cli.lazy import Choice, files
-from agentv.cli.options.formats import chosen_format, format_options
 from agentv.cli.printing import print_diagnostics
 from agentv.errors import ExitStatus
 from agentv.model.values.formatting import plural
@@ -70,7 +70,7 @@ def grade(path: str, test_id: str, prepared: str, response: str | None, trace: s
 
     Exit status: as of `agentv eval`.
     """
-    from agentv.cli.running.progress import ProgressOptions, follow
+    from agentv.cli.progress import ProgressOptions, follow
     from agentv.extensions.agents.without_agent.prepared_work import GradeRequest, work_to_grade
 
     form = chosen_format(options.pop("format_name"), as_json=options.pop("as_json"))

@@ -2,9 +2,8 @@ import sys
 from pathlib import Path
 
 from agentv.app.saved_files import WatchedFiles
-from agentv.cli import main
-from agentv.cli.running import watching
-from agentv.cli.running.watching import Watch
+from agentv.cli import main, watching
+from agentv.cli.watching import Watch
 
 
 class Runs:

@@ -3,7 +3,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv.cli.options.formats import render_github, summary_command
+from agentv.cli.formats import render_github, summary_command
 from agentv.errors import Diagnostic
 from agentv.model.values.span import Span
 

@@ -18,7 +18,7 @@ from agentv.app.running.evaluate import GRACE_S, Opened, evaluate
 from agentv.app.running.outcome import Outcome
 from agentv.app.settings import EvalSettings
 from agentv.app.wiring import redactor_for
-from agentv.cli.options.formats import ANNOTATED, Format, print_as, print_run_as
+from agentv.cli.formats import ANNOTATED, Format, print_as, print_run_as
 from agentv.cli.printing import for_people, print_diagnostics, print_sample, redacted, takes_color
 from agentv.errors import ExitStatus, LoadError, UsageError
 from agentv.model.run.budget import BudgetUse

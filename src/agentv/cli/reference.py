@@ -1,0 +1,105 @@
+"""`agentv help`, `explain`, `schema` and `completion`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from agentv.cli.lazy import Choice, codes
+from agentv.errors import ExitStatus
+
+
+@click.command("help", epilog="Example: agentv help results list")
+@click.argument("words", nargs=-1, metavar="[COMMAND]...")
+@click.pass_context
+def help_command(ctx: click.Context, words: tuple[str, ...]) -> int:
+    """Explain a command and its options; without COMMAND, list all commands."""
+    found = ctx.find_root()
+    for word in words:
+        group = found.command
+        if not isinstance(group, click.Group):
+            raise click.UsageError(f"'{found.command_path}' has no commands", ctx)
+        inner = group.get_command(found, word)
+        if inner is None:
+            raise click.UsageError(f"no command '{word}' in '{found.command_path}'", ctx)
+        found = click.Context(inner, parent=found, info_name=word)
+    click.echo(found.get_help())
+    return ExitStatus.PASSED
+
+
+@click.command("explain", epilog="Example: agentv explain unknown-assertion")
+@click.argument("code", required=False, shell_complete=codes)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON to stdout.")
+def explain_command(code: str | None, *, as_json: bool) -> int:
+    """Explain a code, with an example and the fix. Without a CODE, list all codes.
+
+    Exit status: 2 if there is no such code.
+    """
+    from agentv.app.authored.explain import GROUPS, explanation
+    from agentv.reports.diagnostics.explanations import codes_json, explanation_json, render_codes, render_explanation
+
+    if code is None:
+        click.echo(codes_json(GROUPS) if as_json else render_codes(GROUPS))
+    else:
+        found = explanation(code)
+        click.echo(explanation_json(found) if as_json else render_explanation(found))
+    return ExitStatus.PASSED
+
+
+KINDS = ("eval", "targets", "template", "meta", "exam")
+
+
+@click.command("schema", epilog="Example: agentv schema > eval-schema.json")
+@click.option("--kind", type=Choice(KINDS), default="eval", show_default=True, help="Kind of file.")
+def schema_command(kind: str) -> int:
+    """Print the JSON Schema of eval files, for editors.
+
+    The schema is generated from the declarations that the loader checks files with.
+
+    In a project (a directory with .agentv, or one below it), it lists the assertion types in .agentv/assertions and
+    rejects all other names. Elsewhere, it rejects only names that are one slip away from a known one.
+    """
+    from agentv.app.authored.schema import in_project, schema_text
+
+    here = str(Path.cwd())
+    click.echo(schema_text(kind, here if in_project(here) else None), nl=False)
+    return ExitStatus.PASSED
+
+
+SHELLS = ("bash", "fish", "zsh")
+VARIABLE = "_AGENTV_COMPLETE"
+"""Variable by which the script of a shell asks for completions; click reads it."""
+
+
+@click.command("completion", epilog="Example: agentv completion bash > agentv.bash")
+@click.argument("shell", type=Choice(SHELLS))
+def completion_command(shell: str) -> int:
+    """Print the script that completes commands and options in a shell.
+
+    For bash, add `eval "$(agentv completion bash)"` to ~/.bashrc; for zsh, the same with `zsh` to ~/.zshrc. For fish,
+    write the script to ~/.config/fish/completions/agentv.fish.
+    """
+    from click.shell_completion import get_completion_class
+
+    cli = click.get_current_context().find_root().command
+    found = get_completion_class(shell)
+    if found is None:  # pragma: no cover - click knows the three
+        raise click.UsageError(f"no completion for {shell}")
+    click.echo(found(cli, {}, "agentv", VARIABLE).source())
+    return ExitStatus.PASSED
+
+
+def complete(cli: click.Command, instruction: str) -> int:
+    """Answer a shell that asks for completions; its exit status.
+
+    Args:
+        cli: the whole command line.
+        instruction: what the script of the shell put into the variable, such as `bash_complete`.
+    """
+    from click.shell_completion import shell_complete
+
+    try:
+        return shell_complete(cli, {}, "agentv", VARIABLE, instruction)
+    except click.ClickException:  # the line names no command, so that nothing completes it
+        return ExitStatus.PASSED

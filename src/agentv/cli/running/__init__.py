@@ -1,1 +1,0 @@
-"""What `agentv eval` shows and follows while it runs."""
