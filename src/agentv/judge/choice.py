@@ -11,6 +11,7 @@ import random
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from agentv.judge.delimiter import CONFIRM, Delimiter, Excerpt, new_word
 from agentv.judge.question import built_in
@@ -41,6 +42,7 @@ class ChoiceQuestion:
     token: str
     mark: str
     earlier: tuple[str, ...] = ()
+    temperature: ClassVar[float] = 0.0
 
     @property
     def nonces(self) -> tuple[str, ...]:

@@ -84,14 +84,12 @@ class Delimiter:
         A text with markers of this fence gets none besides; where a filter cut off its last one, that is put back.
         """
         if self.token not in text.lower():
-            return self.around(what, text) if "\n" in text or len(text) > _INLINE else self._inline(what, text)
+            end = "\n" if "\n" in text or len(text) > _INLINE else ""
+            return f"<{what}-{self.token}>{end}{text}{end}</{what}-{self.token}>"
         tags = [(slash, name) for slash, name, token in _TAG.findall(text) if token.lower() == self.token]
         opened = [name for slash, name in tags if not slash]
         closed = sum(slash == "/" for slash, _ in tags)
         return text + "".join(f"\n</{name}-{self.token}>" for name in reversed(opened[: len(opened) - closed]))
-
-    def _inline(self, what: str, text: str) -> str:
-        return f"<{what}-{self.token}>{text}</{what}-{self.token}>"
 
     def shows(self, what: str, text: str) -> bool:
         """Whether a text holds this fence around `what`; a filter may have changed its letters' case."""

@@ -16,7 +16,7 @@ _MARKERS = {"context": "context", "transcript": "transcript", "output": "answer"
 
 def material_of(rubric: Rubric, context: AssertionContext) -> Mapping[str, str]:
     """The variables that a rubric's mode adds, as plain text; empty for most modes."""
-    made = {"context": _pieces, "transcript": _transcript, "results": _results}
+    made = {"context": _pieces, "transcript": lambda _, context: transcript_of(context), "results": _results}
     return {name: made[name](rubric, context) for name in MODE_VARIABLES.get(rubric.mode, ())}
 
 
@@ -40,10 +40,6 @@ def _pieces(rubric: Rubric, _context: AssertionContext) -> str:
     if rubric.mode == "context-relevance":
         return "\n".join(f"[{item.id}] {' '.join(item.outcome.split())}" for item in rubric.items)
     return "\n\n".join(rubric.context)
-
-
-def _transcript(_rubric: Rubric, context: AssertionContext) -> str:
-    return transcript_of(context)
 
 
 def _results(_rubric: Rubric, context: AssertionContext) -> str:

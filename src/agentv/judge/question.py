@@ -14,7 +14,7 @@ from msgspec import structs
 from agentv.judge.delimiter import Delimiter, Excerpt, new_word
 from agentv.judge.material import delimited, is_shown, material_of, transcript_of
 from agentv.judge.quotation import ShownTexts, texts_of
-from agentv.judge.typed_shapes import MODES
+from agentv.judge.typed_shapes import MODES, schema_of
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import AskedJudge
 from agentv.model.run.rubric import JUDGED_VARIABLES, PROMPT_VARIABLES, Rubric, RubricItem, RubricMode
@@ -50,6 +50,16 @@ class RubricQuestion:
     def nonces(self) -> tuple[str, ...]:
         """Random values that are new in each question."""
         return (self.delimiter.token, *self.earlier, self.mark)
+
+    @property
+    def schema(self) -> JsonObject | None:
+        """JSON Schema of the reply; None: it is a line of text."""
+        return schema_of(self.rubric)
+
+    @property
+    def temperature(self) -> float:
+        """Of the rubric."""
+        return self.rubric.temperature
 
     def again(self, reply: str, problem: str) -> RubricQuestion:
         """The request that follows an unreadable reply: all that was said, what was wrong with it, and a new word."""

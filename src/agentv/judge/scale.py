@@ -53,14 +53,10 @@ def read_scale(said: str, question: RubricQuestion) -> ReadVerdict:
     if not marked and _LINE.sub("", said).strip():
         raise UnconfirmedError("its line 'SCORE=' stands beside other words, and does not carry the word for CONFIRM")
     shown = question.shown
-    copied = all(shown.has_points(points, _unmarked(line["reason"])) for line in marked)
+    copied = all(shown.has_points(points, _CONFIRMED.sub("", line["reason"])) for line in marked)
     if copied if marked else shown.has_points(points):
         raise UnreadableError(f"SCORE={points} also appears in {PLACES_SHOWN}, so it may be a quotation")
     return reading
-
-
-def _unmarked(reason: str) -> str:
-    return _CONFIRMED.sub("", reason)
 
 
 _CONFIRMED = re.compile(r"CONFIRM[ \t]*=[ \t]*\w{1,64}")

@@ -16,7 +16,6 @@ from agentv.judge.reply import read_reply, said_in
 from agentv.judge.scale import UnconfirmedError
 from agentv.judge.shapes import ReadVerdict, UnreadableError, speakable
 from agentv.judge.sharing import SharedCalls
-from agentv.judge.typed_shapes import schema_of
 from agentv.judge.votes import UsageTotal, outcome_of
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check
@@ -95,20 +94,7 @@ class TargetJudge:
     async def _chosen(self, question: ChoiceQuestion, context: AssertionContext) -> OrderedChoice | JudgeFailure:
         usage, reply, problem = UsageTotal(), "", ""
         for attempt in range(1, _REQUESTS + 1):
-            request = TargetRequest(
-                case_id=context.case_id,
-                prompt=prompt_text(question.messages),
-                messages=question.messages,
-                vars=context.vars,
-                metadata=context.metadata,
-                attempt=attempt,
-                timeout_s=self.timeout_s,
-                env=self._env,
-                temperature=0.0,
-                schema=question.schema,
-                nonces=question.nonces,
-            )
-            response = await self._send(request)
+            response = await self._send(self._request(question, context, 1, attempt))
             if isinstance(response, Failure):
                 return self._failed(response, reply, usage)
             usage, reply = usage.plus(response), speakable(response.output or "")
@@ -172,7 +158,9 @@ class TargetJudge:
             question = question.again(reply, problem)
         return self._unreadable(without(question.nonces, reply, "…"), problem, usage)
 
-    def _request(self, question: RubricQuestion, context: AssertionContext, vote: int, attempt: int) -> TargetRequest:
+    def _request(
+        self, question: RubricQuestion | ChoiceQuestion, context: AssertionContext, vote: int, attempt: int
+    ) -> TargetRequest:
         request = TargetRequest(
             case_id=context.case_id,
             prompt=prompt_text(question.messages),
@@ -183,8 +171,8 @@ class TargetJudge:
             sample=vote,
             timeout_s=self.timeout_s,
             env=self._env,
-            temperature=question.rubric.temperature,
-            schema=schema_of(question.rubric),
+            temperature=question.temperature,
+            schema=question.schema,
             nonces=question.nonces,
         )
         place = context.judge_workspace

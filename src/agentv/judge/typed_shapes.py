@@ -84,13 +84,15 @@ MODES: Mapping[RubricMode, VerdictShape] = {
 """Every mode of a rubric with the shape of its verdicts: those of `llm-rubric`, and those of the types beside it."""
 
 TEXT: JsonObject = {"type": "string"}
-_TEXT_OR_NULL: JsonObject = {"anyOf": [TEXT, {"type": "null"}]}
 YES_OR_NO: JsonObject = {"type": "boolean"}
 
 
-def typed_keys(mode: RubricMode) -> Mapping[str, Json]:
-    """The keys of a verdict of one of these modes, with their JSON Schemas in the strict form."""
-    return _KEYS[mode]
+def _or_null(schema: JsonObject) -> JsonObject:
+    # not `type: [.., "null"]`: the SDK of anthropic takes a single type only
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+_TEXT_OR_NULL = _or_null(TEXT)
 
 
 def _list_of(name: str, flag: str) -> JsonObject:
@@ -103,7 +105,7 @@ def closed(keys: JsonObject) -> JsonObject:
     return {"type": "object", "properties": keys, "required": list(keys), "additionalProperties": False}
 
 
-_KEYS: Mapping[RubricMode, Mapping[str, Json]] = {
+TYPED_KEYS: Mapping[RubricMode, Mapping[str, Json]] = {
     "factuality": {"reason": TEXT, "category": {"type": "string", "enum": list(CATEGORIES)}},
     "closed-qa": {"reason": TEXT, "criterion_met": YES_OR_NO},
     "answer-relevance": {"statements": _list_of("statement", "relevant")},
@@ -112,6 +114,7 @@ _KEYS: Mapping[RubricMode, Mapping[str, Json]] = {
     "context-relevance": {"sentences": _list_of("id", "relevant"), "reason": _TEXT_OR_NULL},
     "goal-success": {"reason": TEXT, "goal_achieved": YES_OR_NO},
 }
+"""Mode → the keys of its verdict, with their JSON Schemas in the strict form."""
 
 
 _MOST_NAMES = 200
@@ -138,23 +141,18 @@ def schema_of(rubric: Rubric) -> JsonObject | None:
         case "scale":
             return None
         case mode:
-            keys = typed_keys(mode)
+            keys = TYPED_KEYS[mode]
     return closed({**keys, CONFIRM: _WORD})
 
 
 def _freeform() -> JsonObject:
-    check = closed({"text": TEXT, "passed": YES_OR_NO, "evidence": _or_null(TEXT)})
-    return {"score": _SHARE, "reason": _or_null(TEXT), "assertions": _or_null({"type": "array", "items": check})}
+    check = closed({"text": TEXT, "passed": YES_OR_NO, "evidence": _TEXT_OR_NULL})
+    return {"score": _SHARE, "reason": _TEXT_OR_NULL, "assertions": _or_null({"type": "array", "items": check})}
 
 
 def _items(rubric: Rubric, key: str, value: JsonObject) -> JsonObject:
-    check = closed({"id": _one_of(item.id for item in rubric.items), key: value, "reasoning": _or_null(TEXT)})
-    return {"checks": {"type": "array", "items": check}, "overall_reasoning": _or_null(TEXT)}
-
-
-def _or_null(schema: JsonObject) -> JsonObject:
-    # not `type: [.., "null"]`: the SDK of anthropic takes a single type only
-    return {"anyOf": [schema, {"type": "null"}]}
+    check = closed({"id": _one_of(item.id for item in rubric.items), key: value, "reasoning": _TEXT_OR_NULL})
+    return {"checks": {"type": "array", "items": check}, "overall_reasoning": _TEXT_OR_NULL}
 
 
 def _one_of(names: Iterable[str]) -> JsonObject:

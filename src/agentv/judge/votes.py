@@ -43,8 +43,6 @@ def outcome_of(votes: Sequence[Verdict | JudgeFailure]) -> Verdict | JudgeFailur
     Args:
         votes: an odd number.
     """
-    if len(votes) == 1:
-        return votes[0]
     usage = UsageTotal()
     for vote in votes:
         usage = usage.plus(vote)

@@ -8,7 +8,7 @@ from jsonschema import Draft202012Validator
 
 from agentv.judge.question import built_in
 from agentv.judge.shapes import SHAPES, UnreadableError
-from agentv.judge.typed_shapes import MODES, schema_of, typed_keys
+from agentv.judge.typed_shapes import MODES, TYPED_KEYS, schema_of
 from agentv.model.run.rubric import Rubric, RubricItem
 
 TYPED = [mode for mode in MODES if mode not in SHAPES]
@@ -99,7 +99,7 @@ def test_the_prompt_asks_for_the_shape_that_is_read(mode):
     shape = json.loads(
         next(line for line in asked.splitlines() if line.startswith("{")).replace("<true or false>", "true")
     )
-    keys = typed_keys(mode)
+    keys = TYPED_KEYS[mode]
     assert shape.keys() == keys.keys()
     assert MODES[mode].key in keys
     for name, schema in keys.items():
@@ -113,7 +113,7 @@ def test_the_prompt_asks_for_the_shape_that_is_read(mode):
 def test_the_schema_admits_a_verdict_and_nothing_else(mode):
     from jsonschema import Draft202012Validator
 
-    keys = typed_keys(mode)
+    keys = TYPED_KEYS[mode]
     closed = {"type": "object", "properties": keys, "required": list(keys), "additionalProperties": False}
     full = {"reason": "", **GOOD[mode]} if "reason" in keys else GOOD[mode]
     rows = {name: [{"reasoning": None, **one} for one in value] for name, value in full.items() if type(value) is list}
@@ -126,7 +126,7 @@ def test_the_schema_admits_a_verdict_and_nothing_else(mode):
 @pytest.mark.parametrize("mode", TYPED)
 def test_a_provider_that_can_promise_a_shape_is_told_it(mode):
     schema = schema_of(Rubric(mode))
-    assert schema["properties"].keys() == {*typed_keys(mode), "confirm"}
+    assert schema["properties"].keys() == {*TYPED_KEYS[mode], "confirm"}
     assert schema["required"] == list(schema["properties"])
 
 

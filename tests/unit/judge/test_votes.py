@@ -13,10 +13,6 @@ def vote(score, **more):
     return Verdict(score, (), f"about {score}", "{}", **more)
 
 
-def test_one_vote_is_the_verdict():
-    assert outcome_of([vote(0.3)]) == vote(0.3)
-
-
 def test_the_median_counts_and_all_are_shown():
     found = outcome_of([vote(0.9), vote(0.1), vote(0.4)])
     assert (found.score, found.reason, found.votes) == (0.4, "about 0.4", (0.9, 0.1, 0.4))
