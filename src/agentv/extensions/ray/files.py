@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
@@ -18,10 +18,9 @@ LOOKED_AT = 10_000
 
 def needed_files(plan: Plan) -> dict[str, str]:
     """Path → sha256 of what the trials of a plan need."""
-    specs = [spec for suite in plan.suites for spec in _specs(suite)]
-    found = dict.fromkeys(path for spec in specs for path in files_behind(spec.settings, spec.search))
+    found = dict.fromkeys(path for suite in plan.suites for path in _of_suite(suite))
     for trial in islice(plan, LOOKED_AT):
-        found |= dict.fromkeys(_files_of(trial))
+        found |= dict.fromkeys(_of_trial(trial))
     digests = ((path, digest_of(path)) for path in found)
     return {path: digest for path, digest in digests if digest is not None}
 
@@ -37,25 +36,26 @@ def lacking(files: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]
 def digest_of(path: str) -> str | None:
     """The sha256 of a file, or None if it cannot be read."""
     try:
-        if not Path(path).is_file():
-            return None
-        with open(path, "rb") as file:  # noqa: PTH123  # a Path would add nothing
+        with Path(path).open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
-    except (OSError, ValueError):
+    except OSError:
         return None
 
 
-def _specs(suite: Suite) -> Iterable[TargetSpec]:
-    """Targets that the trials of a suite may call, a case's own apart."""
-    yield from suite.targets
-    yield from suite.judges.values()
-    yield from (spec for spec in (suite.judge, suite.forced_judge, suite.default_judge) if spec is not None)
-
-
-def _files_of(trial: Trial) -> Iterator[str]:
-    for spec in (trial.target, trial.case.judge):
+def _of_targets(*specs: TargetSpec | None) -> Iterator[str]:
+    for spec in specs:
         if spec is not None:
             yield from files_behind(spec.settings, spec.search)
+
+
+def _of_suite(suite: Suite) -> Iterator[str]:
+    """What the targets need that the trials of a suite may call, a case's own apart."""
+    judges = (*suite.judges.values(), suite.judge, suite.forced_judge, suite.default_judge)
+    return _of_targets(*suite.targets, *judges)
+
+
+def _of_trial(trial: Trial) -> Iterator[str]:
+    yield from _of_targets(trial.target, trial.case.judge)
     graders = trial.suite.graders
     search = None if graders is None else graders.search
     for entry in trial.case.all_assertions():

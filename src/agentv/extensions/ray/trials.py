@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Sequence
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import Sequence
+from contextlib import aclosing
 from dataclasses import replace
 
 from agentv.app.wiring import Connections
@@ -11,15 +11,17 @@ from agentv.engine.trial import AnsweredTrial, context_of, result_of
 from agentv.extensions.ray.messages import (
     Job,
     LookupReply,
+    NotSendableError,
     Received,
     Results,
+    SharedObjects,
     StoppedTarget,
     TrialAnswer,
     Unreadable,
     Wanted,
     WorkerMessage,
+    unpacked_results,
 )
-from agentv.extensions.ray.serialization import NotSendableError, SharedObjects, unpacked_results
 from agentv.extensions.ray.worker_pool import NoWorkersError, UnfitError, WorkerHandle, WorkerLostError, WorkerPool
 from agentv.model.run.trial import Trial, TrialResult
 from agentv.model.suite.suite import TargetSpec
@@ -78,7 +80,7 @@ class RayExecutor:
         why = ""
         for number in range(1, TRIES + 1):
             try:
-                async with self._worker(lost_on, alone=number == TRIES) as worker:
+                async with self._pool.worker(lost_on, alone=number == TRIES) as worker:
                     return await self._on(worker, replace(job, known=received), received, lost_on)
             except WorkerLostError as error:
                 why = str(error)
@@ -89,14 +91,6 @@ class RayExecutor:
         return Failure(
             "worker-lost", f"{TRIES} workers were lost while running it, the last one while running it alone: {why}"
         )
-
-    @asynccontextmanager
-    async def _worker(self, lost_on: Collection[str], *, alone: bool) -> AsyncIterator[WorkerHandle]:
-        if alone:
-            async with self._pool.alone(lost_on) as worker:
-                yield worker
-        else:
-            yield await self._pool.free(lost_on)
 
     async def _on(
         self, worker: WorkerHandle, job: Job, received: dict[str, TargetResponse], lost_on: set[str]

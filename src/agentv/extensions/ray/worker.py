@@ -13,8 +13,9 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import structs
 from msgspec.structs import replace
@@ -29,14 +30,16 @@ from agentv.extensions.ray.messages import (
     Readiness,
     Received,
     Results,
+    Shared,
     StoppedTarget,
     TrialAnswer,
     Unreadable,
     Wanted,
     WorkerConfig,
     WorkerMessage,
+    packed_results,
+    unpacked,
 )
-from agentv.extensions.ray.serialization import Shared, packed_results, unpacked
 from agentv.model.run.trial import TrialResult
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.response import Failure, TargetResponse
@@ -115,16 +118,9 @@ class RemoteStore:
         if waiting is not None and not waiting.done():
             waiting.set_result(reply.answer)
 
-    def no_target(self, call: Call) -> Failure:
-        """Failure for a target that must not be called."""
-        failure = self._refused[call.key].no_target
-        assert failure is not None  # noqa: S101  # the terms say that there is one
-        return failure
-
-    def no_judge(self, call: Call) -> Failure:
-        """Failure for a judge that must not be called."""
-        failure = self._refused[call.key].no_judge
-        assert failure is not None  # noqa: S101  # as above
+    def refusal(self, what: Literal["no_target", "no_judge"], call: Call) -> Failure:
+        """Failure for a target or a judge that must not be called."""
+        failure: Failure = getattr(self._refused[call.key], what)
         return failure
 
 
@@ -138,8 +134,8 @@ class Worker:
 
     def __init__(self, config: WorkerConfig) -> None:
         self._store = RemoteStore(config)
-        no_target = self._store.no_target if config.no_target else None
-        no_judge = self._store.no_judge if config.no_judge else None
+        no_target = partial(self._store.refusal, "no_target") if config.no_target else None
+        no_judge = partial(self._store.refusal, "no_judge") if config.no_judge else None
         self._connections = Connections(config.at_once, answers=Answers(self._store, no_target, no_judge))
         self._trials = LocalExecutor(self._connections)
         self._things: dict[int, Shared] = {}
@@ -152,7 +148,9 @@ class Worker:
         """
         given: dict[str, str] = pickle.loads(b"".join(environment))  # noqa: S301  # of the process that started this one
         os.environ.update({name: value for name, value in given.items() if not is_of_a_machine(name)})
-        return Readiness(socket.gethostname(), __version__, *lacking(files), node_id=_node_id())
+        ray = sys.modules.get("ray")
+        node_id = str(ray.get_runtime_context().get_node_id()) if ray is not None and ray.is_initialized() else ""
+        return Readiness(socket.gethostname(), __version__, *lacking(files), node_id=node_id)
 
     async def take(self, number: int, *chunks: bytes) -> str | None:
         """Receive a suite or a target; returns why it cannot be deserialized."""
@@ -164,7 +162,7 @@ class Worker:
 
     def _unpacked(self, body: bytes) -> Any:
         """What the bytes stand for; a Failure where a module is missing here, or is another one."""
-        return attempt(lambda packed: unpacked(packed, self._things), body, "worker-unfit", "the message")
+        return attempt(lambda packed: unpacked(packed, self._things.__getitem__), body, "worker-unfit", "the message")
 
     async def run(self, body: bytes) -> AsyncIterator[bytes]:
         """Run a job; yields each message, and the result last."""
@@ -218,14 +216,10 @@ class Worker:
         return TrialAnswer(found.answer, found.measured_ms)
 
     async def _answered(self, job: Job) -> list[AnsweredTrial | TrialResult]:
-        run_context, found = self._connections, list[AnsweredTrial | TrialResult]()
-        for trial, given in zip(job.trials, job.answered, strict=True):
-            if isinstance(given, TrialResult):
-                found.append(given)
-            else:
-                answer, measured_ms = given
-                found.append(await answered(trial, run_context, answer, measured_ms))
-        return found
+        return [
+            given if isinstance(given, TrialResult) else await answered(trial, self._connections, *given)
+            for trial, given in zip(job.trials, job.answered, strict=True)
+        ]
 
     def _stopped_targets(self) -> list[StoppedTarget]:
         """Targets that have stopped, and were not reported yet."""
@@ -237,12 +231,6 @@ class Worker:
         stopped = [StoppedTarget(number, failure) for number, failure in found if failure is not None]
         self._stopped.update(one.spec for one in stopped)
         return stopped
-
-
-def _node_id() -> str:
-    """Ray's name of the machine that this worker runs on."""
-    ray = sys.modules.get("ray")
-    return str(ray.get_runtime_context().get_node_id()) if ray is not None and ray.is_initialized() else ""
 
 
 def _results(results: Sequence[TrialResult], job: Job) -> Results:

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agentv.errors import UsageError
-from agentv.extensions.ray.messages import LookupReply, Readiness, WorkerConfig, WorkerMessage
-from agentv.extensions.ray.serialization import Packed, SharedObjects
+from agentv.extensions.ray.messages import LookupReply, Packed, Readiness, SharedObjects, WorkerConfig, WorkerMessage
 from agentv.version import __version__
 
 START_S = 60.0
@@ -114,38 +113,33 @@ class WorkerPool:
             if not worker.lost:
                 worker.actor.interrupt.remote()
 
-    async def free(self, avoided: Collection[str] = ()) -> WorkerHandle:
-        """The worker with the least to do.
+    async def _free(self, avoided: Collection[str]) -> WorkerHandle:
+        """The worker with the least to do."""
+        while True:
+            there = [worker for worker in self._workers if _fits(worker.readiness)]
+            if there:
+                return min(there, key=lambda worker: (worker.readiness.node_id in avoided, worker.busy))
+            if not self._coming:
+                raise NoWorkersError(self._errors[-1] if self._errors else "they were lost")
+            await asyncio.wait(self._coming, return_when=asyncio.FIRST_COMPLETED)
+
+    @asynccontextmanager
+    async def worker(self, avoided: Collection[str], *, alone: bool) -> AsyncIterator[WorkerHandle]:
+        """The worker for a job.
 
         Args:
             avoided: nodes whose workers are taken only where there are no others.
+            alone: other workers did not live through it, so it gets one of its own, if one starts.
 
         Raises:
             NoWorkersError: all workers are lost and cannot be replaced.
         """
-        while True:
-            there = [worker for worker in self._workers if self._serves(worker)]
-            if there:
-                return min(there, key=lambda worker: (worker.readiness.node_id in avoided, worker.busy))
-            if not self._coming:
-                raise NoWorkersError(self._why_no_workers())
-            await asyncio.wait(self._coming, return_when=asyncio.FIRST_COMPLETED)
-
-    def _serves(self, worker: WorkerHandle) -> bool:
-        return not worker.lost and _fits(worker.readiness)
-
-    @asynccontextmanager
-    async def alone(self, avoided: Collection[str] = ()) -> AsyncIterator[WorkerHandle]:
-        """A worker of one's own, for a job that other workers did not live through; else one that is there.
-
-        Raises:
-            NoWorkersError: none can be started.
-        """
-        worker = await self._started(cpus=0)  # it need not wait until the others leave it a place
-        if worker is None or not self._serves(worker):
-            if worker is not None:
-                self._end(worker.actor)
-            yield await self.free(avoided)
+        worker = await self._started(cpus=0) if alone else None  # it need not wait until the others leave it a place
+        if worker is not None and not _fits(worker.readiness):
+            self._end(worker.actor)
+            worker = None
+        if worker is None:
+            yield await self._free(avoided)
             return
         self._aside.add(worker)
         try:
@@ -183,13 +177,10 @@ class WorkerPool:
         self._closed = True
         for task in self._coming:
             task.cancel()
-        closing = [
-            asyncio.ensure_future(_ended(worker.actor.close.remote())) for worker in self._workers if not worker.lost
-        ]
-        if closing:
-            await asyncio.wait(closing, timeout=CLOSE_S)
-        for task in closing:
-            task.cancel()
+        closing = [worker.actor.close.remote() for worker in self._workers]
+        with suppress(TimeoutError):  # one that does not end by itself is ended
+            async with asyncio.timeout(CLOSE_S):
+                await asyncio.gather(*closing, return_exceptions=True)
         for actor in tuple(self._actors):  # ending one takes it out
             self._end(actor)
 
@@ -231,9 +222,6 @@ class WorkerPool:
                 self._errors.append(str(_unfit(worker.readiness, 1, 1)))
         return worker
 
-    def _why_no_workers(self) -> str:
-        return self._errors[-1] if self._errors else "they were lost"
-
     async def _started(self, *, cpus: int) -> WorkerHandle | None:
         """A new worker; None where it does not come up, which is noted."""
         from agentv.extensions.ray.worker import Worker
@@ -261,11 +249,6 @@ class WorkerPool:
 
 def _chunks(body: bytes) -> Iterator[bytes]:
     return (body[place : place + CHUNK] for place in range(0, len(body), CHUNK))
-
-
-async def _ended(reference: Any) -> None:
-    with suppress(Exception):  # one that does not end by itself is ended
-        await reference
 
 
 def _fits(readiness: Readiness) -> bool:

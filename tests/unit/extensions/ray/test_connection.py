@@ -3,7 +3,7 @@
 import pytest
 
 from agentv.errors import UsageError
-from agentv.extensions.ray.connection import cluster
+from agentv.extensions.ray.executor import cluster
 from needs import needs
 
 

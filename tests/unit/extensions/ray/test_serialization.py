@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from agentv.extensions.ray.serialization import SharedObjects, packed_results, unpacked, unpacked_results
+from agentv.extensions.ray.messages import SharedObjects, packed_results, unpacked, unpacked_results
 from agentv.model.suite.suite import Rate, TargetSpec
 from doubles.trials import entry, finished, scored, trial
 from needs import needs
@@ -18,7 +18,7 @@ def arrived(shared: SharedObjects, numbers: tuple[int, ...], things=None):
     for number in (one for one in numbers if one not in things):
         piece = shared.piece(number)
         arrived(shared, piece.needs, things)
-        things[number] = unpacked(piece.body, things)
+        things[number] = unpacked(piece.body, things.__getitem__)
     return things
 
 
@@ -29,7 +29,7 @@ def test_a_suite_travels_without_its_cases_and_with_its_environment():
     packed = shared.pack(sent)
     assert b"secret" not in packed.body
     things = arrived(shared, packed.needs)
-    there = unpacked(packed.body, things)
+    there = unpacked(packed.body, things.__getitem__)
     assert there.suite.env == {"KEY": "secret"}
     assert there.suite.cases == ()
     assert there.suite.targets[0] is there.target

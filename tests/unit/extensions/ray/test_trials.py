@@ -18,8 +18,7 @@ from agentv.engine.run import Run, RunOptions
 from agentv.engine.workers import IndependentTrials
 from agentv.errors import UsageError
 from agentv.extensions.ray.executor import worker_config
-from agentv.extensions.ray.messages import Received, Results
-from agentv.extensions.ray.serialization import SharedObjects
+from agentv.extensions.ray.messages import Received, Results, SharedObjects
 from agentv.extensions.ray.trials import RayExecutor
 from agentv.extensions.ray.worker_pool import Needs, WorkerPool
 from agentv.model.run.events import TargetStopped, TrialFinished
