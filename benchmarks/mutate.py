@@ -108,7 +108,7 @@ def generated(cases: int) -> None:
             began, cpu = time.perf_counter(), time.process_time()
             found = mutate("last", MutationSettings(proposals=proposals))
             took = f"{time.perf_counter() - began:.2f} s ({time.process_time() - cpu:.2f} s of CPU)"
-            what = f"{found.answers:,} answers × {found.total / found.answers:.1f} mutants"
+            what = f"{found.answers:,} answers × {found.counts.total / found.answers:.1f} mutants"
             lines = "20 proposals" if proposals else f"{len(found.survivors):,} survivors, a proposal for each"
             print(f"{what}: {took} with {lines}; score {found.score}; load {os.getloadavg()[0]:.1f}")
 

@@ -1,22 +1,22 @@
-"""The grades of an original answer and of its mutants, by the path that grades answers in a run."""
+"""The passing answers of a stored run and their mutants, graded by the path that grades answers in a run."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
+from agentv.app.results.stored import StoredRun
 from agentv.app.stored_answers import with_output
 from agentv.engine.grading import grade_entries
 from agentv.engine.run_context import RunContext
 from agentv.engine.trial import answered, is_empty
+from agentv.errors import UsageError
 from agentv.extensions.mutate.operators.catalogue import mutants_of
 from agentv.extensions.mutate.operators.mutant import Answer, Mutant, Operator
-from agentv.extensions.mutate.operators.named import named_by, phrases_of
-from agentv.extensions.mutate.originals import Graders, calls_model
+from agentv.extensions.mutate.operators.named import is_json, named_by, phrases_of
 from agentv.extensions.mutate.result import OperatorCount
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade
@@ -24,6 +24,85 @@ from agentv.model.run.trial import Score, Trial, TrialResult
 from agentv.model.run.verdict import Combined, combined, counts
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.values.response import STRUCTURED, TargetResponse
+
+TrialName = tuple[str, str, str, str | None, str | None, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Graders:
+    """The assertions of a case that grade mutants, and how many are left out.
+
+    Attributes:
+        entries: those that grade.
+        judged: number of those left out because a model is asked, which `--judge` allows.
+        comparing: number of those left out because they compare answers with each other.
+    """
+
+    entries: tuple[AssertionEntry, ...]
+    judged: int
+    comparing: int
+
+    @property
+    def lacking(self) -> str | None:
+        """What to call a case that no assertion is left for; None if one is."""
+        if self.entries:
+            return None
+        if self.judged:
+            return "cases that only a model grades (--judge includes them)"
+        return "cases that only compare answers" if self.comparing else "cases without checks"
+
+
+def passing_trials(run: StoredRun) -> frozenset[TrialName]:
+    """The trials that passed in a run.
+
+    Raises:
+        UsageError: no trial passed.
+        StoreError: a row cannot be read.
+    """
+    found = {name_of(one.trial): one for one in run.results()}
+    passed = frozenset(name for name, one in found.items() if one.status == "passed")
+    if not passed:
+        why = "no case passed" if found else "it has no finished trials"
+        raise UsageError(f"{nothing_in(run.run_id)}: {why}", "mutants are made of passing answers")
+    return passed
+
+
+def nothing_in(run_id: str) -> str:
+    """How a message begins that says why a run has nothing to mutate."""
+    return f"the run {run_id} has nothing to mutate"
+
+
+def name_of(trial: Trial) -> TrialName:
+    """What tells a trial from the others of its run, also when its assertions have changed since."""
+    case = trial.case
+    return (trial.suite.name, case.id, trial.target.name, case.prompt_id, trial.variant_name, trial.sample)
+
+
+def graders_of(trial: Trial, *, judge: bool) -> Graders:
+    """The assertions of a trial that grade its mutants.
+
+    Args:
+        trial: of the run.
+        judge: those that ask a model grade too.
+    """
+    kept, judged, comparing = [], 0, 0
+    for entry in trial.case.assertions:
+        if _any(entry, "compares"):
+            comparing += 1
+        elif not judge and calls_model(entry):
+            judged += 1
+        else:
+            kept.append(entry)
+    return Graders(tuple(kept), judged, comparing)
+
+
+def calls_model(entry: AssertionEntry) -> bool:
+    """Whether an entry, or one inside it, asks a judge or computes embeddings."""
+    return _any(entry, "needs_judge") or _any(entry, "needs_embedder")
+
+
+def _any(entry: AssertionEntry, trait: str) -> bool:
+    return any(getattr(one.assertion, trait, False) for one in entry.nested())
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +137,6 @@ class Original:
     graders: Graders
     graded: Graded
 
-    @property
-    def entries(self) -> tuple[AssertionEntry, ...]:
-        """The assertions that grade its mutants."""
-        return self.graders.entries
-
 
 @dataclass(frozen=True, slots=True)
 class Survival:
@@ -96,10 +170,7 @@ class Mutated:
 
 
 async def grade(
-    trial: Trial,
-    answer: TargetResponse,
-    entries: Sequence[AssertionEntry],
-    run_context: RunContext,
+    trial: Trial, answer: TargetResponse, entries: Sequence[AssertionEntry], run_context: RunContext
 ) -> Graded:
     """The grades of an answer to a trial, with the checks of files and the limits of a run."""
     found = await answered(trial, run_context, answer, answer.duration_ms or 0.0)
@@ -117,12 +188,13 @@ async def mutated(
     made = Mutated()
     for operator, mutant in mutants_of(seen(original, others), operators):
         answer = mutant_answer(original.answer, mutant)
-        if answer.metadata.get(STRUCTURED) and not _is_value(answer.output):
+        if answer.metadata.get(STRUCTURED) and not is_json(answer.output or ""):
             continue  # such a target returns values: it cannot give this text
         if is_empty(answer, original.trial):
             made.outcomes[operator.name, "caught"] += 1
             continue
-        _add(made, original, operator, mutant, await grade(original.trial, answer, original.entries, run_context))
+        graded = await grade(original.trial, answer, original.graders.entries, run_context)
+        _add(made, original, operator, mutant, graded)
     return made
 
 
@@ -140,8 +212,7 @@ def _add(made: Mutated, original: Original, operator: Operator, mutant: Mutant, 
 
 def seen(original: Original, others: tuple[str, ...] = ()) -> Answer:
     """The answer as operators see it. What it names includes the assertions that do not grade now."""
-    trial, answer = original.trial, original.answer
-    case = trial.case
+    case, answer = original.trial.case, original.answer
     return Answer(
         case=case.id,
         output=answer.output or "",
@@ -188,14 +259,6 @@ def _fails_anyway(original: Original, graded: Graded) -> bool:
     passing = Grade(1.0, True)
     scores = [replace(score, grade=passing) if is_unknown(score) else score for score in graded.scores]
     return bool(scores) and not combined(scores, original.trial.threshold).passed
-
-
-def _is_value(output: str | None) -> bool:
-    try:
-        json.loads(output or "")
-    except ValueError:
-        return False
-    return True
 
 
 def failing_checks(graded: Graded) -> Iterator[str]:

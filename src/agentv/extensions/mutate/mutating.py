@@ -14,15 +14,26 @@ from agentv.app.stored_answers import in_parallel, left_out, prepared_again, sto
 from agentv.app.wiring import Answers, Connections, redactor_for
 from agentv.engine.trial import AnsweredTrial, answer_of
 from agentv.errors import UsageError
-from agentv.extensions.mutate.grading import Mutated, Original, Survival, counts_of, failing_checks, grade, mutated
+from agentv.extensions.mutate.grading import (
+    Mutated,
+    Original,
+    Survival,
+    TrialName,
+    counts_of,
+    failing_checks,
+    grade,
+    graders_of,
+    mutated,
+    name_of,
+    nothing_in,
+    passing_trials,
+)
 from agentv.extensions.mutate.operators.catalogue import OPERATORS
 from agentv.extensions.mutate.operators.mutant import Operator
-from agentv.extensions.mutate.originals import TrialName, graders_of, name_of, nothing_in, passing_trials
 from agentv.extensions.mutate.proposing import Proposer
 from agentv.extensions.mutate.result import IdleAssertion, MutationReport, OriginalFailure, Survivor
 from agentv.model.run.trial import Trial
 from agentv.model.secrets.redaction import Redactor
-from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.values.formatting import plural
 from agentv.user_code.processes.processes import kill_all
 
@@ -114,7 +125,7 @@ async def _mutated_run(
     connections = _connections(prepared, answers)
     try:
         await connections.imported.load(prepared.suites, connections.executor)
-        collected = await _collect(prepared, _Originals(connections, passed, settings))
+        collected = await _collect(prepared, connections, passed, judge=settings.judge)
         if not collected.originals:
             raise _nothing_to_mutate(run, collected)
         made = await in_parallel(
@@ -153,12 +164,15 @@ def _connections(prepared: Prepared, answers: Answers) -> Connections:
     return Connections(workers_of(prepared), limiter, answers)
 
 
-async def _collect(prepared: Prepared, originals: _Originals) -> _Collected:
+async def _collect(
+    prepared: Prepared, connections: Connections, passed: Collection[TrialName], *, judge: bool
+) -> _Collected:
     """The passing answers that still pass, each distinct answer to a case once."""
-    found, passed = _Collected(), originals.passed
+    found = _Collected()
     trials = [trial for trial in prepared.plan if name_of(trial) in passed]
     found.omitted["cases that the eval files no longer have"] = len(passed) - len(set(map(name_of, trials)))
-    graded = await in_parallel([partial(originals.of, trial) for trial in trials], workers_of(prepared))
+    calls = [partial(_original, trial, connections, judge=judge) for trial in trials]
+    graded = await in_parallel(calls, workers_of(prepared))
     known: set[tuple[str, str, str | None]] = set()
     for trial, original in zip(trials, graded, strict=True):
         if isinstance(original, str):
@@ -186,32 +200,18 @@ def _take(found: _Collected, original: Original) -> None:
         pool.append((trial.case.id, original.answer.output))
 
 
-@dataclass(frozen=True, slots=True)
-class _Originals:
-    """Stored answers, graded again.
-
-    Attributes:
-        passed: trials of the run that passed.
-    """
-
-    connections: Connections
-    passed: Collection[TrialName]
-    settings: MutationSettings
-
-    async def of(self, trial: Trial) -> Original | str:
-        """The stored answer to a trial with its grades; what to call it if it cannot be mutated."""
-        graders = graders_of(trial, judge=self.settings.judge)
-        why = left_out(trial) or (trial.case.workspace and "cases with a workspace") or graders.lacking
-        if why is not None:
-            return why
-        answer = await answer_of(trial, self.connections)
-        if not isinstance(answer, AnsweredTrial):
-            is_missing = answer.error is not None and answer.error.code == "no-kept-answer"
-            return CASES_CHANGED if is_missing else "cases whose stored answer cannot be graded"
-        graded = await grade(trial, answer.answer, graders.entries, self.connections)
-        if graded.lacks_judge:
-            return UNJUDGED
-        return Original(trial, answer.answer, graders, graded)
+async def _original(trial: Trial, connections: Connections, *, judge: bool) -> Original | str:
+    """The stored answer to a trial with its grades; what to call it if it cannot be mutated."""
+    graders = graders_of(trial, judge=judge)
+    why = left_out(trial) or (trial.case.workspace and "cases with a workspace") or graders.lacking
+    if why is not None:
+        return why
+    answer = await answer_of(trial, connections)
+    if not isinstance(answer, AnsweredTrial):
+        is_missing = answer.error is not None and answer.error.code == "no-kept-answer"
+        return CASES_CHANGED if is_missing else "cases whose stored answer cannot be graded"
+    graded = await grade(trial, answer.answer, graders.entries, connections)
+    return UNJUDGED if graded.lacks_judge else Original(trial, answer.answer, graders, graded)
 
 
 def _nothing_to_mutate(run: StoredRun, found: _Collected) -> UsageError:
@@ -254,18 +254,16 @@ def _report(
     )
 
 
-def _is_untouched(entry: AssertionEntry) -> bool:
-    """Whether an assertion reads nothing that an operator changes: figures of the call."""
-    return getattr(entry.assertion, "reads", None) == "call"
-
-
 def _idle(collected: _Collected, made: Sequence[Mutated], redact: Callable[[str], str]) -> Iterator[IdleAssertion]:
     """The assertions that failed for no mutant of any case."""
     graded: Counter[tuple[str, str]] = Counter()
     failed: Counter[tuple[str, str]] = Counter()
     for original, one in zip(collected.originals, made, strict=True):
         suite = original.trial.suite.name
-        skipped = {entry.name for entry in original.entries if entry.settings.negate or _is_untouched(entry)}
+        entries = original.graders.entries
+        # no operator changes the figures of a call
+        of_calls = {entry.name for entry in entries if getattr(entry.assertion, "reads", None) == "call"}
+        skipped = of_calls | {entry.name for entry in entries if entry.settings.negate}
         for name, number in one.graded.items():
             if name not in skipped:
                 graded[suite, name] += number

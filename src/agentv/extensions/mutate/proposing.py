@@ -106,7 +106,8 @@ def written(line: Line, *, gate: bool = False) -> str:
     whole = {**_typed(line), "required": True, "weight": 0} if gate else line
     if None in whole.values():
         whole = _typed(whole)
-    text = _flow(whole)
+    dumped = yaml.safe_dump(dict(whole), default_flow_style=True, sort_keys=False, allow_unicode=True, width=10**6)
+    text = str(dumped).strip()
     return f"- {text if len(whole) > 1 else text[1:-1]}"
 
 
@@ -116,8 +117,3 @@ def _typed(line: Line) -> Line:
         return line
     ((name, value),) = line.items()
     return {"type": name} if value is None else {"type": name, "value": value}
-
-
-def _flow(line: Line) -> str:
-    dumped = yaml.safe_dump(dict(line), default_flow_style=True, sort_keys=False, allow_unicode=True, width=10**6)
-    return str(dumped).strip()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from msgspec import to_builtins
 
-from agentv.extensions.mutate.result import MutationReport, OperatorCount, Survivor
+from agentv.extensions.mutate.result import MutationReport, Survivor
 from agentv.model.values.formatting import plural
 from agentv.model.values.values import Json
 from agentv.reports.text.escaping import one_line, percent
@@ -35,20 +35,18 @@ def render_mutation(found: MutationReport, *, shows_all: bool) -> str:
 
 def _headline(found: MutationReport) -> Iterator[str]:
     """How many of the worse answers the checks noticed."""
-    counts = found.operators.values()
-    killed, survived = sum(one.killed for one in counts), sum(one.survived for one in counts)
-    if survived:
-        yield f"Your checks missed {survived:,} of {killed + survived:,} worse answers."
-    elif killed:
-        yield f"Your checks noticed all {plural(killed, 'worse answer', ',')}."
+    if survived := found.counts.survived:
+        yield f"Your checks missed {survived:,} of {found.counted:,} worse answers."
+    elif found.counted:
+        yield f"Your checks noticed all {plural(found.counted, 'worse answer', ',')}."
 
 
 def _survivors(found: MutationReport, *, shows_all: bool) -> Iterator[str]:
     counted = [one for one in found.survivors if one.counts]
     shown = counted if shows_all else counted[:MOST]
-    naming = _Naming(found)
+    name = _naming(found)
     for one in shown:
-        yield f"{naming.name(one)}: no check noticed that {one_line(one.change)}"
+        yield f"{name(one)}: no check noticed that {one_line(one.change)}"
         if one.outvoted:
             names = ", ".join(f"'{one_line(name, 80)}'" for name in one.outvoted[:_MOST_NAMES])
             verb = "fails" if len(one.outvoted) == 1 else "fail"
@@ -63,29 +61,22 @@ def _others(found: MutationReport) -> Iterator[str]:
     others = [one for one in found.survivors if not one.counts]
     if others:
         yield "Not counted, because the checks name nothing of what changed:"
-        naming = _Naming(found)
-        yield from (f"  {naming.name(one)}: {one_line(one.change)}" for one in others)
+        name = _naming(found)
+        yield from (f"  {name(one)}: {one_line(one.change)}" for one in others)
 
 
-class _Naming:
-    """Names of cases, with as much as tells their trials apart.
+def _naming(found: MutationReport) -> Callable[[Survivor], str]:
+    """What names the case of a survivor, with as much as tells its trials apart."""
+    suites, targets = ({getattr(one, name) for one in found.survivors} for name in ("suite", "target"))
 
-    Args:
-        found: the report.
-    """
-
-    def __init__(self, found: MutationReport) -> None:
-        self._suites = len({one.suite for one in found.survivors}) > 1
-        self._targets = len({one.target for one in found.survivors}) > 1
-
-    def name(self, one: Survivor) -> str:
-        """The name of a survivor's case."""
-        suite = f"{one.suite} › " if self._suites else ""
-        parts = [one.target if self._targets else None, one.variant, one.prompt_id]
-        if one.sample > 1:
-            parts.append(f"sample {one.sample}")
-        named = ", ".join(part for part in parts if part)
+    def name(one: Survivor) -> str:
+        suite = f"{one.suite} › " if len(suites) > 1 else ""
+        target = one.target if len(targets) > 1 else None
+        sample = f"sample {one.sample}" if one.sample > 1 else None
+        named = ", ".join(part for part in (target, one.variant, one.prompt_id, sample) if part)
         return one_line(f"{suite}{one.case}{f' ({named})' if named else ''}")
+
+    return name
 
 
 def _operators(found: MutationReport) -> Iterator[str]:
@@ -95,11 +86,8 @@ def _operators(found: MutationReport) -> Iterator[str]:
     width = max(map(len, counts))
     yield f"{'operator':{width}}  killed  survived  not counted"
     for name, count in counts.items():
-        yield f"{name:{width}}  {count.killed:6,}  {count.survived:8,}  {_uncounted(count):11,}"
-
-
-def _uncounted(count: OperatorCount) -> int:
-    return count.total - count.killed - count.survived
+        uncounted = count.total - count.killed - count.survived
+        yield f"{name:{width}}  {count.killed:6,}  {count.survived:8,}  {uncounted:11,}"
 
 
 def _idle(found: MutationReport) -> Iterator[str]:
@@ -125,28 +113,28 @@ def _failing(found: MutationReport) -> Iterator[str]:
 
 
 def _closing(found: MutationReport) -> Iterator[str]:
-    made = f"{plural(found.answers, 'answer', ',')}, {plural(found.total, 'mutant', ',')}"
-    if found.not_graded:
-        what = plural(found.not_graded, "mutant", ",")
+    counts = found.counts
+    made = f"{plural(found.answers, 'answer', ',')}, {plural(counts.total, 'mutant', ',')}"
+    if counts.not_graded:
+        what = plural(counts.not_graded, "mutant", ",")
         yield f"{what} not graded: a judge gave no verdict, or the budget is used up"
-    if found.errored:
-        what = plural(found.errored, "mutant", ",")
+    if counts.errored:
+        what = plural(counts.errored, "mutant", ",")
         yield f"{what} not counted: an assertion errored, and nothing else failed"
     score, least = found.score, found.least_score
-    if not found.total:
+    if not counts.total:
         yield f"{plural(found.answers, 'answer', ',')}, no mutant: the operators fit none of the answers"
         return
     if score is None or least is None:
-        why = (
-            "an assertion errored on each that counts"
-            if found.errored
-            else "none changes what criteria, expected output or assertions name"
-        )
-        why = "none that counts was graded" if found.is_partial else why
+        why = "none changes what criteria, expected output or assertions name"
+        if found.is_partial:
+            why = "none that counts was graded"
+        elif counts.errored:
+            why = "an assertion errored on each that counts"
         yield f"{made}: {why}, so there is no score"
         return
     name = "partial score" if found.is_partial else "score"
-    text = f"{made}; {found.killed:,} of {found.counted:,} that count were noticed: {name} {percent(score)}"
+    text = f"{made}; {counts.killed:,} of {found.counted:,} that count were noticed: {name} {percent(score)}"
     if found.min_score is not None:
         text += f"; required: {percent(found.min_score)}"
         if score >= found.min_score > least:
@@ -166,11 +154,11 @@ def mutation_json(found: MutationReport) -> str:
             "min_score": found.min_score,
             "passed": found.status == 0,
             "answers": found.answers,
-            "mutants": found.total,
+            "mutants": found.counts.total,
             "counted": found.counted,
-            "killed": found.killed,
-            "errored": found.errored,
-            "not_graded": found.not_graded,
+            "killed": found.counts.killed,
+            "errored": found.counts.errored,
+            "not_graded": found.counts.not_graded,
             "operators": operators,
             "survivors": [to_builtins(one) for one in found.survivors],
             "idle_assertions": [to_builtins(one) for one in found.idle],

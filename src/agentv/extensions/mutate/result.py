@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from agentv.errors import Diagnostic, ExitStatus
-
-Outcome = Literal["killed", "survived", "not_graded"]
 
 
 class Survivor(Struct, frozen=True, rename={"case": "test_id"}):
@@ -59,8 +57,7 @@ class OperatorCount(Struct, frozen=True):
     @property
     def total(self) -> int:
         """All mutants."""
-        others = self.others_killed + self.others_survived + self.others_errored
-        return self.killed + self.survived + self.errored + others + self.caught + self.not_graded
+        return sum(astuple(self))
 
 
 class IdleAssertion(Struct, frozen=True):
@@ -106,44 +103,29 @@ class MutationReport(Struct, frozen=True):
     diagnostics: tuple[Diagnostic, ...] = ()
 
     @property
-    def killed(self) -> int:
-        """Mutants that count and that a check noticed."""
-        return sum(one.killed for one in self.operators.values())
+    def counts(self) -> OperatorCount:
+        """The counts of all operators together."""
+        return OperatorCount(*map(sum, zip(*map(astuple, self.operators.values()), strict=True)))
 
     @property
     def counted(self) -> int:
         """Mutants that count."""
-        return self.killed + sum(one.survived for one in self.operators.values())
-
-    @property
-    def total(self) -> int:
-        """All mutants."""
-        return sum(one.total for one in self.operators.values())
-
-    @property
-    def errored(self) -> int:
-        """Mutants that count, and on which an assertion errored."""
-        return sum(one.errored for one in self.operators.values())
-
-    @property
-    def not_graded(self) -> int:
-        """Mutants whose judge gave no verdict."""
-        return sum(one.not_graded for one in self.operators.values())
+        return self.counts.killed + self.counts.survived
 
     @property
     def is_partial(self) -> bool:
         """Whether mutants or answers are missing that would have been graded."""
-        return bool(self.not_graded or self.unjudged)
+        return bool(self.counts.not_graded or self.unjudged)
 
     @property
     def score(self) -> float | None:
         """Share of the mutants that count that were noticed; None: no mutant counts."""
-        return self.killed / self.counted if self.counted else None
+        return self.counts.killed / self.counted if self.counted else None
 
     @property
     def least_score(self) -> float | None:
         """The score if every mutant on which an assertion errored had survived; None: there is no score."""
-        return self.killed / (self.counted + self.errored) if self.counted else None
+        return self.counts.killed / (self.counted + self.counts.errored) if self.counted else None
 
     @property
     def status(self) -> ExitStatus:

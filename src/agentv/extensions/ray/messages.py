@@ -175,6 +175,7 @@ class SharedObjects:
         found = self._packed.get(number)
         if found is None:
             shared = self._things[number]
+            bare: Shared
             if isinstance(shared, Suite):  # without what planning and reports alone need
                 bare = replace(shared, cases=(), links={}, tally=None, files={}, generators=(), exam=None)
             else:

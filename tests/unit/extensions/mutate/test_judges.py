@@ -63,18 +63,18 @@ def ran(server, cases=1):
 def test_the_judge_is_asked_once_for_each_mutant_and_only_if_it_is_wanted(server):
     before, _ = ran(server)
     report = mutate("last", MutationSettings(OPERATORS))
-    assert (report.judged, report.killed, len(server.calls)) == (1, 2, before)
+    assert (report.judged, report.counts.killed, len(server.calls)) == (1, 2, before)
     for _ in range(2):
         report = mutate("last", MutationSettings(OPERATORS, judge=True))
-        assert (report.judged, report.killed, report.counted, report.status) == (0, 4, 5, 0)
-        assert len(server.calls) == before + report.total  # verdicts of the first time are in the cache
+        assert (report.judged, report.counts.killed, report.counted, report.status) == (0, 4, 5, 0)
+        assert len(server.calls) == before + report.counts.total  # verdicts of the first time are in the cache
 
 
 def test_a_budget_that_ends_in_the_middle_gives_a_partial_score_that_passes_nothing(server, capsys):
     before, judge = ran(server)
     write(1, judge, run={"budget_tokens": int(TOKENS * 3.3)})
     report = mutate("last", MutationSettings(OPERATORS, judge=True, min_score=0.1))
-    assert (len(server.calls) - before, report.counted, report.not_graded) == (2, 4, 1)
+    assert (len(server.calls) - before, report.counted, report.counts.not_graded) == (2, 4, 1)
     assert report.score > 0.1
     assert (report.is_partial, report.status) == (True, 3)
 
@@ -103,12 +103,12 @@ def test_a_budget_in_dollars(server):
     Path("asked").unlink()
     settings = MutationSettings(("change-number", "negate", "cut-in-half"), judge=True, budget_usd=0.12, min_score=0.0)
     report = mutate("last", settings)
-    assert (len(Path("asked").read_text()), report.counted, report.not_graded, report.status) == (2, 2, 1, 3)
+    assert (len(Path("asked").read_text()), report.counted, report.counts.not_graded, report.status) == (2, 2, 1, 3)
 
 
 def test_a_reply_without_a_verdict_kills_nothing(server, monkeypatch):
     before, _ = ran(server)
     monkeypatch.setattr(f"{__name__}.verdict_text", lambda passes: "I cannot say." if not passes else PASSES)
     report = mutate("last", MutationSettings(("change-number",), judge=True))
-    assert (report.killed, report.not_graded, report.status) == (0, 1, 3)
+    assert (report.counts.killed, report.counts.not_graded, report.status) == (0, 1, 3)
     assert len(server.calls) > before

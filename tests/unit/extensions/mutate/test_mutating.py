@@ -54,7 +54,7 @@ def test_what_no_check_notices_is_told_with_a_line_that_notices_it(project):
     assert found["late", change] == "- {type: contains, value: 30 days, required: true, weight: 0}"
     assert report.status == 0
     assert 0 < report.score < 1
-    assert report.counted == report.killed + len(found)
+    assert report.counted == report.counts.killed + len(found)
 
     added = [yaml.safe_load(line)[0] for line in found.values()]
     write([{**LATE, "assert": [*LATE["assert"], *added]}])
@@ -70,7 +70,7 @@ def test_the_run_is_not_changed_and_no_target_is_called(project):
     )
     ran([case("late", {"contains": "days"}, expected_output="30 days")], target="python:target.py:answer")
     files = {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}
-    assert mutate("last", MutationSettings()).total > 3
+    assert mutate("last", MutationSettings()).counts.total > 3
     after = {
         path: path.read_bytes() for path in project.rglob("*") if path.is_file() and "__pycache__" not in path.parts
     }
@@ -163,13 +163,13 @@ def test_an_assertion_that_errors_kills_nothing(project):
     json_case = case("json", {"type": "reads-json"}, expected_output='{"days": 30}')
     ran([json_case], target=answer)
     report = mutate("last", MutationSettings(("break-json", "change-number")))
-    assert (report.killed, report.counted, report.errored) == (0, 1, 1)
+    assert (report.counts.killed, report.counted, report.counts.errored) == (0, 1, 1)
     report = mutate("last", MutationSettings(("break-json",)))
     assert (report.score, report.status) == (None, 3)
     with_contains = {**json_case, "assert": [*json_case["assert"], {"type": "equals", "value": '{"days": 30}'}]}
     write([with_contains], target=answer)
     report = mutate("last", MutationSettings(("break-json",)))
-    assert (report.killed, report.errored, report.idle) == (1, 0, ())
+    assert (report.counts.killed, report.counts.errored, report.idle) == (1, 0, ())
 
 
 def test_the_minimum_must_hold_even_if_the_errored_mutants_had_survived(project):
@@ -198,7 +198,7 @@ def test_assertions_that_compare_answers_are_counted_apart(project):
     Path("refunds.eval.yaml").write_text(yaml.safe_dump(suite))
     evaluate(prepare(EvalSettings(paths=("refunds.eval.yaml",))), lambda _: None)
     report = mutate("last", MutationSettings(("change-number",)))
-    assert (report.answers, report.killed) == (1, 1)  # the longest answer passes
+    assert (report.answers, report.counts.killed) == (1, 1)  # the longest answer passes
     assert report.notes == ("left out: 1 assertion that compares the answers to a case",)
     del checks[1]
     Path("refunds.eval.yaml").write_text(yaml.safe_dump(suite))

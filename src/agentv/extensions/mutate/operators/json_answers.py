@@ -140,11 +140,9 @@ def _retyped(value: Json) -> Json:
 
 
 def _kind(value: Json) -> str:
-    if isinstance(value, bool):
-        return "a boolean"
     if value is None:
         return "null"
-    kinds = {int: "a number", float: "a number", str: "a text", list: "a list", dict: "an object"}
+    kinds = {bool: "a boolean", int: "a number", float: "a number", str: "a text", list: "a list", dict: "an object"}
     return kinds[type(value)]
 
 

@@ -87,7 +87,7 @@ def named_by(case: Case, entries: Iterable[AssertionEntry]) -> NamedWords:
             values |= words_of(entry.settings.transform.expression)
     reference = reference_text(case.expected_output) if case.expected_output else ""
     values |= words_of(reference)
-    if _is_json(reference):
+    if reference.lstrip().startswith(("{", "[")) and is_json(reference):
         values.add("json")
     return NamedWords(frozenset(values), frozenset(words - values), frozenset(types))
 
@@ -124,9 +124,8 @@ def _parts(value: object) -> Iterator[object]:
         yield from (getattr(value, name, None) for name in shown)
 
 
-def _is_json(text: str) -> bool:
-    if not text.lstrip().startswith(("{", "[")):
-        return False
+def is_json(text: str) -> bool:
+    """Whether a text is JSON."""
     try:
         json.loads(text)
     except ValueError:

@@ -21,6 +21,7 @@ _VERB = lazy_pattern(
     r"\b(?:can|is|are|was|were|will|would|could|should|must|may|has|have)\b(?!['’]| not\b)", re.IGNORECASE
 )
 _AROUND = lazy_pattern(r"(?:\S+ ){0,2}$")
+_CLAUSE_ENDS = (", ", "; ", ": ")
 _FOLLOWING = lazy_pattern(r"(?: \S+){0,2}")
 
 
@@ -94,18 +95,11 @@ def _replaced(sentence: str, found: re.Match[str], new: str) -> _Opposite:
     first, last = before.start() if before else start, following.end() if following else end
     if sentence[last - 1] in ".!?,;:":
         last -= 1
-    clause = sentence[_clause_start(sentence, start) : _clause_end(sentence, end)]
+    clause_start = max(sentence.rfind(mark, 0, start) for mark in _CLAUSE_ENDS) + 1
+    ends = (sentence.find(mark, end) for mark in _CLAUSE_ENDS)
+    clause = sentence[clause_start : min((one for one in ends if one >= 0), default=len(sentence))]
     changed = sentence[first:start] + new + sentence[end:last]
     return _Opposite(sentence[:start] + new + sentence[end:], clause, sentence[first:last], changed)
-
-
-def _clause_start(sentence: str, place: int) -> int:
-    return max(sentence.rfind(mark, 0, place) for mark in (", ", "; ", ": ")) + 1
-
-
-def _clause_end(sentence: str, place: int) -> int:
-    ends = (sentence.find(mark, place) for mark in (", ", "; ", ": "))
-    return min((end for end in ends if end >= 0), default=len(sentence))
 
 
 def lost_lines(answer: Answer, gone: str, output: str) -> tuple[Line, ...]:

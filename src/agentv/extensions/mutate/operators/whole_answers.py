@@ -17,7 +17,7 @@ VERDICT = (
 def empty(answer: Answer) -> Iterator[Mutant]:
     """Nothing is left."""
     if answer.output.strip():
-        yield Mutant("the answer became empty", _counts(answer, ""), "", lines=_lines(answer, ""))
+        yield _replaced(answer, "the answer became empty", "")
 
 
 def cut_in_half(answer: Answer) -> Iterator[Mutant]:
@@ -31,7 +31,7 @@ def cut_in_half(answer: Answer) -> Iterator[Mutant]:
         return
     gone = text[len(output) :]
     change = f"the answer was cut in half, after {quoted(' '.join(output.split()[-6:]))}"
-    yield Mutant(change, _counts(answer, output), output, lines=lost_lines(answer, gone, output))
+    yield Mutant(change, answer.named.lost(answer.output, output), output, lines=lost_lines(answer, gone, output))
 
 
 def swap_answer(answer: Answer) -> Iterator[Mutant]:
@@ -55,12 +55,5 @@ def quote_verdict(answer: Answer) -> Iterator[Mutant]:
 
 
 def _replaced(answer: Answer, change: str, output: str, first: tuple[Line, ...] = ()) -> Mutant:
-    return Mutant(change, _counts(answer, output), output, lines=(*first, *_lines(answer, output)))
-
-
-def _counts(answer: Answer, output: str) -> bool:
-    return answer.named.lost(answer.output, output)
-
-
-def _lines(answer: Answer, output: str) -> tuple[Line, ...]:
-    return lost_lines(answer, answer.output, output)
+    lines = (*first, *lost_lines(answer, answer.output, output))
+    return Mutant(change, answer.named.lost(answer.output, output), output, lines=lines)
