@@ -11,7 +11,12 @@ from typing import Any
 
 @contextmanager
 def event_server(
-    events: Sequence[Any], *, pause_s: float = 0.0, refuses: str = "", whole: bool = False
+    events: Sequence[Any],
+    *,
+    pause_s: float = 0.0,
+    refuses: str = "",
+    whole: bool = False,
+    kind: str | None = "text/event-stream",
 ) -> Iterator[Any]:
     """The server, with its `url` and the `bodies` of the requests so far.
 
@@ -20,6 +25,7 @@ def event_server(
         pause_s: seconds before each of them.
         refuses: key of a request that gets the status 400.
         whole: send the first event as a reply that is not streamed.
+        kind: the content type of a stream; None: the server does not say it.
     """
 
     class Handler(BaseHTTPRequestHandler):
@@ -31,7 +37,8 @@ def event_server(
             if whole:
                 return self._send(200, json.dumps(events[0]))
             self.send_response(200)
-            self.send_header("Content-Type", "text/event-stream")
+            if kind is not None:
+                self.send_header("Content-Type", kind)
             self.end_headers()
             for event in events:
                 time.sleep(pause_s)

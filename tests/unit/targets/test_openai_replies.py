@@ -75,7 +75,25 @@ def test_an_error_beside_an_answer_is_no_answer(finish, others):
     found = chat({"content": "Half of"}, finish, **others)
     assert (found.code, found.retryable) == ("bad-answer", True)
     assert "upstream is gone" in found.message
-    assert chat({"content": "Half of"}, "error").code == "bad-answer"
+
+
+@pytest.mark.parametrize("finish", ["error", "abort", "insufficient_system_resource"])
+def test_an_answer_that_the_server_broke_off_is_none(finish):
+    found = chat({"content": "Half of"}, finish)
+    assert (found.code, found.retryable) == ("bad-answer", True)
+    assert finish in found.message
+
+
+@pytest.mark.parametrize("finish", ["stop", None])
+def test_an_error_in_a_choice_is_no_answer(finish):
+    choice = {"message": {"content": "Half of"}, "finish_reason": finish, "error": {"message": "upstream is gone"}}
+    found = chat_answer({"choices": [choice]})
+    assert (found.code, found.message) == ("bad-answer", "the answer was cut off: upstream is gone")
+
+
+@pytest.mark.parametrize("calls", [[None], [{"id": "1"}], {"name": "f"}])
+def test_a_call_that_names_no_tool_is_a_bad_answer(calls):
+    assert chat({"content": None, "tool_calls": calls}, "tool_calls").code == "bad-answer"
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,10 @@ class Boundary(Struct):
         directory, name = os.path.split(path)
         known = self._directories.get(directory)
         if known is None:
-            known = os.path.realpath(directory)
+            try:
+                known = os.path.realpath(directory)
+            except ValueError:  # no directory has half a character, or a null byte, in its name
+                known = directory
             if len(self._directories) < KEPT_DIRECTORIES:
                 self._directories[directory] = known
         if name in {"", ".", ".."}:

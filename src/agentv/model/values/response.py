@@ -23,6 +23,7 @@ _FINISH_REASONS = {
     "max_output_tokens": "length",
     "model_length": "length",
     "incomplete": "length",
+    "continuation": "length",
     "model_context_window_exceeded": "length",
     "tool_use": "tool_calls",
     "function_call": "tool_calls",

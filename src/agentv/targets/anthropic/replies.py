@@ -31,6 +31,8 @@ def response_of(
     reason = reply.get("stop_reason")
     if reason == "refusal":
         return _refused(reply.get("stop_details"))
+    if reason == "pause_turn":
+        return unreadable_reply("the API paused the turn before its answer was complete (pause_turn)")
     if not blocks and reason is None:
         return unreadable_reply("the reply is a message with neither content nor 'stop_reason'")
     usage, written = usage_of(reply.get("usage"))

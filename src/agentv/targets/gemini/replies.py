@@ -20,9 +20,11 @@ from agentv.targets.model_api.prices import cost_of
 BLOCKED = frozenset(
     {
         "BLOCKLIST",
+        "ESCALATION",
         "IMAGE_PROHIBITED_CONTENT",
         "IMAGE_RECITATION",
         "IMAGE_SAFETY",
+        "LANGUAGE",
         "MODEL_ARMOR",
         "PROHIBITED_CONTENT",
         "RECITATION",
@@ -32,8 +34,8 @@ BLOCKED = frozenset(
 )
 """Finish reasons with which a filter, and not the model, ended the answer."""
 
-_MALFORMED = frozenset({"MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE"})
-"""Finish reasons with which the model said something that the API could not read."""
+_ENDED = frozenset({None, "CONTINUATION", "FINISH_REASON_UNSPECIFIED", "MAX_TOKENS", "STOP"})
+"""Finish reasons with an answer. With others it broke off, such as MALFORMED_FUNCTION_CALL and TOO_MANY_TOOL_CALLS."""
 
 _FINAL = ("API_KEY_INVALID", "FAILED_PRECONDITION")
 """A refused key, a project that may not call: both come as 400."""
@@ -61,8 +63,8 @@ def response_of(
     text, calls = _text(parts), tuple(_calls(parts))
     if reason in BLOCKED:
         return _refused("the answer", reason, candidate.get("finishMessage"))
-    if reason in _MALFORMED:
-        return unreadable_reply(f"the model gave no valid answer ({reason})")
+    if reason not in _ENDED:
+        return unreadable_reply(f"the model gave no whole answer ({reason})")
     usage = usage_of(reply.get("usageMetadata"))
     return invalid_reply(text) or TargetResponse(
         output=text or None,

@@ -81,8 +81,16 @@ class ReplyStream:
 
 
 def is_stream(headers: Mapping[str, str]) -> bool:
-    """Whether a reply is streamed: some servers send it whole, whatever they are asked."""
-    return headers.get("content-type", "").startswith("text/event-stream")
+    """Whether a reply is streamed: some servers send it whole, and some do not say what it is."""
+    return headers.get("content-type", "text/event-stream").lower().startswith("text/event-stream")
+
+
+def text_in(content: Json) -> str:
+    """Text, or the texts of a list of parts, as some servers give them."""
+    if isinstance(content, str):
+        return content
+    texts = (part.get("text") for part in objects_in(content))
+    return "".join(text for text in texts if isinstance(text, str))
 
 
 async def events_in(pieces: AsyncIterable[bytes]) -> AsyncIterator[Json]:
@@ -113,7 +121,7 @@ class ChatStream(StreamedReply):
     def __init__(self) -> None:
         self._head: dict[str, Json] = {}
         self._texts: dict[str, list[str]] = {}
-        self._calls: dict[Json, _Call] = {}
+        self._calls: list[_Call] = []
         self._function: _Call | None = None
         self._finish: Json = None
 
@@ -124,6 +132,7 @@ class ChatStream(StreamedReply):
             return False
         self._head |= {key: value for key, value in event.items() if value is not None and key != "choices"}
         choice = next((one for one in objects_in(event.get("choices")) if not one.get("index")), {})
+        self.error = self.error or choice.get("error")
         if choice.get("finish_reason"):
             self.complete = True
             if self._finish in (None, "stop"):  # some servers end every chunk with it
@@ -133,18 +142,28 @@ class ChatStream(StreamedReply):
             return False
         found = False
         for key in ("content", "refusal", "reasoning_content"):
-            piece = delta.get(key)
-            if isinstance(piece, str) and piece:
+            piece = text_in(delta.get(key))
+            if piece:
                 self._texts.setdefault(key, []).append(piece)
                 found = found or key != "reasoning_content"
         for part in objects_in(delta.get("tool_calls")):
-            self._calls.setdefault(part.get("index"), _Call()).add(part.get("id"), part.get("function"))
+            self._call_of(part).add(part.get("id"), part.get("function"))
             found = True
         if isinstance(delta.get("function_call"), Mapping):  # how tools were called before 2024
-            self._function = self._function or _Call()
+            self._function = self._function or _Call(None)
             self._function.add(None, delta["function_call"])
             found = True
         return found
+
+    def _call_of(self, part: JsonObject) -> _Call:
+        """The call that a piece belongs to. Some servers give all calls one number, or none, and only other ids."""
+        index, identity, function = part.get("index"), part.get("id"), part.get("function")
+        call = next((one for one in reversed(self._calls) if one.index == index), None)
+        begins = identity and isinstance(function, Mapping) and function.get("name")
+        if call is None or (begins and call.id not in (None, identity)):
+            call = _Call(index)
+            self._calls.append(call)
+        return call
 
     def body(self) -> JsonObject:
         """A `chat.completion`."""
@@ -152,7 +171,7 @@ class ChatStream(StreamedReply):
         message |= {key: "".join(pieces) for key, pieces in self._texts.items()}
         if self._calls:
             message["tool_calls"] = [
-                {"id": call.id, "type": "function", "function": call.function} for call in self._calls.values()
+                {"id": call.id, "type": "function", "function": call.function} for call in self._calls
             ]
         if self._function is not None:
             message["function_call"] = self._function.function
@@ -162,7 +181,8 @@ class ChatStream(StreamedReply):
 class _Call:
     """A tool call whose arguments come in pieces."""
 
-    def __init__(self) -> None:
+    def __init__(self, index: Json) -> None:
+        self.index = index
         self.id: Json = None
         self._name: list[str] = []
         self._arguments: list[str] = []

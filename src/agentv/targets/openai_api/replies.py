@@ -15,11 +15,15 @@ from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json, JsonObject
 from agentv.targets.http.answers import invalid_reply
 from agentv.targets.http.statuses import failure_of, shown
+from agentv.targets.model_api.streams import text_in
 
 FILTERED = "content_filter"
 REFUSAL = "refusal"
 _ABSURD = 10**12  # tokens that no call has
 _ENDED = (None, "completed", "incomplete")  # what the status of a response may be when there is an answer in it
+_BROKEN = frozenset({"error", "abort", "insufficient_system_resource", "network_error"})
+"""Finish reasons with which the server, and not the model, ended the answer: a gateway's, vLLM's, DeepSeek's, GLM's."""
+
 _PASSING = frozenset({"server_error", "rate_limit_exceeded", "overloaded", "timeout"})
 
 
@@ -41,16 +45,17 @@ def chat_answer(body: JsonObject) -> TargetResponse | Failure:
         what = "no choices" if choices == [] else "no message"
         return reported_error(body) or bad_answer(f"the response contains {what}, so there is no answer")
     finish = first.get("finish_reason")
-    if body.get("error") or finish == "error":
-        return _broke_off(body.get("error"), first.get("error"))
+    finish = finish if isinstance(finish, str) else None
+    if body.get("error") or first.get("error") or finish in _BROKEN:
+        return _broke_off(body.get("error"), first.get("error"), f"its finish reason is {finish!r}")
     message: Any = first["message"]
-    text, refusal = _text(message.get("content")), message.get("refusal")
+    text, refusal = text_in(message.get("content")), message.get("refusal")
     calls = message.get("tool_calls") or ()
     if isinstance(message.get("function_call"), Mapping):  # how tools were called before 2024
         calls = [message["function_call"]]
     if not text and isinstance(refusal, str) and refusal and finish != FILTERED:
         text, finish = refusal, REFUSAL
-    return _answer(text, calls, finish if isinstance(finish, str) else None, usage_of(body), body)
+    return _answer(text, calls, finish, usage_of(body), body)
 
 
 def with_calls_as_output(found: TargetResponse, body: JsonObject) -> TargetResponse:
@@ -66,9 +71,9 @@ def with_calls_as_output(found: TargetResponse, body: JsonObject) -> TargetRespo
 
 def _broke_off(*error: Json) -> CallFailure:
     """Only the beginning of an answer, with the first `error` that there is: a gateway lost the server behind it."""
-    found = next(filter(None, error), None)
-    message = found.get("message") if isinstance(found, Mapping) else found
-    return bad_answer(shown(f"the answer was cut off: {message or 'the server gives no reason'}"))
+    found = next(filter(None, error))
+    message = found.get("message") if isinstance(found, Mapping) else None
+    return bad_answer(shown(f"the answer was cut off: {message or found}"))
 
 
 def response_answer(body: JsonObject) -> TargetResponse | Failure:
@@ -124,7 +129,10 @@ def _answer(
     messages: tuple[Message, ...] = ()
     if calls:
         row: Any = {"role": "assistant", "content": text, "tool_calls": calls}
-        messages = tuple(one for one in messages_from_json([row]) if one.tool_calls)
+        try:
+            messages = tuple(one for one in messages_from_json([row]) if one.tool_calls)
+        except ValueError as error:
+            return bad_answer(shown(str(error)))
     model = body.get("model")
     return invalid_reply(text) or TargetResponse(
         text or None,
@@ -133,16 +141,6 @@ def _answer(
         finish_reason=finish,
         metadata={"model": model} if isinstance(model, str) else {},
     )
-
-
-def _text(content: Json) -> str:
-    """Text, or the texts of a list of parts, as some servers give them."""
-    if isinstance(content, str):
-        return content
-    if not isinstance(content, list):
-        return ""
-    texts = (part.get("text") for part in content if isinstance(part, Mapping))
-    return "".join(text for text in texts if isinstance(text, str))
 
 
 def reported_error(body: JsonObject) -> CallFailure | None:

@@ -222,6 +222,11 @@ def test_a_cut_answer_shows_by_its_finish_reason():
     assert (found.output, found.finish_reason) == ("a", "max_tokens")
 
 
+def test_a_paused_turn_is_no_answer():
+    (found,) = told(Answer("I search", finish_reason="pause_turn"))
+    assert (found.code, found.retryable) == ("bad-answer", True)
+
+
 def test_a_refusal_of_the_provider_is_a_failure_and_one_in_words_is_an_answer():
     refused, said, cut = told(
         ContentFilter(), Answer(refusal="I will not."), Answer("Half of", finish_reason="refusal")

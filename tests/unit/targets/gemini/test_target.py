@@ -250,9 +250,10 @@ def test_a_blocked_answer_is_refused_even_when_half_of_it_came(reason):
     assert found.code == "refused"
 
 
-def test_a_malformed_call_is_a_bad_answer_and_a_limit_is_none():
+@pytest.mark.parametrize("reason", ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "OTHER"])
+def test_an_answer_that_broke_off_is_a_bad_answer_and_a_limit_is_none(reason):
     parts = {"content": {"parts": [{"text": "I"}]}}
-    found = response_of({"candidates": [{**parts, "finishReason": "MALFORMED_FUNCTION_CALL"}]}, "m")
+    found = response_of({"candidates": [{**parts, "finishReason": reason}]}, "m")
     assert (found.code, found.retryable) == ("bad-answer", True)
     assert response_of({"candidates": [{**parts, "finishReason": "MAX_TOKENS"}]}, "m").output == "I"
 

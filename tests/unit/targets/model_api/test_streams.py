@@ -153,7 +153,7 @@ async def test_events_are_read_wherever_the_network_cuts_them(size, end):
     assert [event async for event in events_in(pieces())] == [0, {"a": 1}, [2]]
 
 
-def chunk(text: str | None, **others: Any) -> dict[str, Any]:
+def chunk(text: Any, **others: Any) -> dict[str, Any]:
     choice = {"index": 0, "delta": {"content": text}, "finish_reason": others.pop("finish", None)}
     return {
         "id": "c",
@@ -169,6 +169,9 @@ def openai(url: str, **others: Any) -> OpenAI:
     return OpenAI("gpt-4o", url, KEY, stream=True, **others)
 
 
+FAILED_CHOICE = {
+    "choices": [{"index": 0, "delta": {}, "finish_reason": "stop", "error": {"message": "died", "code": 502}}]
+}
 SAID = {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "half a"}
 
 
@@ -178,6 +181,7 @@ SAID = {"type": "response.output_text.delta", "output_index": 0, "content_index"
         (openai, [chunk("half a"), {"error": {"message": "Upstream died", "code": 502}}], "http-status", 502, "died"),
         (openai, [chunk("half a"), {"error": {"message": "overloaded", "type": "x"}}], "target-error", None, "overl"),
         (openai, [chunk("half a"), "data: {\n\n"], "bad-answer", None, "not JSON"),
+        (openai, [chunk("half a"), FAILED_CHOICE], "http-status", 502, "died"),
         (
             openai,
             [chunk("half a"), {"type": "error", "message": "overloaded"}, chunk(None, finish="stop")],
@@ -215,7 +219,7 @@ SAID = {"type": "response.output_text.delta", "output_index": 0, "content_index"
             "overloaded",
         ),
     ],
-    ids=["openai 502", "openai", "no JSON", "no key error", "responses", "anthropic", "gemini"],
+    ids=["openai 502", "openai", "no JSON", "openrouter", "no key error", "responses", "anthropic", "gemini"],
 )
 def test_an_error_event_ends_the_answer_with_what_came(settings, events, code, status, message):
     with event_server(events) as server:
@@ -270,6 +274,30 @@ def test_a_server_that_does_not_stream_is_read_whole(settings):
     with event_server([chat | message], whole=True) as server:
         found = answer(settings(server.url))
     assert (found.output, found.time_to_first_token_ms) == ("yes", None)
+
+
+@pytest.mark.parametrize("kind", ["Text/Event-Stream; charset=UTF-8", None])
+def test_a_stream_is_read_however_the_server_names_it(kind):
+    with event_server([chunk("yes", finish="stop")], kind=kind) as server:
+        assert answer(openai(server.url)).output == "yes"
+
+
+def test_text_in_parts_is_part_of_the_answer():
+    events = [chunk([{"type": "text", "text": "a"}, {"type": "thinking"}]), chunk("b", finish="stop")]
+    with event_server(events) as server:
+        assert answer(openai(server.url)).output == "ab"
+
+
+def test_calls_of_one_number_are_told_apart_by_their_ids():
+    parts = [
+        {"index": 0, "id": "1", "function": {"name": "search", "arguments": '{"a"'}},
+        {"index": 0, "id": "of the piece", "function": {"arguments": ": 1}"}},
+        {"index": 0, "id": "2", "function": {"name": "delete", "arguments": "{}"}},
+    ]
+    events = [{**chunk(None), "choices": [{"index": 0, "delta": {"tool_calls": [part]}}]} for part in parts]
+    with event_server([*events, chunk(None, finish="tool_calls")]) as server:
+        found = answer(openai(server.url))
+    assert found.messages[0].tool_calls == (ToolCall("search", {"a": 1}, "1"), ToolCall("delete", {}, "2"))
 
 
 def test_a_function_called_as_before_2024_is_joined():
