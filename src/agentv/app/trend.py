@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from agentv.app.compare.cases import ChosenCases, Common, KeyedCases, shared_names
 from agentv.app.compare.gathering import cases_of, differences
-from agentv.app.compare.judging import Part, cluster_of_pair, same_rate
 from agentv.app.compare.matching import Matched, match
 from agentv.app.results.deleting import pinned_runs
 from agentv.app.results.listing import listed_run
@@ -25,6 +24,7 @@ from agentv.model.run.runs import RunState
 from agentv.model.run.summary import Summary
 from agentv.model.values.formatting import plural
 from agentv.model.values.values import JsonObject, objects_in
+from agentv.stats.verdicts import Part, cluster_of_pair, same_rate
 from agentv.store.files.directory import INDEX, RUN, is_being_written, read_document, results_directory
 from agentv.store.journal.verification import check_rows
 from agentv.store.rows.reading import read_placed_rows, read_rows, replaced_lines

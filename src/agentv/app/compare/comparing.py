@@ -13,7 +13,6 @@ from msgspec import structs
 
 from agentv.app.compare.cases import ChosenCases, Common, KeyedCases, shared_names
 from agentv.app.compare.gathering import cases_of, differences, planned_cases, planned_names
-from agentv.app.compare.judging import Part, judge_parts
 from agentv.app.compare.matching import Matched, match
 from agentv.app.compare.within import Parts, compared_within
 from agentv.app.results.stored import StoredRun, open_run, refuse_decided
@@ -37,6 +36,7 @@ from agentv.model.run.comparison import (
 from agentv.model.run.grade import TOLERANCE
 from agentv.model.run.matrix import DIMENSIONS, Dimension, MatrixComparison
 from agentv.model.run.trial import Score, TrialResult
+from agentv.stats.verdicts import Part, judge_parts
 from agentv.store.files.directory import INDEX
 from agentv.store.rows.reading import read_placed_rows, replaced_lines
 from agentv.store.rows.results import read_results_at

@@ -11,9 +11,9 @@ from typing import Literal, overload
 from msgspec.structs import replace
 
 from agentv.app.compare.cases import KeyedCases
-from agentv.app.compare.judging import Settings
 from agentv.model.run.comparison import CaseKey, CaseOutcome, CasePair, Change, Errored, LeftOut, Loss
 from agentv.model.run.matrix import Dimension
+from agentv.stats.verdicts import Settings
 
 _Fate = Literal["compared", "edited", "errored", "unfinished"]
 

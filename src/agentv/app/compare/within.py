@@ -15,12 +15,12 @@ from msgspec.structs import replace
 
 from agentv.app.compare.cases import CaseScope, ChosenCases, KeyedCases, shared_names
 from agentv.app.compare.gathering import cases_of, planned_names
-from agentv.app.compare.judging import Part, judge_parts
 from agentv.app.compare.matching import Matched, match, without
 from agentv.model.run.comparison import CaseKey, ComparisonSettings, Judgement, Loss
 from agentv.model.run.matrix import DIMENSIONS, Dimension, MatrixComparison, MatrixGroup, RunMatrix
 from agentv.model.run.summary import Summary
 from agentv.model.values.values import JsonObject
+from agentv.stats.verdicts import Part, judge_parts
 from agentv.store.rows.reading import read_placed_rows, replaced_lines
 
 

@@ -5,11 +5,11 @@ from msgspec.structs import replace
 
 from agentv.app.compare.comparing import CompareRequest, compare, compare_each, moved_cases
 from agentv.app.compare.gathering import differences
-from agentv.app.compare.judging import Settings, same_rate, same_rule
 from agentv.errors import UsageError
 from agentv.model.run.comparison import CaseKey, CaseOutcome, CasePair, Comparison, ComparisonSettings, Matrix
 from agentv.model.run.grade import Check
 from agentv.model.suite.workspace import Variant
+from agentv.stats.verdicts import Settings, same_rate, same_rule
 from doubles.judged_runs import judged_run
 from doubles.read_files import bytes_read
 from doubles.stored_runs import scoring, write_run, write_summary

@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from agentv.app.compare.judging import Measurement, Part, _bounded, _Decision, judge, judge_parts, measured
 from agentv.model.run.comparison import CaseKey, CaseOutcome, CasePair, ComparisonSettings
 from agentv.model.run.matrix import Verdict
 from agentv.stats.comparison.difference import Differences
 from agentv.stats.comparison.rule import decided
+from agentv.stats.verdicts import Measurement, Part, _bounded, _Decision, judge, judge_parts, measured
 from doubles.thorough import examples
 
 USUAL = ComparisonSettings()
