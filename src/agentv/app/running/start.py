@@ -35,7 +35,7 @@ from agentv.store.files.directory import HISTORY, INDEX, JOURNAL, KEPT_WORKSPACE
 from agentv.store.files.lines import read_lines
 from agentv.store.journal.answers import SpentLine, is_spent_line, verified
 from agentv.store.journal.journal import Journal
-from agentv.store.rows.reading import is_of_interrupted, read_rows, replaced_rows, row_in
+from agentv.store.rows.reading import RowHead, is_of_interrupted, read_rows, replaced_rows, row_in
 from agentv.store.totals.summary import RunCounts, take_summary
 
 if TYPE_CHECKING:
@@ -209,18 +209,24 @@ def _restored_results(run: OpenRun, journal: Journal, sampler: SequentialSampler
 
     prepared, index = run.prepared, run.directory.path / INDEX
     journal.load_answers()
-    if prepared.draws is not None:
-        journal.discard_skipped()
     summary_keys = take_summary(run.directory)
-    rerun = prepared.settings.rerun
-    if rerun is not None:
-        chosen = prepared.chosen
-        planned = {trial.key for trial in prepared.plan} if chosen is None else chosen
-        journal.discard(lambda row: row.status == rerun and row.key in planned)
+    rerun, chosen = prepared.settings.rerun, prepared.chosen
+    if rerun is not None and chosen is None:
+        chosen = frozenset(trial.key for trial in prepared.plan)
     linked = any(suite.links for suite in prepared.suites)
-    keys, pending = parted(prepared.plan, set(journal.finished()), HELD)
-    results: dict[str, TrialResult | None] = dict.fromkeys(keys)
-    superseded = journal.supersede(results)
+    results: dict[str, TrialResult | None] = {}
+    pending: list[Trial] | None = None
+
+    def again(row: RowHead) -> bool:
+        return rerun is not None and row.status == rerun and row.key in (chosen or ())
+
+    def planned(finished: Container[str]) -> Container[str]:
+        nonlocal pending
+        keys, pending = parted(prepared.plan, finished, HELD)
+        results.update(dict.fromkeys(keys))
+        return results
+
+    superseded = journal.take_up(again, planned)
     root = root_of(prepared.suites)
     for row in read_rows(index):
         run.totals.add_row(row)

@@ -29,7 +29,7 @@ from agentv.store.files.lines import read_lines
 from agentv.store.journal.answers import answer_line, spent_line
 from agentv.store.journal.journal_files import JournalFiles
 from agentv.store.journal.repair import cut_torn_lines, quarantined
-from agentv.store.rows.reading import finished_keys, key_of_row, read_rows, replaced_lines, row_in
+from agentv.store.rows.reading import RowHead, finished_keys, key_of_row, read_heads, replaced_lines
 from agentv.store.rows.rows import RelativePaths, row_of
 
 if TYPE_CHECKING:
@@ -119,48 +119,48 @@ class Journal:
             StoreError: there are rows, and the journal holds neither their checksums nor any answer.
         """
         reader = self._earlier.load(self._directory.path / JOURNAL)
-        if not reader.has_checksums and not len(reader) and any(True for _ in self._files.rows()):
+        rows = self._files.rows()
+        changed = {number for number, line in rows if reader.checksum_position(line.rstrip(b"\n")) is None}
+        if changed and not reader.has_checksums and not len(reader):
             what = "was removed, emptied or replaced, so that they cannot be verified"
             raise StoreError(f"{self._directory.path / INDEX} contains rows, but {JOURNAL} {what}: start a new run")
-        if any(reader.checksum_position(line.rstrip(b"\n")) is None for _, line in self._files.rows()):
-            moved = self._files.move_rows(lambda _, row: reader.checksum_position(row) is None, REJECTED)
+        if changed:
+            moved = self._files.move_rows(lambda number, _: number in changed, REJECTED)
             self.repaired = (*self.repaired, quarantined(moved))
         return len(reader)
 
-    def discard(self, chosen: Callable[[Row], bool]) -> int:
-        """Move rows to `history.jsonl` and discard the answers of their cases, so that they run again; how many.
+    def take_up(self, again: Callable[[RowHead], bool], planned: Callable[[Container[str]], Container[str]]) -> int:
+        """Move the rows of earlier processes that no longer count to `history.jsonl`.
 
-        If this is interrupted, the rows stay where they were.
-        """
-        wanted = {row.key: row.test_id for row in read_rows(self._directory.path / INDEX) if chosen(row)}
-        if not wanted:
-            return 0
-        self._files.discard_answers(sorted(set(wanted.values())))
-        moved = self._files.move_rows(lambda _, line: key_of_row(line) in wanted, HISTORY)
-        self.load_answers()
-        return moved
-
-    def discard_skipped(self) -> None:
-        """Move the rows of trials that were not drawn to `history.jsonl`, so that they can be drawn again."""
-        if any(row.status == "skipped" for row in read_rows(self._directory.path / INDEX)):
-            self._files.move_rows(lambda _, line: row_in(line).status == "skipped", HISTORY)
-
-    def supersede(self, current: Container[str]) -> int:
-        """Move rows that no longer count to `history.jsonl`; how many trials they are of.
-
-        Those are the rows of all other trials, and of several rows of one trial all but the last.
+        Those are rows of trials that run again, and the answers of their cases are discarded; rows of trials that are
+        not planned any more; and of several rows of one trial all but the last. If this is interrupted, they stay.
 
         Args:
-            current: keys of the trials whose rows count.
+            again: whether the trial of a row runs again.
+            planned: returns, of the keys of finished trials, those whose rows count.
+
+        Returns:
+            How many trials are not planned any more.
         """
-        path = self._directory.path
-        replaced = replaced_lines(path / INDEX)
-        rows = self._files.rows
-        superseded = {key for _, line in rows() if (key := key_of_row(line)) is not None and key not in current}
-        if superseded or replaced:
-            self._files.move_rows(lambda number, line: number in replaced or key_of_row(line) in superseded, HISTORY)
-        self._earlier.account((line for _, line in read_lines(path / HISTORY)), (line for _, line in rows()))
-        return len(superseded)
+        path, discarded = self._directory.path, dict[str, str]()
+        finished, others, undrawn = set[str](), set[str](), set[str]()
+        for row in read_heads(path / INDEX):
+            if again(row):
+                discarded[row.key] = row.test_id
+            else:
+                (finished if row.is_finished else undrawn if row.status == "skipped" else others).add(row.key)
+        if discarded:
+            self._files.discard_answers(sorted(set(discarded.values())))
+            self.load_answers()
+        finished -= discarded.keys()
+        current, replaced = planned(finished), replaced_lines(path / INDEX)
+        outdated = {key for key in (finished | others) - discarded.keys() if key not in current}
+        moved = {*outdated, *discarded, *(undrawn - finished)}
+        if moved or replaced:
+            self._files.move_rows(lambda number, line: number in replaced or key_of_row(line) in moved, HISTORY)
+        history = (line for _, line in read_lines(path / HISTORY))
+        self._earlier.account(history, (line for _, line in self._files.rows()))
+        return len(outdated)
 
     def finish(self, result: TrialResult) -> TrialResult:
         """Keep the row of a finished trial. One that was skipped has no row, so that a resume runs it.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -10,7 +11,7 @@ import msgspec
 
 from agentv.errors import StoreError
 from agentv.model.run.row import FailureRow, Row, RowKey
-from agentv.model.run.trial import SCHEMA_VERSION
+from agentv.model.run.trial import SCHEMA_VERSION, Status
 from agentv.model.values.hashes import NumberedHashes, text_hash
 from agentv.model.values.response import RUN_INTERRUPTED
 from agentv.store.files.directory import HISTORY, INDEX
@@ -31,6 +32,28 @@ _OF_INTERRUPTED = f'"error":{{"code":"{RUN_INTERRUPTED}"'.encode()
 """How a row begins its error; a text in which this stands has its quotes escaped."""
 
 
+class RowHead(RowKey, gc=False):
+    """How the trial of a row ended, for readers that do not need the rest."""
+
+    status: Status = "skipped"
+    error: FailureRow | None = None
+    schema_version: int = SCHEMA_VERSION
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the trial passed, failed or errored, and need not run again.
+
+        Interrupted ones do, and those that stopped a target: whatever made it refuse everything, such as a wrong key,
+        is fixed before the run is resumed.
+        """
+        error = self.error
+        again = error is not None and (error.stops or error.code == RUN_INTERRUPTED)
+        return self.status != "skipped" and not again
+
+
+K = TypeVar("K", Row, RowHead)
+
+
 def row_in(line: bytes) -> Row:
     """The row in a line.
 
@@ -38,8 +61,12 @@ def row_in(line: bytes) -> Row:
         ValueError: it is not a row; the message says why.
         StoreError: a newer agentv wrote it.
     """
+    return _row_as(Row, line)
+
+
+def _row_as(kind: type[K], line: bytes) -> K:
     try:
-        row = decoder_of(Row).decode(line)
+        row = decoder_of(kind).decode(line)
     except _NO_ROW as error:
         refuse_newer(_version_of(line))  # which explains any other shape
         raise ValueError(str(error)) from error
@@ -121,15 +148,14 @@ def not_a_row(path: Path, number: int, error: Exception) -> StoreError:
     return StoreError(f"{path}:{number}: not a row of a run: {error}")
 
 
+def read_heads(path: Path) -> Iterator[RowHead]:
+    """How the trials of an `index.jsonl` ended. See `read_lines_as`."""
+    return (head for _, head in read_lines_as(partial(_row_as, RowHead), path))
+
+
 def finished_keys(path: Path) -> Iterator[str]:
-    """The keys of the trials that passed, failed or errored, but for interrupted ones and those that stopped a target.
-
-    Whatever made it refuse everything, such as a wrong key, is fixed before the run is resumed.
-
-    Raises:
-        StoreError: as `read_rows`.
-    """
-    return (row.key for row in read_rows(path) if row.status != "skipped" and not _runs_again(row.error))
+    """The keys of the trials that need not run again. See `read_lines_as`."""
+    return (head.key for head in read_heads(path) if head.is_finished)
 
 
 def count_interrupted(path: Path) -> int:
@@ -160,10 +186,6 @@ _AT_ONCE = 1 << 16
 def is_of_interrupted(line: bytes) -> bool:
     """Whether a line is the row of a trial that was interrupted."""
     return _OF_INTERRUPTED in line
-
-
-def _runs_again(error: FailureRow | None) -> bool:
-    return error is not None and (error.stops or error.code == RUN_INTERRUPTED)
 
 
 def replaced_lines(path: Path) -> frozenset[int]:
