@@ -110,25 +110,6 @@ def test_a_file_that_is_no_cache_is_told_or_made_one(project, content):
     assert "2 answers" in project.run("cache", "stats").stdout
 
 
-def test_a_cache_of_the_version_before_is_used(cached):
-    with sqlite3.connect(file(cached)) as database:
-        database.executescript(
-            """
-            CREATE TABLE before (
-                key TEXT PRIMARY KEY, target TEXT NOT NULL, "case" TEXT NOT NULL, kept TEXT NOT NULL,
-                answer BLOB NOT NULL
-            ) WITHOUT ROWID;
-            INSERT INTO before SELECT key, target, "case", kept, answer FROM answers;
-            DROP TABLE answers;
-            ALTER TABLE before RENAME TO answers;
-            PRAGMA user_version = 1;
-            """
-        )
-    database.close()
-    assert cached.run("eval", "a.eval.yaml", "--cache").status == 0
-    assert sorted(cached.asked) == []
-
-
 def test_a_cache_that_is_a_link_is_not_written_through(project):
     project.write("agent.py", AGENT)
     project.write("a.eval.yaml", SUITE)
@@ -142,7 +123,7 @@ def test_a_cache_that_is_a_link_is_not_written_through(project):
 
 def test_a_cache_of_a_newer_agentv_is_refused(cached):
     with sqlite3.connect(file(cached)) as database:
-        database.execute("PRAGMA user_version = 3")
+        database.execute("PRAGMA user_version = 4")
     database.close()
     ended = cached.run("eval", "a.eval.yaml", "--cache")
     assert ended.status == 2

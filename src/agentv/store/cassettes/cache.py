@@ -28,7 +28,7 @@ from agentv.store.files.encoding import to_json
 from agentv.store.files.private_files import make_private, open_private
 from agentv.store.journal.answers import answer_in, answer_row
 
-VERSION = 2
+VERSION = 3
 
 _SCHEMA = """
 PRAGMA journal_mode = WAL;
@@ -39,7 +39,7 @@ CREATE TABLE IF NOT EXISTS answers (
     "case" TEXT NOT NULL,
     kept TEXT NOT NULL,    -- when, ISO 8601 in UTC
     answer BLOB NOT NULL,  -- JSON, as in a journal
-    sum TEXT               -- SHA-256 of all of it, 32 digits
+    sum TEXT NOT NULL      -- SHA-256 of all of it, 32 digits
 ) WITHOUT ROWID;
 """
 _INSERT = "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?)"
@@ -221,19 +221,10 @@ def _bring_up_to_date(connection: sqlite3.Connection, path: Path) -> None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > VERSION:
         raise StoreError(f"{path} was written by a newer agentv (format {version}; this one reads up to {VERSION})")
+    if 0 < version < VERSION:
+        connection.execute("DROP TABLE IF EXISTS answers")
     connection.executescript(_SCHEMA)
     if version < VERSION:
-        _upgrade(connection)
-
-
-def _upgrade(connection: sqlite3.Connection) -> None:
-    """Give every entry of a cache of version 1 its checksum."""
-    with connection:
-        connection.execute("BEGIN IMMEDIATE")
-        if "sum" not in [row[1] for row in connection.execute("PRAGMA table_info(answers)")]:
-            connection.execute("ALTER TABLE answers ADD COLUMN sum TEXT")
-        connection.create_function("summed", 5, _sum, deterministic=True)
-        connection.execute('UPDATE answers SET sum = summed(key, target, "case", kept, answer) WHERE sum IS NULL')
         connection.execute(f"PRAGMA user_version = {VERSION}")
 
 

@@ -196,7 +196,7 @@ class RunDirectory:
             try:
                 return cls(path, _run_id(read_document(path / RUN), path), lock, redactor or Redactor())
             except DamagedRecordError as error:
-                if not _has_answers(path):
+                if not has_answers(path):
                     raise
                 return cls._without_record(path, lock, redactor or Redactor(), error)
 
@@ -347,7 +347,7 @@ def _takes_lock(descriptor: int) -> bool:
             return True
 
 
-def _has_answers(path: Path) -> bool:
+def has_answers(path: Path) -> bool:
     """Whether there is a journal that holds something."""
     try:
         with (path / JOURNAL).open("rb") as file:

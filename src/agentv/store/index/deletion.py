@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
-import stat
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 from agentv.errors import StoreError
@@ -20,9 +17,10 @@ from agentv.store.files.directory import (
     SEARCHED,
     SUMMARY,
     VIEWED,
+    has_answers,
+    is_being_written,
     read_document,
 )
-from agentv.store.journal.answers import HEADER
 from agentv.user_code.os_errors import store_error
 
 _LAST = (RUN, JOURNAL)
@@ -56,20 +54,12 @@ def check_removable(path: Path) -> None:
     try:
         record = read_document(path / RUN)
     except StoreError:
-        if _has_journal(path):
+        if has_answers(path):
             return
         raise
     known = isinstance(record.get("run_id"), str) and isinstance(record.get("schema_version"), int)
-    if not known and not _has_journal(path):
+    if not known and not has_answers(path):
         raise StoreError(f"cannot delete {path}: its {RUN} was not written by agentv")
-
-
-def _has_journal(path: Path) -> bool:
-    try:
-        with (path / JOURNAL).open("rb") as file:
-            return file.read(len(HEADER)) == HEADER
-    except OSError:
-        return False
 
 
 def remove_run(path: Path) -> tuple[str, ...]:
@@ -82,67 +72,29 @@ def remove_run(path: Path) -> tuple[str, ...]:
         StoreError: it is no run, something writes to it, or the system refuses.
     """
     check_removable(path)
+    if is_being_written(path):
+        raise StoreError(f"cannot delete {path}: it is still being written")
     try:
-        directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError as error:
-        raise store_error("open", path, error) from error
-    try:
-        with _locked(directory, path):
-            left = _emptied(directory)
+        left = _emptied(path)
         if not left:
             path.rmdir()
     except OSError as error:
         raise store_error("delete", path, error) from error
-    finally:
-        os.close(directory)
     return left
 
 
-@contextmanager
-def _locked(directory: int, path: Path) -> Iterator[None]:
-    """Locks out other writers. A run without a journal was never written to."""
-    try:
-        lock = os.open(JOURNAL, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
-    except OSError:
-        yield
-        return
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    except BlockingIOError as error:
-        raise StoreError(f"cannot delete {path}: it is still being written") from error
-    finally:
-        os.close(lock)
-
-
-def _emptied(directory: int) -> tuple[str, ...]:
+def _emptied(run: Path) -> tuple[str, ...]:
     """Remove what is the run's; the names of what is left."""
-    names = os.listdir(directory)
-    own = [name for name in names if _is_own(name) and not _is_directory(directory, name)]
+    names = os.listdir(run)  # noqa: PTH208  # names
+    own = [name for name in names if _is_own(name) and ((run / name).is_symlink() or not (run / name).is_dir())]
     for name in sorted(own, key=lambda name: (name in _LAST, name == JOURNAL, name)):
-        os.unlink(name, dir_fd=directory)
+        (run / name).unlink()
     left = sorted({*names} - {*own})
-    if left == [_IGNORE] and _ignores_all(directory):
-        os.unlink(_IGNORE, dir_fd=directory)
+    if left == [_IGNORE] and (run / _IGNORE).read_bytes() == b"*\n":  # which a run brings along
+        (run / _IGNORE).unlink()
         return ()
     return tuple(left)
 
 
 def _is_own(name: str) -> bool:
     return name in _OWN or _LEFTOVER.fullmatch(name) is not None
-
-
-def _is_directory(directory: int, name: str) -> bool:
-    return stat.S_ISDIR(os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode)
-
-
-def _ignores_all(directory: int) -> bool:
-    """Whether the `.gitignore` is the one that a run brings along."""
-    try:
-        file = os.open(_IGNORE, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
-    except OSError:
-        return False
-    try:
-        return os.read(file, 3) == b"*\n"
-    finally:
-        os.close(file)

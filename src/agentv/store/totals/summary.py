@@ -29,9 +29,9 @@ from agentv.store.totals.tally import Profile, Tally
 from agentv.user_code.os_errors import store_error
 
 if TYPE_CHECKING:
+    from agentv.stats.samples.case_samples import SamplesTally
     from agentv.store.totals.activation import ActivationTally
     from agentv.store.totals.early import EarlyTally
-    from agentv.store.totals.samples import SamplesTally
 
 
 class PlannedCounts(Struct, frozen=True):
@@ -183,7 +183,7 @@ def _summed(tally: Tally, spending: SpentByCell, planned: PlannedCounts, of: Map
 
 
 def _samples_tally() -> SamplesTally:
-    from agentv.store.totals.samples import SamplesTally
+    from agentv.stats.samples.case_samples import SamplesTally
 
     return SamplesTally()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator
 from math import isnan, nan
-from typing import TYPE_CHECKING, NamedTuple, get_args
+from typing import TYPE_CHECKING, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,6 +19,7 @@ from agentv.model.suite.suite import Aggregate
 from agentv.model.values.hashes import NumberedHashes
 
 if TYPE_CHECKING:
+    from agentv.stats.samples.case_samples import CaseSamples
     from agentv.stats.samples.deciding import Rule
 
 STATUSES: tuple[Status, ...] = get_args(Status)
@@ -62,17 +63,6 @@ class Trials(Struct, frozen=True):
     errored: int
     score: float
     squares: float
-
-
-class CaseSamples(NamedTuple):
-    """Of one case on one target: how many samples were judged, and how many of them passed."""
-
-    test_id: str
-    suite: str
-    target: str
-    prompt_id: str | None
-    judged: int
-    passed: int
 
 
 class TalliedCase(Struct, frozen=True):
@@ -205,6 +195,7 @@ class Tally:
             self._gates.pop(number, None)  # a row that stands in place of another
 
     def _repeated(self, test_id: str, numbers: list[int], profile: Profile) -> TalliedCase:
+        from agentv.stats.samples.case_samples import CaseSamples
         from agentv.stats.samples.deciding import stopped_by, verdict_over
 
         scores = [_known(self._scores[number]) for number in numbers]

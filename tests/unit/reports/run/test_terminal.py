@@ -18,8 +18,7 @@ from agentv.reports.run.samples import SHOWN as SAMPLES_SHOWN
 from agentv.reports.run.terminal import LiveProgress, render_terminal
 from agentv.reports.run.view import KEPT, RunView
 from agentv.stats.intervals.classification import activation_of
-from agentv.store.totals.samples import SamplesTally
-from agentv.store.totals.tally import CaseSamples
+from agentv.stats.samples.case_samples import CaseSamples, SamplesTally
 from doubles.trials import finished, scored, trial
 from doubles.views import LOOKS, SUMMARY, run_view
 

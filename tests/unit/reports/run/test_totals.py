@@ -15,8 +15,7 @@ from agentv.reports.run.terminal import render_terminal
 from agentv.reports.run.totals import early_words, totals
 from agentv.reports.run.trial_view import trial_view
 from agentv.reports.run.view import RunView
-from agentv.store.totals.samples import SamplesTally
-from agentv.store.totals.tally import CaseSamples
+from agentv.stats.samples.case_samples import CaseSamples, SamplesTally
 from doubles.matrix import MATRIX
 from doubles.trials import errored_score, finished
 from doubles.views import LOOKS

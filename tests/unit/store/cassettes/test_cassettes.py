@@ -128,7 +128,7 @@ def path(tmp_path):
 
 
 def test_an_entry_that_was_changed_is_none(path):
-    for column, value in (("answer", b"{}"), ("target", "x"), ('"case"', "x"), ("kept", "x"), ("sum", None)):
+    for column, value in (("answer", b"{}"), ("target", "x"), ('"case"', "x"), ("kept", "x"), ("sum", "x")):
         with sqlite3.connect(path) as database:
             database.execute(f"UPDATE answers SET {column} = ?", (value,))
         database.close()

@@ -3,6 +3,7 @@ import os
 import sqlite3
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given, settings
@@ -266,13 +267,13 @@ def test_what_is_no_run_is_refused(deletion_run, record):
 def test_a_run_whose_removal_was_cut_off_can_be_removed_again(deletion_run, monkeypatch):
     removed = []
 
-    def unlink(name, *, dir_fd):
-        if name == "summary.json":
+    def unlink(path):
+        if path.name == "summary.json":
             raise OSError(5, "Input/output error")
-        removed.append(name)
+        removed.append(path.name)
 
     with monkeypatch.context() as patched:
-        patched.setattr(os, "unlink", unlink)
+        patched.setattr(Path, "unlink", unlink)
         with pytest.raises(StoreError, match="cannot delete"):
             remove_run(deletion_run)
     assert "run.json" not in removed

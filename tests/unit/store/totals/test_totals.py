@@ -6,11 +6,10 @@ from agentv.model.run.row import Row
 from agentv.model.values.usage import TokenUsage
 from agentv.stats.intervals.design_effect import estimated_rate
 from agentv.stats.intervals.proportion import wilson_interval
+from agentv.stats.samples.case_samples import LISTED, CaseSamples, SamplesTally
 from agentv.store.files.encoding import to_json
 from agentv.store.rows.rows import RelativePaths, row_of
-from agentv.store.totals.samples import LISTED, SamplesTally
 from agentv.store.totals.summary import PlannedCounts, summarize
-from agentv.store.totals.tally import CaseSamples
 from doubles.trials import ROOT, finished, trial
 
 

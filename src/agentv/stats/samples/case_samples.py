@@ -1,4 +1,4 @@
-"""Several samples of a case, out of rows: rates, flaky cases, pass@k and pass^k (SPEC section 10).
+"""Several samples of each case of a run: rates, flaky cases, pass@k and pass^k (SPEC section 10).
 
 Imported where a case has several: most runs do not pay for it.
 """
@@ -9,13 +9,25 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
 from math import fsum
+from typing import NamedTuple
 
 from agentv.model.run.matrix import Interval
 from agentv.model.run.summary import SampledCase, Samples
 from agentv.stats.intervals.design_effect import Estimate, Sums, estimated_mean, estimated_rate
 from agentv.stats.intervals.proportion import wilson_interval
 from agentv.stats.samples.passk import at_k_interval, hat_k_interval, is_flaky, pass_at_k, pass_hat_k, usual_k
-from agentv.store.totals.tally import CaseSamples
+
+
+class CaseSamples(NamedTuple):
+    """Of one case on one target: how many samples were judged, and how many of them passed."""
+
+    test_id: str
+    suite: str
+    target: str
+    prompt_id: str | None
+    judged: int
+    passed: int
+
 
 Chance = Callable[[int, int, int], float]
 """Of so many judged samples and so many that passed, the chance at k."""
