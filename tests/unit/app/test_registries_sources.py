@@ -45,9 +45,7 @@ BROKEN = {
     "missing module": ("acme_evals.nope:Twice", "", "No module named 'acme_evals.nope'", "entry_points.txt:2"),
     "missing name": ("acme_evals.bad:Twise", ASSERTION, "has no 'Twise'; did you mean 'Twice'?", "bad.py:1"),
     "syntax": ("acme_evals.bad:Twice", "a = 1\nb = (\n", "SyntaxError: '(' was never closed", "bad.py:2"),
-    "raises": ("acme_evals.bad:Twice", "\nraise ValueError('no')", "ValueError: no", "bad.py:2"),
     "exits": ("acme_evals.bad:Twice", "import sys\nsys.exit(0)", "it called sys.exit(0)", "bad.py:2"),
-    "interrupts": ("acme_evals.bad:Twice", "raise KeyboardInterrupt", "KeyboardInterrupt", "bad.py:1"),
     "ends": ("acme_evals.bad:Twice", "class E(BaseException): pass\nraise E('x')", "E: x", "bad.py:2"),
     "older agentv": (
         "acme_evals.bad:Twice",
@@ -55,15 +53,11 @@ BROKEN = {
         "cannot import name 'Gone'",
         "bad.py:1",
     ),
-    "no value": ("", ASSERTION, "names nothing: its line must read NAME = module:Class", ""),
     "no name": ("acme evals : Twice!", ASSERTION, "must read NAME = module:Class", "entry_points.txt:2"),
-    "wrong type": ("acme_evals.bad:Twice", "Twice = 3", "the int that it names must be a class", "entry_points.txt:2"),
     "wrong class": ("acme_evals.bad:Twice", "\nclass Twice: pass", "must derive from agentv.plugins.Dec", "bad.py:2"),
     "a module": ("acme_evals.bad", ASSERTION, "the module that it names must be a class", "bad.py:1"),
     "no grade": ("acme_evals.bad:Twice", ASSERTION.replace("def grade", "def grades"), "a method 'grade'", "bad.py:8"),
     "thawed": ("acme_evals.bad:Twice", ASSERTION.replace("frozen=True, ", ""), "a frozen dataclass", "bad.py:8"),
-    "a set": ("acme_evals.bad:Twice", ASSERTION.replace("[Text, Non", "[set, Non"), "cannot be declared", "bad.py:8"),
-    "no short": ("acme_evals.bad:Twice", ASSERTION.replace("value", "needle"), "no option 'value'", "bad.py:8"),
     "taken": (
         "acme_evals.bad:Twice",
         ASSERTION.replace("    def label", "    weight: Annotated[float, Doc('w')] = 1.0\n\n    def label"),
@@ -158,19 +152,14 @@ def test_targets_and_reports_lose_likewise(site, group, name):
 
 RESERVED = [
     "not-nice",
-    "not-contains",
     "Nice",
-    "ni ce",
     "weight",
-    "min_score",
     "type",
     "п",
     "c\u043entains",
     "nice\u200b",
     "-nice",
-    "a--b",
     "a:b",
-    "1a",
 ]
 
 

@@ -16,11 +16,9 @@ class Terminal(io.StringIO):
         ({}, True, False),
         ({"NO_COLOR": "1"}, False, False),
         ({"NO_COLOR": ""}, True, False),
-        ({"FORCE_COLOR": "1"}, True, True),
         ({"FORCE_COLOR": "0"}, False, False),
         ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False, False),
         ({"TERM": "dumb"}, False, False),
-        ({"CI": "true"}, False, False),
         ({"CI": "true", "FORCE_COLOR": "3"}, True, True),
     ],
 )

@@ -96,9 +96,7 @@ def test_one_answer_that_is_left_is_not_the_best(tmp_path):
     [
         "the second",
         '{"best": "ffffffff"}',
-        '{"best": null}',
         '{"best": ["x"]}',
-        "{" * 5_000,
         '{"a":' * 4_000,
         "x" * 30_000,
     ],

@@ -90,15 +90,6 @@ def statuses(found: Mapping[tuple[str, str, int], TrialResult]) -> dict[str, str
     return {case: result.status for (_, case, _), result in found.items()}
 
 
-@pytest.mark.parametrize("workers", [1, 2, 10])
-def test_a_dependency_ends_before_what_depends_on_it_begins(workers):
-    target = Recording()
-    suite = linked(case("c"), case("b"), case("a"), needs={"c": ["b"], "b": ["a"]})
-    found, _ = ran(suite, target, workers=workers)
-    assert statuses(found) == {"a": "passed", "b": "passed", "c": "passed"}
-    assert target.log == ["begin a", "end a", "begin b", "end b", "begin c", "end c"]
-
-
 def test_what_depends_on_a_failed_case_is_skipped_with_the_reason():
     suite = linked(case("a", BAD), case("b"), case("c"), needs={"b": ["a"], "c": ["b"]})
     found, finished = ran(suite, Recording())

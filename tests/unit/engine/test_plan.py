@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from agentv.engine.draws import Draws
-from agentv.engine.plan import Plan, PlanSettings, draw, everyone, judge_of, trial_key
+from agentv.engine.plan import Plan, PlanSettings, draw, everyone, trial_key
 from agentv.model.suite.conversation import Link
 from agentv.model.suite.suite import Case, RunSettings, Suite, TargetSpec
 from agentv.model.values.message import Message
@@ -74,28 +74,6 @@ def test_repeat_flag_case_suite():
     cases = (case("a", repeat=3), case("b"))
     assert Plan([suite(*cases, run=RunSettings(repeat=2))], PlanSettings()).counts() == (2, 5)
     assert Plan([suite(*cases)], PlanSettings(repeat=4)).counts() == (2, 8)
-
-
-def test_the_judge_in_force_flag_case_suite_target_default():
-    levels = {
-        "forced_judge": TargetSpec("flag", "x", None),
-        "judge": TargetSpec("suite", "x", None),
-        "default_judge": TargetSpec("default", "x", None),
-        "judges": {"of-target": TargetSpec("target", "x", None)},
-    }
-    target = replace(GPT, judge="of-target")
-    own = case("a", judge=TargetSpec("case", "x", None))
-    names = []
-    for left_out in ("forced_judge", None, "judge", "judges", "default_judge"):
-        subject = suite(**levels)
-        found = judge_of(subject, own, target)
-        names.append(found.name if found else None)
-        if left_out is None:
-            own = case("a")
-        else:
-            levels[left_out] = {} if left_out == "judges" else None
-    assert names == ["flag", "case", "suite", "target", "default"]
-    assert judge_of(suite(**levels), own, target) is None
 
 
 def test_keys_tell_everything_apart_that_determines_the_outcome():

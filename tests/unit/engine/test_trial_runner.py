@@ -91,14 +91,6 @@ def test_a_trial_whose_target_is_stopped_is_not_run():
     assert executor.ran == []
 
 
-def test_trials_that_are_compared_run_together_and_an_interrupted_one_takes_the_others_along():
-    first, second = (replace(trial("a", target=name), comparison_group=("1", "2")) for name in ("x", "y"))
-    (results,), _ = running(first, executor=Executing(), comparison_group=[second])
-    assert [one.trial.target.name for one in results] == ["x", "y"]
-    (results,), _ = running(first, executor=Executing({"a": errored(INTERRUPTED)}), comparison_group=[second])
-    assert results == ()
-
-
 async def test_a_target_gets_no_more_calls_at_once_than_it_may():
     limited = trial("a")
     limited = replace(limited, target=replace(limited.target, workers=2))

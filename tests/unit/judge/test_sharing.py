@@ -57,17 +57,6 @@ async def test_what_failed_is_asked_again_but_for_those_who_waited():
     )
 
 
-async def test_no_more_are_remembered_than_may_be():
-    calls, shared = Calls("yes"), sharing(most=2)
-    calls.go.set()
-    for key in (b"a", b"b", b"a", b"c"):
-        await shared.once(key, calls)
-    assert ([(await shared.once(key, calls))[1] for key in (b"a", b"c", b"b")], len(shared._kept)) == (
-        [True, True, False],
-        2,
-    )
-
-
 async def test_one_who_leaves_does_not_take_the_call_along():
     calls, shared = Calls("yes"), sharing()
     first, second = await soon(shared.once(b"k", calls), shared.once(b"k", calls))

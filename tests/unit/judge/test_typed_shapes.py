@@ -53,20 +53,14 @@ def test_the_score_is_counted(mode, score, passed):
     ("mode", "row", "said"),
     [
         ("factuality", {"category": "F"}, "must be one of A, B, C, D, E, found 'F'"),
-        ("factuality", {"category": "A or B"}, "must be one of"),
         ("factuality", {"category": "b"}, "must be one of"),
-        ("factuality", {"category": ["A"]}, "must be one of"),
-        ("factuality", {"category": None}, "must be one of"),
         ("factuality", {"category": "A", "reason": 1}, "'reason' must be text"),
         ("closed-qa", {"criterion_met": "yes"}, "must be true or false, found 'yes'"),
-        ("closed-qa", {"criterion_met": 1}, "must be true or false"),
         ("goal-success", {"goal_achieved": None}, "must be true or false"),
         ("answer-relevance", {"statements": []}, "lists nothing"),
-        ("answer-relevance", {"statements": None}, "lists nothing"),
         ("answer-relevance", {"statements": [{"statement": "", "relevant": True}]}, "must have a 'statement'"),
         ("context-faithfulness", {"claims": "all"}, "must be a list of objects"),
         ("context-faithfulness", {"claims": [{"claim": "A.", "supported": 1}]}, "that is true or false"),
-        ("context-faithfulness", {"claims": [{"supported": True}]}, "must have a 'claim'"),
         (
             "context-faithfulness",
             {"claims": [{"claim": "A.", "supported": True}, {"claim": "a.", "supported": False}]},
@@ -80,7 +74,6 @@ def test_the_score_is_counted(mode, score, passed):
             {"statements": [*GOOD["context-recall"]["statements"], {"id": "s3", "attributed": True}]},
             "no item 's3'",
         ),
-        ("context-relevance", {"sentences": []}, "no result for item 's1'"),
         (
             "context-relevance",
             {"sentences": [*GOOD["context-relevance"]["sentences"], {"id": "s2", "relevant": True}]},

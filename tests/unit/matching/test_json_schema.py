@@ -10,8 +10,6 @@ VALUES = [
     ({"multipleOf": 0.1}, 0.3, True),
     ({"multipleOf": 0.01}, 1e308, True),
     ({"multipleOf": 1e-08}, 12391239123, True),
-    ({"multipleOf": 0.0001}, 0.0075, True),
-    ({"multipleOf": 0.5}, 3, True),
     ({"$schema": D7, "dependencies": {"a": ["b"]}}, {"a": 1}, False),
     ({"$schema": D7, "dependencies": {"a": ["b"]}}, {"a": 1, "b": 2}, True),
     ({"$schema": D7, "items": [{"type": "string"}], "additionalItems": False}, ["a", 1], False),
@@ -33,14 +31,12 @@ VALUES = [
     ({"$schema": D7, "$ref": "#/definitions/a", "definitions": {"a": {"pattern": "^\\d+$"}}}, "12\n", False),
     ({"format": "email"}, "nobody", False),
     ({"format": "email"}, 3, True),
-    ({"format": "phone"}, "x", True),
     ({"pattern": "^\\d+$"}, "١٢", False),
     ({"patternProperties": {"^\\d+$": {}}, "additionalProperties": False}, {"١": 1}, False),
     ({"patternProperties": {"^\\d+$": {}}, "unevaluatedProperties": False}, {"١": 1}, False),
     ({"patternProperties": {"^\\d+$": {}}, "unevaluatedProperties": False}, {"1": 1}, True),
     ({"allOf": [{"properties": {"a": True}}], "unevaluatedProperties": False}, {"a": 1}, True),
     ({"allOf": [{"properties": {"a": True}}], "unevaluatedProperties": False}, {"a": 1, "b": 2}, False),
-    ({"$schema": "http://json-schema.org/draft-06/schema#", "const": 3}, 3.0, True),
     ({"$schema": "http://json-schema.org/draft-06/schema#", "propertyNames": {"pattern": "^\\w+$"}}, {"é": 3.0}, False),
     (
         {
@@ -68,7 +64,6 @@ VALUES = [
 
 ISSUES = [
     ({"$schema": "https://example.com/mine"}, False, "declares 'https://example.com/mine', which is no known draft"),
-    ({"$schema": "http://json-schema.org/schema#"}, False, "no known draft"),
     ({"$schema": D7, "type": "strnig"}, False, "not a valid JSON Schema (draft-07)"),
     ({"items": [{}]}, False, "not a valid JSON Schema (2020-12)"),
     ({"$schema": 3}, False, "not a valid JSON Schema (2020-12)"),
@@ -76,10 +71,8 @@ ISSUES = [
     ({"$schema": D7, "prefixItems": []}, True, "'prefixItems' is a keyword of 2020-12; draft-07 ignores it"),
     ({"$schema": D7, "$ref": "#", "minLength": 3}, True, "beside '$ref', draft-07 ignores 'minLength'"),
     ({"format": "e-mail"}, True, "'e-mail' is not known, and is not checked"),
-    ({"format": "int32"}, True, "is not checked"),
     ({"pattern": r"\A"}, False, "means nothing in JavaScript's syntax"),
     ({"$ref": "http://x.y/z.json"}, False, "refers to nothing in this schema, and to no file"),
-    ({"$ref": "other.json"}, False, "refers to nothing in this schema, and to no file"),
     ({"$ref": "#/$defs/none"}, False, "refers to nothing in this schema"),
     ({"propertys": {}}, True, "JSON Schema has no keyword 'propertys'"),
 ]

@@ -104,11 +104,8 @@ def test_a_call_that_names_no_tool_is_a_bad_answer(calls):
         ({"error": {"code": "server_error", "message": "oops"}}, "target-error", True, None),
         ({"error": {"code": "invalid", "message": "oops"}}, "target-error", False, None),
         ({"error": "oops"}, "target-error", False, None),
-        ({"error": {"code": ["x"]}}, "target-error", False, None),
         ({"choices": []}, "bad-answer", True, None),
-        ({"choices": None}, "bad-answer", True, None),
         ({"choices": ["Hi"]}, "bad-answer", True, None),
-        ({"choices": [{"text": "Hi"}]}, "bad-answer", True, None),
         ({}, "bad-answer", True, None),
     ],
 )
@@ -129,7 +126,6 @@ def test_a_response_that_failed_says_why():
         ({"status": "cancelled"}, "its status is 'cancelled'"),
         ({"status": "in_progress"}, "its status is 'in_progress'"),
         ({"status": "queued", "error": None}, "its status is 'queued'"),
-        ({"status": 7}, "its status is 7"),
         ({"status": "completed", "error": {"message": "lost it"}}, "lost it"),
         ({"error": "lost it"}, "lost it"),
     ],
@@ -165,7 +161,6 @@ def test_a_response_of_the_filter_is_refused():
     [
         ({"prompt_tokens": 3, "completion_tokens": 4}, TokenUsage(3, 4, 7)),
         ({"prompt_tokens": 3, "completion_tokens": -4, "total_tokens": True}, TokenUsage(3, None, 3)),
-        ({"prompt_tokens": "3"}, None),
         ({"prompt_tokens": 10**400}, None),
         ({"prompt_tokens": 3, "prompt_tokens_details": None}, TokenUsage(3, None, 3)),
         ({}, None),
@@ -177,27 +172,8 @@ def test_tokens_are_counted_as_far_as_the_server_tells_them(usage, tokens):
     assert chat(usage=usage).token_usage == tokens
 
 
-KEYS = [
-    "choices",
-    "message",
-    "content",
-    "tool_calls",
-    "function",
-    "name",
-    "arguments",
-    "refusal",
-    "error",
-    "code",
-    "output",
-    "type",
-    "status",
-    "usage",
-    "prompt_tokens",
-    "data",
-    "index",
-    "embedding",
-    "text",
-]
+KEYS = ["choices", "message", "content", "tool_calls", "function", "name", "arguments", "refusal", "error", "code"]
+KEYS += ["output", "type", "status", "usage", "prompt_tokens", "data", "index", "embedding", "text"]
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4),
@@ -226,11 +202,9 @@ def test_packed_vectors_are_little_endian_floats():
         [],
         [{"index": 0, "embedding": []}],
         [{"index": 0, "embedding": ["a"]}],
-        [{"index": 0, "embedding": None}],
         [{"index": 0, "embedding": "!!"}],
         [{"index": 0, "embedding": "AAA="}],
         [{"index": 7, "embedding": [1]}],
-        [{"index": [], "embedding": [1]}],
         [{"index": 0, "embedding": [10**400]}],
         [{"index": 0, "embedding": [float("nan")]}],
         [{"index": 0, "embedding": [1]}, {"index": 1, "embedding": [1]}],

@@ -38,7 +38,6 @@ VALUES = [
     ("{{ list | dump(2) }} {{ empty | dump(2) }}", '[\n  "a",\n  "b"\n] []'),
     ("{{ missing }}{{ missing.of.it }}{{ list[-1] }}{{ numbers['x'] }}.", "."),
     (r"{{ '\d\n' }}", "d\n"),
-    ("{{ '===' }}", "==="),
     ("a\r\n{{ one }}\r\n", "a\r\n1\r\n"),
 ]
 
@@ -59,7 +58,6 @@ OPERATORS = [
     ("{% if empty %}y{% endif %}{% if not object %}n{% endif %}{{ 'y' if empty else 'n' }}", "yy"),
     ("{{ not one }} {{ not (one == 2) }} {{ not not one }} {{ 'a' if not one }}.", "false true true ."),
     ("{% if one == '1' %}y{% elseif yes === true %}z{% endif %}", "y"),
-    ("{% if one == '2' %}y{% elseif yes !== false %}z{% endif %}", "z"),
     ("{{ missing is defined }} {{ nothing is null }} {{ yes is number }} {{ -1 is odd }}", "false true false false"),
 ]
 
@@ -113,7 +111,6 @@ STATEMENTS = [
         "{% for x in list %}{% set a = x %}{% for y in list %}{% set a = a ~ y %}{% endfor %}{{ a }};{% endfor %}",
         "aab;bab;",
     ),
-    ("{% for x in list %}{{ text }}{% endfor %}{% set text = 'z' %}{{ text }}", "ababz"),
     (
         "{% set a %}{% for x in list %}{{ x }}{% endfor %}{% endset %}{% if a %}{% set a = a ~ '!' %}{% endif %}{{ a }}",
         "ab!",
@@ -139,7 +136,6 @@ def test_a_template_gives_what_nunjucks_gives(template: str, text: str) -> None:
         ("{{ a ? b : c }}", "unexpected char '?'"),
         ("{{ rows | map('k') }}", "No filter named 'map'"),
         ("{{ one | upper }}", "needs a text, found number"),
-        ("{{ list | upper }}", "needs a text, found list"),
         ("{{ text | join }}", "needs a list, found string"),
         ("{{ mixed | sort }}", "sorts texts or numbers, found boolean and null and string"),
         ("{{ list | join(separator=',') }}", "unexpected keyword argument"),

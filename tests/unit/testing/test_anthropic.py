@@ -65,9 +65,7 @@ def test_a_stream_brings_the_same_in_pieces(ask):
     [
         (400, "invalid_request_error"),
         (401, "authentication_error"),
-        (403, "permission_error"),
         (404, "not_found_error"),
-        (413, "request_too_large"),
         (429, "rate_limit_error"),
         (500, "api_error"),
         (529, "overloaded_error"),

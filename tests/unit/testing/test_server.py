@@ -86,41 +86,22 @@ def test_keys_that_are_not_known_are_refused_and_take_no_step():
 
 
 @pytest.mark.parametrize(
-    ("path", "method", "says"),
+    ("path", "method", "key", "said"),
     [
-        (
-            "/openai/v1/nothing",
-            "POST",
-            {
-                "error": {
-                    "message": "Unknown request URL: POST /openai/v1/nothing",
-                    "type": "invalid_request_error",
-                    "param": None,
-                    "code": "model_not_found",
-                }
-            },
-        ),
-        (
-            "/anthropic/v1/messages",
-            "GET",
-            {
-                "type": "error",
-                "error": {"type": "not_found_error", "message": "Unknown request URL: GET /anthropic/v1/messages"},
-                "request_id": "req_0",
-            },
-        ),
-        ("/", "GET", None),
+        ("/openai/v1/nothing", "POST", "code", "model_not_found"),
+        ("/anthropic/v1/messages", "GET", "type", "not_found_error"),
+        ("/", "GET", None, None),
     ],
 )
-def test_unknown_paths_are_404_in_the_providers_words(path, method, says):
+def test_unknown_paths_are_404_in_the_providers_words(path, method, key, said):
     with ModelServer("") as server:
         root = server.openai.removesuffix("/openai/v1")
         with pytest.raises(HTTPError) as caught:
             urlopen(Request(root + path, b"{}" if method == "POST" else None, method=method))
         with caught.value as reply:
             assert reply.status == 404
-            body = json.load(reply)
-    assert says in (None, body)
+            error = json.load(reply)["error"]
+    assert key is None or error[key] == said
     assert server.calls == []
 
 

@@ -54,13 +54,6 @@ def test_fails(assertion, output):
     assert len(grade.checks[0].evidence) <= LIMIT
 
 
-def test_labels():
-    assert IsJson().label() == ""
-    assert IsJson(LoadedSchema({}, "/evals/schemas/invoice.json")).label() == "invoice.json"
-    assert IsJson(LoadedSchema({"title": "Invoice"})).label() == "Invoice"
-    assert IsJson(TOTAL).label() == "schema"
-
-
 # schemas that are wrong
 
 
@@ -71,21 +64,14 @@ def test_labels():
         (True, []),
         (False, [("bad-schema", ("value",))]),
         ("object", [("bad-schema", ("value",))]),
-        ([], [("bad-schema", ("value",))]),
-        (None, [("bad-schema", ("value",))]),
         ({"type": "objekt"}, [("bad-schema", ("value", "type"))]),
-        ({"properties": {"a": {"minimum": "1"}}}, [("bad-schema", ("value", "properties", "a", "minimum"))]),
         ({"$ref": "#/$defs/nowhere"}, [("bad-schema", ("value",))]),
         ({"items": {"$ref": "https://example.com/other.json"}}, [("bad-schema", ("value",))]),
         ({"$defs": {"a": {"type": "string"}}, "$ref": "#/$defs/a"}, []),
-        ({"$id": "https://example.com/me", "items": {"$ref": "me"}}, []),
         ({"pattern": "a(b"}, [("bad-regex", ("value",))]),
-        ({"patternProperties": {"a(b": {}}}, [("bad-regex", ("value",))]),
         ({"propertes": {}}, [("~bad-schema", ("value",))]),
         ({"allOf": [{"requird": ["a"]}]}, [("~bad-schema", ("value",))]),
         ({"x-order": 1, "examples": [1], "title": "T"}, []),
-        ({"properties": {"propertes": {}}}, []),
-        ({"$schema": "https://json-schema.org/draft/2020-12/schema"}, []),
     ],
     ids=repr,
 )
@@ -96,22 +82,16 @@ def test_faults(schema, found):
 # answers that are hostile
 
 
-def test_patterns_of_a_schema_have_a_time_limit():
-    schema = Schema({"items": {"pattern": "^(a|a)*$"}}, limit_s=0.05)
-    found = schema.complaints(["a" * 40 + "!"])
-    assert isinstance(found, Failure)
-    assert found.code == "regex-timeout"
-
-
 @pytest.mark.parametrize(
-    "keywords",
+    ("schema", "value"),
     [
-        {"patternProperties": {"^(a|a)*$": False}},
-        {"patternProperties": {"^(a|a)*$": {}}, "additionalProperties": False},
+        ({"items": {"pattern": "^(a|a)*$"}}, ["a" * 40 + "!"]),
+        ({"patternProperties": {"^(a|a)*$": False}}, {"a" * 40 + "!": 1}),
+        ({"patternProperties": {"^(a|a)*$": {}}, "additionalProperties": False}, {"a" * 40 + "!": 1}),
     ],
 )
-def test_patterns_of_keys_have_a_time_limit(keywords):
-    found = Schema(keywords, limit_s=0.05).complaints({"a" * 40 + "!": 1})
+def test_patterns_of_a_schema_have_a_time_limit(schema, value):
+    found = Schema(schema, limit_s=0.05).complaints(value)
     assert isinstance(found, Failure)
     assert found.code == "regex-timeout"
 
@@ -144,21 +124,15 @@ def test_too_much_json_to_try_is_no_verdict():
         ({"pattern": "^b"}, 3, True),
         ({"patternProperties": {"^n_": {"type": "number"}}}, {"n_a": 1, "b": "x"}, True),
         ({"patternProperties": {"^n_": {"type": "number"}}}, {"n_a": "x"}, False),
-        ({"patternProperties": {"^n_": {"type": "number"}}}, [], True),
-        ({"additionalProperties": False}, {}, True),
         ({"additionalProperties": False}, {"a": 1}, False),
         ({"additionalProperties": False}, [1], True),
-        ({"properties": {"a": {}}, "additionalProperties": False}, {"a": 1}, True),
         ({"patternProperties": {"^a": {}}, "additionalProperties": False}, {"ab": 1}, True),
         ({"patternProperties": {"^a": {}}, "additionalProperties": False}, {"ab": 1, "b": 1}, False),
-        ({"additionalProperties": {"type": "number"}}, {"a": 1}, True),
         ({"additionalProperties": {"type": "number"}}, {"a": "1"}, False),
-        ({"additionalProperties": True}, {"a": "1"}, True),
         ({"uniqueItems": True}, [1, True, "1", [1], {"a": 1}], True),
         ({"uniqueItems": True}, [1, 1.0], False),
         ({"uniqueItems": True}, [{"a": [1]}, {"a": [1.0]}], False),
         ({"uniqueItems": True}, [{"a": 1}, {"a": True}], True),
-        ({"uniqueItems": False}, [1, 1], True),
         ({"uniqueItems": True}, "aa", True),
     ],
 )

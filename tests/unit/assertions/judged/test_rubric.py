@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from agentv.assertions.judged.rubric import LlmRubric, RubricEntry, prompt_issues
 from agentv.judge.target import TargetJudge
 from agentv.model.run.grade import Check
-from agentv.model.run.rubric import JudgeFailure, RubricItem, Verdict
+from agentv.model.run.rubric import JudgeFailure, Verdict
 from agentv.model.values.response import Failure
 from agentv.model.values.usage import TokenUsage
 from agentv.registry.fields import Document
@@ -34,58 +34,10 @@ def codes(assertion):
 # what is asked
 
 
-def test_prose_is_a_freeform_rubric():
-    _, (rubric,), asked = graded(LlmRubric("is right", judge="strict", temperature=0.5), verdict(1))
-    shown = (rubric.mode, rubric.text, rubric.items, rubric.prompt, rubric.temperature)
-    assert shown == ("freeform", "is right", (), None, 0.5)
-    assert asked == ["strict"]
-
-
-def test_sentences_and_items_are_a_checklist_with_ids_by_place():
-    items = (
-        "says 42",
-        RubricEntry("is polite", "tone", 2, required=False),
-        RubricEntry("it is 42", operator="contradiction"),
-    )
-    _, (rubric,), _ = graded(LlmRubric(items), verdict(1, satisfied=True), criteria="adds right")
-    assert (rubric.mode, rubric.text) == ("checklist", "")
-    assert rubric.items == (
-        RubricItem("r1", "says 42"),
-        RubricItem("tone", "is polite", 2, required=False),
-        RubricItem("r3", "it is 42", operator="contradiction"),
-    )
-
-
-def test_items_with_ranges_are_graded_by_points():
-    items = (RubricEntry("adds", weight=2, score_ranges=RANGES, min_score=7.0), RubricEntry(score_ranges=RANGES))
-    _, (rubric,), _ = graded(LlmRubric(items), verdict(1, satisfied=True))
-    ranges = ((0, 4, "bad"), (5, 10, "good"))
-    assert rubric.mode == "score-ranges"
-    assert rubric.items == (
-        RubricItem("r1", "adds", 2, score_ranges=ranges, min_score=7),
-        RubricItem("r2", "", score_ranges=ranges),
-    )
-
-
 @pytest.mark.parametrize(("given", "mark"), [({"min_score": 7}, 7), ({"required": 7}, 7), ({"required": False}, None)])
 def test_the_points_that_an_item_must_reach(given, mark):
     _, (rubric,), _ = graded(LlmRubric((RubricEntry("adds", score_ranges=RANGES, **given),)), verdict(1))
     assert rubric.items[0].min_score == mark
-
-
-@pytest.mark.parametrize(
-    ("given", "scale", "mark"),
-    [
-        ({"scale": "1-5"}, (1, 5), 4),
-        ({"scale": "1-5", "pass_threshold": 3}, (1, 5), 3),
-        ({"pass_threshold": 5}, (1, 5), 5),
-        ({"scale": (0, 10)}, (0, 10), 8),
-    ],
-)
-def test_a_scale_makes_it_evas_rubric(given, scale, mark):
-    _, (rubric,), _ = graded(LlmRubric("is right", votes=3, max_chars=500, **given), verdict(1, passed=True))
-    assert (rubric.mode, rubric.text, rubric.scale, rubric.pass_threshold) == ("scale", "is right", scale, mark)
-    assert (rubric.votes, rubric.max_chars) == (3, 500)
 
 
 @pytest.mark.parametrize("criteria", [None, "", " "])
@@ -125,22 +77,6 @@ def test_a_check_of_the_judges_own_stays_whatever_the_mark():
     own = Check("says 42", False)
     grade, _, _ = graded(LlmRubric("is right"), verdict(0.6, own, votes=(0.6, 0.6, 0.9)))
     assert [check.passed for check in grade.passing_at(0.5).checks] == [False, True]
-
-
-def test_the_judges_checks_are_the_grades():
-    check = Check("adds", False, "41")
-    grade, _, _ = graded(LlmRubric("is right"), verdict(0.9, check, reason="nearly"))
-    assert grade.checks == (check,)
-    assert grade.passed
-
-
-@pytest.mark.parametrize(
-    ("score", "satisfied", "shown", "passed"),
-    [(1.0, True, 1.0, True), (0.9, True, 0.9, True), (0.75, True, 0.75, False), (0.9, False, 0.0, False)],
-)
-def test_a_failed_required_item_fails_a_checklist_and_takes_its_score(score, satisfied, shown, passed):
-    grade, _, _ = graded(LlmRubric(("says 42",)), verdict(score, satisfied=satisfied))
-    assert (grade.score, grade.passed) == (shown, passed)
 
 
 @pytest.mark.parametrize(("passed", "counted"), [(True, 1.0), (False, 0.0)])
@@ -189,15 +125,12 @@ def test_a_checklist_passes_just_when_its_rule_says_so(weights, data):
     "assertion",
     [
         LlmRubric(),
-        LlmRubric("is right"),
         LlmRubric(("says 42", RubricEntry("is polite", "r1b", weight=0))),
         LlmRubric(prompt=Document("Judge {{ output }}")),
         LlmRubric("is right", prompt=Document("{{ rubrics }} {{ candidate_answer }}")),
         LlmRubric("is right", prompt=Document("{{ expected_outcome }} {{ output }}")),
         LlmRubric(("says 42",), prompt=Document("{{ rubrics }} {{ output }}")),
-        LlmRubric("is right", votes=3),
         LlmRubric("is right", scale="0-10"),
-        LlmRubric("is right", pass_threshold=5),
         LlmRubric((RubricEntry(score_ranges=RANGES), RubricEntry("b", "x", score_ranges=RANGES, min_score=7.0))),
         LlmRubric((RubricEntry("b", score_ranges=RANGES, required=0),)),
         LlmRubric((RubricEntry("b", score_ranges=RANGES, required=False),)),
@@ -211,33 +144,22 @@ def test_a_sound_rubric_has_no_faults(assertion):
     ("assertion", "found"),
     [
         (LlmRubric(""), [("missing-value", ("value",))]),
-        (LlmRubric(" \n"), [("missing-value", ("value",))]),
-        (LlmRubric(()), [("missing-value", ("value",))]),
         (LlmRubric(("says 42", " ")), [("missing-value", ("value", 1))]),
         (LlmRubric((RubricEntry("a", weight=0), RubricEntry("b", weight=0))), [("bad-value", ("value",))]),
         (LlmRubric((RubricEntry("a", "x"), "b", RubricEntry("c", "x"))), [("duplicate-id", ("value", 2))]),
-        (LlmRubric((RubricEntry("a", "r2"), "b")), [("duplicate-id", ("value", 1))]),
         (LlmRubric("a", votes=2), [("bad-value", ("votes",))]),
-        (LlmRubric("a", votes=101), []),
         (LlmRubric("a", scale="5-1"), [("bad-value", ("scale",))]),
         (LlmRubric("a", scale="1-5", pass_threshold=6), [("bad-value", ("pass_threshold",))]),
-        (LlmRubric("a", pass_threshold=0), [("bad-value", ("pass_threshold",))]),
         (LlmRubric("a", pass_threshold=1), [("zero-threshold", ("pass_threshold",))]),
         (LlmRubric(("a",), scale="1-5"), [("bad-value", ("scale",))]),
-        (LlmRubric(("a",), pass_threshold=4), [("bad-value", ("pass_threshold",))]),
         (LlmRubric((RubricEntry("b", score_ranges=RANGES, min_score=7.5),)), [("bad-value", ("value", 0, "min_score"))]),
         (LlmRubric((RubricEntry("b", score_ranges=RANGES, min_score=7, required=7),)), [("bad-value", ("value", 0, "required"))]),
-        (LlmRubric((RubricEntry("b", score_ranges=RANGES, required=True),)), []),
-        (LlmRubric((RubricEntry("b", score_ranges=RANGES, min_score=0.8),)), []),
-        (LlmRubric((RubricEntry("b", score_ranges=RANGES, required=0.7),)), []),
         (LlmRubric((RubricEntry("b", score_ranges=RANGES, required=7.5),)), [("bad-value", ("value", 0, "required"))]),
         (LlmRubric((RubricEntry("b", score_ranges=RANGES, min_score=7, required_min_score=7),)), [("two-spellings", ("value", 0, "required_min_score"))]),
         (LlmRubric((RubricEntry("b", required_min_score=7),)), [("bad-value", ("value", 0, "required_min_score"))]),
         (LlmRubric("a", max_steps=3), [("no-effect", ("max_steps",))]),
-        (LlmRubric(prompt=Document("Look for depth.")), []),
         (LlmRubric(("a",), prompt=Document("Look for depth.")), []),
         (LlmRubric("a", prompt=Document("Look for depth.")), [("judge-prompt-without-rubric", ("prompt",))]),
-        (LlmRubric(prompt=Document("depth", "depth.md")), []),
         (LlmRubric(prompt=Document(" ", "depth.md")), [("missing-value", ("prompt",))]),
         (LlmRubric((RubricEntry("b", score_ranges=RANGES, operator="contradiction"),)), [("bad-value", ("value", 0, "operator"))]),
         (LlmRubric((RubricEntry("b", score_ranges={"0-4": "bad"}),)), [("bad-value", ("value", 0, "score_ranges"))]),
@@ -253,17 +175,13 @@ def test_faults_name_the_option(assertion, found):
 @pytest.mark.parametrize(
     ("minimum", "points"),
     [
-        ({"min_score": 0.8}, 8),
         ({"min_score": 0.75}, 8),
         ({"min_score": 0.7}, 7),
         ({"min_score": 1}, 10),
-        ({"min_score": 7}, 7),
         ({"min_score": 0}, 0),
         ({"required_min_score": 1}, 1),
         ({"required": 0.7}, 7),
-        ({"required": 7}, 7),
         ({"required": True}, 10),
-        ({"required": False}, None),
         ({}, None),
     ],
 )
@@ -301,13 +219,10 @@ def test_an_unknown_variable_is_told_the_nearest_one(name, hint):
     [
         (LlmRubric("is\n right"), "is right"),
         (LlmRubric("x" * 100), "x" * 59 + "…"),
-        (LlmRubric(("says 42",)), "says 42"),
         (LlmRubric((RubricEntry("says 42"), "b", "c")), "says 42 (+2)"),
-        (LlmRubric(()), ""),
         (LlmRubric((RubricEntry(score_ranges=RANGES), "b")), "score ranges (+1)"),
         (LlmRubric((RubricEntry(id="tone", score_ranges=RANGES),)), "tone"),
         (LlmRubric(prompt=Document("Judge {{ output }}", "/evals/judges/depth.md")), "depth.md"),
-        (LlmRubric(prompt=Document("Judge {{ output }}")), "Judge {{ output }}"),
         (LlmRubric(), "criteria"),
     ],
 )

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from agentv.authoring.source.nodes import node_of
 from agentv.model.values.span import Span
-from doubles.loading import parsed, reading_of, repository, suite_of
+from doubles.loading import parsed, reading_of, repository
 
 
 def test_a_broken_template_is_told_of_wherever_it_is_included(tmp_path):
@@ -15,13 +15,6 @@ def test_a_broken_template_is_told_of_wherever_it_is_included(tmp_path):
         own = reading.part()
         assert reading.entries(parsed("- include: broken"), own) == ((), False)
         assert own.report.failed
-
-
-def test_a_template_without_placeholders_is_shared_by_all_cases(tmp_path):
-    text = "target: echo\nassert: [{include: a}]\ntests:\n" + "".join(f"  - {{id: c{n}, input: x}}\n" for n in range(3))
-    suite = suite_of(tmp_path, text, {".agentv/templates/a.yaml": "assert: [{contains: x}]\n"})
-    first, *others = [case.assertions[0] for case in suite.cases]
-    assert all(one is first for one in others)
 
 
 NAMES = st.text(st.characters(blacklist_categories=["Cs"]), min_size=1, max_size=20)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv.authoring.cases.messages import read_files, read_messages, with_files
+from agentv.authoring.cases.messages import read_files, read_messages
 from agentv.authoring.source.nodes import node_of
 from agentv.model.values.message import DocumentBlock, FileBlock, ImageBlock, Message, TextBlock
 from agentv.model.values.span import Span
@@ -39,26 +39,6 @@ def test_a_message(tmp_path, text, message):
     assert messages(text, tmp_path) == ((message,), [])
 
 
-@pytest.mark.parametrize(
-    ("text", "codes"),
-    [
-        ("~", ["missing-value"]),
-        ("{role: user, content: {}}", ["missing-value"]),
-        ("{role: assistant}", ["missing-key"]),
-        ("{role: user, content: x, name: [a]}", ["bad-value"]),
-        ("{role: user, content: [{value: x}]}", ["bad-block"]),
-        ("{role: user, content: [[x]]}", ["bad-block"]),
-        ("{role: user, content: [{type: text}]}", ["missing-key"]),
-        ("{role: user, content: [{type: file, value: ''}]}", ["bad-value"]),
-        ("{role: user, content: [{type: image, value: [a]}]}", ["bad-value"]),
-        ("{role: assistant, tool_calls: x}", ["bad-value"]),
-        ("{role: assistant, tool_calls: [{id: 1}]}", ["missing-key"]),
-    ],
-)
-def test_what_is_wrong_with_a_message(tmp_path, text, codes):
-    assert messages(text, tmp_path) == (None, codes)
-
-
 def test_placeholders_in_messages_are_filled_in_and_files_are_data(tmp_path):
     repository(tmp_path, {"guide.md": "{{ name }}\n"})
     text = "{role: user, content: ['{{ name }}', {type: file, value: '{{ file }}.md'}]}"
@@ -73,14 +53,6 @@ def test_a_placeholder_may_stand_for_all_messages(tmp_path):
     found, codes = messages("'{{ history }}'", tmp_path, variables={"history": history}, renders=True)
     assert codes == []
     assert found == (Message("system", "{{ x }}"), Message("user", "Hello"))
-
-
-def test_files_are_put_before_the_text_of_a_lone_message():
-    text = (Message("user", "Hello"),)
-    assert with_files(text, [TextBlock("x")]) == (Message("user", (TextBlock("x"), TextBlock("Hello"))),)
-    assert with_files(text, []) == text
-    two = (Message("system", "a"), Message("user", "b"))
-    assert with_files(two, [TextBlock("x")]) == two
 
 
 def test_input_files_are_a_path_or_several(tmp_path):

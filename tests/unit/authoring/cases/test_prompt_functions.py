@@ -22,16 +22,12 @@ def told(folder, prompt, **files):
     [
         ("p.py:f", "def f(context): raise ValueError('no')", "bad-prompt", "p.py:f raised ValueError: no"),
         ("p.py:f", "def f(context): return None", "bad-prompt", "returned nothing"),
-        ("p.py:f", "def f(context): return 7", "bad-prompt", "returned int"),
-        ("p.py:f", "import sys\ndef f(context): sys.exit(0)", "bad-prompt", "p.py:f"),
         ("p.py:f", "raise ValueError('at import')\ndef f(context): pass", "cannot-load", "at import"),
         ("p.py:f", "def f(one, two): return 'a'", "bad-signature", "one, two"),
         ("p.py:f", "def f(vars): return {'prompt': 'a', 'config': {'t': 1}}", "bad-prompt", "a prompt cannot set"),
         ("p.py", "def f(context): return 'a'", "bad-prompt", "through a function"),
         ("p.py:g", "def f(context): return 'a'", "missing-function", "no function 'g'"),
         ("p.mjs", "export default () => { throw new Error('no'); };", "bad-prompt", "raised Error: no"),
-        ("p.mjs", "export default () => undefined;", "bad-prompt", "returned nothing"),
-        ("p.mjs", "export default () => { process.exit(0); };", "bad-prompt", "called process.exit"),
         ("p.mjs:g", "export const f = () => 'a';", "cannot-load", "exports no function 'g'"),
         ("p.mjs", "export default (;", "cannot-load", "p.mjs cannot be loaded"),
     ],
@@ -72,10 +68,8 @@ def test_validating_calls_nothing(tmp_path):
         ("export default () => { throw new Error('no'); };", "bad-generator", "cases.mjs raised Error: no"),
         ("throw new Error('at import');", "cannot-load", "at import"),
         ("export default { id: 'a' };", "bad-generator", "must return a list of cases, not a single dict"),
-        ("export default () => undefined;", "bad-generator", "not nothing"),
         ("export default [];", "no-tests", "returns no cases"),
         ("export default [{ id: 'a', assert: [{ contians: 'a' }] }];", "unknown-assertion", "case 1"),
-        ("export default [7];", "bad-case", "case 1"),
     ],
 )
 def test_a_file_that_gives_no_cases_is_an_error(tmp_path, text, code, said):

@@ -67,15 +67,6 @@ def test_a_text_file_may_hold_several_prompts(tmp_path, text, parts):
     assert [said for _, said in asked(tmp_path, "p.txt", {"p.txt": text})] == parts
 
 
-def test_one_case_differs_from_another_in_its_prompt_alone(tmp_path):
-    suite = suite_of(tmp_path, f"target: echo\nprompts: ['Say {{{{ text }}}}', 'Write {{{{ text }}}}']\n{CASES}")
-    first, second = suite.cases
-    assert first.assertions is second.assertions
-    assert first.sha256 != second.sha256
-    assert len(suite.cases) == 2
-    assert suite.tally == {(None, False): 2}
-
-
 def test_the_hash_of_a_case_knows_the_text_of_its_prompt_and_not_where_it_stands(tmp_path):
     cases = [
         suite_of(tmp_path / str(number), f"target: echo\nprompts: {prompts}\n{CASES}", {"p.txt": "Say {{ text }}"})

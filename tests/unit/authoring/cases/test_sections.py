@@ -52,29 +52,6 @@ def test_places_count_in_the_file() -> None:
     assert spans == [(3, 1, 3, 12), (5, 7, 6, 4)]
 
 
-@pytest.mark.parametrize(
-    ("text", "place", "message"),
-    [
-        ("a\n<user>b</user>\n", (1, 1, 1, 2), "this text is outside the sections"),
-        ("<user>a</user> b\n<system>\nc\n</system>\n", (1, 1, 1, 2), "the section '<user>' is not closed"),
-        ("<user>\na\n", (1, 1, 1, 2), "the section '<user>' is not closed"),
-        ("<user>a</user>\n</prompt>\n", (2, 1, 2, 10), "this text is outside the sections"),
-        ("<prompt>\n<user>a</user>\n</prompt>\n<user>b</user>\n", (4, 1, 4, 15), "this text is outside the sections"),
-        ("<prompt>\n<user>a</user>\n", (2, 15, 2, 16), "'<prompt>' is not closed"),
-        ("<user>a</user>\n<prompt>\n", (2, 1, 2, 9), "this text is outside the sections"),
-        ("<system>a</system>\n", (1, 1, 1, 19), "the sections contain no question: there is no <user> section"),
-    ],
-)
-def test_sections_that_cannot_be_told_apart(text: str, place: tuple[int, ...], message: str) -> None:
-    found, report = read(text)
-    (wrong,) = report.diagnostics
-    assert found == ()
-    assert wrong.code == "bad-prompt-file"
-    assert wrong.message.startswith(message)
-    assert wrong.span is not None
-    assert wrong.span[1:] == place
-
-
 def test_a_long_prompt_of_tags_is_read_at_once() -> None:
     for text in ("<user>\n" * 20_000, "<user> x\n" * 20_000 + "<system>\na\n</system>\n"):
         _, report = read(text)

@@ -3,20 +3,9 @@ import pytest
 from agentv.assertions.judged.questions import ClosedQa
 from agentv.assertions.judged.retrieval import ContextRelevance
 from agentv.assertions.judged.rubric import LlmRubric
-from agentv.assertions.user_code.javascript_code import JavaScriptCode
 from agentv.authoring.code.fingerprints import digests_behind
 from agentv.model.suite.assertion import Transform
 from agentv.registry.fields import Command, Document, FunctionRef, JavaScriptSource, PromptCode
-
-
-def test_the_file_of_a_javascript_assertion_is_part_of_what_it_is(tmp_path):
-    path = tmp_path / "check.ts"
-    path.write_text("export default () => true\n")
-    assertion = JavaScriptCode(JavaScriptSource(path=str(path), name="polite"))
-    (before,) = digests_behind(assertion)
-    path.write_text("export default () => false // changed\n")
-    assert digests_behind(assertion) != (before,)
-    assert digests_behind(JavaScriptCode(JavaScriptSource(code="true"))) == ()
 
 
 @pytest.mark.parametrize(

@@ -25,24 +25,6 @@ def same(text: str) -> str:
     return textwrap.dedent(text).lstrip("\n")
 
 
-def test_keys_are_replaced_where_they_stand() -> None:
-    found = fixed(
-        """
-        dataset: a  # the name
-        "evaluators" : [ {metric: b, type: matches} ]
-        """,
-        ("dataset", "name"),
-        ("metric", "name"),
-        ("matches", "regex"),
-    )
-    assert found == same(
-        """
-        name: a  # the name
-        "evaluators" : [ {name: b, type: regex} ]
-        """
-    )
-
-
 def test_a_place_that_holds_something_else_is_left_alone() -> None:
     place = Span("s.yaml", 1, 1, 1, 5)
     assert rewritten("name: a\n", [Rename(place, "dataset", "name")]) == "name: a\n"

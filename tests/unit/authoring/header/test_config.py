@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from agentv.authoring.header.config import read_config
 from doubles.loading import reading_of, repository
 
@@ -26,23 +24,3 @@ def test_the_local_file_wins_key_by_key(tmp_path):
     assert (found.target, found.judge, found.threshold) == ("b", "j", 0.5)
     assert (found.run.workers, found.run.repeat) == (4, 3)
     assert Path(found.nodes["target"].at.start_mark.name).name == "config.local.yaml"
-
-
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("# nothing\n", []),
-        ("---\n", []),
-        ("[a]\n", [("bad-value", 1)]),
-        ("target: [a]\n", [("bad-value", 1)]),
-        ("tarjet: a\nrun: {wrkers: 1}\n", [("unknown-key", 1), ("unknown-key", 2)]),
-        ("run: fast\n", [("bad-value", 1)]),
-        ("run:\nx-free: 1\n", []),
-        ("prompts_dir: [a]\nthreshold: 2\n", [("bad-value", 1), ("bad-value", 2)]),
-        ("prompts_dir: ' '\n", [("missing-value", 1)]),
-        ("run: {budget_usd: 0, max_errors: 0}\n", [("bad-value", 1), ("bad-value", 1)]),
-        ("target: {\n", [("bad-yaml", 2)]),
-    ],
-)
-def test_what_is_wrong_with_a_config(tmp_path, text, told):
-    assert sorted(config(tmp_path, {".agentv/config.yaml": text})[1]) == sorted(told)

@@ -12,7 +12,7 @@ from agentv.authoring.loading.suite import SuiteReader
 from agentv.authoring.source.nodes import MapNode
 from agentv.authoring.source.report import Report
 from agentv.errors import LoadError
-from doubles.loading import found_in, repository, suite_of
+from doubles.loading import repository, suite_of
 
 CASE = "- {id: a, input: x, assert: [{contains: x}]}\n"
 
@@ -91,21 +91,6 @@ def test_a_suite_remembers_all_that_was_read_for_it(tmp_path):
     assert all(len(digest) == 64 for digest in suite.files.values())
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        (" \n", [("empty-file", 1)]),
-        ("---\n", [("bad-eval-file", 2)]),
-        (CASE, [("bad-eval-file", 1)]),
-        ("target: echo\ntests:\n", [("bad-value", 2)]),
-        ("target: echo\ntests:\n\n", [("bad-value", 2)]),
-        (f"target: echo\ntests:\n{CASE}- {{id: b\n", [("bad-yaml", 4)]),
-    ],
-)
-def test_what_is_wrong_with_a_file(tmp_path, text, told):
-    assert [one for one in found_in(tmp_path, text) if one[0] != "duplicate-id"] == told
-
-
 def test_a_file_that_cannot_be_read_is_told(tmp_path):
     (tmp_path / "loop.yaml").symlink_to(tmp_path / "loop.yaml")
     report = Report()
@@ -125,22 +110,11 @@ def made(document, **request):
     return loaded.suites[0], [one.code for one in loaded.diagnostics]
 
 
-@pytest.mark.parametrize(
-    ("document", "told"),
-    [
-        ({}, ["missing-key"]),
-        ({"target": "echo"}, ["missing-key"]),
-        ({"target": "echo", "tests": []}, ["no-tests"]),
-        ({"target": "echo", "tests": [{"id": "a", "input": "x", "asert": []}]}, ["unknown-key"]),
-        ({"target": "echo", "tests": [{"id": "a", "input": object(), "assert": [{"contains": "x"}]}]}, []),
-    ],
-)
-def test_what_is_wrong_with_a_mapping(document, told):
-    assert made(document)[1] == told
-
-
-def test_a_mapping_that_holds_itself_is_told_to_be_too_deep():
+def test_a_mapping_is_read_like_a_file():
     document: dict[str, object] = {"target": "echo"}
+    assert made(document) == (None, ["missing-key"])
+    document["tests"] = [{"id": "a", "input": object(), "assert": [{"contains": "x"}]}]
+    assert made(document)[1] == []
     document["tests"] = [document]
     assert made(document) == (None, ["too-deep"])
 

@@ -14,13 +14,11 @@ NAMES = ["contains", "icontains", "contains-any", "equals", "regex", "assert", "
     [
         ("contians", "contains"),
         ("asert", "assert"),
-        ("inptu", "input"),
         ("containss", "contains"),
         ("max_tokens", "max-tokens"),
         ("equal", "equals"),
         ("reg", "regex"),
         ("vibes", None),
-        ("x", None),
         ("", None),
     ],
 )

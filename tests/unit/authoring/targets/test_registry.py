@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from agentv.authoring.targets.catalog import open_registry
 from agentv.targets.catalogue import registry
 from doubles.loading import outcome, parsed, reading_of, repository
@@ -31,27 +29,6 @@ def test_text_that_came_out_of_a_placeholder_is_not_rendered_again(tmp_path):
     found = book.inline(parsed("'{{ t }}'"), reading)
     assert found.settings.response == "{{ x }}"
     assert told(reading) == []
-
-
-@pytest.mark.parametrize(
-    ("text", "codes"),
-    [
-        ("", []),
-        ("# nothing\n", []),
-        ("- {name: a, provider: echo}\n", []),
-        ("x\n", [("bad-value", 1)]),
-        ("targets: {a: b}\n", [("bad-value", 1)]),
-        (
-            "targets: [x, {provider: echo}, {name: '', provider: echo}]\n",
-            [("bad-value", 1), ("missing-key", 1), ("missing-key", 1)],
-        ),
-        ("defaults: x\n", [("bad-value", 1)]),
-        ("defaults: {targt: x, judge: [y]}\n", [("unknown-key", 1), ("bad-value", 1)]),
-    ],
-)
-def test_what_is_wrong_with_the_file(tmp_path, text, codes):
-    _, reading = opened(tmp_path, text)
-    assert sorted(told(reading)) == sorted(codes)
 
 
 def test_an_installed_agent_is_read_for_an_eval_file_in_a_folder(tmp_path, monkeypatch):

@@ -97,7 +97,6 @@ CASE = "tests:\n- id: a\n  assert:\n"
     ("text", "path", "key", "prefix"),
     [
         ("|", (), None, ""),
-        ("run: |", (), "run", ""),
         ("run:\n  wor|\n", ("run",), None, "wor"),
         (f"{CASE}  - type: 'con|", ("tests", "-", "assert", "-"), "type", "con"),
         (f"{CASE}  - trajectory:tool-used: |", ("tests", "-", "assert", "-"), "trajectory:tool-used", ""),
@@ -133,7 +132,6 @@ def test_keys_beside_the_cursor_are_those_of_its_mapping() -> None:
         ("a.eval.yaml", "", "eval"),
         ("compose.yaml", "services: {}\ntests: 5\n", None),
         ("any.yaml", "tests:\n- id: a\n  input: b\n", "eval"),
-        ("any.txt", "tests:\n- id: a\n  input: b\n", None),
         (".agentv/targets.yaml", "", "targets"),
         (".agentv/config.local.yaml", "", "config"),
         (".agentv/templates/safe.yaml", "", "template"),

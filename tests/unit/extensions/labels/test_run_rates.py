@@ -49,14 +49,11 @@ def rated(*scores, threshold=0.8, **given):
     ("scores", "depends"),
     [
         ([by_judge(1.0)], True),
-        ([by_judge(0.0)], True),
-        ([by_judge(1.0), check(passed=True)], True),
         ([by_judge(1.0), check(passed=False)], False),  # 0.5 < 0.8 whatever the judge says
         ([by_judge(0.0), check(passed=True, weight=5)], False),  # 5/6 passes without the judge
         ([by_judge(0.0, required=True), check(passed=True, weight=5)], True),
         ([by_judge(1.0, weight=0), check(passed=True)], False),
         ([by_judge(1.0), check(passed=False, required=True, weight=0)], False),
-        ([by_judge(1.0, kind="not-llm-rubric")], True),
         ([by_judge(0.7), check(passed=True)], False),  # a label that fails it, too, leaves the judge's 0.7: 0.85 passes
         ([by_judge(0.75, passed=True, own=True)], True),  # a scale: the verdict counts, not the points
         ([by_judge(0.75, passed=False, own=True), check(passed=True, score=0.9)], True),

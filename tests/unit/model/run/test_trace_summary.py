@@ -114,10 +114,8 @@ def test_the_wire_trace_has_every_step_and_its_origin():
         (ToolTrajectory("in_order", expected=(ExpectedCall("bank.get_order"),)), False),
         (ToolCallF1("skill, shop.get_order, shell"), True),
         (ToolCallF1("Skill, mcp__shop__get_order, Bash"), True),
-        (ToolCallF1("Skill, mcp__shop__get_order"), False),
         (SkillUsed("refund"), True),
         (SkillUsed("tax"), False),  # the command failed
-        (SkillUsed("other"), False),
         (ExecutionMetrics(max_tool_calls=4, max_llm_calls=2), True),
         (ExecutionMetrics(max_tool_calls=3), False),
         (ExecutionMetrics(max_llm_calls=1), False),

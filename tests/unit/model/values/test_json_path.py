@@ -17,7 +17,6 @@ REPLY = {"choices": [{"message": {"content": "yes", "a b": 1}}, {"message": None
         ("$['choices'][0][\"message\"]['a b']", 1),
         ("[ 'choices' ]".replace(" ", ""), REPLY["choices"]),
         ("$.0", "zero"),
-        ("0", "zero"),
         ("$['']", "nameless"),
         (" $.choices[1].message ", None),
     ],
@@ -30,13 +29,11 @@ def test_a_path_leads_to_its_value(path, value):
     ("path", "message"),
     [
         ("$.choices[2]", "$.choices[2] leads nowhere: the list has 2"),
-        ("$.choices[-3]", "$.choices[-3] leads nowhere: the list has 2"),
         ("$.choices.first", "$.choices.first leads nowhere: found a list of 2 instead of an object"),
         ("$.choises", "$.choises leads nowhere: the object has 'choices', '0', ''"),
         ("$[0]", "$[0] leads nowhere: found an object instead of a list; it has 'choices', '0', ''"),
         ("$.choices[1].message.content", "$.choices[1].message.content leads nowhere: null stands there"),
         ("$.0.length", "$.0.length leads nowhere: str stands there"),
-        ("$['a b'].c", "$['a b'] leads nowhere: the object has 'choices', '0', ''"),
     ],
 )
 def test_a_path_that_ends_too_early_says_where(path, message):

@@ -38,8 +38,6 @@ HEREDOC = f"apply_patch <<'EOF'\n{PATCH}\nEOF\n"
         ("shell", {"command": ["apply_patch", PATCH]}, ("edit", "apply_patch")),
         ("shell", {"command": ["bash", "-lc", f"{HEREDOC}pytest"]}, ("shell", "shell")),
         ("shell", {"command": f"rm -r x; {HEREDOC}"}, ("shell", "shell")),
-        ("shell", {"command": "grep apply_patch log.txt"}, ("shell", "shell")),
-        ("shell", {"command": 5}, ("shell", "shell")),
         ("my_tool", {"command": HEREDOC}, ("my_tool", "my_tool")),
     ],
 )

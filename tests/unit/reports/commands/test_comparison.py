@@ -9,7 +9,7 @@ from agentv.model.run.compared.run_comparison import RunComparison
 from agentv.model.run.comparison import CaseKey, ComparisonSettings, LeftOut, Matrix, MeasureResult, Moves, RunLabel
 from agentv.model.run.matrix import UsageDifference
 from agentv.reports.commands.comparison import headline, lost_line, render_comparison, verdict_line, warnings
-from agentv.reports.commands.comparison_json import comparison_json, indented
+from agentv.reports.commands.comparison_json import comparison_json
 from agentv.reports.commands.comparison_matrix import render_matrix
 from agentv.reports.commands.run_comparison import lost_lines, render_run_comparison, run_warnings
 from doubles.comparisons import EVERYTHING, MOVED, UNSURE, WORSE, comparison, key, moved
@@ -329,19 +329,6 @@ def test_a_matrix_refers_to_runs_by_their_place():
     told = [(one["base"], one["candidate"], one["verdict"]) for one in found["comparisons"]]
     assert told == [(0, 1, "worse"), (0, 2, "inconclusive")]
     assert (found["cases"][0]["scores"], found["cases_omitted"]) == ([1.0, None, 0.5], 2)
-
-
-@pytest.mark.parametrize(
-    "value",
-    [{}, [], {"a": []}, {"a": [1, {"b": [], "c": {}}], "d": {"e": [[], ["x\ny", "é"]], "f": {}}, "g": None, "h": 0.1}],
-)
-def test_pieces_make_what_the_library_writes_at_once(value):
-    def in_pieces(one):
-        if isinstance(one, list):
-            return iter(one)  # whose items are written whole
-        return {key: in_pieces(each) for key, each in one.items()} if isinstance(one, dict) else one
-
-    assert "".join(indented(in_pieces(value))) == json.dumps(value, indent=2)
 
 
 LEGEND = "+ better, - worse, = equivalent, > non-inferior, ? inconclusive"

@@ -64,7 +64,6 @@ def _sure(**changed):
     ("changed", "said"),
     [
         ({"clustered_by": ("conversation_id",), "interval_clusters": 10}, "95% CI 91.4% to 99.0%, 10 conversations"),
-        ({"clustered_by": ("conversation_id",)}, "95% CI 91.4% to 99.0%, 98 conversations"),
         (
             {"clustered_by": ("customer\n",), "interval_clusters": 9},
             "95% CI 91.4% to 99.0%, 9 clusters by 'customer\\n'",
@@ -189,7 +188,6 @@ def test_a_sum_of_which_a_part_has_no_price_says_so(unpriced, judge_unpriced, sa
             "tokens: 1,200 in, 300 out; judges 9 in, 8 out (5 reasoning)",
         ),
         (None, TokenUsage(9, 8, 17), "tokens: judges 9 in, 8 out"),
-        (TokenUsage(total=1234), None, "tokens: 1,234 in all"),
     ],
 )
 def test_tokens_of_judges_are_said_apart(tokens, judges, said):
@@ -209,13 +207,10 @@ def test_targets_are_shown_side_by_side_where_there_are_several():
     [
         (1.0, "100.0%"),
         (0.9999, "99.99%"),
-        (0.999999, "99.9999%"),
         (0.999, "99.9%"),
-        (0.5, "50.0%"),
         (0.0001, "0.01%"),
         (0.0, "0.0%"),
         (1 - 1e-16, "100.0%"),
-        (1e-17, "0.0%"),
     ],
 )
 def test_a_rate_is_all_or_nothing_only_where_it_is(share, said):

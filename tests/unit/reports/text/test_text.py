@@ -17,16 +17,13 @@ from doubles.html_reports import HOSTILE
     ("text", "shown"),
     [
         ("plain", "plain"),
-        ("a\tb\nc", "a\tb\nc"),
         ("\x1b[2J\x1b]0;title\x07", "\\x1b[2J\\x1b]0;title\\x07"),
-        ("over\rwritten", "over\\rwritten"),
         ("\x9b31m", "\\x9b31m"),
         ("\x7f\x00", "\\x7f\\x00"),
         ("user\u202egpj.exe", "user\\u202egpj.exe"),
         ("\u2066a\u2069\u200f", "\\u2066a\\u2069\\u200f"),
         ("a\u2028b", "a\\u2028b"),
         ("\ud800", "\\ud800"),
-        ("\U000e0041", "\\U000e0041"),
         ("naïve “日本” 👩‍🔬", "naïve “日本” 👩‍🔬"),
     ],
 )
@@ -92,7 +89,6 @@ def test_objects_that_are_no_dict_are_written_as_one():
         ("give --remote https://example.org/projects/x", "give --remote https://example.org/projects/x"),
         ("evals/a.yaml, ./b/c.yaml and 1/2 of all", "evals/a.yaml, ./b/c.yaml and 1/2 of all"),
         ("/home/ann/two words/.agentv/labels/s.jsonl", "two words/.agentv/labels/s.jsonl"),
-        ("a / b", "a / b"),
     ],
 )
 def test_a_message_for_others_says_no_directory_of_this_machine(message, shown):

@@ -21,17 +21,6 @@ def files_no_larger_than(size):
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_lines_are_appended_to_what_is_there(tmp_path):
-    path = tmp_path / "a"
-    path.write_bytes(b"one\n")
-    file = LineFile(path)
-    file.append(b"two\nthree\n")
-    file.sync()
-    file.close()
-    assert path.read_bytes() == b"one\ntwo\nthree\n"
-    assert file.size == 14
-
-
 def test_a_line_that_does_not_fit_leaves_no_half_of_it(tmp_path):
     file = LineFile(tmp_path / "a")
     file.append(b"fits\n")

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from agentv.errors import StoreError
 from agentv.model.run.grade import Check, Grade
 from agentv.model.run.trial import Score
 from agentv.model.values.message import Message, TextBlock, ToolCall
@@ -252,10 +251,3 @@ def test_rows_have_the_order_of_suites_cases_prompts_targets_and_samples(tmp_pat
 def test_a_run_without_rows_has_none(tmp_path):
     assert places_in_order(tmp_path / "index.jsonl", {}) == array("q")
     assert variable_names(tmp_path / "index.jsonl", ()) == []
-
-
-def test_a_damaged_row_is_named(tmp_path):
-    path = ordering_written(tmp_path / "index.jsonl", trial("a"))
-    path.write_bytes(path.read_bytes() + b"{}\n")
-    with pytest.raises(StoreError, match="jsonl:2: not a row of a run"):
-        places_in_order(path, RECORD)

@@ -236,14 +236,6 @@ def test_the_pass_rate_means_the_same_whatever_the_repeat(repeat):
     assert summary(*rows).pass_rate == pytest.approx(0.75, abs=0.06)
 
 
-def test_samples_make_one_case():
-    rows = [row("passed", sample=1, repeat=3), row("failed", score=0.7, sample=2, repeat=3), row(sample=3, repeat=3)]
-    found = summary(*rows, planned=PlannedCounts(1, 3))
-    assert found.trials == Counts(3, 2, 1, 0, 0)
-    assert found.cases == Counts(1, 1, 0, 0, 0)
-    assert found.mean_score == 0.9
-
-
 def _early(case_id, *outcomes, repeat=4, **given):
     rows = {"repeat": repeat, "alpha": 0.05, **given}
     return [

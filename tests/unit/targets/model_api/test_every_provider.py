@@ -61,11 +61,9 @@ def api(name: str) -> Api:
     [
         (Status(400), "http-status", False, False),
         (Status(401), "http-status", False, True),
-        (Status(403), "http-status", False, True),
         (Status(404), "http-status", False, True),
         (Status(429), "http-status", True, False),
         (Status(500), "http-status", True, False),
-        (Status(503), "http-status", True, False),
         (Status(529), "http-status", True, False),
         (MalformedJson(), "bad-answer", True, False),
         (WrongType(), "bad-answer", True, False),

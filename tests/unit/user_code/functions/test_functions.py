@@ -46,19 +46,14 @@ def decorated(function):
         (lambda vars, prompt: (vars, prompt), ({"a": 1}, "the prompt")),  # noqa: A006
         (lambda messages: messages, ["the messages"]),
         (lambda question: question, "the prompt"),
-        (lambda question="": question, "the prompt"),
         (lambda question, /: question, "the prompt"),
         (lambda *, question: question, "the prompt"),
-        (lambda prompt, /: prompt, "the prompt"),
         (lambda prompt, /, vars: (prompt, vars), ("the prompt", {"a": 1})),  # noqa: A006
         (lambda question, vars=None: (question, vars), ("the prompt", {"a": 1})),  # noqa: A006
         (lambda prompt, model="small": (prompt, model), ("the prompt", "small")),
-        (lambda model="small", prompt="": (model, prompt), ("small", "the prompt")),
         (lambda model="small", *, messages: (model, messages), ("small", ["the messages"])),
-        (lambda client=None, messages=(): (client, messages), (None, ["the messages"])),
         (lambda prompt, client=None, /, vars=None: (prompt, client, vars), ("the prompt", None, {"a": 1})),  # noqa: A006
         (lambda *args: args, ("the prompt",)),
-        (lambda question, *args: (question, args), ("the prompt", ())),
         (seen, ((), OFFERED)),
         (lambda question, **others: (question, others), ("the prompt", OFFERED)),
         (
@@ -66,7 +61,6 @@ def decorated(function):
             ("the prompt", {k: v for k, v in OFFERED.items() if k != "prompt"}),
         ),
         (Agent(), ("called", "the prompt")),
-        (Agent().method, "the prompt"),
         (Agent.made, ("the prompt", None)),
         (decorated(lambda question: question), "the prompt"),
         (functools.partial(lambda client, question: (client, question), "a client"), ("a client", "the prompt")),

@@ -1,6 +1,5 @@
 import asyncio
 import os
-import platform
 import signal
 import subprocess
 import sys
@@ -78,19 +77,6 @@ def test_a_program_that_takes_too_long_is_killed_with_its_children(tmp_path):
     assert (found.code, found.retryable) == ("timeout", True)
     assert time.monotonic() - started < 2
     assert all_gone(ids_in(tmp_path / "ids", 3))
-
-
-async def test_a_cancelled_caller_leaves_nothing(tmp_path):
-    before = set(processes._alive)
-    call = run_program(Command(shell=FAMILY, cwd=str(tmp_path)), stdin=b"", env=ENV, timeout_s=60)
-    task = asyncio.ensure_future(call)
-    await asyncio.sleep(0)
-    ids = await asyncio.to_thread(ids_in, tmp_path / "ids", 3)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert all_gone(ids)
-    assert processes._alive == before
 
 
 @pytest.mark.parametrize("turns", [0, 1, 2, 3])
@@ -229,34 +215,6 @@ def test_who_runs_is_alive(dead):
     assert is_alive(os.getpid())
     assert not is_alive(dead)
     assert is_alive(10**30)
-
-
-_PROGRAM = """
-import ctypes
-import sys
-from pathlib import Path
-from agentv.user_code.processes.memory import map_large_blocks
-
-if sys.argv[1] == "map":
-    map_large_blocks()
-for _ in range(3):
-    freed = bytearray(20_000_000)
-    del freed
-block = bytearray(b"x" * 8_000_000)
-where = ctypes.addressof((ctypes.c_char * 1).from_buffer(block))
-heap = next(line for line in Path("/proc/self/maps").read_text().splitlines() if line.endswith("[heap]"))
-first, last = (int(one, 16) for one in heap.split()[0].split("-"))
-print("heap" if first <= where < last else "mapped")
-"""
-
-
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="of glibc's allocator")
-@pytest.mark.parametrize(("given", "found"), [("map", "mapped"), ("leave", "heap")])
-def test_a_large_block_is_a_mapping_also_after_a_larger_one_was_freed(given, found):
-    done = subprocess.run(
-        [sys.executable, "-c", _PROGRAM, given], check=True, capture_output=True, text=True, timeout=60
-    )
-    assert done.stdout.strip() == found
 
 
 def test_a_tree_is_all_that_is_below():

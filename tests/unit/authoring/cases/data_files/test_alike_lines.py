@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-from agentv.authoring.cases.data_files.alike_lines import MOST_PATTERNS
 from agentv.authoring.cases.data_files.jsonl import JsonLines
 from doubles.loading import outcome, repository
 
@@ -121,11 +120,3 @@ def test_what_other_files_give_a_line_has_the_variables_of_the_line(tmp_path, he
     both, _ = read(tmp_path, f"{json.dumps(first)}\n{other}\n", header)
     assert both[1:] == alone
     assert "German" in repr((both[1].input, both[1].assertions))
-
-
-def test_where_all_lines_differ_none_is_looked_for(tmp_path, full):
-    several = [
-        json.dumps({"id": f"c{n}", "input": "a", "threshold": n / 1000, "assert": ["b c d"]}) for n in range(200)
-    ]
-    read(tmp_path, "\n".join(several))
-    assert len(full) == 200 > MOST_PATTERNS

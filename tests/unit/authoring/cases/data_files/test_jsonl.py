@@ -34,27 +34,14 @@ def suite(folder: Path, text: str | bytes, sidecar: str = SIDECAR):
     return (suites[0] if suites else None), [(one.code, one.span.line, one.span.column) for one in found]
 
 
-def test_every_pass_gives_the_same_cases(tmp_path):
-    found, told = suite(tmp_path, line(1) + "\n" + line(2))
-    assert told == []
-    assert [case.id for case in found.cases] == [case.id for case in found.cases] == ["c1", "c2"]
-    assert len(found.cases) == 2
-    assert [case.span.line for case in found.cases] == [1, 3]
-
-
 def test_a_short_file_is_read_once(tmp_path):
-    found, _ = suite(tmp_path, line(1) + line(2))
+    found, _ = suite(tmp_path, line(1) + "\n" + line(2))
     (tmp_path / "suite.jsonl").unlink()
-    assert [case.id for case in found.cases] == ["c1", "c2"]
+    assert [(case.id, case.span.line) for case in found.cases] == [("c1", 1), ("c2", 3)]
 
 
 CHANGES = {
     "another line": lambda lines: [lines[0], "{}\n", *lines[2:]],
-    "another expectation": lambda lines: [
-        lines[0],
-        lines[1].replace('{"contains": "Say"}', '{"contains": "S"}'),
-        *lines[2:],
-    ],
     "another threshold": lambda lines: [lines[0], line(1, threshold=0), *lines[2:]],
     "one line more": lambda lines: [*lines[:2], line(7_000), *lines[2:]],
     "one line less": lambda lines: [lines[0], *lines[2:]],
@@ -73,21 +60,6 @@ def test_a_line_that_was_changed_while_the_run_went_on_is_an_expected_end(tmp_pa
     assert next(cases).id == "c0"
     with pytest.raises(LoadError, match="was changed during the run and is not run"):
         list(cases)
-
-
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("\n\n{'id': 1}\n", [("bad-json", 3, 2)]),
-        ('{"id": "a",\r\n', [("bad-json", 1, 12)]),
-        ('{"id": NaN}\n', [("bad-json", 1, 1)]),
-        ('{"id": 1}{"id": 2}\n', [("bad-json", 1, 10)]),
-        (b'{"id": "\xff"}\n', [("not-utf-8", 1, 1)]),
-        ('{"id": %s}\n' % ("9" * 5000), [("bad-json", 1, 1)]),
-    ],
-)
-def test_what_is_wrong_with_a_line_is_told_at_its_place(tmp_path, text, told):
-    assert suite(tmp_path, text) == (None, told)
 
 
 def test_a_bom_at_the_begin_is_fine_and_anywhere_else_is_not(tmp_path):

@@ -105,13 +105,10 @@ def test_all_that_is_wrong_is_told_at_once_and_once(tmp_path):
         ("evals/files/a.csv", "a.csv"),
         ("evals/files/data/a.csv", "data/a.csv"),
         ("evals/a.csv", "a.csv"),
-        ("files/a.csv", "a.csv"),
         ("data/a.csv", "data/a.csv"),
-        ("./a.csv", "a.csv"),
         ("../other/a.csv", "other/a.csv"),
         ("/a.csv", "a.csv"),
         ("evals", "evals"),
-        ("files", "files"),
     ],
 )
 def test_places_of_input_files(path, place):

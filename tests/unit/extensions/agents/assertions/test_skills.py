@@ -5,10 +5,10 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from agentv.extensions.agents.assertions.skills import EVIDENCE, Activation, skill_at, skills_of
+from agentv.extensions.agents.assertions.skills import Activation, skill_at, skills_of
 from agentv.extensions.agents.assertions.trajectory import SkillUsed
 from agentv.model.values.message import ToolCall
-from agentv.model.values.tool_names import TOOLS, canonical_name
+from agentv.model.values.tool_names import canonical_name
 from agentv.model.values.trace import MessageStep, ToolCallStep, Trace
 from agentv.model.values.trace_messages import messages_of
 from doubles.nested_grading import answer, graded
@@ -38,11 +38,8 @@ def used(native, arguments, **given):
     ("native", "arguments"),
     [
         ("Skill", {"skill": "refund"}),  # Claude Code
-        ("Skill", {"command": "shop:refund"}),
         ("activate_skill", {"name": "refund"}),  # Gemini CLI
-        ("skill", {"name": "refund"}),  # OpenCode
         ("Read", {"file_path": AT}),
-        ("read", {"path": ".pi/skills/refund/SKILL.md", "limit": 20}),  # pi
         ("view", {"path": "/w/.github/skills/refund/SKILL.md"}),
         ("read_many_files", {"paths": ["a.md", AT]}),
         ("read", {"path": "/work/refund/SKILL.md"}),  # a skill that is no part of a directory of skills
@@ -50,10 +47,7 @@ def used(native, arguments, **given):
         ("shell", {"command": ["bash", "-lc", f"cat {AT}"]}),  # Codex
         ("command_execution", {"command": f"/bin/bash -lc 'cat {AT} 2>/dev/null && ls'"}),
         ("exec_command", {"cmd": f"sed -n '1,200p;200q' {AT}"}),
-        ("local_shell_call", {"action": {"command": ["cat", AT]}}),
-        ("Bash", {"command": f"cat '{AT}' 2>/dev/null | head -50"}),
         ("Bash", {"command": "ls -la; cd .claude/skills/refund && cat SKILL.md"}),
-        ("bash", {"command": f"cat < {AT} 2>&1"}),
         ("powershell", {"command": "Get-Content .github/skills/refund/SKILL.md"}),
         ("run_shell_command", {"command": f"sudo env A=1 head -n 40 {AT}"}),
     ],
@@ -65,29 +59,21 @@ def test_a_call_that_gave_the_agent_the_skill_is_a_use(native, arguments):
 @pytest.mark.parametrize(
     ("native", "arguments"),
     [
-        ("Bash", {"command": "ls .claude/skills/refund"}),
         ("Bash", {"command": "find . -name SKILL.md"}),
         ("Bash", {"command": f"grep -rn refund .claude/skills {AT}"}),
         ("Bash", {"command": f"echo see {AT}"}),
         ("Bash", {"command": f"git add {AT}; git commit -m 'cat {AT}'"}),
-        ("Bash", {"command": f"sed -i s/a/b/ {AT}"}),
         ("Bash", {"command": f"cat > {AT}"}),
         ("Bash", {"command": f"cat {AT} > copy.md"}),
-        ("Bash", {"command": f"cat {AT} &> /dev/null"}),
         ("Bash", {"command": f"cat > notes.md <<'EOF'\ncat {AT}\nEOF\n"}),
-        ("Bash", {"command": f"cp {AT} /tmp"}),
         ("Bash", {"command": f"cat '{AT}"}),
         ("Bash", {"command": f"cat {AT}".rjust(3_000_000, "a")}),
         ("Grep", {"pattern": "refund", "path": AT}),
-        ("Glob", {"pattern": "**/SKILL.md", "path": "skills/refund"}),
         ("Edit", {"file_path": AT, "old_string": "a", "new_string": "b"}),
-        ("Write", {"file_path": AT, "content": "x"}),
         ("apply_patch", {"input": f"*** Update File: {AT}"}),
-        ("Read", {"file_path": "/work/.claude/skills/refund"}),
         ("Read", {"path": None, "file_path": 3, "files": [{}, 4]}),
         ("Skill", {"skill": ["refund"]}),
         ("Task", {"prompt": f"cat {AT}"}),
-        ("TodoWrite", {"todos": [{"content": f"read {AT}"}]}),
         ("mcp__shop__read", {"path": AT}),
     ],
 )
@@ -119,24 +105,17 @@ def test_a_tool_of_the_users_own_that_is_called_like_a_shell_is_none():
     ("path", "skill"),
     [
         ("skills/refund/SKILL.md", "refund"),
-        ("/home/skills/work/.claude/skills/refund/SKILL.md", "refund"),
         ("/home/skills/work/.claude/skills/refund/rules.md", "refund"),
         ("skills\\refund\\SKILL.md", "refund"),
         ("skills/SKILL.md", "skills"),
         ("skills/*/SKILL.md", "*"),
         ("skills/$one/SKILL.md", None),
         ("./SKILL.md", None),
-        ("SKILL.md", None),
-        ("skills/refund", None),
         ("", None),
     ],
 )
 def test_the_skill_of_a_path(path, skill):
     assert skill_at(path) == skill
-
-
-def test_the_table_names_canonical_tools():
-    assert set(EVIDENCE) <= set(TOOLS)
 
 
 def test_hostile_arguments_are_survived():

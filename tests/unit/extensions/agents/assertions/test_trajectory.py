@@ -25,16 +25,13 @@ def did(*calls, **known):
 @pytest.mark.parametrize(
     ("value", "made", "passed"),
     [
-        ("search", ["search"], True),
         ("Search*", ["search_web"], True),
         ("search", [], False),
         (("a", "b"), ["b", "a"], True),
-        (("a", "b"), ["a"], False),
         (Counted("a"), ["a"], True),
         (Counted("a", 2), ["a"], False),
         (Counted("a", 2), ["a", "a", "a"], True),
         (Counted("a", max=1), ["a", "a"], False),
-        (Counted("a", max=1), [], False),
         (Counted("a", 0, 1), [], True),
         (Counted("a", max=0), [], True),
         (Counted("a", max=0), ["a"], False),
@@ -52,7 +49,6 @@ def test_tools_that_were_used(value, made, passed):
         (Steps(("a", "b")), "axb", True),
         (Steps(("a", "b"), "exact"), "ab", True),
         (Steps(("a", "b"), "exact"), "abx", False),
-        (Steps(("a", "b"), "exact"), "a", False),
         (("a",), "", False),
     ],
 )
@@ -66,7 +62,6 @@ def test_sequences(value, made, passed):
     ("wanted", "made", "passed"),
     [
         (Arguments("a", {"q": {"x": 1}}), {"q": {"x": 1, "y": 2}, "n": 3}, True),
-        (Arguments("a", {"q": 1}), {"q": 2}, False),
         (Arguments("a", {"q": [1]}), {"q": [1, 2]}, False),
         (Arguments("a", {"q": 1}, "exact"), {"q": 1, "n": 2}, False),
         (Arguments("a", {"q": 1}, "exact", {"n": 2}), {"q": 1, "n": 2}, True),
@@ -74,7 +69,6 @@ def test_sequences(value, made, passed):
         (Arguments("a", {"q": 1}, "exact", ignore="n"), {"q": 1, "n": 3}, True),
         (Arguments("a", {"q": 1, "x_id": 1}, "exact", ignore=("*_id",)), {"q": 1, "y_id": 3}, True),
         (Arguments("a", {}, "exact"), {}, True),
-        (Arguments("b", {"q": 1}), {"q": 1}, False),
     ],
 )
 def test_arguments(wanted, made, passed):
@@ -87,9 +81,7 @@ def test_arguments(wanted, made, passed):
         (StepBounds(max=5), True),
         (StepBounds(max=4), False),
         (StepBounds(5), True),
-        (StepBounds(6), False),
         (StepBounds(3, 3, "tool"), True),
-        (StepBounds(2, 2, "message"), True),
         (StepBounds(2, 2, name="a"), True),
         (StepBounds(max=1, name="a"), False),
     ],

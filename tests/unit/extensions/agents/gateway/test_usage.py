@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentv.extensions.agents.gateway.usage import EventSplitter, ReplyReader, StreamReader, TooLongEventError, data_of
+from agentv.extensions.agents.gateway.usage import EventSplitter, ReplyReader, StreamReader, TooLongEventError
 
 CHAT = [
     {
@@ -112,20 +112,6 @@ def test_an_event_without_an_end_is_given_up(monkeypatch):
     splitter = EventSplitter()
     with pytest.raises(TooLongEventError):
         splitter.feed(b"data: " + b"x" * 2000)
-
-
-@pytest.mark.parametrize(
-    ("event", "data"),
-    [
-        (b"data: a\n\n", b"a"),
-        (b"data:a\n\n", b"a"),
-        (b"event: x\r\ndata: a\r\n\r\n", b"a"),
-        (b"data: a\ndata: b\n\n", b"a\nb"),
-        (b": ping\n\n", b""),
-    ],
-)
-def test_data_of_an_event(event, data):
-    assert data_of(event) == data
 
 
 KEYS = [

@@ -202,16 +202,13 @@ def test_no_text_is_empty_that_was_not(size):
     [
         ("/tmp/agentv-a1/workspace.", "[agentv:workspace]."),
         ("/tmp/agentv-a1/workspace.bak", "[agentv:trial]/workspace.bak"),
-        ("/tmp/agentv-a1/workspace2", "[agentv:trial]/workspace2"),
         ("/tmp/agentv-a12/workspace", "/tmp/agentv-a12/workspace"),
-        ("/data/srv/shop", "/data/srv/shop"),
         ("file:///srv/shop/a", "file://[agentv:repository]/a"),
         ("PATH=/srv/shop:/srv/shop/bin", "PATH=[agentv:repository]:[agentv:repository]/bin"),
         (r"s/\/srv\/shop\/x/y/", r"s/[agentv:repository:1]\/x/y/"),
         ("projects/-tmp-agentv-a1-workspace/x", "projects/[agentv:workspace:dashed]/x"),
         ("my-srv-shop", "my-srv-shop"),
         ("[agentv:home]", "[agentv:literal]home]"),
-        ("在/srv/shop中", "在[agentv:repository]中"),
     ],
 )
 def test_only_whole_paths_are_replaced(text, kept):

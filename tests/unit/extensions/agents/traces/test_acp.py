@@ -82,7 +82,6 @@ def test_a_session():
         ({"outcome": "selected", "optionId": "no"}, False),
         ({"outcome": "cancelled"}, False),
         ("cancelled", False),
-        ({"outcome": "selected", "optionId": "reject"}, False),
     ],
 )
 def test_permissions_with_their_outcome_in_one_record(outcome, allowed):
@@ -104,9 +103,7 @@ def test_permissions_with_their_outcome_in_one_record(outcome, allowed):
         (lines(chunk("agent_message_chunk", "x"), 7), "line 2 is no message of the protocol"),
         (lines(chunk("agent_message_chunk", "x"), update(sessionUpdate="tool_call")), "line 2: a tool call has no 'toolCallId'"),
         (lines(chunk("agent_message_chunk", "x"), update(sessionUpdate="agent_message_chunk", content=9)), "line 2: a chunk has no 'content'"),
-        (lines(chunk("agent_message_chunk", "x"), update(a=1)), "line 2: the update has no 'sessionUpdate'"),
         (lines(chunk("agent_message_chunk", "x")) + b'{"a":' + b"[" * 100_000 + b"\n", "line 2: it is nested more than 100 levels deep"),
-        (lines(chunk("agent_message_chunk", "x")) + b"\xff\xfe\n", "line 2: "),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_makes_the_trace_partial(data, said):

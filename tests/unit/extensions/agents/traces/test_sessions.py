@@ -215,6 +215,11 @@ def claude_message(text, **more):
     } | more
 
 
+def codex_question(text):
+    content = [{"type": "input_text", "text": text}]
+    return codex_row("response_item", type="message", role="user", content=content)
+
+
 def codex_message(text):
     return codex_row("response_item", type="message", role="assistant", content=[{"type": "output_text", "text": text}])
 
@@ -230,10 +235,7 @@ def pi_message(text, reason="stop", **more):
 
 BEGUN = {
     "claude": [{"type": "user", "uuid": "1", "message": {"content": "Go"}}, claude_message(LOOK)],
-    "codex": [
-        codex_row("response_item", type="message", role="user", content=[{"type": "input_text", "text": "Go"}]),
-        codex_message(LOOK),
-    ],
+    "codex": [codex_question("Go"), codex_message(LOOK)],
     "copilot": [
         {"type": "user.message", "data": {"content": "Go"}},
         {"type": "assistant.message", "data": {"content": LOOK}},
@@ -300,13 +302,8 @@ def test_codex_of_a_year_ago():
     trace = read_codex(
         lines(
             codex_row("session_meta", id="s1", cwd="/p", cli_version="0.46.0"),
-            codex_row(
-                "response_item",
-                type="message",
-                role="user",
-                content=[{"type": "input_text", "text": "<environment_context>x"}],
-            ),
-            codex_row("response_item", type="message", role="user", content=[{"type": "input_text", "text": "Go"}]),
+            codex_question("<environment_context>x"),
+            codex_question("Go"),
             codex_row("event_msg", type="user_message", message="Go"),
             codex_row("turn_context", model="gpt-5-codex"),
             codex_row("event_msg", type="agent_reasoning", text="Hm"),
@@ -322,9 +319,7 @@ def test_codex_of_a_year_ago():
                 "response_item", type="function_call_output", call_id="c2", output="exec command rejected by user"
             ),
             codex_row("event_msg", type="agent_message", message="Done."),
-            codex_row(
-                "response_item", type="message", role="assistant", content=[{"type": "output_text", "text": "Done."}]
-            ),
+            codex_message("Done."),
             counted(28, 12),
         )
     )

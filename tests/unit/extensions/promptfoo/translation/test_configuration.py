@@ -60,46 +60,30 @@ def test_a_configuration_without_models_is_converted_whole_and_runs(name: str, t
     assert outcome.status == ExitStatus.PASSED
 
 
-def test_one_wrong_assertion_fails_a_test_without_a_threshold(tmp_path: Path) -> None:
-    right = ", ".join("{type: contains, value: e}" for _ in range(19))
-    document, _ = converted(
-        f"prompts: hello\nproviders: echo\ntests: [{{assert: [{right}, {{type: contains, value: z}}]}}]\n", tmp_path
-    )
-    assert document["threshold"] == 1
-    assert evaluate(str(tmp_path / "promptfooconfig.yaml")).status == ExitStatus.FAILED
+H, E, Z = (f"{{type: contains, value: {letter}}}" for letter in "hez")
+GRADED = "{type: python, value: '0.6'}"
+TWO = f"{{description: a, assert: [{GRADED}]}}, {{description: b, threshold: 0.5, assert: [{E}]}}"
 
 
 @pytest.mark.parametrize(
-    ("code", "status"), [("0.6", ExitStatus.PASSED), ("0.2", ExitStatus.PASSED), ("0.0", ExitStatus.FAILED)]
+    ("shared", "tests", "statuses"),
+    [
+        ("", f"{{assert: [{', '.join([E] * 19)}, {Z}]}}", ["failed"]),
+        (H, f"{{assert: [{GRADED}, {E}]}}", ["passed"]),
+        (H, f"{{assert: [{GRADED.replace('0.6', '0.2')}, {E}]}}", ["passed"]),
+        (H, f"{{assert: [{GRADED.replace('0.6', '0.0')}, {E}]}}", ["failed"]),
+        (H, f"{{assert: [{GRADED}, {Z}]}}", ["failed"]),
+        (Z, f"{{assert: [{GRADED}, {H}]}}", ["failed"]),
+        (H, TWO, ["passed", "passed"]),
+        (Z, TWO, ["failed", "passed"]),
+    ],
 )
-def test_a_number_above_0_passes_and_one_that_is_not_fails_the_test(
-    code: str, status: ExitStatus, tmp_path: Path
+def test_a_test_passes_where_it_passes_in_promptfoo(
+    shared: str, tests: str, statuses: list[str], tmp_path: Path
 ) -> None:
-    text = "prompts: hello\nproviders: echo\ndefaultTest: {assert: [{type: contains, value: h}]}\n"
-    text += f"tests: [{{assert: [{{type: python, value: '{code}'}}, {{type: contains, value: e}}]}}]\n"
-    converted(text, tmp_path)
-    assert evaluate(str(tmp_path / "promptfooconfig.yaml")).status == status
-
-
-def test_every_assertion_of_a_test_with_a_graded_one_must_pass(tmp_path: Path) -> None:
-    for shared, own in (("h", "z"), ("z", "h")):
-        text = f"prompts: hello\nproviders: echo\ndefaultTest: {{assert: [{{type: contains, value: {shared}}}]}}\n"
-        text += f"tests: [{{assert: [{{type: python, value: '0.6'}}, {{type: contains, value: {own}}}]}}]\n"
-        (tmp_path / shared).mkdir()
-        converted(text, tmp_path / shared)
-        assert evaluate(str(tmp_path / shared / "promptfooconfig.yaml")).status == ExitStatus.FAILED
-
-
-@pytest.mark.parametrize(("shared", "status"), [("h", ExitStatus.PASSED), ("z", ExitStatus.FAILED)])
-def test_what_is_shared_is_a_gate_only_for_tests_without_a_threshold(
-    shared: str, status: ExitStatus, tmp_path: Path
-) -> None:
-    text = f"prompts: hello\nproviders: echo\ndefaultTest: {{assert: [{{type: contains, value: {shared}}}]}}\n"
-    text += "tests: [{description: b, assert: [{type: python, value: '0.6'}]}, {description: a, threshold: 0.5, "
-    text += "assert: [{type: contains, value: e}]}]\n"
-    converted(text, tmp_path)
-    found = evaluate(str(tmp_path / "promptfooconfig.yaml"))
-    assert {one.trial.case.id: one.status for one in found.results} == {"a": "passed", "b": status.name.lower()}
+    text = f"prompts: hello\nproviders: echo\ndefaultTest: {{assert: [{shared}]}}\ntests: [{tests}]\n"
+    found = {one.trial.case.id: one.status for one in evaluate(str(write(tmp_path, text))).results}
+    assert [status for _, status in sorted(found.items())] == statuses
 
 
 def test_what_has_no_equivalent_is_told_at_its_place_and_refused(tmp_path: Path) -> None:
@@ -128,6 +112,12 @@ def test_providers_become_targets(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("theirs", "ours"),
     [
+        ({"id": "anthropic:claude-agent-sdk", "config": {"working_dir": "./ws", "max_turns": 3}}, {"provider": "claude", "permissions": "deny", "cwd": "./ws", "max_turns": 3}),
+        ({"id": "anthropic:claude-code", "config": {"permission_mode": "acceptEdits", "custom_system_prompt": "Be brief"}}, {"provider": "claude", "system_prompt": "Be brief"}),
+        ({"id": "openai:codex-sdk:gpt-5", "config": {"model_reasoning_effort": "high", "skip_git_repo_check": True}}, {"provider": "codex", "model": "gpt-5", "reasoning_effort": "high"}),
+        ({"id": "openai:codex-sdk", "config": {"sandbox_mode": "read-only"}}, {"provider": "codex", "permissions": "deny"}),
+        ("opencode", "opencode"),
+        ({"id": "anthropic:messages:m", "config": {"apiKeyEnvar": "TEAM_KEY", "apiHost": "gateway.example"}}, {"provider": "anthropic:m", "api_key": "{{ env.TEAM_KEY }}", "base_url": "https://gateway.example/v1"}),
         ("openai:gpt-4.1", "openai:gpt-4.1"),
         ("openai:chat:ft:gpt-4o:me", "openai:ft:gpt-4o:me"),
         ("openai:embedding:text-embedding-3-small", "openai:text-embedding-3-small"),
@@ -277,28 +267,6 @@ def test_a_model_is_named_as_ours(theirs: Any, ours: Any, tmp_path: Path) -> Non
     assert document["targets"] == [{**(ours if isinstance(ours, dict) else {"provider": ours}), "thoughts": "keep"}]
 
 
-@pytest.mark.parametrize(
-    ("theirs", "ours"),
-    [
-        (
-            "{id: 'anthropic:claude-agent-sdk', config: {model: m, working_dir: ./ws, max_turns: 3}}",
-            {"provider": "claude", "permissions": "deny", "model": "m", "cwd": "./ws", "max_turns": 3},
-        ),
-        ("{id: 'anthropic:claude-code', config: {permission_mode: acceptEdits, custom_system_prompt: Be brief}}", {"provider": "claude", "system_prompt": "Be brief"}),
-        (
-            "{id: 'openai:codex-sdk:gpt-5', config: {model_reasoning_effort: high, skip_git_repo_check: true}}",
-            {"provider": "codex", "model": "gpt-5", "reasoning_effort": "high"},
-        ),
-        ("{id: 'openai:codex-sdk', config: {sandbox_mode: read-only}}", {"provider": "codex", "permissions": "deny"}),
-        ("opencode", {"provider": "opencode"}),
-    ],
-)  # fmt: skip
-def test_a_coding_agent_is_one_of_ours_and_changes_files_where_it_could(theirs: str, ours: Any, tmp_path: Path) -> None:
-    text = f"prompts: hi\nproviders: [{theirs}]\ntests: [{{assert: [{{type: contains, value: a}}]}}]\n"
-    document, _ = converted(text, tmp_path)
-    assert document["targets"] == [{**ours, "thoughts": "keep"}]
-
-
 @pytest.mark.parametrize("of_test", [False, True])
 def test_thoughts_are_part_of_the_answer_as_in_promptfoo(of_test: bool, tmp_path: Path) -> None:
     (tmp_path / "answers.py").write_text(
@@ -357,6 +325,16 @@ def test_a_type_that_is_absent_stays_and_is_refused(name: str, tmp_path: Path) -
         ("{type: python, value: 'file://c.py:f'}", {"type": "python", "value": "c.py:f"}),
         ("{type: assert-set, weight: 3, assert: [{type: equals, value: a}]}", {"type": "equals", "value": "a", "weight": 3}),
         ("{type: contains, value: 1.50}", {"type": "contains", "value": 1.5}),
+        ("{type: contains-any, value: 'a,,b, '}", {"type": "contains-any", "value": ["a", "b"]}),
+        ("{type: contains-any, value: '\"x, y\" , \"say \"\"hi\"\"\"'}", {"type": "contains-any", "value": ["x, y", 'say "hi"']}),
+        ("{type: contains-any, value: \"one\\ntwo, it's\"}", {"type": "contains-any", "value": ["one\ntwo", "it's"]}),
+        ("{type: not-trajectory:tool-used, value: [a, b]}", {"type": "not-trajectory:tool-used", "value": ["a", "b"], "match": "any"}),
+        ("{type: trajectory:tool-used, value: [a, b]}", {"type": "trajectory:tool-used", "value": ["a", "b"]}),
+        ("{type: skill-used, value: {name: pdf, max: 2}}", {"type": "skill-used", "value": {"name": "pdf", "max": 2, "min": 0}}),
+        ("{type: similar, value: a, threshold: 0.8, provider: 'openai:embedding:e'}", {"type": "similar", "value": "a", "threshold": 0.8, "embedder": "openai:e"}),
+        ("{type: not-similar:dot, value: [a, b]}", {"type": "not-similar", "value": ["a", "b"], "measure": "dot"}),
+        ("{type: similar:euclidean, value: a, threshold: 2}", {"type": "similar", "value": "a", "threshold": 2, "measure": "euclidean"}),
+        ("{type: context-recall, value: x, contextTransform: context.metadata.c}", {"type": "context-recall", "value": "x", "threshold": 0.5, "context_transform": "javascript:context.metadata.c"}),
     ],
 )  # fmt: skip
 def test_an_assertion_is_written_as_ours(written: str, meant: dict[str, Any], tmp_path: Path) -> None:
@@ -479,57 +457,6 @@ def test_no_shape_of_a_configuration_is_too_much(document: dict[str, Any]) -> No
             assert report.count or document[key] in (None, "", [], {})
 
 
-def test_the_settings_of_a_model_keep_their_meaning(tmp_path: Path) -> None:
-    config = "{apiKeyEnvar: TEAM_KEY, apiHost: gateway.example, temperature: 0.5, maxTokens: 9}"
-    document, _ = converted(
-        f"prompts: hello\nproviders: [{{id: 'anthropic:messages:m', label: m, config: {config}}}]\n"
-        "tests: [{assert: [{type: contains, value: h}]}]\n",
-        tmp_path,
-    )
-    assert document["targets"] == [
-        {
-            "name": "m",
-            "provider": "anthropic:m",
-            "api_key": "{{ env.TEAM_KEY }}",
-            "base_url": "https://gateway.example/v1",
-            "temperature": 0.5,
-            "max_tokens": 9,
-            "thoughts": "keep",
-        }
-    ]
-
-
-def test_a_negated_list_of_tools_forbids_each_of_them(tmp_path: Path) -> None:
-    text = "{type: not-trajectory:tool-used, value: [a, b]}, {type: trajectory:tool-used, value: [a, b]}"
-    text += ", {type: skill-used, value: {name: pdf, max: 2}}, {type: not-skill-used, value: pdf}"
-    found, told = entries(text, tmp_path)
-    assert told == []
-    assert found == [
-        {"type": "not-trajectory:tool-used", "value": ["a", "b"], "match": "any"},
-        {"type": "trajectory:tool-used", "value": ["a", "b"]},
-        {"type": "skill-used", "value": {"name": "pdf", "max": 2, "min": 0}},
-        {"type": "not-skill-used", "value": "pdf"},
-    ]
-
-
-def test_similarities_keep_their_measure_and_their_provider(tmp_path: Path) -> None:
-    text = "{type: similar, value: a, threshold: 0.8, provider: 'openai:embedding:text-embedding-3-small'}"
-    text += ", {type: not-similar:dot, value: [a, b]}, {type: similar:euclidean, value: a, threshold: 2}"
-    found, told = entries(text, tmp_path)
-    assert told == []
-    assert found == [
-        {"type": "similar", "value": "a", "threshold": 0.8, "embedder": "openai:text-embedding-3-small"},
-        {"type": "not-similar", "value": ["a", "b"], "measure": "dot"},
-        {"type": "similar", "value": "a", "threshold": 2, "measure": "euclidean"},
-    ]
-
-
-def test_a_provider_of_embeddings_that_is_unknown_is_told(tmp_path: Path) -> None:
-    found, told = entries("{type: similar, value: a, provider: 'huggingface:sentence-similarity:x'}", tmp_path)
-    assert told == ["this embedding provider has no equivalent"]
-    assert found[0]["provider"] == "huggingface:sentence-similarity:x"
-
-
 HEAD = "providers: [echo]\n"
 TEST = "{vars: {a: b}, assert: [{type: contains, value: b}]}"
 
@@ -555,12 +482,6 @@ def test_labels_and_files_of_prompts_stay(tmp_path: Path) -> None:
     outcome = evaluate(str(tmp_path / "promptfooconfig.yaml"))
     assert outcome.status == ExitStatus.PASSED
     assert len(outcome.results) == 6
-
-
-@pytest.mark.parametrize("service", ["langfuse://a:1:chat", "portkey://a", "helicone://a:1", "exec:./write.sh"])
-def test_a_prompt_that_a_service_keeps_is_never_sent_as_text(service: str, tmp_path: Path) -> None:
-    _, told = converted(f"prompts: ['{service}']\n{HEAD}tests: [{TEST}]\n", tmp_path)
-    assert told == [f"a prompt of '{service.partition(':')[0]}' has no equivalent"]
 
 
 def test_blocks_of_other_apis_are_written_as_ours(tmp_path: Path) -> None:
@@ -677,20 +598,42 @@ def test_what_promptfoo_does_not_read_is_left_out(tmp_path: Path) -> None:
     assert document["tests"] == [{"id": "test-1", "input": "a", "assert": [{"type": "contains", "value": "a"}]}]
 
 
-def test_a_threshold_of_a_type_that_has_none_is_left_out(tmp_path: Path) -> None:
-    text = f"prompts: a\n{HEAD}tests: [{{assert: [{{type: contains, value: z, threshold: 0}}]}}]\n"
-    document, told = converted(text, tmp_path)
-    assert told == ["'threshold' is omitted: promptfoo does not read it for 'contains'"]
-    assert document["tests"][0]["assert"] == [{"type": "contains", "value": "z"}]
-    assert evaluate(str(tmp_path / "promptfooconfig.yaml")).status == ExitStatus.FAILED
-
-
-def test_thinking_in_the_answer_is_told(tmp_path: Path) -> None:
-    text = "providers: [{{id: 'anthropic:messages:m', config: {{thinking: {{type: enabled}}{}}}}}]\n"
-    _, told = converted(f"prompts: a\n{text.format('')}tests: [{TEST}]\n", tmp_path)
-    assert told == ["promptfoo puts the model's thinking into the answer; agentv does not"]
-    _, told = converted(f"prompts: a\n{text.format(', showThinking: false')}tests: [{TEST}]\n", tmp_path)
-    assert told == []
+@pytest.mark.parametrize(
+    ("part", "message"),
+    [
+        ("prompts: ['langfuse://a:1:chat']", "a prompt of 'langfuse' has no equivalent"),
+        ("prompts: ['exec:./write.sh']", "a prompt of 'exec' has no equivalent"),
+        (
+            "tests: [{assert: [{type: contains, value: z, threshold: 0}]}]",
+            "'threshold' is omitted: promptfoo does not read it for 'contains'",
+        ),
+        (
+            "tests: [{assert: [{type: not-contains-any, value: '{{ words }}'}]}]",
+            "promptfoo renders the value of 'contains-any' before it splits it at its commas",
+        ),
+        (
+            "tests: [{assert: [{type: not-contains-any, value: '\"open, b'}]}]",
+            "a quotation mark in the value of 'contains-any' is not closed",
+        ),
+        (
+            "tests: [{assert: [{type: similar, value: a, provider: 'huggingface:x:y'}]}]",
+            "this embedding provider has no equivalent",
+        ),
+        (
+            "tests: [{assert: [{type: is-json, value: {properties: {day: {type: string, format: date}}}}]}]",
+            "agentv does not check the format 'date' of a JSON Schema",
+        ),
+        (
+            "providers: [{id: 'anthropic:messages:m', config: {thinking: {type: enabled}}}]",
+            "promptfoo puts the model's thinking into the answer; agentv does not",
+        ),
+        ("providers: [{id: 'anthropic:messages:m', config: {thinking: {type: enabled}, showThinking: false}}]", None),
+    ],
+)
+def test_what_is_otherwise_in_promptfoo_is_reported(part: str, message: str | None, tmp_path: Path) -> None:
+    whole = {"prompts": "prompts: a", "providers": "providers: [echo]", "tests": f"tests: [{TEST}]"}
+    whole[part.partition(":")[0]] = part
+    assert converted("\n".join(whole.values()), tmp_path)[1] == [message] * (message is not None)
 
 
 def test_a_judge_that_names_no_provider_is_left_out(tmp_path: Path) -> None:
@@ -710,25 +653,6 @@ def test_an_api_key_that_is_copied_is_told_and_never_shown(key: str, *, plain: b
     found = translated(write(tmp_path, f"prompts: a\nproviders: [{provider}]\ntests: [{TEST}]\n"))[1]
     assert [one.message for one in found] == ["the API key is copied as plain text"] * plain
     assert not any(key in f"{one.message}{one.hint}" for one in found)
-
-
-@pytest.mark.parametrize(
-    ("value", "items"),
-    [
-        ("'a,,b, '", ["a", "b"]),
-        ('\'"x, y" , "say ""hi"""\'', ["x, y", 'say "hi"']),
-        ('"one\\ntwo, it\'s"', ["one\ntwo", "it's"]),
-    ],
-)
-def test_a_text_with_commas_is_split_as_promptfoo_splits_it(value: str, items: list[str], tmp_path: Path) -> None:
-    (found, *_), told = entries(f"{{type: contains-any, value: {value}}}", tmp_path)
-    assert found["value"] == items
-    assert told == []
-
-
-@pytest.mark.parametrize("value", ["'{{ words }}'", "'\"open, b'"])
-def test_a_text_with_commas_that_cannot_be_split_now_is_reported(value: str, tmp_path: Path) -> None:
-    assert len(entries(f"{{type: not-contains-any, value: {value}}}", tmp_path)[1]) == 1
 
 
 @pytest.mark.parametrize("kind", ["javascript", "not-javascript"])
@@ -769,12 +693,6 @@ def test_a_picture_that_only_blocks_show_is_named_by_its_path(block: str, *, tol
         assert {"type": "image", "value": "{{ image }}"} in document["tests"][0]["input"][0]["content"]
 
 
-def test_thinking_in_an_answer_that_nothing_checks_changes_no_verdict(tmp_path: Path) -> None:
-    provider = "{id: 'bedrock:m', config: {thinking: {type: enabled, budget_tokens: 1024}}}"
-    found = translated(write(tmp_path, f"prompts: a\nproviders: [{provider}]\ntests: [{{vars: {{x: 1}}}}]\n"))[1]
-    assert [one.severity for one in found] == ["hint"]
-
-
 @pytest.mark.parametrize(
     ("variables", "wanted"),
     [
@@ -793,11 +711,6 @@ def test_variables_are_expanded_and_shown_as_in_promptfoo(variables: str, wanted
     assert told == []
     rows = evaluate(str(tmp_path / "promptfooconfig.yaml")).results
     assert sorted(str(one.output).replace(" ", "") for one in rows) == [f"{one}.".replace(" ", "") for one in wanted]
-
-
-def test_a_format_of_a_schema_is_reported(tmp_path: Path) -> None:
-    _, told = entries("{type: is-json, value: {properties: {day: {type: string, format: date}}}}", tmp_path)
-    assert told == ["agentv does not check the format 'date' of a JSON Schema"]
 
 
 @pytest.mark.parametrize(
@@ -824,12 +737,6 @@ def test_the_provider_of_embeddings_for_all_is_named_by_each_assertion(tmp_path:
     assert told == []
     one, group = document["tests"][0]["assert"]
     assert [one["embedder"], group["assert"][0]["embedder"]] == ["openai:e", "openai:e"]
-
-
-def test_a_context_that_code_takes_from_the_answer_is_kept(tmp_path: Path) -> None:
-    found, told = entries("{type: context-recall, value: x, contextTransform: context.metadata.c}", tmp_path)
-    assert told == []
-    assert found[0]["context_transform"] == "javascript:context.metadata.c"
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,12 @@
 """The index of a run that grows: what is read, when, and what it comes to."""
 
 import os
-import sqlite3
 
 import msgspec
 import pytest
 
 from agentv.errors import StoreError
 from agentv.extensions.view.pages.entries import Entries
-from agentv.extensions.view.viewed import growing
 from agentv.extensions.view.viewed.cases import CaseQuery, NoSuchCaseError, case_at, page_of_cases
 from agentv.extensions.view.viewed.growing import GrowingRun
 from agentv.extensions.view.viewed.trial import whole_trial
@@ -312,42 +310,6 @@ def test_a_row_that_was_changed_in_its_place_is_read_again(path):
     assert ids(grown(path, 1), status="failed") == ["case-15"], "the index that was kept was believed"
 
 
-def test_rows_that_were_replaced_in_the_same_file_have_other_cursors(path):
-    write_run(path, some(10))
-    run = grown(path)
-    run.catch_up()
-    cursor, rows = run.progress().cursor, path / "index.jsonl"
-    inode = rows.stat().st_ino
-    rows.write_bytes(b"".join(lines(*some(25))[5:]))
-    run.catch_up()
-    assert rows.stat().st_ino == inode
-    assert run.changed_since(cursor, 100) is None
-    assert run.changed_since(run.progress().cursor, 100) == ([], run.progress().cursor)
-    rows.unlink()
-    run.catch_up()
-    gone = run.progress().cursor
-    run.catch_up()
-    assert run.progress().cursor == gone, "a file that is not there is no other file at each look"
-
-
-@pytest.mark.parametrize(
-    "change",
-    ["DROP TABLE groups", "DELETE FROM cases WHERE number < 6", "DELETE FROM saved", "DELETE FROM trial_texts"],
-)
-def test_an_index_that_somebody_changed_is_built_again(path, change):
-    write_run(path, some(10))
-    run = grown(path)
-    before = listed(run)
-    run.keep()
-    run.close()
-    database = sqlite3.connect(path / "view.sqlite")
-    database.execute(change)
-    database.commit()
-    database.close()
-    after = listed(grown(path, 1))
-    assert msgspec.structs.replace(after, cursor="") == msgspec.structs.replace(before, cursor="")
-
-
 def test_a_cursor_of_an_earlier_start_is_refused_so_that_no_row_is_missed(path):
     write_run(path, some(3))
     run = grown(path)
@@ -355,20 +317,6 @@ def test_a_cursor_of_an_earlier_start_is_refused_so_that_no_row_is_missed(path):
     again = grown(path, 1)
     assert listed(again).total == 3
     assert again.changed_since(cursor, 10) is None
-
-
-def test_an_index_that_is_not_finished_is_gone_on_with(path, monkeypatch):
-    monkeypatch.setattr(growing, "_MANY", 2)
-    write_run(path, some(3))
-    run = grown(path)
-    run.catch_up()
-    run.close()
-    append(path, *lines(*(finished(trial=trial(f"new-{at}")) for at in range(2))))
-    again = grown(path, 1)
-    with again.index() as index:
-        assert (index.trials, index.read.place > 0) == (3, True)
-    assert listed(again).total == 5
-    assert sum(group.cases for group in again.failures()) == 2
 
 
 def test_a_finished_index_says_what_a_growing_one_does(path):

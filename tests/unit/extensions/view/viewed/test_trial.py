@@ -161,7 +161,6 @@ EXECUTED = {
     "target": {"targets": ["cli:touch hacked"]},
     "judge": {"judge": "cli:touch hacked"},
     "tests": {"tests_from": "elsewhere.jsonl"},
-    "environment": {"env_file": "other.env"},
     "variables": {"variables": {"x": "$(touch hacked)"}},
     "sandbox": {"sandbox": "none"},
     "outside": {"allow_outside": True},
@@ -169,7 +168,6 @@ EXECUTED = {
     "cassette": {"replay": "other.json"},
     "directory": {"workspace_path": "."},
     "cost": {"repeat": 100_000},
-    "unknown name": {"targets": ["c"]},
 }
 
 

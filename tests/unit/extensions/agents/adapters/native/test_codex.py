@@ -5,7 +5,7 @@ import tomllib
 
 import pytest
 
-from agentv.extensions.agents.adapters.native.codex import Codex, toml
+from agentv.extensions.agents.adapters.native.codex import Codex
 from agentv.extensions.agents.adapters.native.recorder import Recording
 from agentv.extensions.agents.adapters.native.stream import Directories, Launch
 from agentv.extensions.agents.adapters.settings import McpServerSettings, PermissionRule
@@ -108,8 +108,3 @@ def test_in_the_home_of_the_user_nothing_is_written():
 )
 def test_a_setting_that_it_has_not_is_an_error(settings, path):
     assert [one.path for one in Codex(command=Command(("codex",)), **settings).validate()] == [path]
-
-
-@pytest.mark.parametrize("value", [{"a b": ["x", 1, True]}, {'"': "\x7f\n\t\\ é"}])
-def test_values_are_toml(value):
-    assert tomllib.loads(f"key = {toml(value)}") == {"key": value}
