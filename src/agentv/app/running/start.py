@@ -221,9 +221,9 @@ def _restored_results(run: OpenRun, journal: Journal, sampler: SequentialSampler
         return rerun is not None and row.status == rerun and row.key in (chosen or ())
 
     def planned(finished: Container[str]) -> Container[str]:
-        nonlocal pending
+        nonlocal pending, results
         keys, pending = parted(prepared.plan, finished, HELD)
-        results.update(dict.fromkeys(keys))
+        results = dict.fromkeys(keys)
         return results
 
     superseded = journal.take_up(again, planned)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import ExitStack
+from itertools import chain
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
@@ -153,9 +154,11 @@ class Journal:
             self._files.discard_answers(sorted(set(discarded.values())))
             self.load_answers()
         finished -= discarded.keys()
-        current, replaced = planned(finished), replaced_lines(path / INDEX)
-        outdated = {key for key in (finished | others) - discarded.keys() if key not in current}
+        current = planned(finished)
+        outdated = {key for key in chain(finished, others) if key not in current and key not in discarded}
         moved = {*outdated, *discarded, *(undrawn - finished)}
+        del finished, others  # 20 MB for 100,000 rows
+        replaced = replaced_lines(path / INDEX)
         if moved or replaced:
             self._files.move_rows(lambda number, line: number in replaced or key_of_row(line) in moved, HISTORY)
         history = (line for _, line in read_lines(path / HISTORY))
