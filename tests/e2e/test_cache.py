@@ -213,24 +213,28 @@ EDITS = {
 
 
 def target(**settings: str) -> str:
-    said = ", ".join(f"{key}: {value}" for key, value in settings.items())
-    return f"target: {{name: agent, provider: cli, {said}}}\ntests:\n  - {{id: a, input: x, assert: [{{contains: one}}]}}\n"
+    said = ", ".join(f"{key}: {value}" for key, value in {"name": "agent", **settings}.items())
+    return f"target: {{provider: cli, {said}}}\ntests:\n  - {{id: a, input: x, assert: [{{contains: one}}]}}\n"
 
 
-def write(project: Project, files: dict[str, str]) -> None:
+def write(project: Project, files: dict[str, str], folder: str = ".") -> None:
     for name, text in files.items():
-        file = project.write(name, text)
+        file = project.write(f"{folder}/{name}", text)
         if text.startswith("#!"):
             file.chmod(0o755)
 
 
-@pytest.mark.parametrize(("settings", "files", "edited", "before", "after"), EDITS.values(), ids=EDITS)
-def test_code_that_was_edited_is_asked_again(project, settings, files, edited, before, after):
-    write(project, {**files, edited: before, "a.eval.yaml": target(**settings)})
-    assert project.run("eval", "a.eval.yaml", "--cache").status == 0
-    project.write(edited, after)
-    ended = project.run("eval", "a.eval.yaml", "--cache")
-    assert ended.status == 1, ended.stderr
+def test_code_that_was_edited_is_asked_again(project):
+    for place, edit in EDITS.items():
+        files = {**edit.files, edit.edited: edit.before, "a.eval.yaml": target(**edit.settings)}
+        write(project, files, place)
+    whole = project.run("eval", ".", "--cache")
+    assert whole.status == 0, whole.stderr
+    for place, edit in EDITS.items():
+        project.write(f"{place}/{edit.edited}", edit.after)
+    project.run("eval", ".", "--cache")
+    assert [row["eval_path"] for row in project.rows() if row["status"] != "failed"] == []
+    assert len(project.rows()) == len(EDITS)
 
 
 def test_a_transform_that_was_edited_grades_again(project):
@@ -244,35 +248,39 @@ def test_a_transform_that_was_edited_grades_again(project):
 
 def test_an_importable_module_is_followed(project):
     project.write("lib/agent.py", "def answer(prompt):\n    return 'one'\n")
-    text = target(command="x").replace("provider: cli, command: x", 'provider: python, function: "agent:answer"')
-    project.write("a.eval.yaml", text)
+    case = "{id: a, input: x, assert: [{contains: one}]}"
+    project.write("a.eval.yaml", f"target: 'python:agent:answer'\ntests: [{case}]\n")
     env = {"PYTHONPATH": str(project.path / "lib")}
     assert project.run("eval", "a.eval.yaml", "--cache", env=env).status == 0
     project.write("lib/agent.py", "def answer(prompt):\n    return 'three'\n")
     assert project.run("eval", "a.eval.yaml", "--cache", env=env).status == 1
 
 
-NOTE = "agentv caches what 'agent' starts by its command text and does not notice changes to the files it uses"
+NOTE = "agentv caches what '{}' starts by its command text and does not notice changes to the files it uses"
+FOLLOWED = {
+    "shell": ("[sh, agent.sh]", {"agent.sh": "echo one\n"}),
+    "line": ("echo one", {}),
+    "python": (CALL_OF_AGENT, {"agent.py": ONE}),
+}
+NOT_FOLLOWED = {
+    "env": ("[env, echo, one]", {}),
+    "program": (CALL_OF_AGENT, {"agent.py": "import subprocess\nprint('one')\n"}),
+    "path": (CALL_OF_AGENT, {"agent.py": "import os, sys\nsys.path.append(os.environ['HOME'])\n" + ONE}),
+    "exec": (
+        CALL_OF_AGENT,
+        {"agent.py": "import inner\n", "inner.py": "exec('pr' + 'int(' + repr('one') + ')')\n"},
+    ),
+}
 
 
-@pytest.mark.parametrize(
-    ("command", "files", "said"),
-    [
-        ("[sh, agent.sh]", {"agent.sh": "echo one\n"}, False),
-        ("echo one", {}, False),
-        ("[env, echo, one]", {}, True),
-        (CALL_OF_AGENT, {"agent.py": "import subprocess\nprint('one')\n"}, True),
-        (CALL_OF_AGENT, {"agent.py": ONE}, False),
-        (CALL_OF_AGENT, {"agent.py": "import os, sys\nsys.path.append(os.environ['HOME'])\n" + ONE}, True),
-        (CALL_OF_AGENT, {"agent.py": "import inner\n", "inner.py": "exec('pr' + 'int(' + repr('one') + ')')\n"}, True),
-    ],
-)
-def test_what_cannot_be_followed_is_said_once(project, command, files, said):
-    write(project, {**files, "a.eval.yaml": target(command=command)})
-    ended = project.run("eval", "a.eval.yaml", "--cache")
+def test_what_cannot_be_followed_is_said_once(project):
+    for name, (command, files) in {**FOLLOWED, **NOT_FOLLOWED}.items():
+        write(project, {**files, "a.eval.yaml": target(name=name, command=command)}, name)
+    ended = project.run("eval", ".", "--cache")
     assert ended.status == 0, ended.stderr
-    assert ended.stderr.count(NOTE) == said
-    assert NOTE not in project.run("eval", "a.eval.yaml").stderr
+    names = "', '".join(sorted(NOT_FOLLOWED))
+    assert ended.stderr.count(NOTE.format(names)) == ended.stderr.count("does not notice changes") == 1
+    assert "does not notice changes" not in project.run("eval", ".").stderr
 
 
 def test_fingerprint_names_more_files_of_a_target(project):
@@ -280,7 +288,7 @@ def test_fingerprint_names_more_files_of_a_target(project):
     project.write("a.eval.yaml", target(command="[env, cat, data/deep/words.txt]", fingerprint="['data/**/*.txt']"))
     first = project.run("eval", "a.eval.yaml", "--cache")
     assert first.status == 0
-    assert NOTE not in first.stderr
+    assert NOTE.format("agent") not in first.stderr
     project.write("unrelated.txt", "other")
     project.write("data/deep/more.txt", "")
     project.write("data/deep/words.txt", "two")

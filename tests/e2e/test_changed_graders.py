@@ -11,7 +11,7 @@ AGENT = """
 import json, sys
 from pathlib import Path
 
-for path, text in json.loads(Path("writes.json").read_text()).items():
+for path, text in json.loads(Path("writes.json").read_text()).get(sys.argv[1], {}).items():
     Path(path).write_text(text)
 print("wrong")
 """
@@ -21,75 +21,82 @@ FILES = {
     ".agentv/assertions/_rules.py": "OK = False\n",
     ".agentv/assertions/lazy.py": "def assertion(ctx):\n    import _rules\n    return _rules.OK\n",
     ".agentv/assertions/typed.ts": "export default (ctx: any) => ({ pass: ctx.output === 'right' });\n",
-    "checks/check.py": "import rules, json, sys\njson.load(sys.stdin)\nsys.exit(0 if rules.OK else 1)\n",
-    "checks/rules.py": "OK = False\n",
-    "checks/Makefile": "check:\n\t@false\n",
-    "checks/check.ts": "process.exit(1);\n",
-    "checks/added/strict.py": "OK = False\n",
-    ".agentv/assertions/beside.py": (
-        "import os, sys\nsys.path.insert(0, os.path.dirname(__file__) + '/../../checks/added')\n\n\n"
-        "def assertion(ctx):\n    import strict\n    return strict.OK\n"
-    ),
-    "checks/inner/part.py": "import sys\nsys.exit(1)\n",
-    "checks/check.sh": "exit 1\n",
-    "checks/compare.py": "import json, sys\nsys.exit(json.load(sys.stdin)['output'] != open(sys.argv[1]).read())\n",
-    "checks/wanted.txt": "right",
-    "checks/tests/test_it.py": "def test_it():\n    raise AssertionError\n",
-    "checks/function.py": "def check(output):\n    return output == 'right'\n",
-    "checks/function.mjs": "export default (output) => ({ pass: output === 'right' });\n",
-    "checks/shape.py": "def shape(output):\n    return output\n",
-    "checks/question.py": "print('Is it right? {{ output }}')\n",
-    "checks/judge.py": "import json\nprint(json.dumps({'score': 0, 'reason': 'no'}))\n",
+    ".agentv/targets.yaml": "targets: [{name: judge, provider: cli, command: [python3, asked/judge.py]}]\n",
 }
-PASSES = "def assertion(ctx):\n    return True\n"
-STARTED = {
-    "a module imported later": ("type: lazy", {".agentv/assertions/_rules.py": "OK = True\n"}),
-    "a script": ("script: [python3, checks/check.py]", {"checks/check.py": "print('ok')\n"}),
-    "a script's module": ("script: [python3, checks/check.py]", {"checks/rules.py": "OK = True\n"}),
-    "a module in place of another": (
-        "script: [python3, checks/check.py]",
-        {"checks/json.py": "def load(file):\n    raise SystemExit(0)\n"},
-    ),
-    "a package around a module": (
-        "script: [python3, -m, checks.inner.part]",
-        {"checks/__init__.py": "raise SystemExit(0)\n"},
-    ),
-    "a script in a directory of its own": (
-        "{type: script, command: [python3, check.py], cwd: checks}",
-        {"checks/check.py": "print('ok')\n"},
-    ),
-    "a line for the shell": ("script: cd checks && sh check.sh", {"checks/check.sh": "exit 0\n"}),
-    "a test": (
-        "{type: script, command: [python3, -m, pytest, -q, checks/tests]}",
-        {"checks/tests/test_it.py": "def test_it():\n    pass\n"},
-    ),
-    "a conftest in place of none": (
-        "{type: script, command: [python3, -m, pytest, -q, checks/tests/test_it.py]}",
-        {"checks/conftest.py": "def pytest_runtest_call(item):\n    item.obj = lambda: None\n"},
-    ),
-    "a Makefile in place of another": (
-        "{type: script, command: [make, check], cwd: checks}",
-        {"checks/GNUmakefile": "check:\n\t@true\n"},
-    ),
-    "what bun loads first": (
-        "{type: script, command: [bun, check.ts], cwd: checks}",
-        {"checks/bunfig.toml": "preload = ['./first.ts']\n"},
-    ),
-    "a module of a directory that is put together": ("type: beside", {"checks/added/strict.py": "OK = True\n"}),
-    "a reference": ("script: [python3, checks/compare.py, checks/wanted.txt]", {"checks/wanted.txt": "wrong"}),
-    "what writes a judge prompt": (
-        "{type: llm-rubric, prompt: {command: [python3, checks/question.py]}, judge: judge}",
-        {"checks/question.py": "print('Say yes. {{ output }}')\n"},
-    ),
+CHECKS = {
+    "check.py": "import rules, json, sys\njson.load(sys.stdin)\nsys.exit(0 if rules.OK else 1)\n",
+    "rules.py": "OK = False\n",
+    "Makefile": "check:\n\t@false\n",
+    "check.sh": "exit 1\n",
+    "compare.py": "import json, sys\nsys.exit(json.load(sys.stdin)['output'] != open(sys.argv[1]).read())\n",
+    "wanted.txt": "right",
+    "tests/test_it.py": "def test_it():\n    raise AssertionError\n",
+    "function.py": "def check(output):\n    return output == 'right'\n",
+    "shape.py": "def shape(output):\n    return output\n",
+    "question.py": "print('Is it right? {{ output }}')\n",
+    "judge.py": "import json\nprint(json.dumps({'score': 0, 'reason': 'no'}))\n",
 }
-IN_PROCESS = {
-    "a custom assertion": ("type: strict", {".agentv/assertions/strict.py": PASSES}),
-    "a function": ("python: checks/function.py:check", {"checks/function.py": "def check(output):\n    return 1\n"}),
-    "a transform": (
-        "{type: equals, value: right, transform: 'checks/shape.py:shape'}",
-        {"checks/shape.py": "def shape(output):\n    return 'right'\n"},
+"""Files that stand in a directory of each way, so that no way changes the files of another."""
+
+ASSERTIONS = ".agentv/assertions"
+CHANGED = {
+    "later": ("type: lazy", {f"{ASSERTIONS}/_rules.py": "OK = True\n"}),
+    "javascript": ("type: typed", {f"{ASSERTIONS}/typed.ts": "export default () => ({ pass: true });\n"}),
+    "script": ("command: [python3, check.py]", {"check.py": "print('ok')\n"}),
+    "module": ("command: [python3, check.py]", {"rules.py": "OK = True\n"}),
+    "shadow": ("command: [python3, check.py]", {"json.py": "def load(file):\n    raise SystemExit(0)\n"}),
+    "line": ("command: cd . && sh check.sh", {"check.sh": "exit 0\n"}),
+    "conftest": (
+        "command: [python3, -m, pytest, -q, tests/test_it.py]",
+        {"conftest.py": "def pytest_runtest_call(item):\n    item.obj = lambda: None\n"},
     ),
+    "makefile": ("command: [make, check]", {"GNUmakefile": "check:\n\t@true\n"}),
+    "reference": ("command: [python3, compare.py, wanted.txt]", {"wanted.txt": "wrong"}),
+    "question": (
+        "type: llm-rubric, prompt: {command: [python3, question/question.py]}, judge: judge",
+        {"question.py": "print('Say yes. {{ output }}')\n"},
+    ),
+    "asked": ("type: llm-rubric, value: is right, judge: judge", {"judge.py": "print('yes')\n"}),
 }
+"""Name of a case → its assertion, and what the target writes that is read at the grading: such a change is found."""
+
+LOADED = {
+    "custom": ("type: strict", {f"{ASSERTIONS}/strict.py": "def assertion(ctx):\n    return True\n"}),
+    "function": ("python: function/function.py:check", {"function.py": "def check(output):\n    return 1\n"}),
+    "transform": (
+        "type: equals, value: right, transform: 'transform/shape.py:shape'",
+        {"shape.py": "def shape(output):\n    return 'right'\n"},
+    ),
+    "answer": ("command: [python3, compare.py, answer.txt]", {"answer.txt": "right"}),
+}
+"""What was loaded before the first call, and what is no grader: the answer is graded as it should be."""
+
+
+def test_what_is_read_for_a_grading_is_compared_first_and_what_is_loaded_already_is_used(project):
+    cases, writes = [], {}
+    for name, (assertion, written) in {**CHANGED, **LOADED}.items():
+        for file, text in CHECKS.items():
+            project.write(f"{name}/{file}", text)
+        entry = f"type: script, cwd: {name}, {assertion}" if assertion.startswith("command:") else assertion
+        cases.append(f"  - {{id: {name}, input: {name}, assert: [{{{entry}}}]}}\n")
+        writes[name] = {file if file.startswith(".") else f"{name}/{file}": text for file, text in written.items()}
+    for file, text in FILES.items():
+        project.write(file, text)
+    project.write("writes.json", json.dumps(writes))
+    project.write(
+        "a.eval.yaml",
+        f"target: {{name: agent, provider: cli, command: [python3, agent.py, '{{PROMPT}}']}}\ntests:\n{''.join(cases)}",
+    )
+    ended = project.run("eval", "a.eval.yaml")
+    assert ended.status == 3, ended.stderr
+    found = {row["test_id"]: row["error"] and row["error"]["code"] for row in project.rows()}
+    changed = {name: "judge-grader-changed" if name == "asked" else "grader-changed" for name in CHANGED}
+    assert found == {**changed, **dict.fromkeys(LOADED)}, ended.stderr
+    assert {row["status"] for row in project.rows() if row["test_id"] in LOADED} == {"failed"}
+    told = {row["test_id"]: row["error"]["message"] for row in project.rows() if row["error"]}
+    assert [name for name, message in told.items() if next(iter(writes[name])) not in message] == []
+
+
 COMPILER = """
 import importlib.util, marshal, os, struct, sys
 
@@ -106,30 +113,6 @@ def alone(path, text):
         file.write(importlib.util.MAGIC_NUMBER + bytes(12) + marshal.dumps(compile(text, path, "exec")))
 
 """
-IN_JAVASCRIPT = {
-    "a custom assertion": ("type: typed", {".agentv/assertions/typed.ts": "export default () => ({ pass: true });\n"}),
-    "a file": (
-        "javascript: ./checks/function.mjs",
-        {"checks/function.mjs": "export default () => ({ pass: true });\n"},
-    ),
-}
-TARGETS = """
-targets:
-  - {name: judge, provider: cli, command: [python3, checks/judge.py]}
-"""
-
-
-def ran(project: Project, assertion: str, writes: dict[str, str], *more: str):
-    for name, text in FILES.items():
-        project.write(name, text)
-    project.write(".agentv/targets.yaml", TARGETS)
-    project.write("writes.json", json.dumps(writes))
-    project.write(
-        "a.eval.yaml",
-        "target: {name: agent, provider: cli, command: [python3, agent.py]}\n"
-        f"tests:\n  - id: a\n    input: x\n    assert:\n      - {assertion}\n",
-    )
-    return project.run("eval", "a.eval.yaml", *more)
 
 
 def code_of(project: Project) -> str | None:
@@ -137,120 +120,65 @@ def code_of(project: Project) -> str | None:
     return (row["error"] or {}).get("code")
 
 
-@pytest.mark.parametrize(("assertion", "writes"), STARTED.values(), ids=STARTED)
-def test_what_is_started_for_a_grading_is_compared_first(project, assertion, writes):
-    ended = ran(project, assertion, writes)
-    assert (ended.status, code_of(project)) == (3, "grader-changed"), ended.stderr
-    assert next(iter(writes)) in ended.stderr
-
-
-@pytest.mark.parametrize(("assertion", "writes"), IN_PROCESS.values(), ids=IN_PROCESS)
-def test_what_grades_in_this_process_was_imported_before_the_first_call(project, assertion, writes):
-    ended = ran(project, assertion, writes)
-    assert (ended.status, code_of(project)) == (1, None), ended.stderr
-    assert project.rows()[0]["status"] == "failed"
-
-
-@pytest.mark.parametrize(("assertion", "writes"), IN_JAVASCRIPT.values(), ids=IN_JAVASCRIPT)
-def test_javascript_is_compared_before_it_is_loaded(project, assertion, writes):
-    ended = ran(project, assertion, writes)
-    assert (ended.status, code_of(project)) == (3, "grader-changed"), ended.stderr
+def agent_writes(project: Project, agent: str, *assertions: str) -> None:
+    """A suite whose target runs a program, with a case for each assertion."""
+    project.write("agent.py", agent)
+    cases = "".join(f"  - {{id: c{at}, input: x, assert: [{{{one}}}]}}\n" for at, one in enumerate(assertions))
+    project.write(
+        "a.eval.yaml", f"target: {{name: agent, provider: cli, command: [python3, agent.py]}}\ntests:\n{cases}"
+    )
 
 
 def test_a_file_whose_times_were_set_back_has_changed_too(project):
-    writes = {"checks/check.sh": "exit 0\n"}
-    agent = AGENT.replace('print("wrong")', 'import os\nos.utime("checks/check.sh", (1, 1))\nprint("wrong")')
-    project.write("checks/check.sh", "exit 1\n")
-    files = {**FILES, "agent.py": agent}
-    for name, text in files.items():
-        project.write(name, text)
-    os.utime(project.path / "checks/check.sh", (1, 1))
-    project.write("writes.json", json.dumps(writes))
-    project.write(
-        "a.eval.yaml",
-        "target: {name: agent, provider: cli, command: [python3, agent.py]}\n"
-        "tests:\n  - {id: a, input: x, assert: [{script: sh checks/check.sh}]}\n",
-    )
+    check = project.write("check.sh", "exit 1\n")
+    os.utime(check, (1, 1))
+    agent = "import os\nopen('check.sh', 'w').write('exit 0\\n')\nos.utime('check.sh', (1, 1))\nprint('wrong')\n"
+    agent_writes(project, agent, "script: sh check.sh")
     assert project.run("eval", "a.eval.yaml").status == 3
     assert code_of(project) == "grader-changed"
 
 
-@pytest.mark.parametrize(
-    ("assertion", "source"),
-    [("type: lazy", ".agentv/assertions/_rules.py"), ("script: [python3, checks/check.py]", "checks/rules.py")],
-    ids=["imported here", "imported by a script"],
-)
-def test_bytecode_that_is_not_that_of_its_source_is_not_used(project, assertion, source):
-    project.write("agent.py", f"{COMPILER}keep({source!r}, 'OK = True')\nprint('wrong')\n")
-    agent = {name: text for name, text in FILES.items() if name != "agent.py"}
-    for name, text in agent.items():
-        project.write(name, text)
-    project.write(
-        "a.eval.yaml",
-        "target: {name: agent, provider: cli, command: [python3, agent.py]}\n"
-        f"tests:\n  - {{id: a, input: x, assert: [{{{assertion}}}]}}\n  - {{id: b, input: y, assert: [{{{assertion}}}]}}\n",
-    )
+def test_bytecode_that_is_not_that_of_its_source_is_not_used(project):
+    for name in (f"{ASSERTIONS}/_rules.py", f"{ASSERTIONS}/lazy.py"):
+        project.write(name, FILES[name])
+    for name in ("check.py", "rules.py"):
+        project.write(name, CHECKS[name])
+    kept = "".join(f"keep({source!r}, 'OK = True')\n" for source in (f"{ASSERTIONS}/_rules.py", "rules.py"))
+    here, by_a_script = "type: lazy", "script: [python3, check.py]"
+    agent_writes(project, f"{COMPILER}{kept}print('wrong')\n", here, by_a_script, here, by_a_script)
     for _ in range(2):  # what the last trial left waits for the next run
         ended = project.run("eval", "a.eval.yaml", "-j", "1")
         assert ended.status == 1, ended.stderr
-        assert [row["status"] for row in project.rows()] == ["failed", "failed"]
-
-
-def test_a_compiled_module_in_place_of_another_is_a_change(project):
-    for name, text in FILES.items():
-        project.write(name, text)
-    project.write(
-        "agent.py", f"{COMPILER}alone('checks/json.pyc', 'def load(file): raise SystemExit(0)')\nprint('wrong')\n"
-    )
-    project.write(
-        "a.eval.yaml",
-        "target: {name: agent, provider: cli, command: [python3, agent.py]}\n"
-        "tests:\n  - {id: a, input: x, assert: [{script: [python3, checks/check.py]}]}\n",
-    )
-    ended = project.run("eval", "a.eval.yaml")
-    assert (ended.status, code_of(project)) == (3, "grader-changed"), ended.stderr
-    assert "checks/json.pyc" in ended.stderr
+        assert [row["status"] for row in project.rows()] == ["failed"] * 4
 
 
 @pytest.mark.parametrize(
     ("variable", "directories", "written"),
     [
-        ("PATH", ["tools"], "tools/verdict"),
         ("PATH", ["first", "tools"], "first/verdict"),
         ("PYTHONPATH", ["library"], "library/sitecustomize.py"),
-        ("PYTHONPATH", ["library"], "library/json.py"),
+        ("", [], "json.pyc"),
     ],
-    ids=["a program", "a program found before it", "what Python imports first", "a module found before another"],
+    ids=["a program found before it", "what Python imports first", "a compiled module in place of another"],
 )
 def test_what_the_environment_leads_to_is_compared(project, variable, directories, written):
-    for name, text in FILES.items():
-        project.write(name, text)
-    project.write("tools/verdict", "#!/bin/sh\nexit 1\n")
-    (project.path / "tools/verdict").chmod(0o755)
+    for name in ("check.py", "rules.py"):
+        project.write(name, CHECKS[name])
+    project.write("tools/verdict", "#!/bin/sh\nexit 1\n").chmod(0o755)
     for name in ("first", "library"):
         project.write(f"{name}/kept.txt", "")
     text = "#!/bin/sh\nexit 0\n" if variable == "PATH" else "import os\nos._exit(0)\n"
-    project.write(
-        "agent.py",
-        "import os, sys\nfrom pathlib import Path\n"
-        f"file = Path({written!r})\nfile.write_text({text!r})\nfile.chmod(0o755)\nprint('wrong')\n",
-    )
-    script = "verdict" if variable == "PATH" else "python3, checks/check.py"
-    project.write(
-        "a.eval.yaml",
-        "target: {name: agent, provider: cli, command: [python3, agent.py]}\n"
-        f"tests:\n  - {{id: a, input: x, assert: [{{script: [{script}]}}]}}\n",
-    )
+    write = f"file = Path({written!r})\nfile.write_text({text!r})\nfile.chmod(0o755)\n"
+    if not variable:
+        write = "alone('json.pyc', 'def load(file): raise SystemExit(0)')\n"
+    script = "verdict" if variable == "PATH" else "python3, check.py"
+    agent_writes(project, f"from pathlib import Path\n{COMPILER}{write}print('wrong')\n", f"script: [{script}]")
     places = [str(project.path / name) for name in directories]
     before = project.environment.get(variable, "")
-    ended = project.run("eval", "a.eval.yaml", env={variable: os.pathsep.join([*places, *filter(None, [before])])})
+    there = {variable: os.pathsep.join([*places, *filter(None, [before])])} if variable else {}
+    ended = project.run("eval", "a.eval.yaml", env=there)
     assert (ended.status, code_of(project)) == (3, "grader-changed"), ended.stderr
     assert written in ended.stderr
-
-
-def test_a_judge_whose_code_changed_is_not_asked(project):
-    ended = ran(project, "{type: llm-rubric, value: is right, judge: judge}", {"checks/judge.py": "print('yes')\n"})
-    assert (ended.status, code_of(project)) == (3, "judge-grader-changed"), ended.stderr
 
 
 def test_a_target_whose_code_changed_is_not_asked_again(project):
@@ -263,13 +191,6 @@ def test_a_target_whose_code_changed_is_not_asked_again(project):
     assert project.run("eval", "a.eval.yaml", "-j", "1").status == 3
     assert [row["status"] for row in project.rows()] == ["passed", "errored"]
     assert project.rows()[1]["error"]["code"] == "grader-changed"
-
-
-def test_what_a_target_writes_for_a_script_is_no_grader(project):
-    writes = {"answer.txt": "right"}
-    ended = ran(project, "script: [python3, checks/compare.py, answer.txt]", writes)
-    assert ended.status == 1, ended.stderr
-    assert code_of(project) is None
 
 
 WRITES = "import os, sys\nopen(sys.argv[1], 'a').write(os.urandom(4).hex())\nprint('ok')\n"
@@ -288,17 +209,19 @@ def test_what_a_script_writes_beside_itself_is_its_own(project):
         assert ended.stderr.count("so treated as written by them: answers.txt") == 1
 
 
-def test_what_a_script_could_write_is_compared_with_what_it_was_before_it_ran(project):
-    project.write("answers.txt", "old")
-    project.write("check.py", WRITES)
-    ended = ran(project, "script: [python3, check.py, answers.txt]", {"answers.txt": "mine"})
-    assert (ended.status, code_of(project)) == (3, "grader-changed"), ended.stderr
-
-
-def test_a_script_that_writes_to_code_of_its_own_has_changed(project):
-    project.write("check.py", "import rules\nopen('rules.py', 'w').write('OK = True')\n")
-    project.write("rules.py", "OK = False\n")
-    ended = ran(project, "script: [python3, check.py, rules.py]", {})
+@pytest.mark.parametrize(
+    ("check", "file", "agent"),
+    [
+        (WRITES, "answers.txt", "open('answers.txt', 'w').write('mine')\nprint('wrong')\n"),
+        ("import rules\nopen('rules.py', 'w').write('OK = True')\n", "rules.py", "print('wrong')\n"),
+    ],
+    ids=["the target wrote it before", "code of the script"],
+)
+def test_what_a_script_could_write_is_compared_with_what_it_was_before_it_ran(project, check, file, agent):
+    project.write("check.py", check)
+    project.write(file, "OK = False\n")
+    agent_writes(project, agent, f"script: [python3, check.py, {file}]")
+    ended = project.run("eval", "a.eval.yaml")
     assert (ended.status, code_of(project)) == (3, "grader-changed"), ended.stderr
 
 

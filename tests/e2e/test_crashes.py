@@ -12,7 +12,7 @@ from e2e.command import AGENTV
 
 DRIVER = Path(__file__).parent.parent / "doubles" / "killed_runs.py"
 WORKERS = 4
-KILLS = {"SIGKILL": examples(100, 16), "SIGTERM": examples(20, 5)}
+KILLS = {"SIGKILL": examples(100, 10), "SIGTERM": examples(20, 3)}
 """Of one test; for SIGKILL there are two, so that processes of tests share them."""
 
 AGENT = """

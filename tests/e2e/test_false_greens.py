@@ -99,27 +99,27 @@ TARGETS = {
 }
 
 
-@pytest.mark.parametrize("name", TARGETS)
-def test_a_broken_target_is_errored_and_never_scored(project, name):
+COMMANDS = ("exit 1", "true", "sleep 60", "kill -9 $$", "printf '\\377\\376'", "head -c 20000000 /dev/zero")
+
+
+def errored(project, *words):
+    """What is not errored of the files in the directory, and what has a score in spite of it."""
+    ended = project.run("eval", ".", *words)
+    assert ended.status == 3, ended.stderr
+    rows = project.rows()
+    assert all(row["error"]["code"] for row in rows if row["error"])
+    return len(rows), [row["eval_path"] for row in rows if (row["status"], row["score"]) != ("errored", None)]
+
+
+def test_a_broken_target_is_errored_and_never_scored(project):
     # the emptiest of answers would pass this assertion
-    project.write("agent.py", TARGETS[name])
-    project.write("a.eval.yaml", one_case("not-contains: forbidden", target="python:agent.py:answer"))
-    ended = project.run("eval", "a.eval.yaml", "--timeout", "0.5")
-    assert ended.status == 3, ended.stderr
-    (row,) = project.rows()
-    assert row["status"] == "errored"
-    assert row["score"] is None
-    assert row["error"]["code"]
-
-
-@pytest.mark.parametrize(
-    "command", ["exit 1", "true", "sleep 60", "kill -9 $$", "printf '\\377\\376'", "head -c 20000000 /dev/zero"]
-)
-def test_a_broken_command_is_errored_and_never_scored(project, command):
-    project.write("a.eval.yaml", one_case("not-contains: forbidden", target=f'"cli:{command}"'.replace("\\", "\\\\")))
-    ended = project.run("eval", "a.eval.yaml", "--timeout", "1")
-    assert ended.status == 3, ended.stderr
-    assert project.rows()[0]["status"] == "errored"
+    entry = "not-contains: forbidden"
+    for name, code in TARGETS.items():
+        project.write(f"{name}/agent.py", code)
+        project.write(f"{name}/a.eval.yaml", one_case(entry, target="python:agent.py:answer"))
+    for number, command in enumerate(COMMANDS):
+        project.write(f"{number}.eval.yaml", one_case(entry, target=json.dumps(f"cli:{command}")))
+    assert errored(project, "--timeout", "1") == (len(TARGETS) + len(COMMANDS), [])
 
 
 ASSERTIONS = {
@@ -133,25 +133,19 @@ ASSERTIONS = {
 }
 
 
-@pytest.mark.parametrize("name", ASSERTIONS)
-def test_a_broken_assertion_is_not_quality_and_neither_is_its_negation(project, name):
-    project.write(".agentv/assertions/broken.py", ASSERTIONS[name])
-    for file, kind in (("a.eval.yaml", "broken"), ("b.eval.yaml", "not-broken")):
-        project.write(file, one_case(f"{FOUR_GOOD}\n      - {{type: {kind}, timeout_s: 0.5}}"))
-    ended = project.run("eval", "a.eval.yaml", "b.eval.yaml")
-    assert ended.status == 3, ended.stderr
-    assert [row["status"] for row in project.rows()] == ["errored", "errored"]
+SCRIPTS = ("echo oops >&2; exit 1", "sleep 60", 'echo \'{"score": "high"}\'', "echo '{}'")
 
 
-@pytest.mark.parametrize(
-    "command", ["exit 3", "echo oops >&2; exit 1", "sleep 60", 'echo \'{"score": "high"}\'', "echo '{}'"]
-)
-def test_a_broken_script_is_never_a_pass(project, command):
-    entry = "{type: script, timeout_s: 0.5, command: " + repr(command).replace("\\'", "''") + "}"
-    project.write("a.eval.yaml", one_case(entry))
-    ended = project.run("eval", "a.eval.yaml")
-    assert ended.status in {1, 3}, ended.stderr
-    assert ended.status == (1 if command == "exit 3" else 3)
+def test_a_broken_assertion_is_not_quality_and_neither_is_its_negation(project):
+    for number, (name, code) in enumerate(ASSERTIONS.items()):
+        project.write(f".agentv/assertions/broken-{number}.py", code.replace("broken", f"broken_{number}"))
+        for kind in ("broken", "not-broken"):
+            entry = f"{FOUR_GOOD}\n      - {{type: {kind}-{number}, timeout_s: 0.5}}"
+            project.write(f"{name}, {kind}.eval.yaml", one_case(entry))
+    for number, command in enumerate(SCRIPTS):
+        entry = f"{{type: script, timeout_s: 0.5, command: {json.dumps(command)}}}"
+        project.write(f"{number}.eval.yaml", one_case(entry))
+    assert errored(project) == (2 * len(ASSERTIONS) + len(SCRIPTS), [])
 
 
 @needs("node")

@@ -8,7 +8,6 @@ from msgspec.structs import replace
 
 from agentv.extensions.view.pages.page import joined, render
 from agentv.extensions.view.pages.work import trace_json
-from agentv.extensions.view.shown_comparison import ShownComparison, ShownDifference
 from agentv.model.run.grade import Check
 from agentv.model.values.trace import MessageStep, PermissionStep, ToolCallStep, Trace, UsageStep
 from agentv.reports.text.escaping import percent
@@ -36,12 +35,12 @@ def opened(pages, tmp_path):
     """Opens a report; at the end nothing may have been asked of anybody, and nothing may have gone wrong."""
     wrong = []
 
-    def open_(results, against=None, *, at="", view=DESKTOP, dark=False, work=None, comparison=None, **given):
+    def open_(results, against=None, *, at="", view=DESKTOP, dark=False, work=None, **given):
         path = tmp_path / "report.html"
         told = dataclasses.replace(report(results, **given), work_of=lambda _: work or {})
         with path.open("w", encoding="utf-8") as file:
             earlier = None if against is None else report(against, run_id="the-run-before")
-            file.writelines(render(told, earlier, comparison))
+            file.writelines(render(told, earlier))
         tab = pages.lend(
             view=view,
             dark=dark,
@@ -95,15 +94,6 @@ def test_a_report_can_be_used_by_everybody(opened):
     found = barriers(tab)
     follow(tab, "#/case/agent/looks-it-up/gpt")
     assert "\n".join(found + barriers(tab)) == ""
-
-
-@pytest.mark.parametrize(("passed", "judged"), [(0, 3), (1, 7), (29, 40), (999, 1000), (5, 5)])
-def test_intervals_are_those_of_the_statistics(tab, passed, judged):
-    source = script("data/rates.js")
-    low, high = tab.evaluate(f"() => {{ {source}; return intervalAt({passed / judged}, {judged}) }}")
-    assert (low, high) == pytest.approx(wilson_interval(passed, judged), abs=1e-12)
-    said = tab.evaluate(f"() => {{ {source}; return percent({passed / judged}) }}")
-    assert said.replace("\xa0", "") == percent(passed / judged)
 
 
 def test_rates_by_clusters_are_those_of_the_statistics(tab):
@@ -250,39 +240,6 @@ def test_two_runs_stand_side_by_side(opened):
     assert tab.locator(".difference .added").inner_text().endswith("No.")
 
 
-WORSE = ShownComparison(
-    "worse",
-    "the pass rate is 0.250 lower (95% CI -0.400 to -0.100, p 0.002)",
-    ShownDifference("pass rate", -0.25, (-0.4, -0.1), "95%"),
-    ("based on 4 cases: 1 win, 2 losses, 1 tie",),
-    ("1 case errored in one of the runs: <b>late</b>",),
-)
-
-
-def test_a_comparison_begins_with_its_verdict_and_lists_both_directions(opened):
-    def run(*passed):
-        scores = [[scored(one, name="polite")] for one in passed]
-        return [
-            finished("passed" if one else "failed", trial=trial(f"c{number}"), scores=scores[number])
-            for number, one in enumerate(passed)
-        ]
-
-    tab = opened(run(False, False, True, True), run(True, True, False, True), comparison=WORSE)
-    shown = tab.inner_text(".compared")
-    for text in ("base the-run-before on gpt", WORSE.finding, *WORSE.basis, *WORSE.notes):
-        assert text in shown
-    assert tab.locator("h1").all_inner_texts() == ["Worse"]
-    assert tab.locator("article h2").all_inner_texts()[:3] == ["Got worse: 2", "Got better: 1", "2 of 4 cases failed"]
-    found = tab.get_attribute(".compared svg.interval", "aria-label")
-    assert found == "Difference of the pass rate: -25.0 points, 95% CI -40.0 to -10.0"
-    assert tab.locator(".directions .id").all_inner_texts() == ["c0", "c1", "c2"]
-    assert tab.locator(".directions .score").all_inner_texts() == ["1.00 → 0.00"] * 2 + ["0.00 → 1.00"]
-    tab.select_option("select[data-name=change]", "worse lower")
-    assert ids(tab) == ["c0", "c1"]
-    refused = ShownComparison("", "x and y have no case in common")
-    assert opened(run(True), run(True), comparison=refused).inner_text("h1") == "No verdict"
-
-
 def test_targets_and_prompts_stand_side_by_side(opened):
     def one(target, prompt):
         subject = trial("row-1", target=target)
@@ -302,7 +259,6 @@ def test_targets_and_prompts_stand_side_by_side(opened):
     assert "Compared case by case: the same cases on both sides." in tab.inner_text("article")
     assert "3 targets and 2 prompts together, " in tab.inner_text(".verdict")
     assert tab.locator(".subject li").all_inner_texts()[2] == "prompts plain, short"
-    assert tab.evaluate(CONTRAST) == []
     tab.set_viewport_size(PHONE)
     assert tab.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
     assert tab.is_visible(".matrix .col >> nth=0")
@@ -408,22 +364,6 @@ def test_answers_are_shown_as_markdown_to_those_who_ask(opened):
 
 # what everybody can read
 
-CONTRAST = """() => {
-  const canvas = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
-  const rgba = (colour) => { canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1); return [...canvas.getImageData(0, 0, 1, 1).data] };
-  const light = ([r, g, b]) => [r, g, b].map((one) => one / 255).map((one) => one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4).reduce((sum, one, place) => sum + one * [0.2126, 0.7152, 0.0722][place], 0);
-  const ground = (one) => { for (; one; one = one.parentElement) { const found = rgba(getComputedStyle(one).backgroundColor); if (found[3]) return found } return [255, 255, 255] };
-  const poor = [];
-  for (const one of document.querySelectorAll('body *')) {
-    if (!one.checkVisibility() || ![...one.childNodes].some((child) => child.nodeType === 3 && child.data.trim())) continue;
-    if (one.matches('.off, script, .unseen')) continue;
-    const [high, low] = [light(rgba(getComputedStyle(one).color)), light(ground(one))].sort((first, second) => second - first);
-    const ratio = (high + 0.05) / (low + 0.05);
-    if (ratio < 4.5) poor.push(`${one.className} ${one.textContent.slice(0, 30)} ${ratio.toFixed(2)}`);
-  }
-  return poor;
-}"""
-
 
 @pytest.mark.parametrize("at", ["", "#/cases", "#/case/refunds/window-closed/gpt", "#/case/agent/looks-it-up/gpt"])
 def test_nothing_is_wider_than_a_phone(opened, at):
@@ -434,19 +374,6 @@ def test_nothing_is_wider_than_a_phone(opened, at):
     tab = opened(now, before, at=at, view=PHONE)
     assert tab.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
     assert tab.is_visible("main" if at != "#/cases" else ".list")
-
-
-# what differs
-
-
-def common(one, other):
-    """The length of the longest common subsequence."""
-    row = [0] * (len(other) + 1)
-    for left in one:
-        before = 0
-        for place, right in enumerate(other, 1):
-            before, row[place] = row[place], before + 1 if left == right else max(row[place], row[place - 1])
-    return row[-1]
 
 
 # the work of agents

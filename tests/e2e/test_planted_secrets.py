@@ -150,8 +150,8 @@ WAYS = ("plain", "base640", "base641", "base642", "urlsafe", "hex", "HEX", "perc
 
 def cases() -> Iterator[dict]:
     number = 0
-    for name in NAMES:
-        for way in WAYS:
+    for at, name in enumerate(NAMES):
+        for way in WAYS[at % 3 :: 3]:  # every way for one secret in three; of the forms, there are unit tests
             number += 1
             pad = number * 7 % 230
             prompt = f"{name} {way} {pad}"
@@ -160,8 +160,8 @@ def cases() -> Iterator[dict]:
             yield {"id": f"a-{number}", "input": prompt, "target": "tells", "assert": checks}
         yield {"id": f"e-{name}", "input": f"{name} plain 190", "target": "tells", "assert": [{"equals": "nothing"}]}
         yield {"id": f"j-{name}", "input": f"{name} plain 3", "target": "tells", "criteria": f"CRITIC-{name}- good"}
-        for at, target in enumerate(("raises", "program", "server")):
-            prompt = f"{name} plain {31 * at + number % 60}"
+        for place, target in enumerate(("raises", "program", "server")):
+            prompt = f"{name} plain {31 * place + number % 60}"
             yield {"id": f"{target}-{name}", "input": prompt, "target": target, "assert": [{"contains": "ok"}]}
         code = [{"type": "tells", "api_key": "{{ env.OPTION }}"}, {"type": "script", "command": SCRIPT % name}]
         code += [{"type": "python", "value": "return int(output)"}]

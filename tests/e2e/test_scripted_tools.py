@@ -238,8 +238,7 @@ def test_a_call_that_the_agent_only_claims_is_none_when_it_is_graded_again(proje
     assert scores["tool-state"] == (False, None)
 
 
-@pytest.mark.parametrize("name", ["trace.json", "diff.patch", "work.json"])
-@pytest.mark.parametrize("removed", [True, False])
+@pytest.mark.parametrize(("name", "removed"), [("trace.json", False), ("diff.patch", True), ("work.json", False)])
 def test_what_was_edited_afterwards_is_not_graded(copied, name, removed):
     (path,) = copied.path.glob(f"old/artifacts/*/{name}")
     if removed:

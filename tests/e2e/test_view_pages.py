@@ -56,17 +56,6 @@ tests:
 """
 
 
-VARIABLES = f"""
-name: variables
-target: python:agent.py:old
-prompts:
-  - {{id: ask, prompt: "Ask about {{{{ place }}}}: {{{{ input }}}}"}}
-tests:
-  - {{id: rome, vars: {{input: "{"long " * 1000}end", place: Rome}}, input: bike, assert: [contains: 14 days]}}
-  - {{id: oslo, vars: {{input: short, place: Oslo}}, input: lamp, assert: [contains: 14 days]}}
-"""
-
-
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
     made = Project(tmp_path_factory.mktemp("viewed"))
@@ -76,7 +65,6 @@ def project(tmp_path_factory):
     made.write("prompts/greeter/meta.yaml", f'description: "{EVIL}"\n')
     made.write("waiting.eval.yaml", WAITING)
     made.write("returns.eval.yaml", RETURNS)
-    made.write("variables.eval.yaml", VARIABLES)
     for name, chosen in {"old": ["--target", "old"], "new": ["--target", "new"], "both": []}.items():
         words = ("returns.eval.yaml", *chosen, "--workers", "1")  # rows of equal scores are in the order of completion
         assert made.run("eval", *words, "--out", f".agentv/results/{name}").status == 1
@@ -199,14 +187,6 @@ def test_every_answer_is_in_a_grid_that_keys_go_through(project, opened, pages, 
     tab.keyboard.press("Escape")
     tab.keyboard.press("Enter")
     tab.wait_for_selector(".casehead")
-
-
-@pytest.fixture
-def variables(project):
-    """The name of a run whose cases have variables, which is gone afterwards: other tests count the runs."""
-    assert project.run("eval", "variables.eval.yaml", "--out", ".agentv/results/variables").status == 1
-    yield "variables"
-    shutil.rmtree(project.path / ".agentv" / "results" / "variables")
 
 
 def test_answers_that_are_markup_are_text(project, opened):
