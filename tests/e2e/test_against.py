@@ -110,14 +110,6 @@ def test_a_killed_run_draws_on_in_the_same_order_and_comes_to_the_same(suite):
     assert (refused.status, "started without --alpha, but this command has 0.2" in refused.stderr) == (2, True)
 
 
-def test_errors_show_nothing(suite):
-    suite.write("broken", "")
-    ended = ran(suite, "out")
-    told = suite.summary()["against"]
-    assert (ended.status, told["verdict"], told["errored"]) == (3, "inconclusive", CASES)
-    assert told["interval"][0] < 0 < told["interval"][1]
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -2,7 +2,6 @@
 room, and goes on.
 """
 
-import re
 import signal
 import time
 from collections.abc import Iterator
@@ -10,7 +9,7 @@ from zlib import crc32
 
 import pytest
 
-from agentv.testing import ModelServer, Status
+from agentv.testing import ModelServer
 from doubles.misbehaving_server import MisbehavingServer, misbehaving_server
 from doubles.waiting import until
 from e2e.command import AGENTV
@@ -161,18 +160,6 @@ def test_retry_after_is_obeyed_and_the_attempts_are_in_the_row(project, server):
     assert "retries" in row
 
 
-def test_a_server_that_allows_less_than_fifty_at_once_is_worn_down_to_none_of_them_failing(project, server):
-    server.room = 4
-    rate_limits_suite(
-        project, f"{{provider: http, url: '{server.url('crowded/0.02')}'}}", cases=200, check="contains: hello"
-    )
-    ended = ran(project, "--workers", "50")
-    assert ended.status == 0, ended.stderr
-    assert project.summary()["trials"]["passed"] == 200
-    assert any(row["attempts"] > 1 for row in project.rows("out"))
-    assert server.most_at_once <= 4
-
-
 def test_a_refused_key_is_one_error_and_not_a_thousand(project, server):
     rate_limits_suite(project, f"{{provider: http, url: '{server.url('401')}'}}", cases=1000, check="contains: hello")
     ended = ran(project, "--workers", "8")
@@ -229,22 +216,6 @@ def test_ctrl_c_while_a_call_waits_to_be_made_again_ends_at_once(project, server
     assert "Traceback" not in stderr
     assert "--resume=out" in stderr
     assert project.rows("out") == []
-
-
-SUITE = """
-target: {{name: gpt, provider: openai, model: gpt-4o, base_url: "{url}"}}
-tests:
-  - {{id: one, input: hi, assert: [contains: "yes"]}}
-"""
-
-
-def test_a_log_says_that_a_server_limits_calls_while_it_does(project):
-    with ModelServer([Status(429, retry_after="2"), "yes"]) as server:
-        project.write("limited.eval.yaml", SUITE.format(url=server.openai))
-        ended = project.run("eval", "limited.eval.yaml", env={"OPENAI_API_KEY": "sk-some-key-of-a-test"})
-    wanted = r"^0/1 trials: .* 1 running, 0 waiting; gpt limits requests \(429\), next call in [12] s$"
-    assert re.search(wanted, ended.stderr, re.MULTILINE), ended.stderr
-    assert ended.status == 0
 
 
 CASES = "".join(f"  - {{id: c{number}, input: hi, assert: [contains: hello]}}\n" for number in range(400))

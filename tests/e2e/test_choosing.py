@@ -32,13 +32,6 @@ def test_the_list_is_for_programs_and_its_totals_are_for_people(many):
     assert not (many.path / ".agentv").exists(), "nothing is written"
 
 
-def test_the_list_as_json(many):
-    ended = many.run("eval", "a.jsonl", "--list", "--json", "--filter", "c1?")
-    found = json.loads(ended.stdout)
-    assert (len(found["cases"]), found["totals"]["cases"], found["totals"]["trials"]) == (20, 10, 20)
-    assert found["cases"][0]["source"] == "a.jsonl:11"
-
-
 def test_a_list_whose_reader_goes_away_ends_without_a_word(project):
     project.write("a.jsonl", lines(5000))
     project.write("a.yaml", SIDECAR)

@@ -59,21 +59,18 @@ def test_the_example_of_agents_shows_what_a_skill_is_worth(project):
 @pytest.mark.libraries
 def test_the_example_of_a_shop_tells_work_from_words(project):
     shutil.copytree(EXAMPLES / "retail", project.path / "retail")
-    honest, lying = (project.run("eval", "retail", "--target", name, "--repeat", "1") for name in ("honest", "lying"))
-    assert (honest.status, lying.status) == (0, 1), honest.stderr
-    assert "5 cases: 0 passed, 5 failed, 0 errored" in lying.stderr
+    ended = project.run("eval", "retail", "--target", "honest", "--target", "lying", "--repeat", "1")
+    assert ended.status == 1, ended.stderr
+    statuses = {(row["target"], row["status"]) for row in project.rows()}
+    assert (len(project.rows()), statuses) == (10, {("honest", "passed"), ("lying", "failed")})
     assert project.run("check", "retail", "--oracle").status == 0
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("run", "suite.eval.yaml"), "no command 'run'; did you mean 'eval'?"),
-        (("history",), "no command 'history'; did you mean 'results list'?"),
-        (("eval", "suite.eval.yaml", "--model", "m"), "no option '--model'; did you mean --target PROVIDER:MODEL?"),
         (("eval", "suite.eval.yaml", "--target", "gpt-5"), "write the provider in front: openai:gpt-5"),
         (("eval", "suite.eval.yaml", "--target", "bot.py:run"), "write python:bot.py:run"),
-        (("eval", "sub/suite.eval.yaml"), "did you mean 'suite.eval.yaml'?"),
     ],
 )
 def test_words_of_other_programs_lead_to_ours(project, arguments, said):
@@ -82,17 +79,11 @@ def test_words_of_other_programs_lead_to_ours(project, arguments, said):
     assert (ended.status, said in ended.stderr) == (2, True), ended.stderr
 
 
-def test_the_quickstart_runs_out_of_its_cassette(project):
-    shutil.copytree(EXAMPLES / "quickstart", project.path / "quickstart", ignore=shutil.ignore_patterns("results"))
-    ended = project.run("eval", "quickstart", "--replay", "quickstart/support.cassette.jsonl", "--out", "out")
-    assert ended.status == 0, ended.stderr
-    assert [row["reused"] for row in project.rows("out")] == [True] * 5
-
-
+@pytest.mark.libraries
 def test_the_example_of_models_is_green_without_a_key(project):
     shutil.copytree(EXAMPLES / "models", project.path / "models")
-    ended = project.other(sys.executable, "models/offline.py")
-    assert (ended.stdout, ended.returncode) == ("3 of 3 cases passed\n", 0), ended.stderr
+    ended = project.run("models/offline.py")
+    assert (ended.stdout, ended.status) == ("3 of 3 cases passed\n", 0), ended.stderr
     assert project.run("validate", "models").status == 0
 
 
@@ -205,12 +196,6 @@ def test_assert_runs_one_alone(project):
     assert project.run("assert", "breaks", "--output", "x").status == 3
 
 
-def test_an_unknown_code_names_the_nearest(project):
-    ended = project.run("explain", "unknown-asertion")
-    assert (ended.status, ended.stdout) == (2, "")
-    assert ended.stderr.startswith("error: no code 'unknown-asertion'\n  did you mean 'unknown-assertion'")
-
-
 def test_without_a_code_all_are_listed(project):
     ended = project.run("explain")
     lines = ended.stdout.splitlines()
@@ -219,19 +204,6 @@ def test_without_a_code_all_are_listed(project):
     listed = [line.split()[0] for line in lines if line.startswith("  ")]
     assert {"unknown-key", "timeout"} <= set(listed)
     assert [one["code"] for one in json.loads(project.run("explain", "--json").stdout)] == listed
-
-
-def test_a_run_does_not_load_the_long_texts(project):
-    project.write("a.eval.yaml", "target: echo\ntests:\n  - {id: a, input: x, assert: [contains: x]}\n")
-    program = """
-import sys
-from agentv.cli.main import run
-run(["eval", "a.eval.yaml"])
-print({"agentv.app.authored.explain", "agentv.codes", "agentv.reports.export.sarif"} & sys.modules.keys())
-"""
-    project.write("program.py", program)
-    ended = project.other(sys.executable, "program.py")
-    assert ended.stdout == "set()\n"
 
 
 def completed(project, line: str, **env: str) -> list[str]:
@@ -369,6 +341,9 @@ def test_calls_that_were_made_again_and_their_waits_are_told(project):
 
 
 HEAVY = [
+    "agentv.app.authored.explain",
+    "agentv.codes",
+    "agentv.reports.export.sarif",
     "aiohttp",
     "anthropic",
     "boto3",

@@ -277,13 +277,6 @@ def test_no_model_is_called_before_the_last_query_is_answered(project, workers):
     assert log[8:] == ["model", "model"]
 
 
-def test_an_empty_reply_fails_its_query_as_one_that_cannot_be_read(project):
-    ended, log = exam(project, "say nothing", "-j", "8")
-    assert ended.status == 1, ended.stderr
-    assert "unreadable: it is empty" in ended.stderr + ended.stdout
-    assert log[8:] == ["model", "model"]
-
-
 def test_after_a_failed_query_no_model_is_called_where_the_first_failure_ends_the_run(project):
     _, log = exam(project, "say nothing", "-j", "8", "--fail-fast")
     assert "model" not in log

@@ -146,16 +146,6 @@ def test_a_model_that_is_at_its_limit_is_waited_for(project):
     assert len([one for one in trace(project, row)["steps"] if one["type"] == "usage"]) == 2
 
 
-def test_a_model_that_stays_at_its_limit_is_no_verdict(project):
-    with ModelServer(Status(429, retry_after=100_000)) as server:
-        suite(project, server, cases=case("a", 1), target="  retry: {max_retries: 0}\n")
-        ended = ran(project)
-        assert ended.status == 3, ended.stderr
-    [row] = project.rows("out")
-    assert (row["status"], row["error"]["code"]) == ("errored", "agent-api")
-    assert "429" in row["error"]["message"]
-
-
 def test_a_refused_key_stops_the_target(project):
     with ModelServer("fine", keys=["another"]) as server:
         suite(project, server, cases=case("a", 1) + case("b", 1), more="run: {workers: 1}\n")
@@ -163,21 +153,6 @@ def test_a_refused_key_stops_the_target(project):
         assert ended.status == 3, ended.stderr
         assert len(server.calls) == 1
     assert project.rows("out")[0]["error"]["code"] == "agent-api"
-
-
-def test_faults_are_the_same_in_every_run_and_are_the_agents_to_handle(project):
-    outputs = []
-    with ModelServer("fine") as server:
-        suite(project, server, cases=case("a", 20), target="  faults: {429: 0.3, drop: 0.2}\n")
-        for name in ("one", "two"):
-            ended = project.run("eval", "a.eval.yaml", "--out", name)
-            assert ended.status == 0, ended.stderr
-            outputs.append(project.rows(name)[0]["output"])
-        calls = len(server.calls)
-    assert outputs[0] == outputs[1]
-    assert outputs[0].count("HTTP 429") > 0
-    assert outputs[0].count("broken") > 0
-    assert calls == 2 * outputs[0].count("fine")
 
 
 def test_a_killed_run_leaves_no_listener(project):

@@ -1,5 +1,6 @@
 """Repositories that somebody else wrote: no command shows what lies outside them, and none shows a token of a git host."""
 
+import json
 import os
 from pathlib import Path
 
@@ -36,7 +37,6 @@ LINKS = {
     "cases/one.yaml": SUITE.format(tests="cases/*.yaml"),
     "cases/a/case.yaml": SUITE.format(tests="cases"),
     "rows.py": SUITE.format(tests="rows.py:rows"),
-    "suite.yaml": None,
     "schema.json": CASE.format(assertion="{type: json-schema, value: ./schema.json}"),
     "check.py": CASE.format(assertion="{type: python, value: 'file://check.py:check'}"),
     "judge.md": CASE.format(assertion="{type: llm-rubric, value: good, prompt: ./judge.md}"),
@@ -49,18 +49,17 @@ LINKS = {
 }
 
 
-@pytest.mark.parametrize("name", LINKS)
-def test_a_link_that_leads_out_of_the_repository_shows_nothing(project: Project, key: Path, name: str) -> None:
-    text = LINKS[name]
-    linked(project, name, key)
-    suite = name if text is None else "evals.yaml"
-    if text is not None:
-        project.write(suite, text)
-    ended = project.run("validate", suite, *(["--json"] if name == "schema.json" else []))
-    assert ended.status == 2
-    assert "outside" in ended.stderr + ended.stdout
-    assert SECRET not in ended.stderr + ended.stdout
-    assert "OPENSSH" not in ended.stderr + ended.stdout
+def test_links_that_lead_out_of_the_repository_show_nothing(project: Project, key: Path) -> None:
+    for number, (name, text) in enumerate(LINKS.items()):
+        linked(project, f"{number}/{name}", key)
+        project.write(f"{number}/a.eval.yaml", text)
+    linked(project, "suite.eval.yaml", key)
+    for words in (["."], [".", "--json"]):
+        ended = project.run("validate", *words)
+        told = ended.stderr + ended.stdout
+        assert (ended.status, SECRET in told, "OPENSSH" in told) == (2, False, False)
+    refused = {one["file"].partition("/")[0] for one in json.loads(ended.stdout) if "outside" in one["message"]}
+    assert refused == {"suite.eval.yaml", *map(str, range(len(LINKS)))}
 
 
 def test_a_file_that_is_allowed_from_outside_is_read_and_never_quoted(project: Project, key: Path) -> None:
@@ -97,7 +96,7 @@ def test_whether_a_file_is_there_is_not_told_either(project: Project, key: Path)
 
 def test_pipes_in_place_of_files_end_at_once(project: Project) -> None:
     for number, (name, text) in enumerate(LINKS.items()):
-        project.write(f"{number}.eval.yaml", text or "tests: []")
+        project.write(f"{number}.eval.yaml", text)
         (project.path / name).parent.mkdir(parents=True, exist_ok=True)
         os.mkfifo(project.path / name)
     os.mkfifo(project.path / "pipe.eval.yaml")
@@ -182,35 +181,37 @@ def outside(tmp_path_factory) -> Path:
     return directory
 
 
-@pytest.mark.parametrize(
-    "written",
-    [
-        "prompts: ['file://{outside}/private.txt']\nproviders: [echo]\n" + CHECKED,
-        "prompts: ['file://link.txt']\nproviders: [echo]\n" + CHECKED,
-        "prompts: [link.txt]\nproviders: [echo]\n" + CHECKED,
-        "prompts: ['*.txt']\nproviders: [echo]\n" + CHECKED,
-        "prompts: ['../*.txt']\nproviders: [echo]\n" + CHECKED,
-        "prompts: ['*/../../*.txt']\nproviders: [echo]\n" + CHECKED,
-        HEAD + "tests: file://{outside}/private.yaml\n",
-        HEAD + "tests: file://{outside}/broken.yaml\n",
-        HEAD + "tests: ['file://{outside}/*.yaml']\n",
-        HEAD + "tests: [{vars: 'file://{outside}/private.yaml'}]\n",
-        HEAD + "tests: [{vars: {a: 'file://{outside}/private.txt'}}]\n",
-        HEAD + "tests: [{vars: {a: b}, assert: [{type: equals, value: 'file://{outside}/private.txt'}]}]\n",
-        "prompts: ['file://{outside}/prompt.py:f']\nproviders: [echo]\n" + CHECKED,
-        HEAD + "tests: file://{outside}/tests.js\n",
-        HEAD + "defaultTest: 'file://{outside}/private.yaml'\ntests: [{vars: {a: b}}]\n",
-        HEAD + "scenarios: ['file://{outside}/private.yaml']\n",
-    ],
+WRITTEN = (
+    "prompts: ['file://{outside}/private.txt']\nproviders: [echo]\n" + CHECKED,
+    "prompts: ['file://link.txt']\nproviders: [echo]\n" + CHECKED,
+    "prompts: [link.txt]\nproviders: [echo]\n" + CHECKED,
+    "prompts: ['*.txt']\nproviders: [echo]\n" + CHECKED,
+    "prompts: ['../../*.txt']\nproviders: [echo]\n" + CHECKED,
+    "prompts: ['*/../../../*.txt']\nproviders: [echo]\n" + CHECKED,
+    HEAD + "tests: file://{outside}/private.yaml\n",
+    HEAD + "tests: file://{outside}/broken.yaml\n",
+    HEAD + "tests: ['file://{outside}/*.yaml']\n",
+    HEAD + "tests: [{vars: 'file://{outside}/private.yaml'}]\n",
+    HEAD + "tests: [{vars: {a: 'file://{outside}/private.txt'}}]\n",
+    HEAD + "tests: [{vars: {a: b}, assert: [{type: equals, value: 'file://{outside}/private.txt'}]}]\n",
+    "prompts: ['file://{outside}/prompt.py:f']\nproviders: [echo]\n" + CHECKED,
+    HEAD + "tests: file://{outside}/tests.js\n",
+    HEAD + "defaultTest: 'file://{outside}/private.yaml'\ntests: [{vars: {a: b}}]\n",
+    HEAD + "scenarios: ['file://{outside}/private.yaml']\n",
 )
-def test_what_a_configuration_names_outside_is_refused(project, outside, written):
-    (project.path / "link.txt").symlink_to(outside / "private.txt")
-    project.write("promptfooconfig.yaml", written.replace("{outside}", str(outside)))
-    ended = project.run("convert", "promptfooconfig.yaml")
-    assert ended.status == 2, ended.stderr
-    assert "error[outside-repository]" in ended.stderr
+
+
+def test_what_a_configuration_names_outside_is_refused(project, outside):
+    for number, written in enumerate(WRITTEN):
+        project.write(f"{number}/promptfooconfig.yaml", written.replace("{outside}", str(outside)))
+        (project.path / f"{number}/link.txt").symlink_to(outside / "private.txt")
+    ended = project.run("validate", ".", "--json")
+    codes = {(one["file"].partition("/")[0], one["code"]) for one in json.loads(ended.stdout)}
+    assert {place for place, code in codes if code == "outside-repository"} == set(map(str, range(len(WRITTEN))))
     assert "PRIVATE" not in ended.stderr + ended.stdout
-    assert not (project.path / "promptfoo.eval.yaml").exists()
+    ended = project.run("convert", "0/promptfooconfig.yaml")
+    assert (ended.status, list(project.path.rglob("promptfoo.eval.yaml"))) == (2, [])
+    assert "PRIVATE" not in ended.stderr + ended.stdout
 
 
 def test_allowed_files_are_read_and_not_quoted(project, outside):

@@ -20,20 +20,13 @@ def test_each_template_is_small_green_and_valid(project, template):
     ended = project.run(*shown[1].split())
     assert ended.status == 0, ended.stderr
     assert " 0 failed, 0 errored" in ended.stderr
-    assert project.run("eval", "--quiet").status == 0
     assert project.run("validate", ".", "--strict").status == 0
     assert project.run("check", ".").status == 0
     assert "agentv view" in started.stderr
     again = project.run("init", "--template", template)
     assert re.findall(r"^kept (.*), which", again.stderr, re.MULTILINE) == written
-
-
-@pytest.mark.parametrize("template", TEMPLATES)
-def test_the_lines_that_a_template_leaves_out_are_valid(project, template):
-    project.run("init", "--template", template)
-    for file in project.path.rglob("*.yaml"):
-        text = file.read_text()
-        file.write_text(re.sub(r"^( +)# (- )", r"\1\2", text, flags=re.MULTILINE))
+    for file in project.path.rglob("*.yaml"):  # the lines that it leaves out are valid
+        file.write_text(re.sub(r"^( +)# (- )", r"\1\2", file.read_text(), flags=re.MULTILINE))
     ended = project.run("validate", ".", env={"AGENTV_JUDGE": "mock:yes"})
     assert ended.status == 0, ended.stderr
 

@@ -114,18 +114,6 @@ def test_another_version_or_edited_code_gives_no_stale_answers(acme):
     assert answered() == ("Hello Hello!", False)
 
 
-def test_a_grade_that_blocks_is_errored_and_never_a_pass(acme):
-    file = acme.path / "site" / "acme_evals" / "checks.py"
-    file.write_text(
-        file.read_text().replace("return Grade.of(", "import time; time.sleep(60)\n        return Grade.of(")
-    )
-    text = SUITE.replace("value: HELLO", "value: HELLO\n        timeout_s: 0.5").partition("      - not")[0]
-    acme.write("suite.eval.yaml", text)
-    assert run(acme, "eval", "suite.eval.yaml").status == 3
-    (row,) = acme.rows()
-    assert [score["error"]["code"] for score in row["scores"]] == ["timeout"]
-
-
 def test_a_method_that_no_trial_can_answer_for_names_the_plugin(acme):
     code = acme.path / "site" / "acme_evals" / "targets.py"
     code.write_text(

@@ -133,7 +133,7 @@ def test_a_failed_line_fails_the_exam_and_the_gate_stays_shut(library):
 
 @pytest.mark.parametrize(
     "words",
-    [(), ("--threshold", "0.5"), ("--var", "name=Ann"), ("--limit", "1"), ("--target", "other")],
+    [(), ("--limit", "1")],
     ids=lambda words: " ".join(words) or "whole",
 )
 def test_eval_of_the_file_is_prompt_eval_of_the_id(library, words):
@@ -321,9 +321,7 @@ def flaky(project):
     return project
 
 
-@pytest.mark.parametrize(
-    "again", [["--resume"], ["--regrade"], ["--resume", "--replay", "r.jsonl"], ["--regrade", "-o", "o"]]
-)
+@pytest.mark.parametrize("again", [["--resume"], ["--regrade", "-o", "o"]])
 def test_a_recording_that_was_edited_never_becomes_evidence(flaky, again):
     flaky.run("eval", "prompts/p", "--record", "r.jsonl")
     cassette = flaky.path / "r.jsonl"
@@ -335,13 +333,10 @@ def test_a_recording_that_was_edited_never_becomes_evidence(flaky, again):
     assert flaky.run("prompt", "promote", "p", "--to", "ready").status == 1
 
 
-@pytest.mark.parametrize("configured", [True, False])
-def test_what_the_cache_may_have_answered_is_no_evidence(flaky, configured):
+def test_what_the_cache_may_have_answered_is_no_evidence(flaky):
     """The model may say something else by now."""
-    if configured:
-        flaky.write(".agentv/config.yaml", "run: {cache: true}\n")
-    words = [] if configured else ["--cache"]
-    ended = flaky.run("eval", "prompts/p", *words, "-o", "c")
+    flaky.write(".agentv/config.yaml", "run: {cache: true}\n")
+    ended = flaky.run("eval", "prompts/p", "-o", "c")
     flaky.run("eval", "prompts/p", "--no-cache", "-o", "c", "--resume")
     flaky.run("eval", "prompts/p", "--no-cache")
     shown = "not evidence for a promotion: answers may come from the cache (--no-cache calls the target again)"

@@ -20,7 +20,6 @@ from agentv.extensions.agents.traces.acp import read_acp
 from agentv.extensions.agents.traces.atif import atif_of
 from agentv.extensions.agents.traces.otlp_export import TraceOrigin, otlp_of, protobuf_of
 from agentv.store.files.traces import read
-from agentv.testing import ModelServer, use_tool
 from doubles.traces import WORK
 from needs import needs
 
@@ -203,14 +202,6 @@ def test_wrong_input(project, arguments, said):
     assert (done.status, said in done.stderr) == (2, True), done.stderr
 
 
-def test_what_is_damaged_is_named_and_the_session_is_partial(project):
-    rows = next((SESSIONS / "claude").rglob("435ef572*.jsonl")).read_text().splitlines(keepends=True)
-    project.write("session.jsonl", "".join([*rows[:2], "{half\n", *rows[2:]]))
-    done = project.run("import", "claude", "session.jsonl")
-    assert done.stderr.startswith("warning: session.jsonl is partial: line 3: ")
-    assert json.loads(done.stdout)["trace"]["partial"].startswith("line 3: ")
-
-
 def test_hostile_text_and_keys_in_a_session(project):
     key = "sk-" + "ant-" + "a1B2" * 8
     rows = [
@@ -303,37 +294,3 @@ tests:
     ended = project.run("eval", "a.eval.yaml")
     assert ended.status == 0, ended.stdout + ended.stderr
     assert project.rows()[0]["sandbox"] == "bwrap"
-
-
-@pytest.mark.libraries
-def test_an_agent_of_acp_that_reports_no_tools_is_traced_by_the_gateway(project):
-    script = json.dumps({"prompts": [[{"model": "Where is A-42?"}]]})
-    command = [sys.executable, str(TESTS / "doubles/acp_agent.py"), script, "{{ gateway.openai }}"]
-    with ModelServer([use_tool("get_order", id="A-42"), "A-42 has shipped."]) as server:
-        target = {
-            "name": "agent",
-            "provider": "acp",
-            "command": command,
-            "env": {"MODEL_KEY": "{{ gateway.key }}"},
-            "gateway": "openai",
-            "base_url": server.openai,
-            "api_key": "sk-real-0123456789abcdef",
-        }
-        tests = [
-            {
-                "id": "shipped",
-                "input": "Where is A-42?",
-                "assert": [
-                    {"contains": "shipped"},
-                    {"trajectory:tool-args-match": {"name": "get_order", "args": {"id": "A-42"}}},
-                ],
-            }
-        ]
-        project.write("a.eval.yaml", json.dumps({"target": target, "tests": tests}))
-        ended = project.run("eval", "a.eval.yaml", "--out", "out")
-    assert ended.status == 0, ended.stdout + ended.stderr
-    [row] = project.rows("out")
-    steps = json.loads((project.path / "out" / row["trace_path"]).read_text())["steps"]
-    shown = [(one["name"], one["result"], one["evidence"]) for one in steps if one["type"] == "tool_call"]
-    assert shown == [("get_order", "shipped", "gateway")]
-    assert row["token_usage"]["total"] == 30

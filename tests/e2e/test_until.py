@@ -84,36 +84,3 @@ def test_a_run_that_decided_early_is_a_whole_one(suite):
     )
     assert again.status == 1, again.stderr
     assert Counter(suite.asked).total() == 19
-
-
-@pytest.mark.parametrize("flags", [("--fail-fast",), ("--max-errors", "1")])
-def test_a_run_that_was_cut_by_how_its_trials_ended_has_no_interval(project, flags):
-    project.write("agent.py", "def answer(case_id):\n    return {'c5': 'no', 'c6': ''}.get(case_id, 'yes')\n")
-    cases = "".join(f"  - {{id: c{number}, input: a}}\n" for number in range(12))
-    project.write("a.eval.yaml", f"target: python:agent.py:answer\nassert: [{{contains: yes}}]\ntests:\n{cases}")
-    cut = project.run("eval", "a.eval.yaml", "--out", "out", "--workers", "1", *flags)
-    found = project.summary()
-    assert found["cut"] == flags[0].removeprefix("--"), cut.stderr
-    assert (found["pass_rate_interval"], found["by_suite"]["a"]["pass_rate_interval"]) == (None, None)
-    assert f"no confidence interval: the run was stopped by {flags[0]}" in cut.stderr
-    assert "95% CI" not in cut.stderr
-    whole = project.run("eval", "a.eval.yaml", "--out", "out", "--workers", "1", "--resume")
-    found = project.summary()
-    assert ("cut" in found, found["cases"]["skipped"], "95% CI" in whole.stderr) == (False, 0, True)
-
-
-def test_the_rate_of_a_run_whose_samples_end_early_does_not_lean(project):
-    # three of four samples pass, of every case; the share of cases that meet 0.8 is no estimate of that
-    project.write(
-        "agent.py",
-        "import random\n\ndice = random.Random(3)\n\ndef answer(prompt):\n"
-        "    return 'yes' if dice.random() < 0.75 else 'no'\n",
-    )
-    cases = "".join(f"  - {{id: c{number}, input: a}}\n" for number in range(40))
-    project.write("a.eval.yaml", f"target: python:agent.py:answer\nassert: [{{contains: yes}}]\ntests:\n{cases}")
-    project.run("eval", "a.eval.yaml", "--out", "out", "--repeat", "10", "--until", "decided", "--workers", "1")
-    found = project.summary()
-    low, high = found["pass_rate_interval"]
-    assert low < 0.75 < high
-    assert high - low < 0.15
-    assert found["cases"]["passed"] / 40 < low
