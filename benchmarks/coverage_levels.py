@@ -18,7 +18,7 @@ from scipy import optimize
 from agentv.stats.intervals.clustered import mean_interval
 from agentv.stats.intervals.design_effect import estimated_mean, estimated_rate
 from agentv.stats.intervals.proportion import wilson_interval
-from agentv.store.totals.samples import SamplesTally
+from agentv.stats.samples.case_samples import SamplesTally
 from agentv.store.totals.tally import CaseSamples
 
 Chance = np.random.Generator
