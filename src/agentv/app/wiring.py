@@ -30,7 +30,7 @@ from agentv.user_code.functions.threads import DaemonThreads
 from agentv.work_ports import ModelExchanges, TrialWorks, WorkArchive
 
 if TYPE_CHECKING:
-    from agentv.engine.calls.budget_limiter import BudgetLimiter
+    from agentv.engine.calls.budget import BudgetLimiter
     from agentv.engine.calls.embeddings import EmbeddingCache
     from agentv.user_code.javascript.host import JavaScriptHost
 

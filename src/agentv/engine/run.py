@@ -9,10 +9,8 @@ from msgspec import Struct, field
 
 from agentv.engine.executor import LocalExecutor, TrialExecutor
 from agentv.engine.run_context import RunContext
-from agentv.engine.run_state import NO_LIMITS, RunLimits, RunState
 from agentv.engine.sequential_samples import SequentialSampler
-from agentv.engine.trial_runner import TrialRunner
-from agentv.engine.workers import TrialQueue, Workers
+from agentv.engine.workers import NO_LIMITS, RunLimits, RunState, TrialQueue, TrialRunner, Workers
 from agentv.model.run.events import (
     Event,
     RunFinished,
@@ -115,7 +113,7 @@ class Run:
         changed = self._state.changed
         self._tasks = [asyncio.create_task(self._workers.work()) for _ in range(number)]
         throttle = self._run_context.throttle
-        throttle.noticed = throttle.agents.noticed = changed.set
+        throttle.news.noticed = throttle.agents.noticed = changed.set
         for task in self._tasks:
             task.add_done_callback(lambda _task: changed.set())
         self._tick(first=True)
@@ -128,9 +126,9 @@ class Run:
             self._state.changed.set()
 
     def _is_due(self) -> bool:
-        throttle = self._run_context.throttle
-        due = self._ticked or throttle.limits_calls
-        self._ticked = throttle.limits_calls = False
+        news = self._run_context.throttle.news
+        due = self._ticked or news.limits_calls
+        self._ticked = news.limits_calls = False
         return due
 
     def _progress(self) -> RunProgress:
@@ -148,10 +146,11 @@ class Run:
         """What calls have found out: what agents do, servers that want a long wait, targets that are stopped."""
         throttle = self._run_context.throttle
         yield from throttle.agents.news()
-        while throttle.paused:
-            yield TargetPaused(*throttle.paused.popleft())
-        while throttle.stopped:
-            name, failure = throttle.stopped.popleft()
+        news = throttle.news
+        while news.paused:
+            yield TargetPaused(*news.paused.popleft())
+        while news.stopped:
+            name, failure = news.stopped.popleft()
             yield TargetStopped(name, failure.message)
 
     def _interrupted(self, reason: StopReason) -> RunInterrupted:

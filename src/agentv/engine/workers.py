@@ -1,21 +1,234 @@
-"""Workers of a run, and their queue: each takes a trial, runs it, hands in its result, and takes the next."""
+"""Workers of a run: each takes a trial from the queue, runs it if it may begin, hands in its result, takes the next."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from collections import deque
-from collections.abc import Callable, Iterable
-from itertools import islice
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from itertools import count, islice
 from typing import Protocol
 
+from msgspec import Struct
+from msgspec.structs import replace
+
+from agentv.engine.calls.circuit_breaker import is_interrupted, is_stopped, is_unaffordable
+from agentv.engine.executor import TrialExecutor
 from agentv.engine.run_context import RunContext
-from agentv.engine.run_state import RunState
 from agentv.engine.sequential_samples import SequentialSampler
-from agentv.engine.trial import not_run
-from agentv.engine.trial_runner import TrialRunner
+from agentv.engine.trial import AnsweredTrial, not_run
+from agentv.model.run.events import StopReason
 from agentv.model.run.trial import Trial, TrialResult
-from agentv.model.values.response import Failure
+from agentv.model.values.response import CallFailure, Failure
+
+
+class RunLimits(Struct, frozen=True):
+    """Conditions for starting no more trials.
+
+    Attributes:
+        max_errors: number of errored trials; None: no limit.
+        fail_fast: stop after the first that failed or errored.
+        decided: receives each result, and returns whether no more cases are needed; None: all are needed.
+    """
+
+    max_errors: int | None = None
+    fail_fast: bool = False
+    decided: Callable[[TrialResult], bool] | None = None
+
+
+NO_LIMITS = RunLimits()
+
+
+class RunState:
+    """State of a run. Used from one event loop.
+
+    Attributes:
+        finished: results that have not been reported yet.
+        begun: the running trials, each with the time at which it began.
+        stopped: why no more trials start; None: they do.
+        changed: set when there is something to report.
+    """
+
+    def __init__(self, limits: RunLimits = NO_LIMITS) -> None:
+        self.finished: deque[TrialResult] = deque()
+        self.begun: dict[int, tuple[Trial, float]] = {}
+        self._places = count()
+        self.stopped: StopReason | None = None
+        self.changed = asyncio.Event()
+        self._limits = limits
+        self._errors = 0
+
+    @property
+    def running(self) -> int:
+        """Number of running trials."""
+        return len(self.begun)
+
+    def begin(self, trials: Iterable[Trial], now: float) -> Collection[int]:
+        """Count trials as running; returns what `end` takes."""
+        places = {next(self._places): (trial, now) for trial in trials}
+        self.begun |= places
+        return places
+
+    def end(self, begun: Collection[int]) -> None:
+        """Count trials as running no more."""
+        for place in begun:
+            del self.begun[place]
+
+    def stop(self, reason: StopReason) -> None:
+        """Start no more trials. The first reason is reported."""
+        self.stopped = self.stopped or reason
+        self.changed.set()
+
+    def add(self, result: TrialResult) -> None:
+        """Add a result, and stop if the limits require it."""
+        self.finished.append(result)
+        self.changed.set()
+        limits = self._limits
+        if limits.fail_fast and result.status in ("failed", "errored"):
+            self.stop("fail-fast")
+        if limits.decided is not None and limits.decided(result):
+            self.stop("decided")
+        if result.status == "errored":
+            self._errors += 1
+            if limits.max_errors is not None and self._errors >= limits.max_errors:
+                self.stop("max-errors")
+
+
+_NO_LIMIT: AbstractAsyncContextManager[None] = nullcontext()
+
+
+class TrialRunner:
+    """Runs trials for the workers of one run.
+
+    Args:
+        executor: runs a trial that may begin.
+        run_context: of the run.
+        state: of the run; a trial whose call the budget does not allow stops it.
+        comparison_group: the next trials, so many of them, which are compared with the one that was taken.
+    """
+
+    def __init__(
+        self,
+        executor: TrialExecutor,
+        run_context: RunContext,
+        state: RunState,
+        comparison_group: Callable[[int], Iterable[Trial]],
+    ) -> None:
+        self._executor = executor
+        self._run_context = run_context
+        self._state = state
+        self._comparison_group = comparison_group
+        self._queries = Queries()
+        self._limits: dict[str, asyncio.Semaphore] = {}
+        self._now = run_context.clock.monotonic
+        self._stops = run_context.throttle.stops
+
+    async def run(self, trial: Trial) -> Sequence[TrialResult]:
+        """The results of a trial and of those that it is compared with; empty if interrupted."""
+        if not trial.case.asks_judge and not self._queries.running:
+            return await self._run_in_turn(trial)
+        async with self._queries.turn(trial):
+            return () if self._state.stopped else await self._run_in_turn(trial)
+
+    async def _run_in_turn(self, trial: Trial) -> Sequence[TrialResult]:
+        if trial.comparison_group:
+            return await self._run_together(trial)
+        refused = self._stops.why_not(trial)
+        if refused is not None:
+            return (not_run(trial, refused, self._run_context),)
+        begun = self._state.begin((trial,), self._now())
+        try:
+            async with self._limit(trial):
+                result = await self._executor.run(trial)
+        finally:
+            self._state.end(begun)
+        counted = self._counted(trial, result)
+        return () if counted is None else (counted,)
+
+    async def _run_together(self, first: Trial) -> Sequence[TrialResult]:
+        """What became of trials whose answers are compared. An interrupted one takes the others along."""
+        trials = [first, *self._comparison_group(len(first.comparison_group) - 1)]
+        answered: list[AnsweredTrial | TrialResult] = []
+        begun = self._state.begin(trials, self._now())
+        try:
+            for trial in trials:
+                one = None if self._state.stopped and answered else await self._answer(trial)
+                if one is None:
+                    return ()
+                answered.append(one)
+            results = await self._executor.compare(answered)
+        finally:
+            self._state.end(begun)
+        counted = [self._counted(result.trial, result) for result in results]
+        return [result for result in counted if result is not None] if None not in counted else ()
+
+    async def _answer(self, trial: Trial) -> AnsweredTrial | TrialResult | None:
+        refused = self._stops.why_not(trial)
+        if refused is not None:
+            return not_run(trial, refused, self._run_context)
+        async with self._limit(trial):
+            answered = await self._executor.answer(trial)
+        return self._counted(trial, answered) if isinstance(answered, TrialResult) else answered
+
+    def _limit(self, trial: Trial) -> AbstractAsyncContextManager[None]:
+        """One of the calls that the trial's target may get at once."""
+        at_once = trial.target.workers
+        if at_once is None:
+            return _NO_LIMIT
+        return self._limits.setdefault(trial.target.name, asyncio.Semaphore(at_once))
+
+    def _counted(self, trial: Trial, result: TrialResult) -> TrialResult | None:
+        """The result as it counts, or None if the trial was broken off or its call could not be made.
+
+        An agent that was interrupted leaves a row for its trace, and its trial runs again when the run is resumed.
+        """
+        error = result.error
+        if error is None:
+            return result
+        if is_interrupted(error):
+            return result if result.work is not None and result.work.trace is not None else None
+        if is_unaffordable(error):
+            self._state.stop("budget")  # it leaves no row either: a run that resumes a larger budget takes it up again
+            return None
+        why = self._stops.why_not(trial)
+        if is_stopped(error):
+            return not_run(trial, why or error, self._run_context)
+        stopping = why is not None and error.code.startswith("judge-")
+        return replace(result, error=CallFailure(error.code, error.message, stops=True)) if stopping else result
+
+
+class Queries:
+    """The queries that are under way. Used from one event loop.
+
+    Attributes:
+        running: how many, by suite; empty where no trial has to wait.
+    """
+
+    def __init__(self) -> None:
+        self.running: Counter[int] = Counter()
+        self._ended: asyncio.Event | None = None
+
+    @asynccontextmanager
+    async def turn(self, trial: Trial) -> AsyncIterator[None]:
+        """Wait until a trial may run; the body runs it."""
+        suite = id(trial.suite)
+        if not trial.case.asks_judge:
+            while self.running[suite]:
+                self._ended = self._ended or asyncio.Event()
+                await self._ended.wait()
+            yield
+            return
+        self.running[suite] += 1
+        try:
+            yield
+        finally:
+            self.running[suite] -= 1
+            if not self.running[suite]:
+                del self.running[suite]
+                if self._ended is not None:
+                    self._ended.set()
+                    self._ended = None
 
 
 class TrialQueue(Protocol):

@@ -8,9 +8,8 @@ from msgspec.structs import replace
 
 from agentv.engine.plan import Plan, PlanSettings
 from agentv.engine.run import Run, RunOptions
-from agentv.engine.run_state import RunLimits, RunState
 from agentv.engine.sequential_samples import SequentialSampler
-from agentv.engine.workers import IndependentTrials, Workers
+from agentv.engine.workers import IndependentTrials, RunLimits, RunState, Workers
 from agentv.model.run.events import RunInterrupted, TrialFinished
 from agentv.model.run.grade import Grade
 from agentv.model.run.trial import Trial, TrialResult

@@ -16,9 +16,8 @@ from agentv.app.running.artifacts import Artifacts
 from agentv.app.running.start import StartedRun
 from agentv.engine.executor import TrialExecutor
 from agentv.engine.run import Run, RunOptions
-from agentv.engine.run_state import RunLimits
 from agentv.engine.trial import not_run
-from agentv.engine.workers import IndependentTrials, TrialQueue
+from agentv.engine.workers import IndependentTrials, RunLimits, TrialQueue
 from agentv.model.run.events import (
     AgentProgress,
     Event,

@@ -25,7 +25,7 @@ from agentv.store.files.directory import INDEX, RUN, read_document
 if TYPE_CHECKING:
     from agentv.app.results.stored import StoredRun
     from agentv.app.running.exam_attempt import ExamAttempt
-    from agentv.engine.calls.budget_limiter import BudgetLimiter
+    from agentv.engine.calls.budget import BudgetLimiter
 
 
 def finish(started: StartedRun, driven: DrivenRun) -> Outcome:

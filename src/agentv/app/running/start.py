@@ -39,7 +39,7 @@ from agentv.store.rows.reading import RowHead, is_of_interrupted, read_rows, rep
 from agentv.store.totals.summary import RunCounts, take_summary
 
 if TYPE_CHECKING:
-    from agentv.engine.calls.budget_limiter import BudgetLimiter
+    from agentv.engine.calls.budget import BudgetLimiter
 
 
 HELD = 5000
@@ -105,8 +105,7 @@ def _budget_limiter_of(prepared: Prepared, run: Path) -> BudgetLimiter | None:
     usd, tokens = budget_of(prepared)
     if usd is None and tokens is None:
         return None
-    from agentv.engine.calls.budget import Budget
-    from agentv.engine.calls.budget_limiter import BudgetLimiter
+    from agentv.engine.calls.budget import Budget, BudgetLimiter
     from agentv.store.journal.spent import spent_in
 
     if prepared.settings.resume_run is None:

@@ -2,19 +2,73 @@
 
 The number of calls at once adapts: it falls by half when the server has no room, once for all the calls that were under
 way together, and grows by one for each round of calls that succeed (additive increase, multiplicative decrease: Chiu
-and Jain, 1989). It starts wide open, since most servers have room.
+and Jain, 1989). It starts wide open, since most servers have room. Calls are also spaced by the limits that replies
+tell; and where a server only says that it is overloaded, by a learned rate.
 
 Times are seconds of one monotonic clock.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections import deque
 
-from msgspec import Struct
+from msgspec import Struct, field
 
-from agentv.engine.calls.learned_rate import LearnedRate
 from agentv.model.values.response import RateLimits
+
+RATE_FALL = 0.8
+"""What is left of the rate."""
+
+BACK_S = 10.0
+"""Seconds until the rate is what it was."""
+
+DOUBLES_S = 5.0
+"""Seconds in which it doubles from then on."""
+
+WINDOW_S = 5.0
+"""Seconds over which answers are counted."""
+
+LEAST = 5
+"""Answers without which nothing can be said."""
+
+
+class LearnedRate(Struct):
+    """The rate in calls per second; None before the server was at capacity."""
+
+    _answers: deque[float] = field(default_factory=lambda: deque(maxlen=1000))
+    _reached: float | None = None
+    _since: float = 0.0
+
+    def answer(self, now: float) -> None:
+        """A call was answered."""
+        self._answers.append(now)
+
+    def limit(self, now: float) -> None:
+        """The server is at capacity, for the first time in a round of calls."""
+        while self._answers and self._answers[0] < now - WINDOW_S:
+            self._answers.popleft()
+        if len(self._answers) >= LEAST and now > self._answers[0]:
+            measured = (len(self._answers) - 1) / (now - self._answers[0])
+            at_most = self.rate(now)
+            self._reached = measured if at_most is None else min(measured / RATE_FALL, at_most)
+            self._since = now
+        elif self._reached is not None:
+            self._reached, self._since = self._reached * RATE_FALL, now
+
+    def rate(self, now: float) -> float | None:
+        """Calls a second that may start now; None: as many as like."""
+        if self._reached is None:
+            return None
+        passed = now - self._since
+        if passed < BACK_S:
+            return self._reached * (RATE_FALL + (1 - RATE_FALL) * passed / BACK_S)
+        return self._reached * float(2 ** min((passed - BACK_S) / DOUBLES_S, 100))
+
+    def next_at(self, now: float, last: float) -> float:
+        """When the next call may start, given when the last one did."""
+        rate = self.rate(now)
+        return last if rate is None else last + 1 / rate
+
 
 FALL = 0.5
 """What is left of the calls at once when the server has no room."""
@@ -98,8 +152,7 @@ class Allowance(Struct):
         return last + (self.full_at - now) * need / self.left
 
 
-@dataclass(slots=True)
-class AdaptiveConcurrency:
+class AdaptiveConcurrency(Struct):
     """Estimated capacity of one server. `most`: maximum number of concurrent calls.
 
     Attributes:
@@ -109,7 +162,7 @@ class AdaptiveConcurrency:
     """
 
     most: int
-    width: float = field(init=False)
+    width: float = 0.0
     running: int = 0
     paused_until: float = _LONG_AGO
     _epoch: int = 0

@@ -102,7 +102,7 @@ class RetriedCall(Struct, Generic[A]):
             failed = (outcome, began, ended)
             if channel.limiter is not None and is_limited(outcome):
                 channel.limiter.retry_at = ended + decision.after_s
-                channel.report_limit()
+                channel.news.limit()
             with self._deadline_paused(limited=is_limited(outcome)):
                 if not await channel.sleeper.sleep(decision.after_s):
                     return INTERRUPTED, 0.0
@@ -185,7 +185,7 @@ class RetriedCall(Struct, Generic[A]):
         if limiter.is_shut:
             return replace(failure, message=message, stops=True)
         if limiter.is_first_refusal():
-            self.channel.report_pause(self.channel.spec, f"{message}; retrying once in {PROBE_S:g} s")
+            self.channel.news.pause(self.channel.spec, f"{message}; retrying once in {PROBE_S:g} s")
         return replace(failure, message=message, retry_after_s=PROBE_S)
 
     def _decision(self, failure: Failure, now: float) -> Again | GiveUp:

@@ -6,7 +6,6 @@ takes the shortest way: nothing is waited for, measured or made, and what that t
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,7 @@ from msgspec.structs import replace
 
 from agentv.engine.calls.circuit_breaker import CircuitBreaker
 from agentv.engine.calls.running_agents import RunningAgents
-from agentv.engine.calls.target_channel import InterruptibleSleep, TargetChannel
+from agentv.engine.calls.target_channel import CallNews, InterruptibleSleep, TargetChannel
 from agentv.model.run.budget import UNKNOWN, Ceiling
 from agentv.model.run.events import LimitedTarget
 from agentv.model.suite.suite import DEFAULT_WORKERS, TargetSpec
@@ -24,7 +23,7 @@ from agentv.ports import Embedder, Target, TargetRequest
 
 if TYPE_CHECKING:
     from agentv.engine.calls.attempts import AttemptAllowance
-    from agentv.engine.calls.budget_limiter import BudgetLimiter, Kind, Reservation, TargetSpend
+    from agentv.engine.calls.budget import BudgetLimiter, Kind, Reservation, TargetSpend
     from agentv.engine.calls.model_calls import TrialModelCalls
     from agentv.engine.calls.rate_limiter import RateLimiter
     from agentv.engine.calls.server_limiter import ServerLimiter, Waiter
@@ -42,10 +41,7 @@ class CallThrottle:
 
     Attributes:
         stops: the stopped targets.
-        stopped: those of them that have not been reported yet, with the reason.
-        paused: targets whose server asks for a long wait, with the reason for an earlier retry; removed by the run.
-        limits_calls: a server has refused a call for its limits, since the run last looked.
-        noticed: called when there is something to report.
+        news: what the run has not reported yet.
         agents: that are working.
         budget_limiter: the budget's limiter; None if there is no budget.
 
@@ -63,10 +59,7 @@ class CallThrottle:
     ) -> None:
         self.budget_limiter = budget_limiter
         self.stops = CircuitBreaker()
-        self.stopped: deque[tuple[str, Failure]] = deque()
-        self.paused: deque[tuple[str, str]] = deque()
-        self.limits_calls = False
-        self.noticed: Callable[[], None] = _nothing
+        self.news = CallNews()
         self.agents = RunningAgents()
         self._workers = workers
         self._chance = chance
@@ -80,20 +73,8 @@ class CallThrottle:
         """The target, asked through here. It is an `Embedder` if the target is one."""
         endpoint: str | None = getattr(spec.settings, "endpoint", _no_endpoint)()
         paced_by_calls = spec.upstream is not None  # a session that held a permit would keep its own calls waiting
-        channel = TargetChannel(
-            spec,
-            None if paced_by_calls else self._limiter_of(spec, endpoint),
-            endpoint is not None,
-            None if paced_by_calls else _rate_limiter_of(spec),
-            self.stops.of(spec),
-            self._sleeper,
-            self._chance,
-            self._report_stop,
-            self._report_pause,
-            self._report_limit,
-            self._spend_of(spec, "answers"),
-            self._spend_of(spec, "vectors"),
-        )
+        spends = self._spend_of(spec, "answers"), self._spend_of(spec, "vectors")
+        channel = self._channel(spec, endpoint, *spends, limited=not paced_by_calls)
         paced = ThrottledEmbedder if isinstance(target, Embedder) else ThrottledTarget
         return paced(target, channel)
 
@@ -105,28 +86,37 @@ class CallThrottle:
             endpoint: of its model's API, whose limits hold for them.
             budget_usd: what the trial may spend; None: there is no limit but the run's.
         """
-        from agentv.engine.calls.budget import Budget
-        from agentv.engine.calls.budget_limiter import BudgetLimiter
+        from agentv.engine.calls.budget import Budget, BudgetLimiter
         from agentv.engine.calls.model_calls import TrialModelCalls
 
         channel = self._model_channels.get((id(spec), endpoint))
         if channel is None:
-            channel = self._model_channels[id(spec), endpoint] = TargetChannel(
-                spec,
-                self._limiter_of(spec, endpoint),
-                True,  # a NamedTuple, by position as above
-                _rate_limiter_of(spec),
-                self.stops.of(spec),
-                self._sleeper,
-                self._chance,
-                self._report_stop,
-                self._report_pause,
-                self._report_limit,
-                None
-                if self.budget_limiter is None
-                else self.budget_limiter.target_spend(self.stops.key_of(spec), spec, "answers"),
-            )
+            limiter = self.budget_limiter
+            spend = None if limiter is None else limiter.target_spend(self.stops.key_of(spec), spec, "answers")
+            channel = self._model_channels[id(spec), endpoint] = self._channel(spec, endpoint, spend)
         return TrialModelCalls(channel, None if budget_usd is None else BudgetLimiter(Budget(budget_usd)))
+
+    def _channel(
+        self,
+        spec: TargetSpec,
+        endpoint: str | None,
+        answers: TargetSpend | None,
+        vectors: TargetSpend | None = None,
+        *,
+        limited: bool = True,
+    ) -> TargetChannel:
+        return TargetChannel(
+            spec,
+            self._limiter_of(spec, endpoint) if limited else None,
+            endpoint is not None,
+            _rate_limiter_of(spec) if limited else None,
+            self.stops.of(spec),
+            self._sleeper,
+            self._chance,
+            self.news,
+            answers,
+            vectors,
+        )
 
     def interrupt(self) -> None:
         """Let no call wait for another attempt, or for a server, any more, and have agents end their work."""
@@ -140,7 +130,7 @@ class CallThrottle:
     def learn(self, spec: TargetSpec, failure: CallFailure) -> None:
         """Record that a target was stopped on another machine."""
         if self.stops.of(spec).note(failure):
-            self._report_stop(spec, failure)
+            self.news.stopped.append((spec.name, failure))
 
     def _spend_of(self, spec: TargetSpec, kind: Kind) -> TargetSpend | None:
         if self.budget_limiter is None or getattr(spec.settings, "free", False) or spec.upstream is not None:
@@ -168,20 +158,6 @@ class CallThrottle:
         """The targets whose next call waits for a limit of their server; each server once."""
         found = ((self._names[id(one)], one.limits()) for one in (*self._limiters.values(), *self._own))
         return tuple(LimitedTarget(name, *limits) for name, limits in found if limits is not None)
-
-    def _report_limit(self) -> None:
-        """Have it reported at once, where no call waited for a limit before."""
-        if not self.limits_calls:
-            self.limits_calls = True
-            self.noticed()
-
-    def _report_pause(self, spec: TargetSpec, why: str) -> None:
-        self.paused.append((spec.name, why))
-        self.noticed()
-
-    def _report_stop(self, spec: TargetSpec, failure: Failure) -> None:
-        self.stops.any = True
-        self.stopped.append((spec.name, failure))
 
 
 class ThrottledTarget:
@@ -273,8 +249,7 @@ async def _once(given: TargetResponse | Failure | Awaitable[TargetResponse | Fai
 
 def _noted(failure: Failure, channel: TargetChannel) -> Failure:
     """The failure, or that the target is stopped already where it says nothing new."""
-    if channel.stop.note(failure):
-        channel.report_stop(channel.spec, failure)
+    if channel.note(failure):
         return failure
     stops = isinstance(failure, CallFailure) and failure.stops
     return (channel.stop.failure_for(channel.spec.name) if stops else None) or failure
@@ -306,10 +281,6 @@ def _rate_limiter_of(spec: TargetSpec) -> RateLimiter | None:
     from agentv.engine.calls.rate_limiter import RateLimiter
 
     return RateLimiter(spec.rate)
-
-
-def _nothing() -> None:
-    """Nobody waits for news."""
 
 
 def _no_endpoint() -> None:

@@ -35,14 +35,9 @@ class TargetStop(Struct):
 
 
 class CircuitBreaker:
-    """The stopped targets of a run.
-
-    Attributes:
-        any: whether there is one.
-    """
+    """The stopped targets of a run."""
 
     def __init__(self) -> None:
-        self.any = False
         self._all: dict[Hashable, TargetStop] = {}
         self._kept: list[TargetSpec] = []  # alive, so that their ids stay their own
 
@@ -58,7 +53,7 @@ class CircuitBreaker:
 
     def why_not(self, trial: Trial) -> Failure | None:
         """Why a trial need not begin: its target, or a judge that it needs, is stopped."""
-        if not self.any:
+        if all(stop.failure is None for stop in self._all.values()):
             return None
         found = (self.of(spec).failure_for(spec.name) for spec in (trial.target, *judges_of(trial)))
         return next((failure for failure in found if failure is not None), None)

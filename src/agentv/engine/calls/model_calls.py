@@ -9,8 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv.engine.calls.attempts import AttemptAllowance, RetriedCall
-from agentv.engine.calls.budget import is_free
-from agentv.engine.calls.budget_limiter import BudgetLimiter, Reservation, TargetSpend
+from agentv.engine.calls.budget import BudgetLimiter, Reservation, TargetSpend, is_free
 from agentv.engine.calls.circuit_breaker import UNAFFORDABLE
 from agentv.engine.calls.rate_limiter import CHARACTERS_A_TOKEN
 from agentv.engine.calls.server_limiter import Waiter
@@ -112,6 +111,4 @@ class TrialModelCalls:
 
     def stop(self, failure: CallFailure) -> None:
         """No call of this target can do better."""
-        channel = self._channel
-        if channel.stop.note(failure):
-            channel.report_stop(channel.spec, failure)
+        self._channel.note(failure)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.response import Failure
 
 if TYPE_CHECKING:
-    from agentv.engine.calls.budget_limiter import TargetSpend
+    from agentv.engine.calls.budget import TargetSpend
     from agentv.engine.calls.circuit_breaker import TargetStop
     from agentv.engine.calls.rate_limiter import RateLimiter
     from agentv.engine.calls.server_limiter import ServerLimiter
@@ -51,6 +52,34 @@ def _wake(future: asyncio.Future[bool], slept: bool) -> None:  # called by the l
         future.set_result(slept)
 
 
+class CallNews:
+    """What the calls of one run find out, until the run reports it.
+
+    Attributes:
+        stopped: targets that were stopped, with the reason.
+        paused: targets whose server asks for a long wait, with the reason for an earlier retry.
+        limits_calls: a server has refused a call for its limits, since the run last looked.
+        noticed: called when there is something to report.
+    """
+
+    def __init__(self) -> None:
+        self.stopped: deque[tuple[str, Failure]] = deque()
+        self.paused: deque[tuple[str, str]] = deque()
+        self.limits_calls = False
+        self.noticed: Callable[[], None] = lambda: None
+
+    def pause(self, spec: TargetSpec, why: str) -> None:
+        """Report a long wait."""
+        self.paused.append((spec.name, why))
+        self.noticed()
+
+    def limit(self) -> None:
+        """Report that a call waits for a limit, where none did before."""
+        if not self.limits_calls:
+            self.limits_calls = True
+            self.noticed()
+
+
 class TargetChannel(Struct, frozen=True):
     """Shared state of the calls to one target.
 
@@ -60,10 +89,7 @@ class TargetChannel(Struct, frozen=True):
         rate_limiter: of its own rate; None if it has none.
         stop: whether it is stopped.
         chance: returns a random number, 0..1.
-        report_stop: receives the failure that stopped it.
-        report_pause: receives the reason of an unusually long wait.
-        report_limit: called when its server refuses a call for its limits.
-        answer_spend, vectors: budget of its calls; None if there is no budget, or if they cost nothing.
+        answer_spend, embedding_spend: budget of its calls; None if there is no budget, or if they cost nothing.
     """
 
     spec: TargetSpec
@@ -73,8 +99,13 @@ class TargetChannel(Struct, frozen=True):
     stop: TargetStop
     sleeper: InterruptibleSleep
     chance: Callable[[], float]
-    report_stop: Callable[[TargetSpec, Failure], None]
-    report_pause: Callable[[TargetSpec, str], None]
-    report_limit: Callable[[], None]
+    news: CallNews
     answer_spend: TargetSpend | None = None
     embedding_spend: TargetSpend | None = None
+
+    def note(self, failure: Failure) -> bool:
+        """Whether the target is stopped from now on by this failure, which is then reported."""
+        if not self.stop.note(failure):
+            return False
+        self.news.stopped.append((self.spec.name, failure))
+        return True

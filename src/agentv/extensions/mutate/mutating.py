@@ -156,8 +156,7 @@ async def _survivors(
 
 
 def _connections(prepared: Prepared, answers: Answers) -> Connections:
-    from agentv.engine.calls.budget import Budget
-    from agentv.engine.calls.budget_limiter import BudgetLimiter
+    from agentv.engine.calls.budget import Budget, BudgetLimiter
 
     usd, tokens = budget_of(prepared)
     limiter = None if usd is None and tokens is None else BudgetLimiter(Budget(usd, tokens))

@@ -224,8 +224,6 @@ class Worker:
     def _stopped_targets(self) -> list[StoppedTarget]:
         """Targets that have stopped, and were not reported yet."""
         stops = self._connections.throttle.stops
-        if not stops.any:
-            return []
         specs = ((number, one) for number, one in self._things.items() if isinstance(one, TargetSpec))
         found = ((number, stops.of(spec).failure) for number, spec in specs if number not in self._stopped)
         stopped = [StoppedTarget(number, failure) for number, failure in found if failure is not None]

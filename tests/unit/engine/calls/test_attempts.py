@@ -17,7 +17,7 @@ from agentv.engine.calls.circuit_breaker import INTERRUPTED, TargetStop
 from agentv.engine.calls.deadlines import in_time
 from agentv.engine.calls.retry_policy import Again, GiveUp, Tries, decide, is_limited
 from agentv.engine.calls.server_limiter import ServerLimiter
-from agentv.engine.calls.target_channel import InterruptibleSleep, TargetChannel
+from agentv.engine.calls.target_channel import CallNews, InterruptibleSleep, TargetChannel
 from agentv.model.suite.suite import DEFAULT_RETRY, Retry, TargetSpec
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.user_code.functions.deadline import Deadline
@@ -73,22 +73,12 @@ class Called:
 def channel(
     limiter: ServerLimiter | None = None,
     stop: TargetStop | None = None,
-    pauses: list[str] | None = None,
+    news: CallNews | None = None,
     **given: Any,
 ) -> TargetChannel:
     spec = TargetSpec("t", "x", None, **given)
-    stop, reasons = stop or TargetStop(), [] if pauses is None else pauses
     return TargetChannel(
-        spec,
-        limiter,
-        True,
-        None,
-        stop,
-        InterruptibleSleep(),
-        lambda: 1.0,
-        lambda *_: None,
-        lambda _spec, why: reasons.append(why),
-        lambda: None,
+        spec, limiter, True, None, stop or TargetStop(), InterruptibleSleep(), lambda: 1.0, news or CallNews()
     )
 
 

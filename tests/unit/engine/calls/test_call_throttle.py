@@ -131,8 +131,8 @@ def test_a_server_that_asks_for_an_hour_twice_is_asked_no_more_and_says_so_once(
     assert {one.code for one in found} == {"http-status", "target-stopped"}
     calls = sum(1 + len(getattr(one, "attempts", ())) for one in found if one.code == "http-status")
     assert calls <= len(server.asked_at)
-    assert len(throttle.stopped) == 1
-    ((name, why),) = throttle.paused
+    assert len(throttle.news.stopped) == 1
+    ((name, why),) = throttle.news.paused
     assert (name, why) == (
         "a",
         "HTTP 429; the server asks to wait 3600 s, but the call has 600 s left; retrying once in 30 s",
@@ -166,7 +166,7 @@ def test_a_target_that_refuses_everything_is_asked_no_more():
         target = throttle.through(spec(), server)
         found = await asyncio.gather(*(waited(target, request()) for _ in range(3)))
         later = await waited(target, request())
-        return server, found, later, list(throttle.stopped)
+        return server, found, later, list(throttle.news.stopped)
 
     server, found, later, told = run_at_once(main())
     assert len(server.requests) == 3

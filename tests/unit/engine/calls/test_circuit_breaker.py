@@ -13,8 +13,7 @@ from agentv.engine.calls.circuit_breaker import TargetStop, is_interrupted, is_s
 from agentv.engine.dependency_order import DependencyScheduler
 from agentv.engine.plan import Plan, PlanSettings
 from agentv.engine.run import Run, RunOptions
-from agentv.engine.run_state import RunLimits
-from agentv.engine.workers import IndependentTrials
+from agentv.engine.workers import IndependentTrials, RunLimits
 from agentv.model.run.events import RunFinished, TargetStopped, TrialFinished
 from agentv.model.run.grade import Grade
 from agentv.model.suite.assertion import AssertionEntry, AssertionSettings

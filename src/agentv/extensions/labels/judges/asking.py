@@ -267,8 +267,7 @@ class JudgeCaller:
 @asynccontextmanager
 async def connected(prepared: Prepared, answers: Answers) -> AsyncIterator[JudgeCaller]:
     """Connections within the budget of a command, closed at the end."""
-    from agentv.engine.calls.budget import Budget
-    from agentv.engine.calls.budget_limiter import BudgetLimiter
+    from agentv.engine.calls.budget import Budget, BudgetLimiter
 
     usd, tokens = budget_of(prepared)
     limiter = None if usd is None and tokens is None else BudgetLimiter(Budget(usd, tokens))

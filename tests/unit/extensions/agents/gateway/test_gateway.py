@@ -14,8 +14,7 @@ import pytest
 from google import genai
 
 from agentv.app.wiring import Connections
-from agentv.engine.calls.budget import Budget
-from agentv.engine.calls.budget_limiter import BudgetLimiter
+from agentv.engine.calls.budget import Budget, BudgetLimiter
 from agentv.extensions.agents.gateway.routes import route_of
 from agentv.extensions.agents.gateway.session import GatewayTrial
 from agentv.extensions.agents.recording.trial_replay import CassetteExchanges

@@ -7,8 +7,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from agentv.engine.calls.budget import Budget, Experience, exhausted
-from agentv.engine.calls.budget_limiter import BudgetLimiter
+from agentv.engine.calls.budget import Budget, BudgetLimiter, Experience, exhausted
 from agentv.engine.calls.call_throttle import CallThrottle
 from agentv.model.run.budget import UNKNOWN, Amount, Ceiling
 from agentv.model.suite.suite import Retry, TargetSpec

@@ -7,8 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from agentv.engine.calls.circuit_breaker import INTERRUPTED, UNAFFORDABLE
-from agentv.engine.run_state import RunState
-from agentv.engine.trial_runner import TrialRunner
+from agentv.engine.workers import RunState, TrialRunner
 from agentv.model.run.trial import Trial, TrialResult
 from agentv.model.values.response import CallFailure, Failure
 from doubles.run_contexts import GivenRunContext
