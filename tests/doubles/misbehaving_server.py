@@ -4,6 +4,7 @@ It runs in a thread of its own, so that tests of commands can use it as well as 
 """
 
 import asyncio
+import gzip
 import json
 import time
 from collections.abc import Iterator
@@ -125,6 +126,9 @@ class MisbehavingServer:
         assert request.transport is not None
         request.transport.close()
         return response
+
+    async def _packed_cut(self, _request: web.Request, _seen: dict[str, Any], _rest: str) -> web.Response:
+        return web.Response(body=gzip.compress(b"half an answer")[:-12], headers={"Content-Encoding": "gzip"})
 
     async def _hang(self, _request: web.Request, _seen: dict[str, Any], _rest: str) -> web.Response:
         await asyncio.sleep(3600)

@@ -256,6 +256,8 @@ class LazyCommands(Commands):
         from agentv.authoring.source.nearest import did_you_mean
 
         meant = self.meant.get(cmd_name)
+        if not meant and "eval" in self.places and Path(cmd_name).exists():
+            meant = f"agentv eval {cmd_name}"
         hint = f"did you mean '{meant}'?" if meant else did_you_mean(cmd_name, self.list_commands(ctx))
         hint = hint or " and ".join(broken_extensions())
         raise click.UsageError(f"no command '{cmd_name}'" + (f"; {hint}" if hint else ""), ctx)

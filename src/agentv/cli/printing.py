@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
@@ -54,10 +55,24 @@ def paths_of_project(*, allow_outside: bool) -> tuple[str, ...]:
     """The eval files of a command that names none; which ones is written to stderr."""
     from agentv.app.planning.default_paths import default_paths  # most commands name theirs
 
-    found = default_paths(os.getcwd(), os.environ, allow_outside=allow_outside)  # noqa: PTH109  # text, as all paths are
+    try:
+        found = default_paths(os.getcwd(), os.environ, allow_outside=allow_outside)  # noqa: PTH109  # text, as all paths are
+    except UsageError as error:
+        raise UsageError(str(error), _taken_path() or error.hint) from None
     for note in found.notes:
         click.echo(f"note: {one_line(without_secrets(note))}", err=True)
     return found.paths
+
+
+def _taken_path() -> str | None:
+    """What to write where an option took the path of an eval file as its value; None if none did."""
+    ctx = click.get_current_context()
+    for param in ctx.command.params:
+        value = ctx.params.get(param.name or "")
+        for one in value if isinstance(value, tuple) else (value,):
+            if isinstance(one, str) and one.endswith((".yaml", ".yml")) and Path(one).is_file():
+                return f"{param.opts[-1]} took {one} as its value: write its own value first, and then the path"
+    return None
 
 
 def print_sample(prepared: Prepared) -> None:

@@ -138,7 +138,10 @@ class AssertionReader:
         found = colon_forgotten(text, self.types.knows)
         if found is not None:
             name, rest = found
-            message = f"'{name}' is an assertion type, but without its colon this is a sentence for the judge"
+            after = text.strip().removeprefix(name)
+            spaced = "in quotes" if after[1:2].isspace() else "without a space after its colon"
+            why = spaced if after.startswith(":") else "without its colon"
+            message = f"'{name}' is an assertion type, but {why} this is a sentence for the judge"
             reading.report.warning("nearly-an-assertion", item, message, hint=f"for the assertion, write {rest}")
         elif looks_like_code(text):
             message = "this looks like an expression, and is a sentence for the judge"
@@ -146,7 +149,7 @@ class AssertionReader:
         return True
 
 
-_BEGIN = lazy_pattern(r"(?P<name>[A-Za-z][\w-]*)(?:\s+|:)(?P<value>\S.*)", re.DOTALL)
+_BEGIN = lazy_pattern(r"(?P<name>[A-Za-z][\w-]*)(?P<colon>:)?\s*(?<=[\s:])(?P<value>\S.*)", re.DOTALL)
 _VALUE = lazy_pattern(r"\"[^\"]*\"|'[^']*'|[+-]?\d+(?:\.\d+)?")
 """A quoted text or a number, and nothing behind it: `Contains 3 reasons` is a sentence."""
 
@@ -177,7 +180,7 @@ def colon_forgotten(sentence: str, known: Callable[[str], bool]) -> tuple[str, s
     """The name at the start of a sentence, and the entry that was probably meant; None if it is a sentence.
 
     An English word, such as `contains`, is not enough: a value has to follow it, or one word that ends
-    the text, as in `contains hello`. No sentence starts with `not_contains`.
+    the text, as in `contains hello`. No sentence starts with `not_contains`, or with a type and a colon.
 
     Args:
         sentence: as authored.
@@ -188,7 +191,8 @@ def colon_forgotten(sentence: str, known: Callable[[str], bool]) -> tuple[str, s
         return None
     name, value = found["name"], found["value"]
     is_short = name in _VERBS and " " not in value
-    if not ("-" in name or "_" in name or is_short or _VALUE.fullmatch(value)) or not known(name):
+    is_meant = found["colon"] or "-" in name or "_" in name or is_short or _VALUE.fullmatch(value)
+    if not is_meant or not known(name):
         return None
     value = " ".join(value.split())
     return name, f"- {name}: {shorten(value, _LONGEST)}"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentv.model.values.response import Failure
 from agentv.targets.http.answers import LIMIT, TOO_LARGE
+from agentv.targets.http.bodies import ENCODINGS, PackedError, bounded
 from agentv.user_code.proxies import proxy_for
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ class Connection:
         """Send a request and read its reply.
 
         Returns:
-            The reply, whatever its status, or a Failure with the code `timeout`, `connection` or `output-too-large`.
+            The reply, whatever its status, or a Failure with the code `timeout`, `connection`, `bad-answer` or
+            `output-too-large`.
             No message holds a header or the URL: they may hold a secret.
         """
         from aiohttp import ClientError
@@ -67,6 +69,8 @@ class Connection:
                 data = await _read(response)
         except TimeoutError:
             return Failure("timeout", f"no response within {timeout_s:g} s", retryable=True)
+        except PackedError as error:
+            return Failure("bad-answer", str(error), retryable=True)
         except (ClientError, OSError, ValueError) as error:
             return Failure("connection", f"no reply: {reason_of(error)}", retryable=not isinstance(error, ValueError))
         headers = {name.lower(): value for name, value in response.headers.items()}
@@ -74,7 +78,7 @@ class Connection:
 
     def _opened(self) -> ClientSession:
         if self._session is None:
-            self._session = unlimited_session()
+            self._session = unlimited_session(auto_decompress=False)  # aiohttp takes half a packed body for the whole
         return self._session
 
     async def close(self) -> None:
@@ -113,7 +117,6 @@ def unlimited_session(ssl: SSLContext | bool = True, **options: Any) -> ClientSe
     """A session without cookies, time limits and a limit of connections. It belongs to the loop that runs now."""
     from aiohttp import ClientSession, ClientTimeout, DummyCookieJar
 
-    from agentv.targets.http.bodies import ENCODINGS
     from agentv.user_code.connectors import unlimited_connector
 
     return ClientSession(
@@ -135,7 +138,7 @@ async def _read(response: ClientResponse) -> bytes | None:
     if (response.content_length or 0) > LIMIT:
         return None
     data = bytearray()
-    async for chunk in response.content.iter_chunked(_CHUNK):
+    async for chunk in bounded(response.content.iter_any(), response.headers.get("Content-Encoding", "")):
         data += chunk
         if len(data) > LIMIT:
             return None
