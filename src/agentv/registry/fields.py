@@ -336,10 +336,6 @@ class DeclaredAssertion(Declared):
         """
         return False
 
-    def words(self) -> tuple[int, int | None] | None:
-        """The fewest and the most words of an answer that passes; None for types that do not count them."""
-        return None
-
 
 MEDIA_TYPES = {
     "csv": "text/csv",

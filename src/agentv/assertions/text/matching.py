@@ -355,10 +355,6 @@ class MinTokens(DeclaredAssertion, Struct, frozen=True):
         """The bound."""
         return str(self.value)
 
-    def words(self) -> tuple[int, int | None]:
-        """The bound, and no other."""
-        return self.value, None
-
     def validate(self) -> Iterable[Issue]:
         """Reports a minimum that every answer meets."""
         if self.value == 0:
@@ -379,10 +375,6 @@ class MaxTokens(DeclaredAssertion, Struct, frozen=True):
     def label(self) -> str:
         """The bound."""
         return str(self.value)
-
-    def words(self) -> tuple[int, int | None]:
-        """The bound, and no other."""
-        return 0, self.value
 
     def grade(self, context: AssertionContext) -> Grade:
         """Count the words."""

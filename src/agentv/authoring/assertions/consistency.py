@@ -5,16 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from time import process_time
-from typing import Any, cast
+from typing import Any
 
 from agentv.authoring.assertions.judging import judges
 from agentv.authoring.source.files import shown, templates_in
 from agentv.authoring.source.nodes import MapNode
 from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic
-from agentv.model.run.context import Assertion, AssertionContext
-from agentv.model.run.grade import Grade
 from agentv.model.suite.assertion import DEFAULTS, AssertionEntry
 from agentv.model.suite.conversation import Turn
 from agentv.model.values.span import Span
@@ -22,16 +19,6 @@ from agentv.registry.fields import DeclaredAssertion
 
 COMPARED = 50
 """Entries of one type that are compared with each other; longer lists are made by programs."""
-
-EXACT = 10
-"""Entries of `equals` whose answers are tried."""
-
-PATIENCE_S = 1.0
-"""Seconds of computing that the answers of one list are tried for: a pattern may take long on purpose."""
-
-_EXACT = "equals"
-_COUNTING = (("min-tokens", "max-tokens"), ("word-count",))
-"""Types that count the same thing."""
 
 
 def check_entries(entries: Sequence[AssertionEntry], report: Report, *, are_alternatives: bool = False) -> None:
@@ -54,11 +41,6 @@ def check_entries(entries: Sequence[AssertionEntry], report: Report, *, are_alte
         _check_together(entries, report)
 
 
-def may_exclude(types: Collection[str]) -> bool:
-    """Whether assertions of these types may contradict each other, but for two of one type that are equal."""
-    return _EXACT in types or any(len([one for one in types if one in alike]) > 1 for alike in _COUNTING)
-
-
 def _check_together(entries: Sequence[AssertionEntry], report: Report) -> None:
     by_type: dict[str, list[AssertionEntry]] = {}
     for entry in entries:
@@ -68,12 +50,6 @@ def _check_together(entries: Sequence[AssertionEntry], report: Report) -> None:
         elif len(earlier) < COMPARED:
             any(_compare(other, entry, report) for other in earlier)  # once is enough for an entry
             earlier.append(entry)
-    if _EXACT in by_type:
-        _try_the_only_answers(by_type[_EXACT][:EXACT], entries[:COMPARED], report)
-    for alike in _COUNTING:
-        counting = [entry for name in alike if name in by_type for entry in by_type[name]]
-        if len(counting) > 1:
-            _intersect(counting, report)
 
 
 def _compare(first: AssertionEntry, second: AssertionEntry, report: Report) -> bool:
@@ -89,72 +65,6 @@ def _compare(first: AssertionEntry, second: AssertionEntry, report: Report) -> b
     message = f"'{second.name}' appears {_where(first, second, 'twice', 'here and')}, so it counts twice"
     report.warning("duplicate-assertion", second.span, message)
     return True
-
-
-def _try_the_only_answers(exact: Sequence[AssertionEntry], entries: Sequence[AssertionEntry], report: Report) -> None:
-    end = process_time() + PATIENCE_S
-    for one in exact:
-        for entry in entries:
-            if process_time() < end:
-                _try_the_only_answer(one, entry, report)
-
-
-def _try_the_only_answer(exact: AssertionEntry, entry: AssertionEntry, report: Report) -> None:
-    """`equals` leaves one answer, white space aside: every other assertion on text can be tried on it now."""
-    wanted = getattr(exact.assertion, "value", None)
-    if not isinstance(wanted, str) or not _as_it_is(exact) or exact.settings.negate:
-        return
-    answers = (wanted, f" {wanted.strip()} ", f"\n{wanted.strip()}\n")
-    tried = entry is not exact and _as_it_is(entry) and _of_text_alone(entry)
-    if tried and entry.assertion != exact.assertion and not any(_passes(entry, answer) for answer in answers):
-        later, earlier = _in_order(entry, exact)
-        message = f"no answer passes both this and {_named(earlier, later)}"
-        report.warning("contradiction", later.span, message)
-
-
-def _intersect(counting: Sequence[AssertionEntry], report: Report) -> None:
-    """Bounds on the number of words: the first entry whose bounds leave nothing of those before it is reported."""
-    fewest: AssertionEntry | None = None
-    most: AssertionEntry | None = None
-    low, high = 0, float("inf")
-    for entry in counting:
-        assertion = entry.assertion
-        bounds = assertion.words() if isinstance(assertion, DeclaredAssertion) and _as_it_is(entry) else None
-        if bounds is None or entry.settings.negate:
-            continue
-        if bounds[0] > low:
-            low, fewest = bounds[0], entry
-        if bounds[1] is not None and bounds[1] < high:
-            high, most = bounds[1], entry
-        if low > high and fewest is not None and most is not None and fewest is not most:
-            later, earlier = _in_order(fewest, most)
-            message = f"no answer passes both this and {_named(earlier, later)}"
-            report.warning("contradiction", later.span, message)
-            return
-
-
-def _passes(entry: AssertionEntry, answer: str) -> bool:
-    grade = cast("Assertion", entry.assertion).grade(AssertionContext((), answer))
-    if not isinstance(grade, Grade) or grade.error is not None:
-        return True  # it says nothing of this answer
-    return grade.passed is not entry.settings.negate
-
-
-def _of_text_alone(entry: AssertionEntry) -> bool:
-    return isinstance(entry.assertion, DeclaredAssertion) and entry.assertion.of_text_alone
-
-
-def _as_it_is(entry: AssertionEntry) -> bool:
-    """Whether an entry looks at the answer itself, and passes by the rule of its type."""
-    settings = entry.settings
-    return settings is DEFAULTS or (settings.transform is None and settings.min_score is None)
-
-
-def _in_order(one: AssertionEntry, other: AssertionEntry) -> tuple[AssertionEntry, AssertionEntry]:
-    """The later of two in one file, which is where a mistake is reported, and the earlier."""
-    if one.span is None or other.span is None or one.span.file != other.span.file:
-        return one, other
-    return (one, other) if one.span >= other.span else (other, one)
 
 
 def _named(entry: AssertionEntry, seen_from: AssertionEntry) -> str:

@@ -20,7 +20,6 @@ from msgspec import Struct
 from msgspec.json import Decoder, decode, encode
 from msgspec.structs import replace
 
-from agentv.authoring.assertions.consistency import check_entries, may_exclude
 from agentv.authoring.cases.case_builder import CaseBuilder
 from agentv.authoring.code.fingerprints import names_files
 from agentv.authoring.fields.case_keys import GOVERNANCE
@@ -82,7 +81,6 @@ class _Pattern(Struct, frozen=True):
         same: these strings.
         own: number of assertions that stand in the line.
         pairs_of_a_type: assertions that contradict or repeat each other where they are equal.
-        compares: whether its assertions may contradict each other otherwise.
         texts: key → the string.
         values: of its assertions.
         pairs: `vars` or `metadata` → key → the string.
@@ -96,7 +94,6 @@ class _Pattern(Struct, frozen=True):
     same: Any
     own: int
     pairs_of_a_type: tuple[tuple[int, int], ...]
-    compares: bool
     texts: Mapping[str, int]
     values: tuple[_Value, ...]
     pairs: Mapping[str, Mapping[str, int]]
@@ -167,11 +164,6 @@ class AlikeLines:
         entries = given["assertions"]
         if any(entries[one].assertion == entries[other].assertion for one, other in pattern.pairs_of_a_type):
             return None
-        if pattern.compares:
-            check_entries(entries, self._report)
-            if self._report.count:
-                self._begin()
-                return None
         written = pattern.written[:]
         # texts without escapes are hashed in the form that the line has
         written[1::2] = [one if b"\\" not in one else encode(_read_text(one)) for one in quoted]
@@ -240,9 +232,7 @@ class AlikeLines:
         types = [entry.type for entry in case.assertions]
         alike = tuple((one, other) for one, other in combinations(range(len(types)), 2) if types[one] == types[other])
         written = tuple(one for one in values if one is not None)
-        made = _Pattern(
-            case, strings, others, others(strings), len(items), alike, may_exclude(types), texts, written, pairs
-        )
+        made = _Pattern(case, strings, others, others(strings), len(items), alike, texts, written, pairs)
         return self._hashed(made, {place: named[place] for place in free})
 
     def _hashed(self, pattern: _Pattern, texts: Mapping[int, str]) -> _Pattern | None:
