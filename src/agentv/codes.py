@@ -140,8 +140,6 @@ FILES: Mapping[str, str] = {
     "unset-environment": "A placeholder names an environment variable that is not set.",
     "untrusted-data": "A data row would run code, start a command or read the environment.",
     "unused-ignore": "A comment `# agentv: ignore[…]` matches no warning.",
-    "unused-input": "A case of an exam sets an input that neither the prompt nor an assertion uses.",
-    "unused-judge": "A case of an exam sets a judge, but nothing in it needs one.",
     "unused-template": "No eval file includes this template.",
     "zero-threshold": "With a threshold of 0 every answer passes, because no assertion is required.",
 }

@@ -143,9 +143,6 @@ class AssertionReader:
             why = spaced if after.startswith(":") else "without its colon"
             message = f"'{name}' is an assertion type, but {why} this is a sentence for the judge"
             reading.report.warning("nearly-an-assertion", item, message, hint=f"for the assertion, write {rest}")
-        elif looks_like_code(text):
-            message = "this looks like an expression, and is a sentence for the judge"
-            reading.report.warning("nearly-an-assertion", item, message, hint="for code, write - python: …")
         return True
 
 
@@ -158,22 +155,6 @@ _VERBS = frozenset({"contains", "equals", "icontains", "regex"})
 
 _LONGEST = 61
 """Characters of the value that the hint shows."""
-
-
-_EXPRESSION = lazy_pattern(
-    r"(?:not\s+)?(?:len\s*\(\s*output\s*\)|output(?:\.[A-Za-z_]\w*(?:\([^()]*\))?)*)\s*(?:[<>]=?|[!=]==?|in\b)\s*\S.*"
-    r"|.+\s(?:not\s+)?in\s+output(?:\.[a-z]+\(\))?"
-    r"|(?:re|json)\.[a-z]+\(.*\).*"
-    r"|output(?:\.[A-Za-z_]\w*\([^()]*\))+",
-    re.DOTALL,
-)
-_QUOTED = lazy_pattern(r"[\"'].*[\"']\s+(?:not\s+)?in\s+output.*|(?!.*\s(?:not\s+)?in\s+output).*", re.DOTALL)
-
-
-def looks_like_code(sentence: str) -> bool:
-    """Whether a sentence for the judge is a Python or JavaScript expression: `len(output) > 3`, `"a" in output`."""
-    text = sentence.strip()
-    return _EXPRESSION.fullmatch(text) is not None and _QUOTED.fullmatch(text) is not None
 
 
 def colon_forgotten(sentence: str, known: Callable[[str], bool]) -> tuple[str, str] | None:

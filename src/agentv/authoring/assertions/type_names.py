@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,10 +11,9 @@ from agentv.authoring.fields.agentv.names import ASSERTION_TYPES, type_name
 from agentv.authoring.fields.decode import OptionsSchema, shape_of
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.files import shown
-from agentv.authoring.source.nearest import did_you_mean, nearest
+from agentv.authoring.source.nearest import did_you_mean
 from agentv.authoring.source.nodes import Node
 from agentv.authoring.targets.target import PLUGINS_COMMAND
-from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.span import Span
 from agentv.registry.table import Registry
 from agentv.registry.types import AssertionType, Discovered, OpenAssertionType
@@ -50,65 +48,6 @@ _OF_OTHERS = {
     **dict.fromkeys(("toxicity", "bias", "moderation", "pii", "harmful", "summarization", "g-eval"), _RUBRIC),
 }
 """What people and other programs call a type → the hint at one that is unknown."""
-
-
-_MEANINGS: Mapping[str, str] = {
-    **dict.fromkeys(
-        ("contains", "contain", "containing", "includes", "include", "including", "has", "have", "mentions", "mention"),
-        "contains",
-    ),
-    **dict.fromkeys(("icontains", "icontain", "iincludes", "iinclude"), "i contains"),
-    **dict.fromkeys(("excludes", "exclude", "excluding", "omits", "lacks", "without"), "not contains"),
-    **dict.fromkeys(("starts", "start", "startswith", "begins", "begin", "beginswith"), "starts-with"),
-    **dict.fromkeys(("ends", "end", "endswith", "finishes", "finish", "finisheswith"), "ends-with"),
-    **dict.fromkeys(("equals", "equal", "same", "identical"), "equals"),
-    **dict.fromkeys(("any", "some", "one", "oneof", "anyof", "someof", "either", "least"), "any"),
-    **dict.fromkeys(("all", "every", "each", "both", "allof", "everyone"), "all"),
-    **dict.fromkeys(("none", "neither", "noneof", "nothing"), "not any"),
-    **dict.fromkeys(("not", "no", "never", "doesnt", "dont", "isnt"), "not"),
-    **dict.fromkeys(("i", "insensitive", "ignore", "ignorecase", "nocase", "ci", "caseless", "insensitively"), "i"),
-    **dict.fromkeys(
-        (
-            "of",
-            "the",
-            "with",
-            "a",
-            "an",
-            "to",
-            "as",
-            "at",
-            "case",
-            "does",
-            "do",
-            "is",
-            "from",
-            "text",
-            "texts",
-            "string",
-            "strings",
-            "value",
-            "values",
-        ),
-        "",
-    ),
-    **dict.fromkeys(("word", "words", "phrase", "phrases", "substring", "substrings", "keyword", "keywords"), ""),
-}
-"""A word of a type's name, as people write it → the parts that it means."""
-
-_WORD = lazy_pattern(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-
-
-def _by_meaning(written: str) -> str | None:
-    """The hint for a name whose words mean a type of the families that many mistype: `contains-some`, `hasAnyOf`."""
-    words = [nearest(word.lower(), _MEANINGS) for word in _WORD.findall(written.replace("'", ""))]
-    parts = [part for word in words for part in _MEANINGS.get(word or "", "?").split()]
-    verbs = [part for part in parts if part in ("contains", "starts-with", "ends-with", "equals")]
-    how_many = [part for part in parts if part in ("any", "all")]
-    fits = len(verbs) == 1 and len({*how_many}) <= 1 and "?" not in parts
-    if not fits or (verbs != ["contains"] and (how_many or "i" in parts)):
-        return None
-    name = f"{'i' if 'i' in parts else ''}{verbs[0]}{f'-{how_many[0]}' if how_many else ''}"
-    return f"did you mean '{'not-' if parts.count('not') % 2 else ''}{name}'?"
 
 
 class NamedType(NamedTuple):
@@ -188,8 +127,8 @@ class AssertionTypes(Struct, frozen=True):
             if issue.code == "ambiguous-assertion" and Path(file).stem.replace("_", "-") == name:
                 reading.report.error(issue.code, Span(file, 1, 1, 1, 2), issue.message)  # again: it is the reason
                 return
-        hint = _OF_OTHERS.get(name) or _by_meaning(written) or did_you_mean(name, self.names)
-        if hint and inverted and hint != _by_meaning(written):
+        hint = _OF_OTHERS.get(name) or did_you_mean(name, self.names)
+        if hint and inverted:
             hint = hint.replace("did you mean '", "did you mean 'not-", 1)
         homes = (shown(folder.removesuffix("/.agentv/assertions")) for folder in self.custom.searched)
         folders = ", ".join(home if home == "." else f"{home}/" for home in homes)

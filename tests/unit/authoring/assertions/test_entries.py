@@ -62,11 +62,6 @@ def test_sentences_are_judged_together_at_the_first_ones_place(tmp_path):
     ("name", "hint"),
     [
         ("contians", "did you mean 'contains'?"),
-        ("contains-some", "did you mean 'contains-any'?"),
-        ("containsAnyOf", "did you mean 'contains-any'?"),
-        ("contains-none", "did you mean 'not-contains-any'?"),
-        ("contains-ignore-case", "did you mean 'icontains'?"),
-        ("doesnt-contain", "did you mean 'not-contains'?"),
         ("valid-json", "did you mean 'is-json'?"),
         ("min_word", "did you mean 'min-words'?"),
         ("llm_jugde", "did you mean 'llm-judge'?"),

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Struct
 
-from agentv.authoring.dialects.eva.inputs import Inputs, UnusedInputs, may_ask_judge, read_inputs, stand_ins
+from agentv.authoring.dialects.eva.inputs import read_inputs, stand_ins
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import ExtraKeys, Reading
 from agentv.authoring.fields.schema import AtLeastOne, Label, Unread
@@ -139,7 +139,6 @@ class ExamCases:
         self._reading = reading
         self._judge = judge
         self._prompt = prompt
-        self._unused = UnusedInputs(prompt)
         self._has_rubric = False
 
     def translated(self, node: Node, number: int) -> MapNode | None:
@@ -161,15 +160,10 @@ class ExamCases:
         check_model(keys.model, self._reading)
         if checks is None:
             return None
-        if own.model is not None and keys.rubric is None and not may_ask_judge(checks):
-            message = "this judge is never called: the case has no 'rubric' and no assertion that needs a judge"
-            report.warning("unused-judge", own.model, message)
-        if inputs is not None:
-            self._unused.look(inputs, checks, keys.expected_output)
         typed = {key for key in _SAME if getattr(keys, key) not in (None, {})}
         made: dict[str, Node | None] = {
             "id": name,
-            "vars": stand_ins(self._prompt, checks) if inputs is None else inputs.values,
+            "vars": stand_ins(self._prompt, checks) if inputs is None else inputs,
             "input": node_of("the prompt cannot be read", node.at) if self._prompt is None else None,
             **{key: node.items[key] for key in _SAME if key in typed},
             "target": keys.model if keys.model is not None and names_model(keys.model) else None,
@@ -179,8 +173,7 @@ class ExamCases:
         return mapping(made, node.at, node.keys)
 
     def warn_of_unused(self, judge: Judge) -> None:
-        """Warn of inputs that no case uses, and of settings of the exam's judge if no case has a rubric."""
-        self._unused.warn(self._reading.report)
+        """Warn of settings of the exam's judge if no case has a rubric."""
         for key in sorted(_JUDGED & judge.items.keys()) if not self._has_rubric else ():
             message = f"'{key}' configures how a rubric is graded, but no case has a 'rubric'"
             self._reading.report.warning("no-effect", judge.keys[key], message)
@@ -198,7 +191,7 @@ class ExamCases:
             return name
         return None
 
-    def _inputs(self, node: MapNode, keys: AuthoredExamCase) -> Inputs | None:
+    def _inputs(self, node: MapNode, keys: AuthoredExamCase) -> MapNode | None:
         if keys.inputs is None and keys.inputs_from is None and not _misspelt(node, "inputs", "inputs_from"):
             hint = "if the prompt needs no inputs, write 'inputs: {}'"
             self._reading.report.error("missing-key", node, "a case needs 'inputs' or 'inputs_from'", hint=hint)

@@ -6,20 +6,14 @@ Inputs are text: they are inserted once, and neither placeholders nor tags in th
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from msgspec import Struct, field
-
-from agentv.authoring.assertions.entries import JUDGED
-from agentv.authoring.fields.agentv.names import type_name
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.boundary import ALLOW, OUTSIDE
 from agentv.authoring.source.files import is_directory, is_file, shown
 from agentv.authoring.source.nearest import nearest
 from agentv.authoring.source.nodes import (
-    ListNode,
     MapNode,
     Node,
     Place,
@@ -30,46 +24,16 @@ from agentv.authoring.source.nodes import (
     node_of,
     span_of,
 )
-from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
-from agentv.model.values.span import Span
 from agentv.templating import RenderError, has_placeholder, undeclared
-
-SENTENCE = ""
-"""Stands for the type of an assertion that is a plain sentence."""
 
 INPUT_FILES = ("inputs.yml", "inputs.yaml")
 
-_OF_ALL = re.compile(r"\bvars\s*(?:\.\s*(\w+)|\[\s*[\"']([^\"']+)[\"']\s*\])?")
-"""An input as one of `vars`, where that is said by name."""
 
-_PLAIN = frozenset(
-    {
-        *("contains", "contains-any", "contains-all", "icontains", "icontains-any", "icontains-all", "starts-with"),
-        *("ends-with", "equals", "regex", "levenshtein", "min-tokens", "max-tokens", "is-json", "contains-json"),
-        *("json-schema", "latency", "cost", "is-refusal", "rouge-n", "bleu"),
-    }
-)
-"""Types that ask no judge, and see no input but by a placeholder in what is written."""
-
-_SEES = frozenset({"transform", "prompt", "include"})
-"""Keys of an assertion that may name code or a file, which may read any input."""
-
-
-class Inputs(Struct, frozen=True):
-    """The inputs of one case.
-
-    Attributes:
-        values: with the place of each in the file that gives it.
-        at: where the case says its inputs.
-    """
-
-    values: MapNode
-    at: Place
-
-
-def read_inputs(inputs: Node | None, source: Node | None, reading: Reading) -> Inputs | None:
+def read_inputs(inputs: Node | None, source: Node | None, reading: Reading) -> MapNode | None:
     """The inputs of a case, its own over those of its file; None where they are not known, or where none are given.
+
+    Each stands where the file that gives it says it.
 
     Args:
         inputs: of the case.
@@ -84,8 +48,7 @@ def read_inputs(inputs: Node | None, source: Node | None, reading: Reading) -> I
     parts = [part for part in (found, own) if part is not None]
     items: dict[str, Node] = {key: node for part in parts for key, node in part.items.items()}
     keys: dict[str, Place] = {key: at for part in parts for key, at in part.keys.items()}
-    at = next(node.at for node in (inputs, source) if node is not None)
-    return Inputs(MapNode(items, keys, at), at)
+    return MapNode(items, keys, next(node.at for node in (inputs, source) if node is not None))
 
 
 def _mapping(node: Node, what: str, reading: Reading) -> MapNode | None:
@@ -169,75 +132,16 @@ def _near(written: str, homes: Sequence[str]) -> str | None:
 
 def stand_ins(prompt: str | None, checks: Node) -> MapNode:
     """A value for every input that is used, for a case whose own are invalid: nothing more is said of them."""
-    names = {name for text in (prompt or "", *_texts(checks)) for name in names_in(text) or ()}
+    names = {name for text in (prompt or "", *_texts(checks)) for name in _names_in(text)}
     return MapNode({name: node_of(name, checks.at) for name in names}, dict.fromkeys(names, checks.at), checks.at)
 
 
-class UnusedInputs(Struct):
-    """Inputs that neither the prompt nor what the cases check uses; a file of inputs may serve several cases."""
-
-    prompt: str | None
-    _unused: dict[Span, str] = field(default_factory=dict)
-    _used: set[Span] = field(default_factory=set)
-
-    def look(self, inputs: Inputs, checks: Node, reference: Node | None) -> None:
-        """One more case: its inputs, its assertions and its reference answer."""
-        sees_all = self.prompt is None or _sees_all(checks)
-        others = [checks, *([reference] if reference is not None else [])]
-        found = [names_in(text) for text in (self.prompt or "", *(text for node in others for text in _texts(node)))]
-        for name, place in inputs.values.keys.items():
-            at = span_of(place)
-            if sees_all or any(names is None or name in names for names in found):
-                self._used.add(at)
-            else:
-                self._unused.setdefault(at, name)
-
-    def warn(self, report: Report) -> None:
-        """Warn of them, after the last case."""
-        for at, name in self._unused.items():
-            if at not in self._used:
-                message = f"the input '{name}' is not used by the prompt or by the assertions of the case"
-                report.warning("unused-input", at, message)
-
-
-def names_in(text: str) -> frozenset[str] | None:
-    """The inputs that the placeholders of a text read; None: any of them may be read, or there is no telling."""
-    if not has_placeholder(text):
-        return frozenset()
+def _names_in(text: str) -> frozenset[str]:
+    """The names that the placeholders of a text read."""
     try:
-        names = undeclared(text)
+        return undeclared(text) if has_placeholder(text) else frozenset()
     except RenderError:
-        return None
-    if "vars" not in names:
-        return names
-    inside = [first or second for first, second in _OF_ALL.findall(text)]
-    return names.union(inside) if all(inside) else None
-
-
-def may_ask_judge(checks: Node) -> bool:
-    """Whether an assertion among these may ask a judge: a sentence, a rubric, what a template file says."""
-    return any(name not in _PLAIN for name, _ in _types(checks))
-
-
-def _sees_all(checks: Node) -> bool:
-    """Whether an assertion among these may look at any input: code, a judge prompt, what a template file says."""
-    kinds = _PLAIN | {JUDGED, SENTENCE}
-    return any(name not in kinds or not _SEES.isdisjoint(entry) for name, entry in _types(checks))
-
-
-def _types(checks: Node) -> Iterator[tuple[str, Collection[str]]]:
-    """The type of each assertion, also inside of sets, and the keys of its entry."""
-    for entry in children(checks):
-        if isinstance(entry, Scalar):
-            yield SENTENCE, ()
-        elif isinstance(entry, MapNode):
-            kind = entry.get("type")
-            name = type_name(kind.text if isinstance(kind, Scalar) else next(iter(entry.items), ""))[0]
-            inner = entry.get("assert") if name == "assert-set" else None
-            if isinstance(inner, ListNode):
-                yield from _types(inner)
-            else:
-                yield name, entry.items
+        return frozenset()
 
 
 def _texts(node: Node) -> Iterator[str]:
