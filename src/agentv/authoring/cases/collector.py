@@ -115,29 +115,10 @@ Part: TypeAlias = "list[Case] | StreamedCases[Any]"
 """Cases that stand in a list, or in one file."""
 
 
-class IdTable:
-    """A set of ids, stored as hashes. A million of them take 24 MB.
+class DuplicateIds:
+    """Finds duplicate ids, which are stored as hashes: a million of them take 24 MB.
 
     A hit means that the id was probably seen, so the source must be read again to be certain.
-    """
-
-    def __init__(self) -> None:
-        self._hashes = NumberedHashes()
-
-    def __len__(self) -> int:
-        return len(self._hashes)
-
-    def seen(self, identity: str) -> bool:
-        """Add an id; returns whether it was already there."""
-        before = len(self._hashes)
-        return self._hashes.number(text_hash(identity)) < before
-
-    def __contains__(self, identity: str) -> bool:
-        return self._hashes.find(text_hash(identity)) is not None
-
-
-class DuplicateIds:
-    """Finds duplicate ids.
 
     Args:
         parts: all cases of the suite that could be read.
@@ -147,12 +128,12 @@ class DuplicateIds:
     def __init__(self, parts: Sequence[Part], report: Report) -> None:
         self._parts = parts
         self._report = report
-        self._ids = IdTable()
+        self._ids = NumberedHashes()
         self._count = 0
         self._in_files: list[tuple[str, Span | None, str]] = []
 
     def __contains__(self, identity: str) -> bool:
-        return identity in self._ids
+        return self._ids.find(text_hash(identity)) is not None
 
     def seen(self, identity: str, case: Case, where: str) -> bool:
         """Add an id; returns whether it was probably already there.
@@ -164,7 +145,8 @@ class DuplicateIds:
             case: the case with the id.
             where: position in words, if its span does not show it.
         """
-        if not self._ids.seen(identity):
+        before = len(self._ids)
+        if self._ids.number(text_hash(identity)) == before:
             return False
         self._count += 1
         if self._count > SHOWN:
@@ -196,7 +178,7 @@ class DuplicateIds:
 
     def forget(self) -> None:
         """Let go of the ids, which take much memory: whoever reads a file again holds what has read it."""
-        self._ids = IdTable()
+        self._ids = NumberedHashes()
 
     def _listed(self) -> Iterator[Case]:
         return (one for part in self._parts if not isinstance(part, StreamedCases) for one in part)
@@ -207,7 +189,7 @@ class DuplicateIds:
         for identity, spans in invalid.items():
             if has_placeholder(identity):
                 continue
-            good = next((one.span for one in listed if one.id == identity), None) if identity in self._ids else None
+            good = next((one.span for one in listed if one.id == identity), None) if identity in self else None
             written = [one for one in (*spans, good) if one is not None and one.line > 0]  # others stand in no file
             first, *others = sorted(written) or (None,)
             for span in others:

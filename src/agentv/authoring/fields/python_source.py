@@ -22,11 +22,11 @@ _OPAQUE = frozenset({"exec", "globals", "locals"})
 
 
 class Definitions(Struct, frozen=True):
-    """The names of a module, and where they are defined.
+    """The names that a module binds at its top level, and where. Those under `if`, `try` and the like are included.
 
     Attributes:
-        functions: those that are functions, and what each requires to be called.
-        open: it imports names that cannot be known without running it.
+        functions: functions and classes, in their order, and what each function requires to be called.
+        open: it may define others that cannot be seen, such as those of `from x import *`.
     """
 
     names: dict[str, Span]
@@ -37,20 +37,34 @@ class Definitions(Struct, frozen=True):
 def read_definitions(path: str, source: str, code: str, report: Report) -> Definitions | None:
     """The names that a file defines; None where it is not Python, which is reported under the code."""
     try:
-        tree = parsed(source)
+        return definitions(path, source)
     except SyntaxError as error:
         line, column = error.lineno or 1, error.offset or 1
         report.error(code, Span(path, line, column, line, column + 1), f"not Python: {error.msg}")
-        return None
     except (ValueError, RecursionError, MemoryError) as error:
         report.error(code, Span(path, 1, 1, 1, 2), f"cannot be parsed: {type(error).__name__}: {error}")
-        return None
+    return None
+
+
+@lru_cache(maxsize=64)
+def definitions(path: str, source: str) -> Definitions:
+    """The names that a file defines.
+
+    Raises:
+        SyntaxError: it is not valid Python.
+        ValueError: it contains a null byte.
+        RecursionError: it is nested too deeply.
+        MemoryError: it is nested too deeply.
+    """
+    tree = parsed(source)
     bound = list(bindings(tree))
     found = Definitions({}, {}, is_open(tree, {name for name, _ in bound}))
     for name, node in bound:
         found.names[name] = _span(path, node, name)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             found.functions[name] = required_by(node.args)
+        elif isinstance(node, ast.ClassDef):
+            found.functions[name] = ()
         else:
             found.functions.pop(name, None)
     return found
@@ -147,19 +161,6 @@ _LISTED = 8
 """Functions that a message lists."""
 
 
-class Defined(Struct, frozen=True):
-    """The names that a file binds at its top level.
-
-    Attributes:
-        functions: those that are functions or classes, in their order.
-        opaque: it may define others that cannot be seen, such as those of `from x import *`.
-    """
-
-    names: frozenset[str]
-    functions: tuple[str, ...]
-    opaque: bool
-
-
 def check_function(path: str, source: str, name: str, node: Scalar, reading: Reading) -> bool:
     """Whether a file can have the named function; reported if it cannot.
 
@@ -171,7 +172,7 @@ def check_function(path: str, source: str, name: str, node: Scalar, reading: Rea
         reading: of the suite.
     """
     try:
-        defined = definitions(source)
+        defined = definitions(path, source)
     except SyntaxError as error:
         message = f"this file is not valid Python: {error.msg}"
         reading.report.error("bad-python-file", _place_of(error, path), message, notes=_named_at(node))
@@ -181,7 +182,7 @@ def check_function(path: str, source: str, name: str, node: Scalar, reading: Rea
         reading.report.error("bad-python-file", Span(path, 1, 1, 1, 2), message, notes=_named_at(node))
         return False
     head = name.partition(".")[0]
-    if defined.opaque or head in defined.names:
+    if defined.open or head in defined.names:
         return True
     listed = [one for one in defined.functions if not one.startswith("_")][:_LISTED]
     file = path.rpartition("/")[2]
@@ -190,25 +191,6 @@ def check_function(path: str, source: str, name: str, node: Scalar, reading: Rea
     message = f"{file} has no function '{name}'"
     reading.report.error("missing-function", _name_in(node, name, reading), message, hint=hint, notes=notes)
     return False
-
-
-@lru_cache(maxsize=64)
-def definitions(source: str) -> Defined:
-    """Definitions of a file. Those under `if`, `try` and the like are included, because only a run can decide.
-
-    Raises:
-        SyntaxError: it is not valid Python.
-        ValueError: it contains a null byte.
-        RecursionError: it is nested too deeply.
-        MemoryError: it is nested too deeply.
-    """
-    tree = parsed(source)
-    bound = list(bindings(tree))
-    functions = [
-        name for name, node in bound if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-    ]
-    names = frozenset(name for name, _ in bound)
-    return Defined(names, tuple(dict.fromkeys(functions)), is_open(tree, names))
 
 
 def _place_of(error: SyntaxError, path: str) -> Span:

@@ -85,11 +85,7 @@ def read_yaml(
 
 
 _PAIR = re.compile(rb"\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
-_REST = re.compile(rb'(?:[^"\\]|\\.)*"?', re.DOTALL)
-"""The rest of a text in double quotes."""
-
-_MOST_PAIRED = 500
-"""Quoted texts whose escapes are put together; a file with more is JSON, and better called so."""
+_QUOTED = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
 def _with_whole_characters(data: bytes, path: str) -> bytes:
@@ -99,28 +95,18 @@ def _with_whole_characters(data: bytes, path: str) -> bytes:
     """
     from yaml._yaml import CParser
 
-    for _ in range(_MOST_PAIRED):
-        parser = CParser(_Stream(data, path))
-        try:
-            while not isinstance(parser.get_event(), StreamEndEvent):
-                pass
-        except YAMLError as error:
-            mark = getattr(error, "problem_mark", None)
-            lines = data.split(b"\n")
-            if mark is None or "character escape" not in str(error) or mark.line >= len(lines):
-                return data
-            before = lines[mark.line].decode(errors="replace")[: max(mark.column - 2, 0)]
-            pair = _PAIR.search(data, sum(map(len, lines[: mark.line])) + mark.line + len(before.encode()))
-            if pair is None:
-                return data
-            rest = _REST.match(data, pair.start())
-            end = rest.end() if rest is not None else len(data)
-            last = _PAIR.findall(data, max(data.rfind(b"\n", 0, end) + 1, pair.start()), end)
-            quoted = _PAIR.sub(_whole, data[pair.start() : end])
-            data = data[: pair.start()] + quoted + b"  " * len(last) + data[end:]  # what follows keeps its column
-        else:
-            return data
+    parser = CParser(_Stream(data, path))
+    try:
+        while not isinstance(parser.get_event(), StreamEndEvent):
+            pass
+    except YAMLError as error:
+        return _QUOTED.sub(_with_whole, data) if "character escape" in str(error) else data
     return data
+
+
+def _with_whole(quoted: re.Match[bytes]) -> bytes:
+    last_line = quoted[0].rpartition(b"\n")[2]
+    return _PAIR.sub(_whole, quoted[0]) + b"  " * len(_PAIR.findall(last_line))  # what follows keeps its column
 
 
 def _whole(pair: re.Match[bytes]) -> bytes:

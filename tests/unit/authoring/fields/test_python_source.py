@@ -64,4 +64,4 @@ def test_what_is_no_python_is_told_at_its_place(source, place):
     "(f := 1)", "def g():\n    global f\n    f = 1", "match x:\n    case [f]: pass",
 ])  # fmt: skip
 def test_a_name_that_a_file_binds_is_seen(source):
-    assert "f" in definitions(source).names
+    assert "f" in definitions("f.py", source).names

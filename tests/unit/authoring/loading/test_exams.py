@@ -157,7 +157,7 @@ def test_a_prompt_has_one_exam(tmp_path: Path) -> None:
 
 def test_an_input_in_the_older_spelling_of_the_environment(tmp_path: Path) -> None:
     path = repository(tmp_path, {**PROMPT, "prompts/p/prompt.md": "${{ file }}", "prompts/p/eval.yml": EXAM})
-    (_, found) = outcome(path / "prompts/p/eval.yml")[1]
+    (found,) = outcome(path / "prompts/p/eval.yml")[1]
     assert (found.code, found.hint) == ("unset-environment", "for the variable, write {{ file }}, without the $")
 
 

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
-from urllib.parse import parse_qs
 
 from msgspec import Struct
 
@@ -30,8 +29,6 @@ _REFERENCE = lazy_pattern(
     r"(?:@(?P<revision>refs/(?:pr/\d+|convert/\w+)|[^/@]+))?"
     r"/(?:(?P<config>[^/@]+)/)?(?P<split>[^/@]+)"
 )
-
-_OF_PROMPTFOO = lazy_pattern(rf"huggingface://datasets/(?P<repository>{_WORD}/{_WORD})(?:\?(?P<query>.*))?")
 
 CONVERTED = "refs/convert/parquet"
 """The branch with the Parquet files that Hugging Face makes of every public dataset."""
@@ -71,26 +68,14 @@ def read_reference(written: str) -> HubReference:
     Raises:
         HubError: it names none.
     """
-    of_promptfoo = _OF_PROMPTFOO.fullmatch(written)
-    if of_promptfoo is not None:
-        raise HubError(
-            f"'{written}' is promptfoo's spelling", _reference_of(of_promptfoo["repository"], of_promptfoo["query"])
-        )
+    if written.startswith("huggingface://"):
+        raise HubError(f"'{written}' is promptfoo's spelling", f"write {FORM}")
     if written.startswith("hf://datasets/"):
         raise HubError(f"'{written}' is the address of a file", f"leave out 'datasets/': {FORM}")
     found = _REFERENCE.fullmatch(written)
     if found is None:
         raise HubError(f"'{written}' names no split of a dataset", f"write {FORM}")
     return HubReference(found["repository"], found["split"], found["revision"], found["config"])
-
-
-def _reference_of(repository: str, query: str | None) -> str:
-    """What to write for a dataset in promptfoo's spelling."""
-    said = {key: values[-1] for key, values in parse_qs(query or "").items()}
-    config = said.get("config") or said.get("subset")
-    config = config if config != "default" else None
-    wanted = HubReference(repository, said.get("split", "test"), said.get("revision"), config)
-    return f"write {wanted}" + (f", and add --limit {said['limit']}" if said.get("limit") else "")
 
 
 READ = (".parquet", ".arrow", ".jsonl", ".json", ".csv")

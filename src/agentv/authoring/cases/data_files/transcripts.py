@@ -14,10 +14,11 @@ from typing import Any
 
 from agentv.authoring.cases.data_files.jsonl import parsed_line
 from agentv.authoring.source.files import shown
-from agentv.authoring.source.nodes import Filled, ListNode, MapNode, Node, Scalar, plain
+from agentv.authoring.source.nodes import Node, as_data, node_of, plain
 from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic
 from agentv.model.values.span import Span
+from agentv.model.values.values import Json
 
 INDEX = "index.jsonl"
 """The rows of a run; what else lies in its directory are no transcripts."""
@@ -85,12 +86,8 @@ class Transcripts:
         if not messages:
             report.error("missing-input", at, f"the transcript of '{test_id}' has no message of the user")
             return None
-        nodes: dict[str, Node] = {
-            "id": Filled(test_id, test_id, at),
-            "input": ListNode([_map(_filled(one, at), at) for one in messages], at),
-            "metadata": _map(_filled({"transcript": shown(self.path), **_source(value)}, at), at),
-        }
-        return _map(nodes, at)
+        metadata = {"transcript": shown(self.path), **_source(value)}
+        return as_data(node_of({"id": test_id, "input": messages, "metadata": metadata}, at))
 
     def exact(self, number: int, record: bytes, report: Report) -> Node | None:
         """None: the parts of a case are not those of its line."""
@@ -129,7 +126,7 @@ class Transcripts:
         return False
 
 
-def _asked(row: Mapping[str, Any]) -> list[dict[str, str]]:
+def _asked(row: Mapping[str, Any]) -> list[dict[str, Json]]:
     """The conversation up to the last message of the user."""
     said = row.get("input")
     if not isinstance(said, list):
@@ -160,19 +157,3 @@ def _source(row: Mapping[str, Any]) -> dict[str, str]:
     session = trace.get("session_id") if isinstance(trace, dict) else None
     named = {"recorded_target": row.get("target"), "session_id": session}
     return {key: value for key, value in named.items() if isinstance(value, str) and value}
-
-
-def _filled(values: Mapping[str, Any], at: Span) -> dict[str, Node]:
-    return {key: _node(value, at) for key, value in values.items()}
-
-
-def _node(value: Any, at: Span) -> Node:
-    if isinstance(value, dict):
-        return _map(_filled(value, at), at)
-    if isinstance(value, list):
-        return ListNode([_node(one, at) for one in value], at)
-    return Filled(value, value, at) if isinstance(value, str) else Scalar(value, str(value), at)
-
-
-def _map(items: dict[str, Node], at: Span) -> MapNode:
-    return MapNode(items, dict.fromkeys(items, at), at)

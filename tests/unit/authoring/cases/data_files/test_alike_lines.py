@@ -63,7 +63,6 @@ READ_IN_FULL = {
     "text to find in a file": entries((0, {"type": "contains", "value": "file://expected.txt"})),
     "a pattern that is none": entries((2, {"type": "regex", "value": "[0-9", "flags": "i", "weight": 2})),
     "a pattern that fits everything": entries((2, {"type": "regex", "value": ".*", "flags": "i", "weight": 2})),
-    "an answer that another assertion excludes": entries((4, {"type": "equals", "value": "two"})),
     "a text that must and must not occur": entries((5, {"type": "not-contains", "value": "1"})),
     "half of a character": line().replace("What", "\\ud800"),
     "a byte that stands for another": line().replace("What", "W\x01t"),

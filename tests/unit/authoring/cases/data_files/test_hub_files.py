@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agentv.authoring.cases.data_files.hub_files import HubError, files_of_split, read_reference
+from agentv.authoring.cases.data_files.hub_files import FORM, HubError, files_of_split, read_reference
 from doubles.loading import outcome, repository
 from needs import imported, needs
 
@@ -122,9 +122,8 @@ configs:
 
 
 def test_the_spelling_of_promptfoo_is_answered_with_ours(tmp_path):
-    written = "huggingface://datasets/acme/qa?split=dev&config=en&limit=10"
-    _, ((code, _, hint),) = loaded(tmp_path, written)
-    assert (code, hint) == ("bad-dataset", "write hf://acme/qa/en/dev, and add --limit 10")
+    _, ((code, _, hint),) = loaded(tmp_path, "huggingface://datasets/acme/qa?split=dev")
+    assert (code, hint) == ("bad-dataset", f"write {FORM}")
 
 
 def test_splits_by_the_names_of_files():
