@@ -40,7 +40,7 @@ NOT_IN_FOLDERS = {
     **dict.fromkeys(
         ["bad-plugin", "shadowed-plugin"], "it needs an installed package; see tests/unit/app/plugins and tests/e2e"
     ),
-    "other-sheets": "it needs a workbook; see tests/unit/authoring/cases/data_files/test_workbook.py",
+    "other-sheets": "it needs a workbook; see tests/unit/authoring/cases/data_files/test_binary_tables_workbook.py",
     "stale-repository": "it needs the copy that an earlier run left; see tests/unit/authoring/source/test_git_files.py",
 }
 """Codes that no folder can show → why."""

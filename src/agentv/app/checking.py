@@ -12,7 +12,7 @@ from msgspec import structs
 
 from agentv.app.wiring import Connections
 from agentv.authoring.source.masking import environment_secrets
-from agentv.authoring.targets.variables import how_to_set
+from agentv.authoring.targets.target import how_to_set
 from agentv.engine.calls.deadlines import in_time
 from agentv.engine.executor import LocalExecutor
 from agentv.engine.trial import no_answer, shows_text

@@ -14,7 +14,7 @@ from agentv.app.registries import registries
 from agentv.authoring.fields.decode import shape_of
 from agentv.authoring.fields.request import LoadRequest
 from agentv.authoring.loading.inventory import Inventory, InventoryEntry, inventory
-from agentv.authoring.targets.variables import how_to_set
+from agentv.authoring.targets.target import how_to_set
 from agentv.errors import Diagnostic, LoadError
 from agentv.model.suite.configured import CheckOutcome, KeyFact, ListedProvider, ListedTarget, TargetsListing
 from agentv.model.suite.suite import TargetSpec, Variable

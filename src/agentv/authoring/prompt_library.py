@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Struct
 
+from agentv.authoring.config import read_config
 from agentv.authoring.fields.case_keys import read_tags
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.schema import Unread
-from agentv.authoring.header.config import read_config
 from agentv.authoring.source.files import (
     EXAM_FILES,
     META,

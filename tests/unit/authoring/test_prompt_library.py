@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agentv.authoring.header.config import read_config
+from agentv.authoring.config import read_config
 from agentv.authoring.prompt_library import library_of, library_reading, prompt_directories, read_meta
 from agentv.errors import UsageError
 from agentv.model.suite.exam import LONGEST_DESCRIPTION

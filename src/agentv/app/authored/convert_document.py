@@ -12,8 +12,7 @@ from msgspec.structs import replace
 from agentv.app.authored.convert import trusting, written
 from agentv.app.authored.equivalence import meaning
 from agentv.app.registries import registries
-from agentv.authoring.convert.emit import with_comments, yaml_text
-from agentv.authoring.convert.rebased_paths import FoundPaths
+from agentv.authoring.convert.emit import FoundPaths, with_comments, yaml_text
 from agentv.authoring.fields.trust import UNTRUSTED
 from agentv.authoring.loading.load import Loaded, LoadRequest, load
 from agentv.authoring.source.nodes import MapNode

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from agentv.authoring.config import Config, read_config
 from agentv.authoring.dialects.recognition import by_name
 from agentv.authoring.fields.reading import Reading
-from agentv.authoring.header.config import Config, read_config
 from agentv.authoring.loading.context import cases_beside
 from agentv.authoring.loading.load import collected, is_named_eval_file
 from agentv.authoring.prompt_library import library_reading

@@ -206,8 +206,8 @@ class RecordedTargets:
         return found
 
     def _registry(self, directory: str) -> TargetRegistry:
-        from agentv.authoring.source.environment import dotenv_of, merged
-        from agentv.authoring.targets.catalog import open_registry
+        from agentv.authoring.config import dotenv_of, merged
+        from agentv.authoring.targets.suite_targets import open_registry
 
         own = any(exists(os.path.join(directory, name)) for name in (".agentv", ".env"))  # noqa: PTH118  # for thousands of prompts
         home = directory if own else os.path.dirname(directory)  # noqa: PTH120  # as above

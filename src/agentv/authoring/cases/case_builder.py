@@ -10,15 +10,12 @@ import msgspec
 from msgspec import Struct, structs
 from msgspec.structs import replace
 
-from agentv.authoring.assertions.consistency import assertions_of, counts_any, turn_facts
 from agentv.authoring.assertions.judging import judges
-from agentv.authoring.cases.case_assertions import CaseAssertions, Entries
-from agentv.authoring.cases.context import CaseContext, CaseNotes, WrittenCase
-from agentv.authoring.cases.defaults import CaseDefaults
-from agentv.authoring.cases.dependencies import read_dependencies
+from agentv.authoring.cases.case_assertions import CaseAssertions, Entries, assertions_of, counts_any, turn_facts
+from agentv.authoring.cases.collector import read_dependencies
+from agentv.authoring.cases.context import CaseContext, CaseDefaults, CaseNotes, WrittenCase, refuse_lacking
 from agentv.authoring.cases.messages import read_criteria, read_files, read_messages, with_files
 from agentv.authoring.cases.prompts import SuitePrompt
-from agentv.authoring.cases.work import refuse_lacking
 from agentv.authoring.code.fingerprints import fingerprint
 from agentv.authoring.fields.case_keys import CaseOptions, case_metadata, read_options, read_tags
 from agentv.authoring.fields.reading import Reading

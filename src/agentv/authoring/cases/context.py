@@ -1,22 +1,49 @@
-"""What the cases of one suite are read with, a case as authored, and notes that are collected on the way."""
+"""What the cases of one suite are read with: its defaults, the work of agents, a case as authored, and notes on them.
+
+An extension reads what is said of work; it is loaded at the first key of it.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from agentv.authoring.assertions.entries import AssertionReader
 from agentv.authoring.assertions.judging import Judging, judges
-from agentv.authoring.cases.defaults import CaseDefaults
-from agentv.authoring.cases.work import SuiteWork
-from agentv.authoring.fields.case_keys import ClusterReader
+from agentv.authoring.cases.prompts import SuitePrompt, read_prompt, read_prompts
+from agentv.authoring.fields.agentv import translation
+from agentv.authoring.fields.case_keys import (
+    NO_OPTIONS,
+    CaseOptions,
+    ClusterReader,
+    merged_metadata,
+    read_options,
+    suite_metadata,
+)
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.request import LoadRequest
-from agentv.authoring.fields.schema import AuthoredCase
-from agentv.authoring.source.nodes import Canonical, MapNode, Node, Place, Scalar, is_empty, span_of
+from agentv.authoring.fields.schema import AuthoredCase, AuthoredDefaultTest, AuthoredSuite
+from agentv.authoring.source.nodes import (
+    NOWHERE,
+    Canonical,
+    MapNode,
+    Node,
+    Place,
+    Scalar,
+    holds_placeholder,
+    is_empty,
+    kind_of,
+    plain,
+    span_of,
+)
 from agentv.authoring.source.report import Report
+from agentv.authoring.source.yaml import read_yaml
 from agentv.authoring.targets.registry import TargetRegistry
 from agentv.errors import Diagnostic, Severity
 from agentv.model.run.grade import reaches
@@ -24,8 +51,236 @@ from agentv.model.run.verdict import ZERO_HINT, excludes_nothing
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.grader_files import GraderFiles, search_paths
 from agentv.model.suite.suite import TargetSpec
-from agentv.model.suite.workspace import Network, SandboxName
+from agentv.model.suite.workspace import KeepWorkspaces, Network, SandboxName, Solution, Variant, WorkspaceSpec
 from agentv.model.values.span import Span
+from agentv.model.values.values import EMPTY, Json, JsonObject
+from agentv.registry.extensions import HOW_TO_GET, PORTS, lacking, loaded, missing
+from agentv.registry.types import ChooseSandbox
+
+if TYPE_CHECKING:
+    from agentv.model.suite.suite import Case, SimulatedUser, SkillMinimums
+    from agentv.model.suite.tools import ScriptedServer
+
+
+_REFERENCE = "ref://"
+_ELSEWHERE = ("file://", _REFERENCE)
+"""What a `default_test` begins with that stands in another place."""
+
+
+class CaseDefaults(Struct, frozen=True):
+    """Defaults of all cases, as nodes where a case's variables may still change them.
+
+    Attributes:
+        vars: `default_test.vars`, overridden by the variables of the command line.
+        fixed: variables that no case can override: those of the command line.
+        replaces: a case's own `evaluators` replace the suite's (in a file with `evalcases:`).
+        expand: a list in `vars` expands to one case per item, unless the case says otherwise.
+        prompted: the input comes from `prompts` or `prompt`, even if they are invalid.
+        prompts: the valid ones.
+        prompt: of cases without an input.
+        options: of all cases.
+        renders: a file with some of these defaults contains placeholders.
+    """
+
+    assert_: Node | None = None
+    test_assert: Node | None = None
+    input: Node | None = None
+    input_files: Node | None = None
+    vars: JsonObject = EMPTY
+    fixed: JsonObject = EMPTY
+    metadata: JsonObject = EMPTY
+    threshold: float | None = None
+    threshold_at: Place | None = None
+    replaces: bool = False
+    expand: bool = False
+    prompted: bool = False
+    prompts: tuple[SuitePrompt, ...] = ()
+    prompt: SuitePrompt | None = None
+    options: CaseOptions = NO_OPTIONS
+    renders: bool = False
+
+
+def read_defaults(
+    authored: AuthoredSuite, root: MapNode, fixed: Mapping[str, Json], reading: Reading, *, replaces: bool
+) -> CaseDefaults:
+    """The defaults for cases in a suite's header.
+
+    Args:
+        authored: the header.
+        root: its mapping, for positions.
+        fixed: the variables of the command line.
+        reading: of the suite.
+        replaces: a case's own `evaluators` replace the suite's.
+    """
+    base = CaseDefaults(
+        assert_=authored.assert_,
+        input=None if is_empty(authored.input) else authored.input,
+        input_files=None if is_empty(authored.input_files) else authored.input_files,
+        vars=dict(fixed) or EMPTY,
+        fixed=dict(fixed) or EMPTY,
+        replaces=replaces,
+        prompted="prompts" in root.items or "prompt" in root.items,
+        prompt=read_prompt(authored.prompt, reading),
+        prompts=read_prompts(authored.prompts, reading),
+        metadata=suite_metadata(authored, root.keys, reading.report),
+        threshold=0.0 if authored.require_all and authored.threshold is None else None,  # the gates decide
+    )
+    node = authored.default_test
+    if node is None or is_empty(node):
+        return base
+    if isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip().startswith(_ELSEWHERE):
+        found = _from_file(node, reading)
+        if found is None:
+            return base
+        renders = holds_placeholder(found)
+        node, reading = found, reading.rendering(reading.renders or renders)
+    else:
+        renders = False
+    if not isinstance(node, MapNode):
+        reading.report.error("bad-value", node, f"'default_test' must be a mapping, found {kind_of(node)}")
+        return base
+    name, shape = f"'{reading.report.spelled(node, 'default_test')}'", shape_of(AuthoredDefaultTest)
+    written = translation.default_test(node, reading)
+    own = shape.decode(written.items, written, reading, name)
+    if own is INVALID:
+        own = shape.unread(written.items)
+    return replace(
+        base,
+        options=read_options(own.options, name, reading),
+        renders=renders,
+        test_assert=own.assert_,
+        vars={**_object(own.vars, "vars", reading), **fixed} or EMPTY,
+        metadata=merged_metadata(base.metadata, _object(own.metadata, "metadata", reading)),
+        threshold=base.threshold if "threshold" not in written.items else own.threshold,
+        threshold_at=getattr(written.get("threshold"), "at", None),
+        expand=own.expand is True,
+    )
+
+
+def _from_file(node: Scalar, reading: Reading) -> Node | None:
+    """What the file holds that `default_test` names; None where it cannot be read, which is reported."""
+    text = str(node.value).strip()
+    if text.startswith(_REFERENCE):
+        reading.report.error("not-yet", node, f"'{_REFERENCE}' is recognized but not supported yet")
+        return None
+    path = reading.find(Scalar(text, text, node.at), "file")
+    content = reading.text_of(path, node) if path is not None else None
+    if path is None or content is None:
+        return None
+    root, valid = read_yaml(path, content.encode(), reading.report)
+    if root is None and valid:
+        reading.report.error("missing-value", node, f"'{text}' is empty")
+    return root
+
+
+def _object(node: Node | None, key: str, reading: Reading) -> dict[str, Json]:
+    if node is None or is_empty(node):
+        return {}
+    if not isinstance(node, MapNode):
+        reading.report.error("bad-value", node, f"'{key}' must be a mapping, found {kind_of(node)}")
+        return {}
+    found: dict[str, Json] = plain(node)
+    return found
+
+
+class WorkReader(Protocol):
+    """Reads what one suite and its cases say of work; what is wrong is reported."""
+
+    def variants(self, reading: Reading) -> tuple[Variant, ...]:
+        """The variants of the suite."""
+        ...
+
+    def activation(self, node: Node, reading: Reading) -> tuple[Sequence[MapNode], SkillMinimums | None]:
+        """The cases of `activation`, as `tests` would have them, and what every skill must reach."""
+        ...
+
+    def workspace(self, case: AuthoredCase, reading: Reading) -> WorkspaceSpec | None:
+        """What the agent of a case works in; None: it has no workspace."""
+        ...
+
+    def tools(self, case: AuthoredCase, reading: Reading) -> tuple[ScriptedServer, ...]:
+        """The scripted tools of a case."""
+        ...
+
+    def user(self, node: Node, reading: Reading, registry: TargetRegistry) -> SimulatedUser | None:
+        """The simulated user of a case; None: it is wrong, which is reported."""
+        ...
+
+    def solution(self, case: AuthoredCase, tools: Sequence[ScriptedServer], reading: Reading) -> Solution | None:
+        """The known solution of a case with these tools; None: it has none, or a wrong one."""
+        ...
+
+    def check(self, case: Case, targets: Iterable[TargetSpec], report: Report) -> None:
+        """Report targets that cannot work on a case as it says."""
+        ...
+
+
+class SuiteWork(Struct, frozen=True, dict=True):
+    """What is written of work for all cases of a suite.
+
+    Attributes:
+        workspace, sandbox, environment, extensions, variants, tools: of the suite, unread.
+        existing: a directory of the user's that is used as it is, by the command line.
+        only, keep: the sandbox, and the workspaces that stay, by the command line.
+        choose: what is run in; None: nothing is run.
+        hashes: whether the files behind a workspace are hashed; a check of files needs no hash.
+        first_messages: simulated users write only their first message, without a model.
+    """
+
+    workspace: Node | None
+    sandbox: Node | None
+    environment: Node | None
+    extensions: Node | None
+    variants: Node | None
+    tools: Node | None
+    existing: str | None
+    only: SandboxName | None
+    keep: KeepWorkspaces | None
+    choose: ChooseSandbox | None
+    hashes: bool
+    first_messages: bool
+
+    @cached_property
+    def has_workspaces(self) -> bool:
+        """Whether all cases have a workspace."""
+        keys = (self.workspace, self.sandbox, self.environment, self.extensions)
+        return self.varies or self.existing is not None or any(one is not None for one in keys)
+
+    @property
+    def varies(self) -> bool:
+        """Whether the suite has variants."""
+        return not is_empty(self.variants)
+
+    @cached_property
+    def reader(self) -> WorkReader:
+        """Reads it, and what cases say."""
+        reader: WorkReader = loaded(PORTS, "WorkReader")(self)
+        return reader
+
+
+def refuse_lacking(kind: str, node: MapNode, report: Report) -> bool:
+    """Report the keys of a suite or a case whose extension is not here; whether there are any."""
+    found = [key for key in missing(kind) if key in node.items]
+    for key in found:
+        report.error("missing-extra", node.keys[key], f"'{key}' {lacking(kind, key)}", hint=HOW_TO_GET)
+    return bool(found)
+
+
+def directory_of_agents(targets: Iterable[TargetSpec], reading: Reading) -> Node | None:
+    """Return the `cwd` of the agents, which is the workspace of a suite that names none; None if they have none."""
+    agents = [one for one in targets if one.is_agent]
+    named = {getattr(one.settings, "cwd", None): one.span or NOWHERE for one in agents}
+    if len(named) > 1:
+        message = "the agents have different directories in 'cwd', or only some of them have one"
+        hint = "write 'workspace: {template: …}' in the eval file, which holds for all of them"
+        reading.report.error("bad-value", next(iter(named.values())), message, hint=hint)
+        return None
+    directory, at = next(iter(named.items()), (None, NOWHERE))
+    if directory is None:
+        return None
+    path = f"/{os.path.relpath(directory, reading.places.root)}"
+    return Scalar(path, path, at)
+
 
 _HINT = "send its calls through the gateway ('gateway: …' of the target), or limit the run: 'run: {budget_usd: …}'"
 _NO_KEY = "set its API key, by which the gateway knows where to send its calls"

@@ -168,9 +168,8 @@ class CaseSources(Struct):
         return True
 
     def _format(self, path: str, *, is_data: bool, sheet: str | None) -> Format[Any]:
-        from agentv.authoring.cases.data_files.jsonl import JsonLines
+        from agentv.authoring.cases.data_files.jsonl import JsonLines, Transcripts, holds_transcripts
         from agentv.authoring.cases.data_files.rows import RowKeys
-        from agentv.authoring.cases.data_files.transcripts import Transcripts, holds_transcripts
 
         types = self.reader.context.assertions.types
         if is_data and path.endswith(".jsonl") and holds_transcripts(path):
@@ -245,7 +244,7 @@ class CaseSources(Struct):
     def _directory(self, path: str, node: Scalar, reading: Reading) -> None:
         """The transcripts of a directory, else its cases."""
         from agentv.authoring.cases.case_files import in_directory
-        from agentv.authoring.cases.data_files.transcripts import transcripts_in
+        from agentv.authoring.cases.data_files.jsonl import transcripts_in
 
         recorded, boundary = transcripts_in(path), reading.places.boundary
         if reading.places.typed and boundary is not None:
@@ -310,10 +309,10 @@ def _table_of(path: str, sheet: str | None) -> Table:
 
         return CsvTable(path)
     if path.endswith(EXCEL):
-        from agentv.authoring.cases.data_files.workbook import SheetTable
+        from agentv.authoring.cases.data_files.binary_tables import SheetTable
 
         return SheetTable(path, sheet)
-    from agentv.authoring.cases.data_files.arrow_file import ArrowTable
+    from agentv.authoring.cases.data_files.binary_tables import ArrowTable
 
     return ArrowTable(path)
 

@@ -7,10 +7,9 @@ from collections.abc import Iterable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agentv.authoring.assertions.consistency import reads_criteria
 from agentv.authoring.assertions.entries import AssertionReader
-from agentv.authoring.cases.context import WrittenCase
-from agentv.authoring.cases.defaults import CaseDefaults
+from agentv.authoring.cases.case_assertions import reads_criteria
+from agentv.authoring.cases.context import CaseDefaults, WrittenCase
 from agentv.authoring.cases.messages import read_criteria, read_files, read_messages, with_files
 from agentv.authoring.fields.agentv import translation
 from agentv.authoring.fields.decode import INVALID, shape_of

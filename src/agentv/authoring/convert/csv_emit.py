@@ -13,8 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct, field
 
 from agentv.authoring.cases.data_files.csv_table import DOCUMENTS, LIST_TYPES
-from agentv.authoring.convert.emit import jsonl_text
-from agentv.authoring.convert.rebased_paths import messages_of
+from agentv.authoring.convert.emit import jsonl_text, messages_of
 from agentv.authoring.fields.agentv.spellings import CASE, SUITE
 from agentv.authoring.source.nodes import NOWHERE, ListNode, MapNode, Node, Scalar, holds_placeholder, is_empty, plain
 

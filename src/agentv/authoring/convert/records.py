@@ -182,7 +182,7 @@ def _rows(path: str, findings: Findings) -> Iterator[Node]:
 
 
 def _table(path: str, findings: Findings) -> Iterator[Node]:
-    from agentv.authoring.cases.data_files.arrow_file import ArrowTable
+    from agentv.authoring.cases.data_files.binary_tables import ArrowTable
 
     missing = missing_library(path)
     if missing is not None:

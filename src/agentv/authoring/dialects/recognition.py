@@ -163,8 +163,8 @@ class Claim(Struct, frozen=True):
 
 
 OWN = {
-    AGENT_SKILLS: "agentv.authoring.dialects.skill.evals:TESTS_OF_SKILLS",
-    EVA: "agentv.authoring.dialects.eva.exam:EXAM",
+    AGENT_SKILLS: "agentv.authoring.dialects.skills:TESTS_OF_SKILLS",
+    EVA: "agentv.authoring.dialects.exam:EXAM",
 }
 """Dialects of the core: name → place."""
 

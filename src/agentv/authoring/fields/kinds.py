@@ -17,7 +17,7 @@ from agentv.authoring.fields.trust import refuses_template
 from agentv.authoring.source.boundary import GIT_URL
 from agentv.authoring.source.files import is_directory, is_file
 from agentv.authoring.source.nodes import ListNode, Node, Scalar, is_empty, kind_of, node_of, plain, span_of
-from agentv.authoring.source.scalars import resolve
+from agentv.authoring.source.yaml import resolve
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.values import Json
 from agentv.registry import fields as declared

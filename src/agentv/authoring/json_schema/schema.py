@@ -13,7 +13,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from agentv.authoring.cases.triggering import AuthoredTriggering
+from agentv.authoring.cases.triggering import AuthoredQueries, AuthoredQuery, AuthoredTriggering
+from agentv.authoring.dialects.exam_cases import AuthoredExam, AuthoredExamCase, AuthoredExamDefaults, AuthoredExamJudge
 from agentv.authoring.fields.agentv.spellings import CASE, DEFAULT_TEST, OPTIONS, RUN, SUITE, TEMPLATE, TURN
 from agentv.authoring.fields.agentv.spellings import TARGET as TARGET_KEYS
 from agentv.authoring.fields.decode import shape_of
@@ -25,7 +26,10 @@ from agentv.authoring.fields.json_kinds import (
     TEXT,
     Schema,
     needed,
+    object_of,
     properties_of,
+    spelled_once,
+    spellings_of,
 )
 from agentv.authoring.fields.schema import (
     AuthoredCase,
@@ -39,10 +43,8 @@ from agentv.authoring.fields.schema import (
     AuthoredTurn,
 )
 from agentv.authoring.json_schema.entries import MESSAGE_DEFS, MESSAGES, assertion_defs
-from agentv.authoring.json_schema.exam import exam_body, exam_defs, triggering_defs
 from agentv.authoring.json_schema.sharing import shared
-from agentv.authoring.json_schema.spellings import OLDER_RUN, older_spelling, spelled_mapping
-from agentv.authoring.json_schema.targets import BY_ID, TARGET, target_defs
+from agentv.authoring.json_schema.targets import BY_ID, OLDER_RUN, TARGET, older_spelling, spelled_mapping, target_defs
 from agentv.authoring.prompt_library import meta_schema
 from agentv.registry.extensions import CASE_KEYS, SCHEMA_DEFS, SUITE_KEYS, loaded, missing, registered
 from agentv.registry.table import Registry
@@ -345,4 +347,83 @@ def input_or_prompts() -> Schema:
     return {
         "if": {"anyOf": [{"required": ["prompts"]}, {"required": ["prompt"]}]},
         "else": {"patternProperties": {f"^(?:{'|'.join(SUITE.spelled('tests'))})$": schema}},
+    }
+
+
+_RUBRIC = "#/$defs/type.llm-rubric/properties/"
+_JUDGE: Schema = {"if": {"type": "string"}, "then": NAME, "else": {"$ref": "#/$defs/judge"}}
+_INPUT: Schema = {"type": ["string", "number", "boolean", "array", "object"]}
+_QUERIES: Schema = {"type": ["array", "null"], "items": {**TEXT, "pattern": r"\S"}}
+_PAIRS: Schema = {"type": "array", "items": {"$ref": "#/$defs/query"}}
+
+_JUDGE_VALUES: Mapping[str, Schema] = {
+    "model": TARGET,
+    **{key: {"$ref": f"{_RUBRIC}{key}"} for key in ("pass_threshold", "scale", "votes", "temperature")},
+}
+_DEFAULTS_VALUES: Mapping[str, Schema] = {"model": TARGET, "judge": _JUDGE}
+_EXAM_CASE_VALUES: Mapping[str, Schema] = {
+    "name": {**TEXT, "pattern": r"\S"},
+    "inputs": {"type": "object", "additionalProperties": _INPUT},
+    "inputs_from": NAME,
+    "assert_": {**ASSERTIONS, "minItems": 1},
+    "rubric": NAME,
+    "expected_output": {"anyOf": [MESSAGES, {"type": "null"}]},
+    "judge": _JUDGE,
+    "model": TARGET,
+    "tags": _TAGS,
+}
+_TRIGGERING_VALUES: Mapping[str, Schema] = {
+    "should_trigger": _QUERIES,
+    "should_not_trigger": _QUERIES,
+    "queries": {"if": {"type": "string"}, "then": NAME, "else": {"$ref": "#/$defs/queries"}},
+}
+_EXAM_VALUES: Mapping[str, Schema] = {
+    "defaults": {"anyOf": [{"$ref": "#/$defs/defaults"}, {"type": "null"}]},
+    "triggering": {
+        "if": {"type": "string"},
+        "then": NAME,
+        "else": {"if": {"type": "array"}, "then": {"$ref": "#/$defs/queries"}, "else": {"$ref": "#/$defs/triggering"}},
+    },
+    "cases": {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/case"}},
+}
+
+
+def exam_body() -> Schema:
+    """The outermost mapping."""
+    return {**_object(AuthoredExam, _EXAM_VALUES), "required": ["cases"]}
+
+
+def exam_defs() -> dict[str, Schema]:
+    """Definitions that it refers to, besides those of eval files."""
+    case = _object(AuthoredExamCase, _EXAM_CASE_VALUES)
+    given = needed([["inputs", "inputs_from"], ["assert", "assertions", "rubric"]])
+    return {
+        "defaults": _object(AuthoredExamDefaults, _DEFAULTS_VALUES),
+        "judge": {**_object(AuthoredExamJudge, _JUDGE_VALUES), "minProperties": 1},
+        "case": {**case, "required": ["name"], **given},
+        **triggering_defs(AuthoredQueries),
+    }
+
+
+def triggering_defs(cls: type) -> dict[str, Schema]:
+    """The definitions of `triggering:`, declared by a class: of an exam or of a suite."""
+    return {
+        "triggering": {
+            **_object(cls, _TRIGGERING_VALUES),
+            "anyOf": [{"required": [key]} for key in _TRIGGERING_VALUES],
+        },
+        "queries": {**_PAIRS, "minItems": 1},
+        "query": object_of(AuthoredQuery),
+    }
+
+
+def _object(cls: type, values: Mapping[str, Schema]) -> Schema:
+    """The schema of a mapping some of whose keys are declared to be read elsewhere."""
+    shape = shape_of(cls)
+    return {
+        "type": "object",
+        "properties": properties_of(cls, values),
+        "patternProperties": FREE_KEYS,
+        "additionalProperties": False,
+        **spelled_once(spellings_of(shape, name) for name in {rule.name: None for rule in shape.rules.values()}),
     }

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from msgspec import Struct
 
-from agentv.authoring.assertions.consistency import unused_templates
-from agentv.authoring.dialects.eva.inputs import INPUT_FILES
+from agentv.authoring.dialects.exam_cases import INPUT_FILES
 from agentv.authoring.fields.request import LoadRequest, Registries
 from agentv.authoring.loading.context import cases_beside
 from agentv.authoring.loading.suite import SuiteReader
 from agentv.authoring.prompt_library import exam_above, prompt_file_of
-from agentv.authoring.source.files import META, is_directory, is_of_project, template_home
+from agentv.authoring.source.files import META, is_directory, is_of_project, template_home, templates_in
 from agentv.authoring.source.ignores import without_ignored
 from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic
+from agentv.model.values.span import Span
 
 _YAML = (".yaml", ".yml")
 _OF_PROMPTS = frozenset({META, *INPUT_FILES})
@@ -86,3 +87,28 @@ def check_file(path: str, request: LoadRequest, registries: Registries) -> FileC
 def _concerns(path: str, found: str, stand_in: str) -> bool:
     """Whether a mistake in the file `found` shows at a project's file: it is its own, or of a file that it names."""
     return found == path or (found != stand_in and not is_of_project(Path(found)))
+
+
+_HOME = (".agentv", "templates")
+
+
+def unused_templates(directories: Iterable[str], read: Collection[str]) -> Iterator[Diagnostic]:
+    """A warning for every template below the directories that was not read.
+
+    Only for directories: with single files, other files may include the template.
+
+    Args:
+        directories: as given.
+        read: absolute paths of all files that the suites below these directories read.
+    """
+    for path in sorted({path for directory in directories for path in _templates_below(directory)} - set(read)):
+        message = "no eval file includes this template"
+        yield Diagnostic("unused-template", message, Span(path, 1, 1, 1, 2), "warning")
+
+
+def _templates_below(directory: str) -> Iterator[str]:
+    for folder, inside, _ in os.walk(directory):
+        home = Path(folder, *_HOME)
+        if _HOME[0] in inside:
+            yield from templates_in(str(home.absolute())).values()
+        inside[:] = [name for name in inside if not name.startswith(".") and name != "node_modules"]

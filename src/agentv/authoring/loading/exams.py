@@ -12,10 +12,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from agentv.authoring.code.fingerprints import digest_of, files_behind
-from agentv.authoring.dialects.skill.skills import SKILL
+from agentv.authoring.dialects.skills import SKILL
 from agentv.authoring.fields.request import LoadRequest
 from agentv.authoring.fields.schema import AuthoredExamOf
-from agentv.authoring.header.header import Header
+from agentv.authoring.header import Header
 from agentv.authoring.source.files import META, checkout_of, is_file, is_of_project, repository_root
 from agentv.authoring.source.masking import MASK
 from agentv.authoring.source.nodes import Scalar

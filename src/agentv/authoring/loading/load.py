@@ -11,7 +11,6 @@ from pathlib import Path
 from msgspec import Struct, structs
 from msgspec.structs import replace
 
-from agentv.authoring.assertions.consistency import unused_templates
 from agentv.authoring.dialects.recognition import by_name, refuse_unreadable
 from agentv.authoring.fields.request import LoadRequest, Registries
 from agentv.authoring.loading.suite import SuiteReader
@@ -76,6 +75,8 @@ def _load(request: LoadRequest, registries: Registries) -> Loaded:
         )
         suites += _add_findings(suite, of_no_file, report)
     if not request.for_run and not report.failed:  # a file that is wrong may not have come to its includes
+        from agentv.authoring.loading.check import unused_templates
+
         for found in unused_templates(filter(is_directory, request.paths), read):
             report.add(found)
     if report.failed:

@@ -25,7 +25,7 @@ from agentv.authoring.dialects.recognition import (
 from agentv.authoring.fields.agentv.spellings import TEMPLATE
 from agentv.authoring.fields.reading import Chain, Reading
 from agentv.authoring.fields.request import LoadRequest, Registries
-from agentv.authoring.header.header import HeaderReader, names_judge
+from agentv.authoring.header import HeaderReader, names_judge
 from agentv.authoring.loading.context import TESTS, SuiteContext, cases_beside, read_sidecar
 from agentv.authoring.loading.suite_builder import SuiteBuilder
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, holds_placeholder, kind_of, node_of

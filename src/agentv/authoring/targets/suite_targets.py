@@ -1,22 +1,274 @@
-"""Targets and judge of a suite: from Python, then flags, then the eval file, then the project."""
+"""The files of targets that a directory has, and targets and settings in files of their own: `file://providers.yaml`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
+from pathlib import Path
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
+from agentv.authoring.fields.agentv.spellings import TARGET
 from agentv.authoring.fields.agentv.targets import translated_target
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.request import LoadRequest
-from agentv.authoring.source.nodes import MapNode, Node, Scalar, is_empty, node_of, span_of
+from agentv.authoring.source.files import Places, is_file, shown, upwards
+from agentv.authoring.source.nearest import nearest
+from agentv.authoring.source.nodes import (
+    Canonical,
+    ListNode,
+    MapNode,
+    Node,
+    Place,
+    Scalar,
+    holds_placeholder,
+    is_empty,
+    kind_of,
+    node_of,
+    plain,
+    span_of,
+)
 from agentv.authoring.source.report import Report
-from agentv.authoring.targets.catalog import entries_of
+from agentv.authoring.source.yaml import read_shared
 from agentv.authoring.targets.registry import PASTE, TargetRegistry
 from agentv.authoring.targets.target import read_target
 from agentv.model.suite.suite import Suite, TargetSpec
 from agentv.model.values.span import Span
 from agentv.model.values.values import Json
+from agentv.registry.table import Registry
+from agentv.registry.types import Provider
+
+_FILE = "file://"
+_SUFFIXES = (".yaml", ".yml", ".json")
+
+
+def is_reference(node: Node | None) -> bool:
+    """Whether a node is the path of a file with YAML in it."""
+    if not isinstance(node, Scalar) or not isinstance(node.value, str):
+        return False
+    written = node.value.strip()
+    return written.startswith(_FILE) and written.endswith(_SUFFIXES)
+
+
+def referenced(node: Node, reading: Reading) -> Node | None:
+    """The node itself, or what the file that it names holds; None where it cannot be read, which is reported."""
+    found, _, _ = _followed(node, reading, ())
+    return found
+
+
+def entries_of(node: Node, reading: Reading) -> Iterator[tuple[Node, Reading]]:
+    """The entries of a list, of which each and the list itself may stand in a file, with what they are read with."""
+    yield from _entries(node, reading, ())
+
+
+def _entries(node: Node, reading: Reading, chain: tuple[str, ...]) -> Iterator[tuple[Node, Reading]]:
+    found, reading, chain = _followed(node, reading, chain)
+    if isinstance(found, MapNode) and chain:  # a file of targets, by its key or bare
+        found = next((found.items[key] for key in ("providers", "targets") if key in found.items), found)
+    if isinstance(found, ListNode):
+        for item in found.items:
+            yield from _entries(item, reading, chain) if is_reference(item) else iter([(item, reading)])
+    elif found is not None and is_reference(found):
+        yield from _entries(found, reading, chain)
+    elif found is not None:
+        yield found, reading
+
+
+def _followed(node: Node, reading: Reading, chain: tuple[str, ...]) -> tuple[Node | None, Reading, tuple[str, ...]]:
+    """What a reference leads to, over files that hold nothing but another one, and the files on the way."""
+    while isinstance(node, Scalar) and is_reference(node):
+        beside = replace(reading, places=replace(reading.places, alone=False, _found={}))
+        path = beside.find(Scalar(node.value, node.text.strip(), node.at), "file")
+        if path is None:
+            return None, reading, chain
+        if path in chain:
+            circle = " → ".join(map(shown, (*chain, path)))
+            reading.report.error("target-cycle", node, f"target files refer to each other in a circle: {circle}")
+            return None, reading, chain
+        text = reading.text_of(path, node)
+        root = read_shared(path, text, reading.report) if text is not None else None
+        if root is None:
+            return None, reading, chain
+        chain = (*chain, path)
+        node, reading = root, reading.rendering(reading.renders or holds_placeholder(root))
+    return node, reading, chain
+
+
+_FILES = ("targets.yaml", "targets.yml", "providers.yaml", "providers.yml")
+_LISTS = ("targets", "providers")
+_SCHEMA = frozenset({"$schema", "schema"})
+_ROLES = {"target": ("target", "provider"), "judge": ("judge", "grader"), "user": ("user",)}
+"""What a project sets a default for, and the keys that say it; the first is the canonical one."""
+
+
+def open_registry(
+    directory: str, providers: Registry[Provider], reading: Reading, *, more: tuple[Node, Reading] | None = None
+) -> TargetRegistry:
+    """The targets of the closest `.agentv` above a directory that has a file of targets.
+
+    Args:
+        directory: whose `.agentv` is looked for, upwards.
+        providers: what `provider` can mean.
+        reading: of the suite.
+        more: `providers` of the configuration, with what it is read with. The closer file wins.
+    """
+    paths = _closest(directory, reading.places.root)
+    registry = TargetRegistry(providers, paths[0] if paths else None)
+    home = str(Path(paths[0]).parent.parent) if paths else ""
+    if more is not None and len(more[1].places.suite) > len(home):
+        _enter_more(registry, more, ())
+    for path in paths:
+        _read_file(registry, path, home, reading)
+    if more is not None and len(more[1].places.suite) <= len(home):
+        _enter_more(registry, more, registry.entries if more[1].places.suite != home else ())
+    return registry
+
+
+def _closest(directory: str, root: str) -> list[str]:
+    """The files of targets of the closest `.agentv` that has any. They must not contradict each other."""
+    for parent in upwards(directory, root):
+        folder = Path(parent) / ".agentv"
+        found = [path for name in _FILES if is_file(path := str(folder / name))]
+        if found:
+            return found
+    return []
+
+
+def places_of(home: str, reading: Reading) -> Places:
+    """Where paths of a project's file begin: in the directory that contains its `.agentv`."""
+    places = reading.places
+    return Places(home, places.root, alone=True, climbs=False, boundary=places.boundary, beside=places.suite)
+
+
+def _read_file(registry: TargetRegistry, path: str, home: str, reading: Reading) -> None:
+    text = reading.text_of(path, Scalar(path, path, Span(path, 1, 1, 1, 2)))
+    root = read_shared(path, text, reading.report) if text is not None else None
+    if root is None:
+        return
+    own = replace(reading, places=places_of(home, reading), renders=True)
+    registry.begin_file(own)
+    _fill(registry, root, own, Path(path).name)
+
+
+def _fill(registry: TargetRegistry, root: Node, reading: Reading, name: str) -> None:
+    if isinstance(root, ListNode) or is_reference(root):
+        root = MapNode({"targets": root}, {"targets": root.at}, root.at)
+    if not isinstance(root, MapNode):
+        reading.report.error("bad-value", root, f"{name} must be a mapping with 'targets', found {kind_of(root)}")
+        return
+    known = (*_LISTS, "defaults")
+    passed: dict[str, Place] = {}
+    for key, at in root.keys.items():
+        if key in _SCHEMA:
+            passed[key] = at
+        elif key not in known and not key.startswith("x-"):
+            reading.unknown_key(key, root, known, name)
+    for key in _LISTS:
+        passed |= _enter_all(registry, key, root.get(key), reading)
+    reading.report.remark_on_keys(passed)
+    _fill_defaults(registry, root.get("defaults"), reading)
+
+
+def _enter_all(registry: TargetRegistry, key: str, listed: Node | None, reading: Reading) -> dict[str, Place]:
+    """Enter the targets of a list; the keys in them that have no effect."""
+    passed: dict[str, Place] = {}
+    if listed is not None and not isinstance(listed, ListNode) and not is_reference(listed):
+        hint = "write each target as '- name: NAME'" if isinstance(listed, MapNode) else None
+        reading.report.error("bad-value", listed, f"'{key}' must be a list, found {kind_of(listed)}", hint=hint)
+        return passed
+    for entry, own in entries_of(listed, reading) if listed is not None else ():
+        passed |= _enter(registry, entry, own)
+    return passed
+
+
+def _enter_more(registry: TargetRegistry, more: tuple[Node, Reading], outer: Iterable[str]) -> None:
+    """The targets of a configuration, but for those that a closer file has."""
+    closer, (node, reading) = frozenset(outer), more
+    if not isinstance(node, ListNode) and not is_reference(node):
+        reading.report.error("bad-value", node, f"'providers' must be a list, found {kind_of(node)}")
+        return
+    registry.begin_file(reading)
+    for entry, own in entries_of(node, reading):
+        _enter(registry, entry, own, closer)
+
+
+def _fill_defaults(registry: TargetRegistry, defaults: Node | None, reading: Reading) -> None:
+    if defaults is None:
+        return
+    if not isinstance(defaults, MapNode):
+        reading.report.error("bad-value", defaults, f"'defaults' must be a mapping, found {kind_of(defaults)}")
+        return
+    known = [key for keys in _ROLES.values() for key in keys]
+    for key, node in defaults.items.items():
+        if key not in known:
+            reading.unknown_key(key, defaults, tuple(_ROLES), "'defaults'")
+        elif not isinstance(node, Scalar) or not isinstance(node.value, str):
+            reading.report.error("bad-value", node, f"'{key}' must be the name of a target, found {kind_of(node)}")
+    registry.default_target = one_default("target", _texts(defaults, "target"), registry.default_target, reading)
+    registry.default_judge = one_default("judge", _texts(defaults, "judge"), registry.default_judge, reading)
+    registry.default_user = one_default("user", _texts(defaults, "user"), registry.default_user, reading)
+
+
+def _texts(defaults: MapNode, role: str) -> list[Scalar]:
+    """What a mapping gives for a default, by each of its spellings."""
+    found = (defaults.get(key) for key in _ROLES[role])
+    return [node for node in found if isinstance(node, Scalar) and isinstance(node.value, str) and node.value]
+
+
+def one_default(role: str, given: Iterable[Scalar], other: Scalar | None, reading: Reading) -> Scalar | None:
+    """The default that several places of a project give; an error where they differ, which names both."""
+    for node in given:
+        if other is None:
+            other = node
+        elif node.text.strip() != other.text.strip():
+            place = span_of(other.at)
+            message = f"the default {role} is '{node.text}' here and '{other.text}' in {shown(place.file)}:{place.line}"
+            reading.report.error("conflicting-defaults", node, message, hint="keep one of them")
+    return other
+
+
+def _mend_name(made: Canonical, reading: Reading) -> None:
+    """Take a key that must mean `name` in its place, which is reported."""
+    misspelt = next(
+        (key for key in made.items if key not in TARGET.known and nearest(key, TARGET.known) == "name"), None
+    )
+    if misspelt is not None:
+        reading.unknown_key(misspelt, made, ("name",), "a target")
+        made.items["name"], made.keys["name"] = made.items.pop(misspelt), made.keys[misspelt]
+
+
+def _enter(registry: TargetRegistry, entry: Node, reading: Reading, closer: Container[str] = ()) -> Mapping[str, Place]:
+    """Enter a target, unless a closer file has one of its name; its keys that have no effect."""
+    if isinstance(entry, Scalar) and isinstance(entry.value, str) and ":" in entry.value:
+        return {}  # a `provider:rest` string is a target wherever it is named
+    if not isinstance(entry, MapNode):
+        reading.report.error("bad-value", entry, f"a target must be a mapping, found {kind_of(entry)}")
+        return {}
+    own = reading.reporting_to(reading.report.beside())  # what is wrong counts where the target is used
+    made = translated_target(entry, registry.providers, own)
+    if "name" not in made.items:
+        _mend_name(made, reading)
+    name = made.get("name")
+    if not isinstance(name, Scalar) or is_empty(name):
+        reading.report.error("missing-key", name or entry, "a target needs 'name'")
+        return made.no_effect
+    if name.text in closer:
+        return {}
+    first = registry.entries.get(name.text)
+    if first is None:
+        registry.enter(name.text, made, own)
+        return made.no_effect
+    place, here = span_of(first.at), span_of(made.at)
+    if place == here:
+        pass  # one file that is read by two names
+    elif place.file == here.file:
+        message = f"two targets are named '{name.text}'; the first is at line {place.line}"
+        reading.report.error("duplicate-target", name, message)
+    elif plain(first) != plain(made):
+        message = f"target '{name.text}' has other settings in {shown(place.file)}:{place.line}"
+        reading.report.error("duplicate-target", name, message, hint="keep one of them")
+    return made.no_effect
+
 
 PASTE_MODEL = """name one on the command line: --target {provider}:MODEL, or in .agentv/targets.yaml
   defaults:

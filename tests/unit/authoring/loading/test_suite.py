@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agentv.app.registries import registries
-from agentv.authoring.header.header import name_of
+from agentv.authoring.header import name_of
 from agentv.authoring.loading.load import LoadRequest, load, load_assertion
 from agentv.authoring.loading.suite import SuiteReader
 from agentv.authoring.source.nodes import MapNode

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from agentv.authoring.targets.catalog import open_registry
+from agentv.authoring.targets.suite_targets import open_registry
 from agentv.targets.catalogue import registry
 from doubles.loading import outcome, parsed, reading_of, repository
 

@@ -16,7 +16,7 @@ from agentv.authoring.source.json_text import parse_json
 from agentv.authoring.source.nearest import nearest
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar
 from agentv.authoring.source.report import Report
-from agentv.authoring.source.scalars import resolve
+from agentv.authoring.source.yaml import resolve
 from agentv.model.values.formatting import plural
 from agentv.model.values.span import Span
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from agentv.authoring.cases.data_files.arrow_file import ArrowTable
+from agentv.authoring.cases.data_files.binary_tables import ArrowTable
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.authoring.source.nodes import Scalar, plain

@@ -1,18 +1,26 @@
-"""JSON Lines: one case a line."""
+"""JSON Lines: one case a line, or one recorded transcript.
+
+Transcripts are rows of `agentv import`, and of a run's `index.jsonl`. Such a case has the recorded conversation up to
+the last message of the user. The answer comes from the target, which may replay the same file.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from hashlib import sha256
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from agentv.authoring.cases.data_files.rows import RowKeys
 from agentv.authoring.cases.streamed import at_line, down
+from agentv.authoring.source.files import shown
 from agentv.authoring.source.json_text import parse_json, read_json
-from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, span_of, written
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, as_data, node_of, plain, span_of, written
 from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic
 from agentv.model.values.span import Span
+from agentv.model.values.values import Json
 
 
 class JsonLines:
@@ -123,3 +131,142 @@ def _loose(line: bytes) -> Any:
 
 def _from_disk(path: str) -> BinaryIO:
     return open(path, "rb")  # noqa: PTH123  # a Path would add nothing; whoever asked closes it
+
+
+INDEX = "index.jsonl"
+"""The rows of a run; what else lies in its directory are no transcripts."""
+
+LARGEST_LINE = 64_000_000
+"""Bytes of the first line, by which a file of transcripts is recognized."""
+
+_ROLES = frozenset({"system", "user", "assistant"})
+
+
+def holds_transcripts(path: str) -> bool:
+    """Whether the first line of a JSON Lines file is the row of a transcript."""
+    try:
+        with Path(path).open("rb") as file:
+            found = json.loads(file.readline(LARGEST_LINE))
+    except (OSError, ValueError, RecursionError):
+        return False
+    if not isinstance(found, dict) or not {"test_id", "output"} <= found.keys():
+        return False
+    return isinstance(found.get("input"), list) or isinstance(found.get("trace"), dict)
+
+
+def transcripts_in(directory: str) -> list[str]:
+    """The files of transcripts in a directory, sorted; of a run only its rows."""
+    folder = Path(directory)
+    names = [folder / INDEX] if (folder / INDEX).is_file() else sorted(folder.glob("*.jsonl"))
+    return [str(one) for one in names if holds_transcripts(str(one))]
+
+
+class Transcripts:
+    """The format of a file of transcripts: one a line.
+
+    Args:
+        path: of the file.
+    """
+
+    unit = "transcript"
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def records(self, report: Report) -> Iterator[tuple[int, bytes]]:
+        """The lines, without repeated samples of one case, and without its answers of other targets."""
+        del report
+        seen: dict[str, bytes] = {}
+        with Path(self.path).open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if line.strip() and not self._is_repeated(number, line, seen):
+                    yield number, line
+
+    def node(self, number: int, record: bytes, report: Report) -> Node | None:
+        """The case of a transcript."""
+        row = parsed_line(record, number, self.path, report)
+        if row is None:
+            return None
+        at = Span(self.path, number, 1, number, 2)
+        value = plain(row)
+        test_id = value.get("test_id") if isinstance(value, dict) else None
+        if not isinstance(test_id, str) or not test_id.strip():
+            report.error(
+                "bad-case", at, "a transcript needs the key 'test_id'", hint="write such rows with agentv import"
+            )
+            return None
+        messages = _asked(value)
+        if not messages:
+            report.error("missing-input", at, f"the transcript of '{test_id}' has no message of the user")
+            return None
+        metadata = {"transcript": shown(self.path), **_source(value)}
+        return as_data(node_of({"id": test_id, "input": messages, "metadata": metadata}, at))
+
+    def exact(self, number: int, record: bytes, report: Report) -> Node | None:
+        """None: the parts of a case are not those of its line."""
+        del number, record, report
+        return None
+
+    def renders(self, record: bytes) -> bool:
+        """What was said is not rendered."""
+        del record
+        return False
+
+    def identity(self, record: bytes) -> str | None:
+        """The id of the case."""
+        try:
+            found = json.loads(record).get("test_id")
+        except (ValueError, AttributeError, RecursionError):
+            return None
+        return found if isinstance(found, str) else None
+
+    def reworded(self, record: bytes, found: Diagnostic) -> Diagnostic:
+        """Unchanged: a line number is enough."""
+        del record
+        return found
+
+    def _is_repeated(self, number: int, line: bytes, seen: dict[str, bytes]) -> bool:
+        """Whether another line asked the same for the same case."""
+        row = parsed_line(line, number, self.path, Report())
+        value = plain(row) if row is not None else None
+        test_id = value.get("test_id") if isinstance(value, dict) else None
+        if not isinstance(value, dict) or not isinstance(test_id, str):
+            return False
+        digest = sha256(json.dumps(_asked(value)).encode(errors="surrogatepass")).digest()
+        if test_id in seen:
+            return seen[test_id] == digest
+        seen[test_id] = digest
+        return False
+
+
+def _asked(row: Mapping[str, Any]) -> list[dict[str, Json]]:
+    """The conversation up to the last message of the user."""
+    said = row.get("input")
+    if not isinstance(said, list):
+        trace = row.get("trace")
+        steps = trace.get("steps") if isinstance(trace, dict) else None
+        own = [one for one in steps if _is_message(one)] if isinstance(steps, list) else []
+        said = [{"role": one.get("role"), "content": one.get("text")} for one in own]
+    messages = [{"role": one["role"], "content": one["content"]} for one in said if _is_said(one)]
+    last = max((place for place, one in enumerate(messages) if one["role"] == "user"), default=-1)
+    return messages[: last + 1]
+
+
+def _is_message(step: object) -> bool:
+    """Whether a step is a message of the conversation itself, not one of a sub-agent."""
+    return isinstance(step, dict) and step.get("type") == "message" and step.get("parent") is None
+
+
+def _is_said(one: object) -> bool:
+    if not isinstance(one, dict) or one.get("role") not in _ROLES:
+        return False
+    content = one.get("content")
+    return isinstance(content, list) or (isinstance(content, str) and bool(content.strip()))
+
+
+def _source(row: Mapping[str, Any]) -> dict[str, str]:
+    """Who gave the recorded answer."""
+    trace = row.get("trace")
+    session = trace.get("session_id") if isinstance(trace, dict) else None
+    named = {"recorded_target": row.get("target"), "session_id": session}
+    return {key: value for key, value in named.items() if isinstance(value, str) and value}

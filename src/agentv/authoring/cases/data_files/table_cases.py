@@ -18,7 +18,7 @@ from agentv.authoring.cases.data_files.rows import Table, TableRow, WrongValue
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, node_of, written
 from agentv.authoring.source.report import Report
-from agentv.authoring.source.scalars import resolve
+from agentv.authoring.source.yaml import resolve
 from agentv.errors import Diagnostic
 from agentv.model.values.span import Span
 from agentv.model.values.values import Json

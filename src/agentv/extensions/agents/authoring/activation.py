@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated
 
 from agentv.authoring.cases.data_files.jsonl import JsonLines
-from agentv.authoring.dialects.skill.skills import SKILL, placed_skill, read_skill
+from agentv.authoring.dialects.skills import SKILL, placed_skill, read_skill
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.schema import AtLeastOne, Unread

@@ -11,7 +11,7 @@ from typing import Any, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agentv.authoring.cases.work import SuiteWork
+from agentv.authoring.cases.context import SuiteWork
 from agentv.authoring.code.fingerprints import digests_behind
 from agentv.authoring.fields.decode import INVALID, kind_for, shape_of
 from agentv.authoring.fields.reading import Reading

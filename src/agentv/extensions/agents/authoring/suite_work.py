@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from agentv.authoring.cases.work import SuiteWork
+from agentv.authoring.cases.context import SuiteWork
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.schema import AuthoredCase
 from agentv.authoring.source.nodes import MapNode, Node
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class SuiteReader:
-    """An `agentv.authoring.cases.work.WorkReader`."""
+    """An `agentv.authoring.cases.context.WorkReader`."""
 
     def __init__(self, work: SuiteWork) -> None:
         self._work = work

@@ -12,9 +12,8 @@ from msgspec.structs import replace
 
 from agentv.app.results.finding import find_run
 from agentv.app.results.place import RESULTS, place_holding, runs_in
-from agentv.authoring.header.config import read_config
+from agentv.authoring.config import dotenv_of, merged, read_config, read_dotenv
 from agentv.authoring.prompt_library import library_reading
-from agentv.authoring.source.environment import dotenv_of, merged, read_dotenv
 from agentv.authoring.source.nodes import MapNode
 from agentv.errors import Diagnostic, LoadError, UsageError
 from agentv.store.files.directory import results_directory

@@ -14,22 +14,28 @@ from agentv.authoring.assertions.judging import PASTE_BESIDE
 from agentv.authoring.assertions.type_names import AssertionTypes
 from agentv.authoring.cases.case import CaseReader
 from agentv.authoring.cases.case_assertions import read_shared
-from agentv.authoring.cases.context import CaseContext, CaseNotes, TrialBudgets, place_of_budget
-from agentv.authoring.cases.defaults import CaseDefaults, read_defaults
-from agentv.authoring.cases.work import SuiteWork, directory_of_agents, refuse_lacking
+from agentv.authoring.cases.context import (
+    CaseContext,
+    CaseDefaults,
+    CaseNotes,
+    SuiteWork,
+    TrialBudgets,
+    directory_of_agents,
+    place_of_budget,
+    read_defaults,
+    refuse_lacking,
+)
+from agentv.authoring.config import Config, dotenv_of, merged, over, read_config, read_dotenv, read_run
 from agentv.authoring.fields.agentv import translation
 from agentv.authoring.fields.case_keys import GOVERNANCE, ClusterReader, read_tags
 from agentv.authoring.fields.decode import INVALID, kind_for, shape_of
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.request import LoadRequest, Registries
 from agentv.authoring.fields.schema import AuthoredExamOf, AuthoredJudgeMinimums, AuthoredSuite
-from agentv.authoring.header.config import Config, over, read_config, read_run
-from agentv.authoring.source.environment import dotenv_of, merged, read_dotenv
 from agentv.authoring.source.masking import secrets_in
 from agentv.authoring.source.nodes import MapNode, Node, Place, Scalar, is_empty, kind_of, plain, span_of
-from agentv.authoring.targets.catalog import one_default, open_registry
 from agentv.authoring.targets.registry import DEFAULT, TargetRegistry
-from agentv.authoring.targets.suite_targets import SuiteTargets, default_of
+from agentv.authoring.targets.suite_targets import SuiteTargets, default_of, one_default, open_registry
 from agentv.model.suite.suite import JudgeMinimums, RunSettings, Suite, TargetSpec
 from agentv.model.values.span import Span
 from agentv.model.values.values import EMPTY, Json

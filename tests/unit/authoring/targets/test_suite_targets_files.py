@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentv.authoring.header.header import open_project
+from agentv.authoring.header import open_project
 from agentv.authoring.source.report import Report
 from agentv.targets.catalogue import registry
 from doubles.loading import parsed, reading_of, repository

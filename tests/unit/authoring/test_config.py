@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from agentv.authoring.header.config import read_config
+from agentv.authoring.config import read_config
 from doubles.loading import reading_of, repository
 
 

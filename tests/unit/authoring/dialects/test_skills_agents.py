@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from agentv.authoring.dialects.skill.evals import place_of
+from agentv.authoring.dialects.skills import place_of
 from doubles.loading import outcome, repository
 
 SKILL = "---\nname: csv\ndescription: Reads CSV files.\n---\n\nSay June.\n"

@@ -1,5 +1,5 @@
 from agentv.assertions.text.matching import Contains
-from agentv.authoring.assertions.consistency import COMPARED, check_entries
+from agentv.authoring.cases.case_assertions import COMPARED, check_entries
 from agentv.authoring.source.report import Report
 from agentv.model.suite.assertion import DEFAULTS, AssertionEntry
 from agentv.model.values.span import Span

@@ -3,8 +3,7 @@
 import pytest
 
 from agentv.authoring.loading.load import LoadRequest, load
-from agentv.authoring.targets.target import read_target
-from agentv.authoring.targets.variables import nearly_set
+from agentv.authoring.targets.target import nearly_set, read_target
 from agentv.errors import LoadError
 from doubles.keyed import keyed_registries
 from doubles.loading import parsed, reading_of, repository

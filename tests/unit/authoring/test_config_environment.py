@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv.authoring.source.environment import dotenv_of, merged, read_dotenv
+from agentv.authoring.config import dotenv_of, merged, read_dotenv
 from agentv.authoring.source.files import DiskReader
 from agentv.authoring.source.report import Report
 from doubles.loading import repository

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from agentv.authoring.cases.triggering import AuthoredQueries
-from agentv.authoring.dialects.eva.cases import (
+from agentv.authoring.dialects.exam_cases import (
     AuthoredExam,
     AuthoredExamDefaults,
     ExamCases,

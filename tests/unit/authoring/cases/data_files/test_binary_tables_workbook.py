@@ -6,7 +6,7 @@ import zipfile
 
 import openpyxl
 
-from agentv.authoring.cases.data_files import workbook as tables
+from agentv.authoring.cases.data_files import binary_tables as tables
 from doubles.loading import outcome, repository
 
 SUITE = "target: echo\ninput: 'ask {{ q }}'\nassert: [contains: a]\ntests: REFERENCE\n"

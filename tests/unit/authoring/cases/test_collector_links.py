@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv.authoring.cases.dependencies import Links, circles
+from agentv.authoring.cases.collector import Links, circles
 from agentv.authoring.source.report import Report
 from agentv.model.suite.conversation import Dependency, Link
 from agentv.model.suite.suite import Case

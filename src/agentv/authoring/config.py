@@ -1,24 +1,34 @@
-"""`.agentv/config.yaml` and `config.local.yaml`, or `.yml`: a project's defaults; the local file wins key by key."""
+"""A project's defaults and environment: `.agentv/config.yaml`, `config.local.yaml`, and `.env` files (SPEC section 2).
+
+The local file wins key by key. AgentV's spellings are `execution`, `defaults`, `file://`, and keys without an effect.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 from msgspec import Struct, field
 from msgspec.structs import asdict, replace
 
+from agentv.authoring.fields.agentv import translation
+from agentv.authoring.fields.agentv.spellings import RUN
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import ExtraKeys, Reading
 from agentv.authoring.fields.schema import AuthoredRepeat, AuthoredRun, AuthoredTrials, Unread
+from agentv.authoring.source.boundary import ALLOW, OUTSIDE, REASON, OutsideError
 from agentv.authoring.source.files import is_file, shown, upwards
-from agentv.authoring.source.nodes import MapNode, Node, Scalar, holds_placeholder, kind_of
+from agentv.authoring.source.nodes import Canonical, MapNode, Node, Place, Scalar, holds_placeholder, kind_of
+from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_shared
-from agentv.authoring.targets.catalog import places_of
+from agentv.authoring.targets.suite_targets import one_default, places_of, referenced
 from agentv.model.suite.suite import DEFAULT_RETRY, Aggregate, RunSettings
+from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.span import Span
+from agentv.ports import Reader
 from agentv.registry.extensions import CONFIG_KEYS, HOW_TO_GET, PORTS, lacking, missing
 from agentv.registry.fields import Alias, Declared, Doc, Fraction, Nonempty, Text
 from agentv.user_code.plugin_tables import added, added_value
@@ -96,7 +106,6 @@ def _one_of(folder: str, names: tuple[str, ...], reading: Reading) -> str | None
 
 
 def _read(path: str, reading: Reading) -> Config:
-    from agentv.authoring.header.agentv_config import canonical_config
 
     text = reading.text_of(path, Scalar(path, shown(path), Span(path, 1, 1, 1, 2)))
     root = read_shared(path, text, reading.report) if text is not None else None
@@ -248,3 +257,183 @@ def _report_ignored(read: AuthoredTrials, node: MapNode, reading: Reading) -> No
     if read.early_exit:
         message = "'early_exit' is not applied: all samples of a case run, with the same verdict"
         report.remark("not-applied", node.keys["early_exit"], message)
+
+
+NO_EFFECT = frozenset(
+    {
+        "$schema",
+        "dashboard",
+        "env_from",
+        "env_path",
+        "git_cache",
+        "guideline_patterns",
+        "hooks",
+        "projects",
+        "refs",
+        "required_version",
+        "results",
+        "results_by_project",
+        "studio",
+        "tags",
+        "tests",
+    }
+)
+"""Keys of a configuration that only AgentV's own program acts on."""
+
+NO_EFFECT_IN_EXECUTION = frozenset(
+    {
+        "export_otel",
+        "keep_workspaces",
+        "otel_backend",
+        "otel_capture_content",
+        "otel_file",
+        "otel_group_turns",
+        "pool_slots",
+        "pool_workspaces",
+        "trace_file",
+        "verbose",
+        "workspace_path",
+    }
+)
+
+_DEFAULTS = {"target": "target", "provider": "target", "judge": "judge", "grader": "judge"}
+_RUN = RUN.canonical | RUN.older.keys()
+
+
+def _is_server(results: Node) -> bool:
+    """Whether `results` names a server that runs are pushed to; AgentV has a repository there."""
+    return isinstance(results, MapNode) and not {"remote", "token"}.isdisjoint(results.items)
+
+
+def canonical_config(root: MapNode, reading: Reading) -> MapNode:
+    """A configuration by its canonical keys; one hint lists what is passed over."""
+    report = reading.report
+    spelled: dict[str, str] = {}
+    made = Canonical({}, {}, root.at, spelled)
+    defaults: dict[str, list[Scalar]] = {"target": [], "judge": []}
+    for outer, holder, key, node in _values(root, reading, made.no_effect):
+        role, at = _DEFAULTS.get(key), holder.keys[key]
+        known = (*_DEFAULTS, *(("threshold", *_RUN) if outer == "execution" else ()))
+        if role is not None and isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip():
+            defaults[role].append(node)
+            made.keys.setdefault(role, at)
+        elif role is not None and outer:
+            report.error("bad-value", node, f"'{key}' must be the name of a target, found {kind_of(node)}")
+        elif not outer:
+            made.items[key], made.keys[key] = node, at
+        elif key in known:
+            name = f"run.{key}" if key in _RUN else "execution.threshold"
+            made.items[name], made.keys[name], spelled[name] = node, at, f"{outer}.{key}"
+        elif not key.startswith("x-"):
+            reading.unknown_key(key, holder, known, f"'{outer}'")
+    for role, given in defaults.items():
+        found = one_default(role, given, None, reading)
+        if found is not None:
+            made.items[role] = found
+    _move_settings(made, reading)
+    report.remark_on_keys(made.no_effect)
+    return made
+
+
+def _move_settings(made: Canonical, reading: Reading) -> None:
+    """Put what `execution` says of the threshold and of runs in its place."""
+    threshold = made.items.pop("execution.threshold", None)
+    if threshold is not None:
+        if "threshold" in made.items:
+            message = "'execution.threshold' and 'threshold' mean the same; keep one of them"
+            reading.report.error("two-spellings", made.keys["execution.threshold"], message)
+        made.items["threshold"], made.keys["threshold"] = threshold, made.keys["execution.threshold"]
+    translation.gathered(made, "run", reading)
+    run = made.items.get("run")
+    if isinstance(run, MapNode):
+        made.items["run"] = translation.run_block(run, reading)
+
+
+def _values(root: MapNode, reading: Reading, passed: dict[str, Place]) -> Iterator[tuple[str, MapNode, str, Node]]:
+    """The values of a configuration and of its `execution` and `defaults`, with what holds them."""
+    for key, written in root.items.items():
+        if key in NO_EFFECT and not (key == "results" and _is_server(written)):
+            passed[key] = root.keys[key]
+            continue
+        node = written if key in {"providers", "targets"} else referenced(written, reading)
+        if key in {"execution", "defaults"} and isinstance(node, MapNode):
+            for inner, value in node.items.items():
+                if key == "execution" and inner in NO_EFFECT_IN_EXECUTION:
+                    passed[f"execution.{inner}"] = node.keys[inner]
+                else:
+                    yield key, node, inner, value
+        elif node is not None and key not in {"execution", "defaults"}:
+            yield "", root, key, node
+        elif node is not None and not (isinstance(node, Scalar) and node.value is None):
+            reading.report.error("bad-value", node, f"'{key}' must be a mapping, found {kind_of(node)}")
+
+
+_ENTRY = lazy_pattern(
+    r"""
+    [ \t]* (?:export[ \t]+)? (?P<name>[A-Za-z_][A-Za-z0-9_.-]*) [ \t]*=[ \t]*
+    (?: '(?P<single>[^']*)' | "(?P<double>(?:[^"\\]|\\.)*)" | (?P<bare>[^\n]*?) )
+    [ \t]* (?:(?<=[ \t])\#[^\n]*)? $
+    """,
+    re.VERBOSE | re.MULTILINE | re.DOTALL,
+)
+"""`NAME=value`; a quoted value may span lines, as keys and certificates do."""
+
+_IDLE = lazy_pattern(r"[ \t]*(?:\#[^\n]*)?$", re.MULTILINE)
+_ESCAPES = {r"\n": "\n", r"\r": "\r", r"\t": "\t", r"\"": '"', r"\\": "\\", r"\$": "$"}
+_ESCAPE = lazy_pattern("|".join(re.escape(one) for one in _ESCAPES))
+
+
+def dotenv_of(directory: str, root: str, reader: Reader, report: Report) -> dict[str, str]:
+    """Variables of the `.env` files from a directory up to the root; the closest file takes precedence."""
+    found: dict[str, str] = {}
+    for parent in upwards(directory, root):
+        path = os.path.join(parent, ".env")  # noqa: PTH118  # for every parent of every suite
+        if is_file(path):
+            found = {**read_dotenv(path, reader, report), **found}
+    return found
+
+
+def read_dotenv(path: str, reader: Reader, report: Report) -> dict[str, str]:
+    """The variables of one file: `NAME=value` lines, quotes, comments, `export`."""
+    try:
+        text = reader.read(path).decode("utf-8-sig")
+    except OutsideError:
+        report.error(OUTSIDE, Span(path, 1, 1, 1, 2), f"cannot read {shown(path)}: {REASON}", hint=ALLOW)
+        return {}
+    except OSError as error:
+        report.error("missing-file", Span(path, 1, 1, 1, 2), f"cannot read {shown(path)}: {error.strerror}")
+        return {}
+    except UnicodeDecodeError as error:
+        report.error("not-utf-8", Span(path, 1, 1, 1, 2), f"not UTF-8 (byte {error.start + 1} of the file)")
+        return {}
+    return _variables(path, text.replace("\r\n", "\n").replace("\r", "\n"), report)
+
+
+def _variables(path: str, text: str, report: Report) -> dict[str, str]:
+    found: dict[str, str] = {}
+    place = 0
+    while place < len(text):
+        entry = _ENTRY.match(text, place)
+        newline = text.find("\n", place)
+        end = entry.end() if entry else newline if newline >= 0 else len(text)
+        if entry:
+            found[entry["name"]] = _value(entry)
+        elif not _IDLE.match(text, place):
+            line = text.count("\n", 0, place) + 1
+            # other programs read this file too, so what they understand is no mistake
+            report.warning("bad-dotenv", Span(path, line, 1, line, 2), "this line is not NAME=value; ignored")
+        place = end + 1
+    return found
+
+
+def _value(entry: re.Match[str]) -> str:
+    if entry["single"] is not None:
+        return entry["single"]
+    if entry["double"] is not None:
+        return _ESCAPE.sub(lambda match: _ESCAPES[match[0]], entry["double"])
+    return entry["bare"]
+
+
+def merged(process: Mapping[str, str], suite: Mapping[str, str], dotenv: Mapping[str, str]) -> dict[str, str]:
+    """One environment: the process's wins over the suite's `env:`, which wins over `.env` (SPEC section 2)."""
+    return {**dotenv, **suite, **process}

@@ -1,1 +1,0 @@
-"""Everything of an eval file but its cases, and the project configuration."""
