@@ -26,6 +26,7 @@ from python_api import module_reference
 from agentv.app.registries import registries
 from agentv.app.settings import LOCAL
 from agentv.authoring.cases.triggering import AuthoredQueries
+from agentv.authoring.config import AuthoredConfig
 from agentv.authoring.dialects.exam_cases import AuthoredExam, AuthoredExamCase, AuthoredExamDefaults, AuthoredExamJudge
 from agentv.authoring.dialects.recognition import FORMATS
 from agentv.authoring.fields.agentv.names import ASSERTION_TYPES, SETTINGS
@@ -33,7 +34,6 @@ from agentv.authoring.fields.agentv.spellings import CASE, DEFAULT_TEST, OPTIONS
 from agentv.authoring.fields.decode import OptionsSchema, shape_of
 from agentv.authoring.fields.json_kinds import doc_of
 from agentv.authoring.fields.schema import AuthoredPrice, AuthoredRate, AuthoredRetry, AuthoredSettings, AuthoredTarget
-from agentv.authoring.config import AuthoredConfig
 from agentv.authoring.json_schema.schema import Vocabulary, full_schema
 from agentv.authoring.prompt_library import AuthoredMeta
 from agentv.cli.main import cli
