@@ -52,19 +52,6 @@ def test_the_skills_that_an_agent_loads_are_counted_and_shown_everywhere(shop, p
     assert "| `refund` | 50.0% (1 of 2;" in report
 
 
-@pytest.mark.parametrize(
-    ("loading", "more", "status", "said"),
-    [
-        (("I want my money back",), ", min_precision: 0.9", 1, "precision of returns with claude is unknown"),
-        (("I want my money back",), ", min_recall: 0.5", 1, "recall of returns with claude is 0.0%, required 50.0%"),
-    ],
-)
-def test_minimums_of_all_skills_decide_instead_of_the_queries(shop, loading, more, status, said):
-    shown, summary = shop(claude(*loading), more=more, status=status)
-    assert said in shown
-    assert [gate["gate"] for gate in summary["gates"]] == ["activation"]
-
-
 def test_a_target_that_reports_no_calls_is_errored_and_never_without_a_skill(shop):
     shown, summary = shop("echo", more=", min_recall: 0.1", status=3)
     assert "the skills that the agent loaded are unknown" in shown

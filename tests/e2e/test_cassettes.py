@@ -63,7 +63,6 @@ def test_a_cassette_is_read_by_people_and_by_git(recorded):
 @pytest.mark.parametrize(
     ("edit", "why"),
     [
-        ({"agent.py": AGENT.replace('note(f"target', 'raise ValueError(f"target')}, "2 trials errored"),
         ({"agent.py": AGENT.replace('note(f"target', 'assert case_id == "a", (f"target')}, "1 trial errored"),
     ],
 )
@@ -207,13 +206,10 @@ def test_a_file_that_is_no_cassette_is_refused(project, content, told):
         ("a.eval.yaml", "a.eval.yaml is not a cassette"),
         ("agent.py", "agent.py is not a cassette"),
         ("empty.jsonl", "empty.jsonl is not a cassette"),
-        (".", ". is a directory"),
         ("/", "/ is a directory"),
         ("agent.py/run.jsonl", "agent.py is not a directory"),
-        ("/proc/version/run.jsonl", "version is not a directory"),
         ("n" * 253, "name too long"),
         ("", "--record has an empty name"),
-        (" ", "--record has an empty name"),
     ],
 )
 def test_nothing_is_recorded_over_what_is_no_cassette_nor_where_it_cannot_be_written(project, file, told):

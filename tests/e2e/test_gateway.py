@@ -125,15 +125,6 @@ def test_the_budget_of_a_trial_is_a_limit_of_the_agent(project):
     assert project.summary()["cost_usd"] == pytest.approx(0.1 + 0.2 + 0.5)
 
 
-def test_an_agent_that_does_not_stop_asking_is_ended(project):
-    agent = AGENT + "import time\nwhile True:\n    ask('again')\n    time.sleep(0.05)\n"
-    with PricedServer(0.10) as server:
-        suite(project, server, cases=case("b", 1), agent=agent)
-        ended = ran(project, "--budget-usd", "0.25")
-        assert (ended.status, server.calls) == (3, 2), ended.stderr
-    assert project.rows("out") == []
-
-
 def test_a_model_that_is_at_its_limit_is_waited_for(project):
     steps = [Status(429, retry_after=1), Status(429, retry_after=1), "fine"]
     with ModelServer(steps) as server:

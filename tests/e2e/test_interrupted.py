@@ -3,20 +3,16 @@ is left running.
 """
 
 import json
-import os
 import shlex
 import signal
-import subprocess
 import sys
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from doubles.processes_alive import alive, ids_in
 from doubles.waiting import until
-from e2e.command import AGENTV
 
 SLOW = """
 import asyncio, os
@@ -184,36 +180,6 @@ def test_a_run_that_trusts_its_data_and_reads_outside_goes_on_as_it_says(project
     ended = project.run(*shlex.split(line)[1:])
     assert ended.status == 0, ended.stderr
     assert [row["test_id"] for row in project.rows("out")] == ["a", "b"]
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="a terminal of its own")
-def test_how_a_run_goes_on_has_a_line_of_its_own_beside_the_bar(project):
-    import pty
-
-    text = "target: echo\ntests:\n  - {id: a, input: hi, assert: [contains: hi]}\n"
-    project.write("a.eval.yaml", text)
-    assert project.run("eval", "a.eval.yaml").status == 0
-    project.write("a.eval.yaml", text + "  - {id: b, input: hi, assert: [contains: hi]}\n")
-    ours, theirs = pty.openpty()
-    environment = {key: one for key, one in project.environment.items() if key not in ("NO_COLOR", "CI")}
-    process = subprocess.Popen(
-        [AGENTV, "eval", "a.eval.yaml", "--resume"],
-        cwd=project.path,
-        env={**environment, "TERM": "xterm"},
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-    )
-    os.close(theirs)
-    shown = b""
-    with suppress(OSError):  # the terminal ends with the program
-        while data := os.read(ours, 4096):
-            shown += data
-    os.close(ours)
-    assert process.wait(60) == 0
-    before, found, _ = shown.partition(b"resuming: 1 trial complete")
-    assert found
-    assert before.endswith((b"\n", b"\x1b[2K", b"\r"))
 
 
 BLOCKING_CASES = "".join(

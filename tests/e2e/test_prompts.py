@@ -116,21 +116,6 @@ def test_every_way_to_run_an_exam_puts_it_on_record(library, words):
     assert [row["all_passed"] for row in library.log()] == [True]
 
 
-def test_a_failed_line_fails_the_exam_and_the_gate_stays_shut(library):
-    library.write(
-        "prompts/greeter/eval.yml", EXAM + "  - {name: closes, inputs: {name: Bo}, assert: [contains: open]}\n"
-    )
-    ended = library.run("prompt", "eval", "greeter")
-    assert ended.status == 1
-    assert "exam of greeter: failed, 1 of 2 passed" in ended.stderr
-    assert library.log()[-1]["failed_cases"] == ["closes"]
-    assert library.run("prompt", "promote", "greeter").status == 0  # a whole exam on record is enough for `tested`
-    refused = library.run("prompt", "promote", "greeter")
-    assert refused.status == 1
-    assert "closes" in refused.stderr
-    assert "status: tested # set by promote" in library.meta()
-
-
 @pytest.mark.parametrize(
     "words",
     [(), ("--limit", "1")],
@@ -367,13 +352,7 @@ def test_what_was_tried_again_until_it_passed_is_no_evidence(flaky):
 
 
 @pytest.mark.parametrize(
-    ("words", "env"),
-    [
-        (["--target", "mock:hello"], {}),
-        (["--judge", "mock:SCORE=5 REASON=x"], {}),
-        ([], {"AGENTV_TARGET": "mock:hello"}),
-        ([], {"AGENTV_JUDGE": "mock:SCORE=5 REASON=x"}),
-    ],
+    ("words", "env"), [(["--target", "mock:hello"], {}), ([], {"AGENTV_JUDGE": "mock:SCORE=5 REASON=x"})]
 )
 def test_whoever_stands_in_for_the_projects_own_target_or_judge_is_told(flaky, words, env):
     exam = LAUNDERED["prompts/p/eval.yml"].replace("defaults: {model: m, judge: j}\n", "")
@@ -398,10 +377,9 @@ def test_a_check_that_is_edited_while_the_exam_is_sat_makes_it_no_evidence(flaky
 
 
 @pytest.mark.parametrize(("child", "status"), [("zzz", 1), ("hello", 0)])
-@pytest.mark.parametrize("threshold", ["", "threshold: 0, "])
-def test_no_threshold_of_a_set_lets_a_failed_line_of_an_exam_pass(flaky, threshold, child, status):
+def test_no_threshold_of_a_set_lets_a_failed_line_of_an_exam_pass(flaky, child, status):
     flaky.write("good", "")
-    entry = f"{{type: assert-set, {threshold}assert: [contains: hello, contains: {child}]}}"
+    entry = f"{{type: assert-set, threshold: 0, assert: [contains: hello, contains: {child}]}}"
     exam = LAUNDERED["prompts/p/eval.yml"].replace("assert: [contains: hello]", f"assert: [{entry}]")
     flaky.write("prompts/p/eval.yml", exam)
     assert flaky.run("eval", "prompts/p").status == status

@@ -4,22 +4,12 @@ nothing of agentv.
 
 import json
 import shutil
-import socket
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
-from urllib.request import Request, urlopen
 
 import pytest
-from msgspec.structs import replace
 
-from agentv.extensions.agents.traces.acp import read_acp
 from agentv.extensions.agents.traces.atif import atif_of
-from agentv.extensions.agents.traces.otlp_export import TraceOrigin, otlp_of, protobuf_of
-from agentv.store.files.traces import read
+from agentv.extensions.agents.traces.otlp_export import TraceOrigin, otlp_of
 from doubles.traces import WORK
 from needs import needs
 
@@ -69,45 +59,6 @@ def test_the_traces_of_a_run_are_shown_and_exported(there):
     again = there.run("import", "otlp", "out.json")
     assert json.loads(again.stdout)["test_id"] == "refund"
     assert there.run("results", "export", "last", "--format", "atif", "-o", "out.csv").status == 2
-
-
-AGENT = {"prompts": [[
-    {"think": "hm"}, {"say": "I look"},
-    {"update": {"sessionUpdate": "tool_call", "toolCallId": "t1", "title": "mcp__shop__refund", "rawInput": {"id": 7}}},
-    {"update": {"sessionUpdate": "tool_call_update", "toolCallId": "t1", "status": "completed", "rawOutput": {"ok": True}}},
-    {"ask": {"tool_call_id": "t2", "then": "a.txt"}},
-    {"update": {"sessionUpdate": "tool_call_update", "toolCallId": "t2", "status": "completed"}},
-    {"say": "done"}, {"usage": {"input_tokens": 10, "output_tokens": 4, "total_tokens": 14}},
-]]}  # fmt: skip
-
-
-@pytest.mark.libraries
-def test_the_stream_of_an_agent_of_ours_is_imported_as_the_same_trace(project):
-    command = [sys.executable, str(Path(__file__).parents[1] / "doubles" / "acp_agent.py"), json.dumps(AGENT)]
-    target = {"provider": "acp", "command": command}
-    suite = {
-        "target": target,
-        "workspace": {},
-        "sandbox": "none",
-        "tests": [{"id": "refund", "input": "mend it", "assert": [{"contains": "done"}]}],
-    }
-    project.write("a.eval.yaml", json.dumps(suite))
-    assert project.run("eval", "a.eval.yaml").status == 0
-    (folder,) = project.path.glob(".agentv/results/*/artifacts/*")
-    stored, again = read(folder / "trace.json"), read_acp((folder / "acp.jsonl").read_bytes())
-    assert again.partial == ""
-
-    def without_times(trace):
-        names = ("started_ms", "duration_ms", "reason")
-        return [replace(step, **{name: None for name in names if hasattr(step, name)}) for step in trace.steps]
-
-    assert without_times(again) == without_times(stored)
-    assert len(again.steps) == 7
-    page = project.run("results", "export", "last", "-o", "report.html")
-    assert page.status == 0
-    content = (project.path / "report.html").read_text()
-    assert '"trace":{"path":"artifacts/' in content
-    assert '"diff":{"text":"diff --git' in content
 
 
 def test_a_partial_session_gives_no_verdict_about_calls_also_when_graded_again(there):
@@ -219,61 +170,6 @@ def test_hostile_text_and_keys_in_a_session(project):
 
 
 TESTS = Path(__file__).parents[1]
-TOOL = [
-    {"key": "gen_ai.operation.name", "value": {"stringValue": "execute_tool"}},
-    {"key": "gen_ai.tool.name", "value": {"stringValue": "get_order"}},
-]
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
-
-
-@contextmanager
-def shop(receiver: int, *, protobuf: bool) -> Iterator[str]:
-    """The URL of a server that calls a tool in each request, and sends the span of it where servers send theirs."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            question = self.rfile.read(int(self.headers["Content-Length"])).decode()
-            _, trace, parent, _ = self.headers["traceparent"].split("-")
-            arguments = {"key": "gen_ai.tool.call.arguments", "value": {"stringValue": question}}
-            span = {"traceId": trace, "spanId": "ab" * 8, "parentSpanId": parent, "name": "execute_tool get_order"}
-            rows = {"resourceSpans": [{"scopeSpans": [{"spans": [{**span, "attributes": [*TOOL, arguments]}]}]}]}
-            body = protobuf_of(rows) if protobuf else json.dumps(rows).encode()
-            kind = "application/x-protobuf" if protobuf else "application/json"
-            urlopen(Request(f"http://127.0.0.1:{receiver}/v1/traces", body, {"Content-Type": kind})).read()
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(b"It has shipped.")
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
-
-
-@pytest.mark.parametrize("protobuf", [pytest.param(True, marks=needs("opentelemetry.proto")), False])
-def test_the_spans_of_a_server_are_the_trace_of_the_trial_that_called_it(project, protobuf):
-    port = free_port()
-    cases = "".join(
-        f"  - {{id: c{one}, input: A-{one}, assert: [{{trajectory:tool-args-match: {{name: get_order, args: {{order: A-{one}}}}}}}]}}\n"
-        for one in range(8)
-    )
-    with shop(port, protobuf=protobuf) as url:
-        body = '{order: "{{ prompt }}"}'
-        target = f"target: {{name: shop, provider: http, url: '{url}', body: {body}, otel: {port}}}\n"
-        project.write("a.eval.yaml", f"{target}tests:\n{cases}")
-        ended = project.run("eval", "a.eval.yaml", "--workers", "8")
-    assert (ended.status, len(project.rows())) == (0, 8), ended.stdout + ended.stderr
 
 
 @needs("bwrap")
