@@ -11,8 +11,7 @@ from stat import S_ISDIR, S_ISREG
 from agentv.errors import Diagnostic, StoreError
 from agentv.model.suite.exam import ExamRow
 from agentv.model.values.span import Span
-from agentv.prompts.order import in_time, time_at_begin
-from agentv.prompts.rows import InvalidRow, exam_row_of, is_object
+from agentv.prompts.rows import InvalidRow, exam_row_of, in_time, is_object, time_at_begin
 from agentv.user_code.os_errors import store_error
 
 LOG = ".eval.jsonl"
@@ -58,7 +57,7 @@ def read_log(directory: str) -> Log:
     Raises:
         StoreError: it cannot be read.
     """
-    data = _read(log_path(directory))
+    data = _read_end(log_path(directory), None)[0]
     rows: list[ExamRow] = []
     issues: list[LogIssue] = []
     for number, line, ended in _lines(data.removeprefix(BOM)):
@@ -136,10 +135,6 @@ def _lines(data: bytes) -> Iterator[tuple[int, bytes, bool]]:
             yield number, line.rstrip(b"\r"), True
     if rest and not rest.isspace():
         yield len(whole) + 1, rest, False
-
-
-def _read(path: Path) -> bytes:
-    return _read_end(path, None)[0]
 
 
 def _read_end(path: Path, size: int | None) -> tuple[bytes, bool]:

@@ -1,20 +1,58 @@
-"""A row of `.eval.jsonl`: an exam attempt as one line of JSON, and back (SPEC section 11)."""
+"""A row of `.eval.jsonl`: an exam attempt as one line of JSON, and back (SPEC section 11).
+
+Rows are ordered by their times, since a merge that keeps both sides may mix the lines.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Final
+
+from msgspec.structs import asdict
 
 from agentv.model.suite.exam import ExamRow
 from agentv.model.values.formatting import shorten
 from agentv.model.values.json_lines import without_breaks
-from agentv.model.values.values import Json
 from agentv.prompts.evidence import prompt_sha256
-from agentv.prompts.order import time_of
+
+_BEGIN = re.compile(rb'\{\s*"ts"\s*:\s*"([^"\\]*)"')
+
+
+def time_of(ts: str) -> float | None:
+    """Seconds since 1970 of an ISO 8601 time, in UTC where it names no zone; None of any other text, and of a date."""
+    if "T" not in ts and " " not in ts:
+        return None
+    try:
+        found = datetime.fromisoformat(ts)
+        return (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def in_time(rows: Iterable[ExamRow]) -> list[ExamRow]:
+    """Rows sorted by time; rows with the same time keep their order.
+
+    A row without a time, as eva may write it, stays after the row before it.
+    """
+    timed = []
+    last = float("-inf")
+    for row in rows:
+        time = time_of(row.ts)
+        last = last if time is None else time
+        timed.append((last, row))
+    return [row for _, row in sorted(timed, key=lambda one: one[0])]
+
+
+def time_at_begin(line: bytes) -> float | None:
+    """The time of a line that begins with it, as agentv writes them, without reading the rest; else None."""
+    found = _BEGIN.match(line)
+    return time_of(found[1].decode(errors="replace")) if found else None
+
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _SHOWN = 40
@@ -36,27 +74,13 @@ class InvalidRow:
     hint: str | None = None
 
 
-def row_of(exam_row: ExamRow) -> dict[str, Json]:
-    """The row, its keys in the order of SPEC section 11: the five of eva first."""
-    return {
-        "ts": exam_row.ts,
-        "all_passed": exam_row.all_passed,
-        "total": exam_row.total,
-        "passed": exam_row.passed,
-        "failed_cases": list(exam_row.failed_cases),
-        "run_id": exam_row.run_id,
-        "prompt_sha256": exam_row.prompt_sha256,
-        "files": dict(exam_row.files),
-        "model": exam_row.model,
-        "judge": exam_row.judge,
-        "errored": exam_row.errored,
-        "partial": exam_row.partial,
-    }
-
-
 def line_of(exam_row: ExamRow) -> bytes:
-    """The row as a line, its end included. Half a character, which UTF-8 cannot say, is written as its escape."""
-    row = row_of(exam_row)
+    """The row as a line, its end included; keys in the order of SPEC section 11.
+
+    Half a character, which UTF-8 cannot say, is written as its escape.
+    """
+    row = asdict(exam_row) | {"files": dict(exam_row.files)}
+    del row["line"]
     try:
         return without_breaks(json.dumps(row, ensure_ascii=False).encode()) + b"\n"
     except UnicodeEncodeError:
