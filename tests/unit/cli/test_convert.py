@@ -95,8 +95,8 @@ def test_a_dataset_says_what_it_is_checked_with(project: Path, capsys: pytest.Ca
     assert status == ExitStatus.WRONG
     assert text == (
         "error: samples.jsonl contains samples of OpenAI evals, which do not say how answers are checked\n"
-        "  add --assert TYPE (repeatable): equals, contains, icontains, starts-with, ends-with, equals-json, fuzzy-match, "
-        "choice, similar, rouge-n, bleu, factuality, llm-rubric, answer-relevance, context-recall, "
+        "  add --assert TYPE (repeatable): equals, contains, icontains, starts-with, ends-with, choice, "
+        "similar, rouge-n, bleu, factuality, llm-rubric, answer-relevance, context-recall, "
         "context-faithfulness, context-relevance\n"
     )
     shown = said(capsys, "samples.jsonl", "--assert", "contains", "--assert", "llm-rubric")

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from string import ascii_uppercase
 from typing import Any
 
 from msgspec import Struct
 
 from agentv.authoring.convert.records import Findings
-from agentv.authoring.source.json_text import parse_json
-from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, node_of, plain, span_of
-from agentv.authoring.source.report import Report
-from agentv.extensions.datasets.fuzzy_match import FUZZY_MATCH
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, node_of, span_of
 from agentv.extensions.datasets.sample import DatasetSample, Entry, text_of
 
 CHOICE = "choice"
@@ -64,35 +61,11 @@ def _text(kind: str, several: str | None = None) -> Callable[[DatasetSample, Fin
             return {"type": kind, "value": sample.references[0]}
         if several is not None:
             return {"type": several, "value": list(sample.references)}
-        return _any_of([{"type": kind, "value": value} for value in sample.references])
+        entries = [{"type": kind, "value": value} for value in sample.references]
+        share = int(10_000 / len(entries)) / 10_000  # just under the score that one of them gives
+        return {"type": "assert-set", "name": "any of the references", "threshold": share, "assert": entries}
 
     return entry
-
-
-def _any_of(entries: Sequence[Entry]) -> Entry:
-    if len(entries) == 1:
-        return entries[0]
-    share = int(10_000 / len(entries)) / 10_000  # just under the score that one of them gives
-    return {"type": "assert-set", "name": "any of the references", "threshold": share, "assert": list(entries)}
-
-
-def _equal_json(sample: DatasetSample, findings: Findings) -> Entry | None:
-    """The answer as JSON equals a reference as JSON."""
-    entries: list[Entry] = []
-    for reference in sample.references:
-        found = parse_json(reference, span_of(sample.at), Report())
-        if found is None or isinstance(found, Scalar) or _holds_null(found):
-            message = "a reference is not a JSON object or list without null, so 'equals-json' cannot compare it"
-            findings.error("bad-json", sample.at, message)
-            return None
-        entries.append({"type": "equals", "value": plain(found)})
-    return _any_of(entries)
-
-
-def _holds_null(node: Node) -> bool:
-    if isinstance(node, Scalar):
-        return node.value is None
-    return any(map(_holds_null, node.items if isinstance(node, ListNode) else node.items.values()))
 
 
 def _choice(sample: DatasetSample, findings: Findings) -> Entry | None:
@@ -147,8 +120,6 @@ _ALL = (
     DatasetCheck("icontains", own=_text("icontains", "icontains-any")),
     DatasetCheck("starts-with", own=_text("starts-with")),
     DatasetCheck("ends-with", own=_text("ends-with")),
-    DatasetCheck("equals-json", own=_equal_json),
-    DatasetCheck("fuzzy-match", shared={"type": "python", "name": "fuzzy-match", "value": FUZZY_MATCH}),
     DatasetCheck(CHOICE, own=_choice),
     DatasetCheck("similar", own=_text("similar", "similar")),
     DatasetCheck("rouge-n", own=_text("rouge-n", "rouge-n")),

@@ -131,9 +131,7 @@ ASKED = {"role": "user", "content": "Capital of France?"}
         ("starts-with", "Paris, France", True),
         ("contains", "It is PARIS.", False),
         ("icontains", "It is PARIS.", True),
-        ("fuzzy-match", "The  PARIS!", True),
-        ("fuzzy-match", "par", True),
-        ("fuzzy-match", "Rome", False),
+        ("ends-with", "It is Rome.", False),
     ],
 )
 def test_samples_of_openai_evals_by_check(check: str, answer: str, passes: bool, project: Path) -> None:
@@ -143,20 +141,6 @@ def test_samples_of_openai_evals_by_check(check: str, answer: str, passes: bool,
     assert [message.role for message in case.input] == ["system", "user"]
     evaluation = sdk.evaluate(str(done.paths[0]), target=target, out=str(project / "out"))
     assert (evaluation.results[0].status == "passed") is passes
-
-
-def test_json_is_compared_as_json(project: Path) -> None:
-    source = lines(project / "samples.jsonl", {"input": "a", "ideal": '{"a": [1, 2.50]}'})
-    (case,) = loaded(converted(source, "equals-json").paths[0]).cases
-    assert case.assertions[0].assertion.value == {"a": [1, 2.5]}  # type: ignore[union-attr]  # it is `equals`
-    lines(project / "null.jsonl", {"input": "a", "ideal": '{"a": null}'}, {"input": "a", "ideal": "plain"})
-    (found,) = problems_of_json(project / "null.jsonl")
-    assert found[:2] == (1, "bad-json")
-
-
-def problems_of_json(source: Path) -> list[tuple[int, str, str]]:
-    (source.parent / "samples.eval.yaml").unlink()
-    return problems(source, "equals-json")
 
 
 CHOICES = {"id": 7, "input": "Which is a fruit?", "choices": ["rock", "apple"], "target": "B", "metadata": {"level": 1}}
