@@ -59,8 +59,8 @@ class MetaDocument:
 
     def offset(self, mark: Any) -> int:
         """Offset of a parser's mark in the text."""
-        start = self.starts[mark.line] if mark.line < len(self.starts) else len(self.text)
-        return min(start + mark.column, len(self.text))
+        start: int = self.starts[mark.line] if mark.line < len(self.starts) else len(self.text)
+        return min(start + int(mark.column), len(self.text))
 
     def is_shared(self, event: Event) -> bool:
         """Whether an alias also refers to the value."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import json
 from array import array
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from agentv.authoring.convert.emit import literal
 from agentv.authoring.convert.records import Findings, text
-from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, mapping, node_of, span_of
+from agentv.authoring.source.nodes import MapNode, Node, mapping, node_of, plain, span_of
 from agentv.extensions.datasets.checks import CHOICE, DatasetCheck, with_choices
 from agentv.extensions.datasets.formats import FORMATS
 from agentv.extensions.datasets.sample import DatasetSample, Entry
@@ -98,12 +99,8 @@ def _case(sample: DatasetSample, identity: str, checks: Sequence[DatasetCheck], 
             return None
     if not entries and not checks:
         message = "this sample says nothing of a right answer, so it would check nothing"
-        findings.error(
-            "checks-nothing",
-            sample.at,
-            message,
-            "add --assert TYPE; for a task of tau-bench that changes nothing, --tools FILE",
-        )
+        hint = "add --assert TYPE; for a task of tau-bench that changes nothing, --tools FILE"
+        findings.error("checks-nothing", sample.at, message, hint)
         return None
     at = span_of(sample.at)
     pairs: dict[str, Node | None] = {
@@ -128,25 +125,11 @@ def _expected(sample: DatasetSample) -> Node | None:
 
 def sendable(case: MapNode, findings: Findings) -> MapNode | None:
     """The case with its texts as they are, whatever they contain; None where one is no Unicode, which is reported."""
-    if _is_unicode(case):
-        items = {key: literal(node) if key in _RENDERED else node for key, node in case.items.items()}
-        return MapNode(items, case.keys, case.at)
-    message = "this sample contains half of a character (a lone surrogate), which cannot be sent"
-    findings.error("not-unicode", case, message)
-    return None
-
-
-def _is_unicode(node: Node) -> bool:
-    if isinstance(node, Scalar):
-        return not isinstance(node.value, str) or node.value.isascii() or _encodes(node.value)
-    if isinstance(node, ListNode):
-        return all(map(_is_unicode, node.items))
-    return all(map(_encodes, node.items)) and all(map(_is_unicode, node.items.values()))
-
-
-def _encodes(value: str) -> bool:
     try:
-        value.encode()
+        json.dumps(plain(case), ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        return False
-    return True
+        message = "this sample contains half of a character (a lone surrogate), which cannot be sent"
+        findings.error("not-unicode", case, message)
+        return None
+    items = {key: literal(node) if key in _RENDERED else node for key, node in case.items.items()}
+    return MapNode(items, case.keys, case.at)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -60,6 +60,7 @@ class DatasetRequest:
         to: the format of the cases.
         out: the file to write.
         tools: the module of the tools that tasks call.
+        command: runs the tests of a row of SWE-bench, and writes a JUnit report; None: pytest.
     """
 
     source: Path
@@ -68,6 +69,7 @@ class DatasetRequest:
     to: SampleFormat
     out: Path | None
     tools: Path | None = None
+    command: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +173,8 @@ def _places(request: DatasetRequest) -> tuple[Path, Path | None]:
         path = lines.with_suffix(".yaml")
     existing = [str(one) for one in (path, lines) if one is not None and (one.exists() or one.is_symlink())]
     if existing:
-        names = " and ".join(existing)
-        raise UsageError(f"{names} would be overwritten", "choose another file with --out, or move the existing one")
+        hint = "choose another file with --out, or move the existing one"
+        raise UsageError(f"{' and '.join(existing)} would be overwritten", hint)
     return path, lines
 
 
@@ -193,14 +195,9 @@ def _written(path: Path, lines: Path | None, head: Mapping[str, Node], made: Ite
 
 def _opened(path: Path, undo: ExitStack) -> TextIO:
     file = path.open("x", encoding="utf-8", newline="\n")
-    undo.callback(_remove, path)
+    undo.callback(path.unlink, missing_ok=True)
     undo.callback(file.close)
     return file
-
-
-def _remove(path: Path) -> None:
-    with suppress(FileNotFoundError):
-        path.unlink()
 
 
 def _items(some: Iterable[MapNode]) -> str:
@@ -222,9 +219,8 @@ def _refuse_invalid(path: Path, process_env: Mapping[str, str]) -> None:
         more = sum(one.severity == "error" for one in error.diagnostics) - 1
         others = f", and {plural(more, 'further error')}" if more else ""
         where = "" if first.span is None else _case_at(Path(first.span.file), first.span.line)
-        raise UsageError(
-            f"the suite would be invalid, so it is not written: {where}{first.message}{others}", first.hint
-        ) from None
+        message = f"the suite would be invalid, so it is not written: {where}{first.message}{others}"
+        raise UsageError(message, first.hint) from None
 
 
 def _case_at(path: Path, line: int) -> str:

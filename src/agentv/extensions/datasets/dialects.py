@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from agentv.authoring.dialects.recognition import SampleDialect
@@ -65,39 +66,30 @@ class Samples(SampleDialect):
         return status
 
 
-class SweBench(SampleDialect):
-    """Rows of SWE-bench."""
+class Tasks(SampleDialect):
+    """Tasks for agents.
 
-    title = "rows of SWE-bench"
+    Args:
+        form: their format.
+        title: what a file of it contains, for messages.
+        place: of the function that converts them.
+        reads_directories: a task is a directory.
+    """
 
-    def convert(self, source: Path, options: Mapping[str, Any]) -> int:
-        """Write the rows of a file as cases."""
-        from agentv.extensions.datasets.converting import DatasetRequest
-        from agentv.extensions.datasets.swe_bench import COMMAND, from_swe_bench
-
-        _refuse_format(options, self.title)
-        request = DatasetRequest(source, "swe-bench", (), "yaml", options["out"])
-        return _print(from_swe_bench(request, options["test_command"] or COMMAND, dict(os.environ)))
-
-
-class Harbor(SampleDialect):
-    """Tasks of Harbor."""
-
-    title = "tasks of Harbor"
-    reads_directories = True
+    def __init__(self, form: str, title: str, place: str, *, reads_directories: bool = False) -> None:
+        self.title = title
+        self.reads_directories = reads_directories
+        self._form = form
+        self._place = place
 
     def convert(self, source: Path, options: Mapping[str, Any]) -> int:
-        """Write a task, or the tasks of a directory, as cases."""
+        """Write the tasks as cases."""
         from agentv.extensions.datasets.converting import DatasetRequest
-        from agentv.extensions.datasets.harbor import from_harbor
 
-        _refuse_format(options, self.title)
-        return _print(from_harbor(DatasetRequest(source, "harbor", (), "yaml", options["out"]), dict(os.environ)))
-
-
-def _refuse_format(options: Mapping[str, Any], title: str) -> None:
-    if options["to"] not in (None, "yaml"):
-        raise UsageError(f"{title} are converted to yaml, not to {options['to']}")
+        if options["to"] not in (None, "yaml"):
+            raise UsageError(f"{self.title} are converted to yaml, not to {options['to']}")
+        request = DatasetRequest(source, self._form, (), "yaml", options["out"], command=options["test_command"])
+        return _print(resolve_name(self._place)(request, dict(os.environ)))
 
 
 def _print(done: ConvertedDataset) -> int:
@@ -116,6 +108,7 @@ def _print(done: ConvertedDataset) -> int:
     return ExitStatus.FAILED if done.left else ExitStatus.PASSED
 
 
-OF_SWE_BENCH, OF_HARBOR = SweBench(), Harbor()
+OF_SWE_BENCH = Tasks("swe-bench", "rows of SWE-bench", "agentv.extensions.datasets.swe_bench:from_swe_bench")
+OF_HARBOR = Tasks("harbor", "tasks of Harbor", "agentv.extensions.datasets.harbor:from_harbor", reads_directories=True)
 OF_DEEPEVAL, OF_OPENAI_EVALS, OF_INSPECT = Samples(DEEPEVAL), Samples(OPENAI_EVALS), Samples(INSPECT)
 OF_TAU_BENCH = Samples(TAU_BENCH)

@@ -58,13 +58,15 @@ def _conversational(record: MapNode, items: dict[str, Node], findings: Findings)
     """One golden whose user is simulated (https://deepeval.com/docs/conversation-simulator)."""
     goal, wanted = text_of(items.pop("scenario")), text_of(items.pop("expected_outcome", None))
     persona, described = _decoded(items.pop("persona", None), "{"), text_of(items.pop("user_description", None))
-    turns, conditions = _decoded(items.pop("turns", None), "["), _decoded(items.pop("expectations", None), "{")
-    if conditions is not None and not is_empty(conditions) and not _are_conditions(conditions):
-        findings.error("bad-value", conditions, "'expectations' of a golden must be a mapping of 'must' and 'must_not'")
+    turns, expected = _decoded(items.pop("turns", None), "["), _decoded(items.pop("expectations", None), "{")
+    conditions = _conditions(expected)
+    if conditions is None:
+        message = "'expectations' of a golden must be a mapping of 'must' and 'must_not'"
+        findings.error("bad-value", expected or record, message)
         return None
     name, comments = text_of(items.pop("name", None)), text_of(items.pop("comments", None))
     said = _persona(persona) if isinstance(persona, MapNode) else described
-    checked = [wanted, *_conditions(conditions)]
+    checked = [wanted, *conditions]
     if any(_PLACE.search(one or "") for one in (goal, said, *checked)):
         findings.error("no-equivalent", record, "pictures and PDFs of deepeval ([DEEPEVAL:…]) are not converted")
         return None
@@ -96,17 +98,15 @@ def _persona(node: MapNode) -> str:
     return "\n".join(one for one in said if one)
 
 
-def _are_conditions(node: Node) -> bool:
-    given = plain(node)
-    return isinstance(given, Mapping) and all(
-        key in ("must", "must_not") and isinstance(one, list) for key, one in given.items()
-    )
-
-
-def _conditions(node: Node | None) -> list[str]:
-    """Sentences for what a conversation must and must not hold."""
-    given = plain(node) if isinstance(node, MapNode) else {}
-    return [*given.get("must", ()), *(f"It is not so that: {one}" for one in given.get("must_not", ()))]
+def _conditions(node: Node | None) -> list[str] | None:
+    """Sentences for what a conversation must and must not hold; None where the conditions are wrong."""
+    given = {} if node is None or is_empty(node) else plain(node)
+    if not isinstance(given, dict) or given.keys() - {"must", "must_not"}:
+        return None
+    must, must_not = given.get("must", []), given.get("must_not", [])
+    if not isinstance(must, list) or not isinstance(must_not, list):
+        return None
+    return [*must, *(f"It is not so that: {one}" for one in must_not)]
 
 
 def _texts_of(node: Node | None) -> list[str]:
@@ -184,25 +184,20 @@ def _decoded(node: Node | None, start: str) -> Node | None:
     text = text_of(node)
     if node is None or text is None or not re.sub(r"\s", "", text[:20]).startswith(start):
         return node
-    found = _json(text, node)
+    found = parse_json(text, span_of(node.at), Report())
     return node if found is None or isinstance(found, Scalar) else found
-
-
-def _json(text: str, node: Node) -> Node | None:
-    return parse_json(text, span_of(node.at), Report())
 
 
 def _merged(items: Mapping[str, Node], inner: tuple[str, ...]) -> dict[str, Node]:
     """Metadata: the keys that mean nothing else, and those of mappings among them, unless two have one name."""
     made = {key: node for key, node in items.items() if not is_empty(node)}
     for key in inner:
-        text = text_of(made.get(key))
-        if text is not None and text.lstrip().startswith("{"):
-            made[key] = _json(text, made[key]) or made[key]
-        values = made.get(key)
+        values = _decoded(made.get(key), "{")
         if isinstance(values, MapNode) and not values.items.keys() & (made.keys() - {key}):
             del made[key]
             made |= values.items
+        elif values is not None:
+            made[key] = values
     return made
 
 

@@ -25,16 +25,7 @@ def input_of(node: Node | None, record: MapNode, findings: Findings) -> Node | N
     if isinstance(node, MapNode):
         findings.error("bad-message", node, f"'input' must be text or a list of messages, found {kind_of(node)}")
         return None
-    made = messages_of(node, findings)
-    alone = made.items[0] if made is not None and len(made.items) == 1 else None
-    single = alone.items if isinstance(alone, MapNode) else {}
-    if (
-        single.keys() == {"role", "content"}
-        and text_of(single["role"]) == "user"
-        and isinstance(single["content"], Scalar)
-    ):
-        return single["content"]
-    return made
+    return messages_of(node, findings)
 
 
 def messages_of(node: Node, findings: Findings) -> ListNode | None:

@@ -39,12 +39,11 @@ _PATCHED = re.compile(r"^\+\+\+ b/([^\t\n]+)", re.MULTILINE)
 _OF_UNITTEST = re.compile(r"(\w+) \(([\w.]+)\)")
 
 
-def from_swe_bench(request: DatasetRequest, command: str, process_env: Mapping[str, str]) -> ConvertedDataset:
+def from_swe_bench(request: DatasetRequest, process_env: Mapping[str, str]) -> ConvertedDataset:
     """Write rows of SWE-bench as a suite, with their patches in a directory beside it.
 
     Args:
         request: what to convert.
-        command: runs the tests of a row, and writes a JUnit report.
         process_env: the environment in which the suite is loaded.
 
     Raises:
@@ -59,13 +58,14 @@ def from_swe_bench(request: DatasetRequest, command: str, process_env: Mapping[s
         except FileExistsError:
             raise UsageError(f"{folder} exists", "choose another file with --out, or move the directory") from None
         undo.callback(shutil.rmtree, folder)
-        cases = _cases(request, folder, command, findings)
+        cases = _cases(request, folder, findings)
         head = {"threshold": node_of(1, NOWHERE)}
         content = SuiteContent(head, cases, "the tests of each row", findings)
         return write_suite(request, content, undo, process_env)
 
 
-def _cases(request: DatasetRequest, folder: Path, command: str, findings: Findings) -> Iterator[MapNode]:
+def _cases(request: DatasetRequest, folder: Path, findings: Findings) -> Iterator[MapNode]:
+    command = request.command or COMMAND
     seen: dict[str, int] = {}
     for record in records(str(request.source), findings):
         row = _row(record, command, findings)

@@ -36,7 +36,7 @@ def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict
 
 
 def converted(source: str) -> Path:
-    return from_swe_bench(DatasetRequest(Path(source), "swe-bench", (), "yaml", None), TESTED, dict(os.environ)).paths[
+    return from_swe_bench(DatasetRequest(Path(source), "swe-bench", (), "yaml", None, command=TESTED), dict(os.environ)).paths[
         0
     ]
 
@@ -118,7 +118,7 @@ def test_rows_of_parquet_and_of_hugging_face_are_those_of_json_lines(
 def test_rows_that_are_wrong(tasks: list[dict[str, Any]], change: dict[str, Any], code: str, message: str) -> None:
     write_rows(Path("shop.jsonl"), [tasks[0], {**tasks[0], **change}])
     with pytest.raises(LoadError) as caught:
-        from_swe_bench(DatasetRequest(Path("shop.jsonl"), "swe-bench", (), "yaml", None), COMMAND, {})
+        from_swe_bench(DatasetRequest(Path("shop.jsonl"), "swe-bench", (), "yaml", None), {})
     (found,) = caught.value.diagnostics
     assert (found.span and found.span.line, found.code, found.message) == (2, code, message)
     assert sorted(one.name for one in Path().iterdir()) == [".git", "hosts", "shop.jsonl"]
