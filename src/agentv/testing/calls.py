@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from agentv.model.values.values import Json, JsonObject
 
 _INNER = ("text", "content", "parts", "output")
-_TURNS = ("messages", "contents", "input", "prompt")
+_TURNS = ("messages", "contents", "input")
 _HOLDERS = ("system", "instructions", "systemInstruction", "system_instruction", *_TURNS)
 
 
@@ -44,8 +44,7 @@ class ModelCall:
         """Whether the call requests a stream of events."""
         if self.protocol == "gemini":
             return self.path.endswith(":streamGenerateContent")
-        # Ollama's own API streams by default.
-        return bool(self.body.get("stream", "/api/" in self.path and self.operation != "embed"))
+        return bool(self.body.get("stream"))
 
     @property
     def prompt(self) -> str:
@@ -78,7 +77,7 @@ def pieces_of(value: Json) -> Iterator[str]:
 
 
 def _embedded(body: JsonObject) -> Iterator[str]:
-    """The texts of a request for embeddings: `input` (OpenAI, Ollama), `content`, or many `requests` (Gemini)."""
+    """The texts of a request for embeddings: `input` (OpenAI), `content`, or many `requests` (Gemini)."""
     requests = body.get("requests")
     if isinstance(requests, Sequence) and not isinstance(requests, str):
         for one in requests:

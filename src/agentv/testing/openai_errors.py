@@ -69,11 +69,9 @@ def _filtered() -> JsonObject:
 
 
 def ollama_error(call: ModelCall, status: int, message: str, wait_s: float | None) -> JsonObject:
-    """OpenAI's shape; `{"error": TEXT}` in Ollama's own API."""
+    """OpenAI's shape."""
     if status == 404:
         message = message or f'model "{call.model}" not found, try pulling it first'
-    if "/api/" in call.path:
-        return {"error": message or _kind(status)[2].format(model=call.model)}
     return openai_error(call, status, message, wait_s)
 
 

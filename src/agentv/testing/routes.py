@@ -9,7 +9,6 @@ from urllib.parse import unquote
 from agentv.testing.anthropic_messages import ANTHROPIC, MESSAGES
 from agentv.testing.embeddings import EMBED, EMBED_MANY, EMBED_ONE
 from agentv.testing.gemini import GEMINI, GENERATE
-from agentv.testing.ollama import OLLAMA_CHAT, OLLAMA_EMBED, OLLAMA_GENERATE
 from agentv.testing.openai_chat import CHAT
 from agentv.testing.openai_errors import AZURE, OLLAMA, OPENAI
 from agentv.testing.openai_responses import RESPONSES
@@ -42,9 +41,6 @@ _ROUTES: tuple[tuple[str, ModelApi, Operation], ...] = (
     (r"/ollama/v1/chat/completions", OLLAMA, CHAT),
     (r"/ollama/v1/responses", OLLAMA, RESPONSES),
     (r"/ollama/v1/embeddings", OLLAMA, EMBED),
-    (r"/ollama/api/chat", OLLAMA, OLLAMA_CHAT),
-    (r"/ollama/api/generate", OLLAMA, OLLAMA_GENERATE),
-    (r"/ollama/api/embed", OLLAMA, OLLAMA_EMBED),
 )
 _COMPILED = tuple((re.compile(pattern), provider, operation) for pattern, provider, operation in _ROUTES)
 _PROVIDERS = {provider.name: provider for provider in (OPENAI, ANTHROPIC, GEMINI, AZURE, OLLAMA)}

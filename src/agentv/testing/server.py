@@ -17,7 +17,6 @@ from agentv.model.values.values import JsonObject
 from agentv.testing.agents.conversation import conversation_of
 from agentv.testing.calls import ModelCall, text_of
 from agentv.testing.delivery import deliver
-from agentv.testing.ollama import CREATED_AT
 from agentv.testing.openai_chat import CREATED
 from agentv.testing.plan import over_limit, refusal, reply_of
 from agentv.testing.rate import TokenBucket
@@ -97,7 +96,7 @@ class ModelServer:
 
     @property
     def ollama(self) -> str:
-        """`http://127.0.0.1:PORT/ollama`: `/v1/…` in OpenAI's protocol, `/api/…` in Ollama's own."""
+        """`http://127.0.0.1:PORT/ollama`: `/v1/…`, in OpenAI's protocol."""
         return self._address("ollama")
 
     @property
@@ -337,16 +336,13 @@ def _openai(name: str) -> dict[str, Any]:
 
 
 def _anthropic(name: str) -> dict[str, Any]:
-    return {"type": "model", "id": name, "display_name": name, "created_at": CREATED_AT, "lifecycle": "active"}
+    created = "2025-10-09T08:53:20Z"
+    return {"type": "model", "id": name, "display_name": name, "created_at": created, "lifecycle": "active"}
 
 
 def _gemini(name: str) -> dict[str, Any]:
     methods = ["generateContent", "embedContent"]
     return {"name": f"models/{name}", "version": "1", "displayName": name, "supportedGenerationMethods": methods}
-
-
-def _ollama(name: str) -> dict[str, Any]:
-    return {"name": name, "model": name, "modified_at": CREATED_AT, "size": 1, "digest": "0", "details": {}}
 
 
 _OPENAI_LIST: JsonObject = {"object": "list", "data": [_openai(MODEL)]}
@@ -355,7 +351,6 @@ _LISTS: tuple[tuple[str, _Make, JsonObject], ...] = (
     (r"/openai/v1/models", _openai, _OPENAI_LIST),
     (r"/azure/openai(?:/v1)?/models", _openai, _OPENAI_LIST),
     (r"/ollama/v1/models", _openai, _OPENAI_LIST),
-    (r"/ollama/api/tags", _ollama, {"models": [_ollama(MODEL)]}),
     (r"/anthropic/v1/models", _anthropic, _ANTHROPIC_LIST),
     (r"/gemini/v1\w*/models", _gemini, {"models": [_gemini(MODEL)]}),
 )
