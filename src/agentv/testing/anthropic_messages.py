@@ -77,9 +77,8 @@ def usage_of(usage: TokenUsage) -> dict[str, Any]:
     }
 
 
-def message_events(call: ModelCall, body: JsonObject) -> Iterator[bytes]:
+def message_events(_call: ModelCall, body: JsonObject) -> Iterator[bytes]:
     """The same message as its events, from `message_start` to `message_stop`."""
-    del call
     whole: dict[str, Any] = dict(body)
     started = {**whole["usage"], "output_tokens": 1}
     yield _event("message_start", message={**whole, "content": [], "stop_reason": None, "usage": started})
@@ -114,9 +113,8 @@ def _event(kind: str, **data: Any) -> bytes:
     return event({"type": kind, **data}, kind)
 
 
-def anthropic_error(call: ModelCall, status: int, message: str, wait_s: float | None) -> JsonObject:
+def anthropic_error(call: ModelCall, status: int, message: str, _wait_s: float | None) -> JsonObject:
     """`{"type": "error", "error": {"type", "message"}, "request_id"}`."""
-    del wait_s  # Anthropic says it in headers
     unknown = ("invalid_request_error", "Invalid request.") if status < 500 else ("api_error", "Internal server error")
     kind, usual = _ERRORS.get(status, unknown)
     error = {"type": kind, "message": message or usual.format(model=call.model)}

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from array import array
+import struct
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from sys import byteorder
 from typing import Any
 from zlib import crc32
 
@@ -40,9 +39,8 @@ def vector_of(text: str, dimensions: int = DIMENSIONS) -> tuple[float, ...]:
     return tuple(one / length for one in sums) if length else (1.0, *sums[1:])
 
 
-def openai_vectors(call: ModelCall, step: ReplyStep, number: int) -> JsonObject:
+def openai_vectors(call: ModelCall, step: ReplyStep, _number: int) -> JsonObject:
     """A `list` of `embedding` objects, in base64 if requested, as the SDK does."""
-    del number
     vectors = vectors_of(call, step, call.body.get("dimensions"))
     shape = base64_of if call.body.get("encoding_format") == "base64" else list
     data = [{"object": "embedding", "index": place, "embedding": shape(one)} for place, one in enumerate(vectors)]
@@ -53,10 +51,7 @@ def openai_vectors(call: ModelCall, step: ReplyStep, number: int) -> JsonObject:
 
 def base64_of(vector: tuple[float, ...]) -> str:
     """The numbers as 32-bit floats, little-endian."""
-    numbers = array("f", vector)
-    if byteorder == "big":
-        numbers.byteswap()
-    return b64encode(numbers.tobytes()).decode("ascii")
+    return b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode("ascii")
 
 
 def gemini_vector(call: ModelCall, step: ReplyStep, number: int) -> JsonObject:
@@ -65,9 +60,8 @@ def gemini_vector(call: ModelCall, step: ReplyStep, number: int) -> JsonObject:
     return {"embedding": vectors[0]} if vectors else {}
 
 
-def gemini_vectors(call: ModelCall, step: ReplyStep, number: int) -> JsonObject:
+def gemini_vectors(call: ModelCall, step: ReplyStep, _number: int) -> JsonObject:
     """`batchEmbedContents`: the `embeddings`, each with its `values`."""
-    del number
     vectors = vectors_of(call, step, _dimensions(call.body))
     return {"embeddings": [{"values": list(vector)} for vector in vectors]}
 

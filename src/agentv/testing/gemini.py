@@ -110,9 +110,8 @@ def stream_type(call: ModelCall) -> str:
     return EVENTS if call.query.get("alt") == "sse" else JSON
 
 
-def no_headers(left: Left) -> dict[str, str]:
+def no_headers(_left: Left) -> dict[str, str]:
     """Gemini sends no rate limits in headers."""
-    del left
     return {}
 
 

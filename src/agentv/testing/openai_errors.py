@@ -42,9 +42,8 @@ def _kind(status: int) -> tuple[str, str | None, str]:
     return ("invalid_request_error", None, "Invalid request.") if status < 500 else ("server_error", None, "Overloaded")
 
 
-def openai_error(call: ModelCall, status: int, message: str, wait_s: float | None) -> JsonObject:
+def openai_error(call: ModelCall, status: int, message: str, _wait_s: float | None) -> JsonObject:
     """`{"error": {"message", "type", "param", "code"}}`."""
-    del wait_s  # OpenAI says it in headers
     kind, code, usual = _kind(status)
     return {"error": {"message": message or usual.format(model=call.model), "type": kind, "param": None, "code": code}}
 

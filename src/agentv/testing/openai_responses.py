@@ -104,9 +104,8 @@ def usage_of(usage: TokenUsage) -> dict[str, Any]:
     }
 
 
-def response_events(call: ModelCall, body: JsonObject) -> Iterator[bytes]:
+def response_events(_call: ModelCall, body: JsonObject) -> Iterator[bytes]:
     """The same response as its events, numbered, from `response.created` to `response.completed`."""
-    del call
     whole: dict[str, Any] = dict(body)
     number = count()
     begun = {**whole, "status": "in_progress", "output": [], "usage": None, "incomplete_details": None}

@@ -12,9 +12,10 @@ from threading import Thread
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
+from msgspec.structs import asdict
+
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import JsonObject
-from agentv.testing.agents.conversation import conversation_of
 from agentv.testing.calls import ModelCall, text_of
 from agentv.testing.delivery import deliver
 from agentv.testing.openai_chat import CREATED
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 STATS = "/stats"
 """Where a GET tells in JSON what came in and what was given.
 
-`requests`, `most_at_once`, `statuses`, `seconds` from first to last, `tokens` (also `by_key` and `by_conversation`).
+`requests`, `most_at_once`, `statuses`, `seconds` from first to last, `tokens`.
 """
 
 _NO_WEBSOCKET = Status(426, "This server speaks HTTP only; there is no WebSocket.", headers={"Connection": "close"})
@@ -117,17 +118,7 @@ class ModelServer:
     @property
     def tokens(self) -> TokenUsage:
         """The tokens that the replies so far have reported, without those that were cut."""
-        return self._log.tokens.total
-
-    @property
-    def tokens_by_key(self) -> Mapping[str, TokenUsage]:
-        """The same by API key; an empty one where the request had none."""
-        return dict(self._log.tokens.by_key)
-
-    @property
-    def tokens_by_conversation(self) -> Mapping[str, TokenUsage]:
-        """The same by the session that the program names in its requests, else by a digest of how it began."""
-        return dict(self._log.tokens.by_conversation)
+        return self._log.tokens
 
     def start(self, port: int = 0) -> Self:
         """Serve until `stop`.
@@ -212,7 +203,7 @@ class ModelServer:
         if delay > 0:
             await asyncio.sleep(delay)
         # Before it is sent: a caller that has its whole answer finds it counted.
-        self._log.tokens.add(call, self._key(request, route.provider), step)
+        self._log.tokens += _usage_of(step) or TokenUsage()
         return await self._send(request, reply_of(route, call, step, number), step, headers)
 
     async def _send(
@@ -223,10 +214,7 @@ class ModelServer:
         return await deliver(request, reply, step, headers or {})
 
     def _accepted(self, request: Request, provider: ModelApi) -> bool:
-        return self._keys is None or self._key(request, provider) in self._keys
-
-    def _key(self, request: Request, provider: ModelApi) -> str:
-        return key_in(provider.name, _lower(request.headers), request.query)
+        return self._keys is None or key_in(provider.name, _lower(request.headers), request.query) in self._keys
 
     async def _no_call(self, request: Request) -> StreamResponse:
         """What takes no step: lists of models, counts of tokens, this server's own, paths that no provider has."""
@@ -258,7 +246,7 @@ class _CallLog:
         self.calls: deque[ModelCall] = deque(maxlen=keep)
         self.number = 0
         self.statuses: Counter[int] = Counter()
-        self.tokens = GivenTokens()
+        self.tokens = TokenUsage(input=0, output=0, total=0, cached=0, reasoning=0)
         self.most = 0
         self._here = 0
         self._arrival = asyncio.Event()
@@ -294,7 +282,7 @@ class _CallLog:
             "most_at_once": self.most,
             "statuses": statuses,
             "seconds": seconds,
-            "tokens": self.tokens.counts(),
+            "tokens": asdict(self.tokens),
         }
 
 
@@ -392,59 +380,14 @@ def count_of(path: str, body: JsonObject) -> JsonObject | None:
     return make(-(-len(text_of(inner if isinstance(inner, Mapping) else body)) // _LETTERS))
 
 
-_NONE = TokenUsage(input=0, output=0, total=0, cached=0, reasoning=0)
-MOST = 10_000
-"""Keys and conversations that are counted apart, so that a server may run for days."""
-
-OTHERS = "others"
 _CUT = (Truncated, StoppedStream)
 
 
-class GivenTokens:
-    """Tokens of the replies that came whole: in total, by key, by conversation."""
-
-    def __init__(self) -> None:
-        self.total = _NONE
-        self.by_key: dict[str, TokenUsage] = {}
-        self.by_conversation: dict[str, TokenUsage] = {}
-
-    def add(self, call: ModelCall, key: str, step: Step) -> None:
-        """Count a reply."""
-        usage = _usage_of(step)
-        if usage is None:
-            return
-        self.total += usage
-        _add(self.by_key, key, usage)
-        _add(self.by_conversation, conversation_of(call), usage)
-
-    def counts(self) -> JsonObject:
-        """For `GET /stats`; keys are shortened."""
-        by_key = {_short(key): _counts(usage) for key, usage in self.by_key.items()}
-        by_conversation = {name: _counts(usage) for name, usage in self.by_conversation.items()}
-        return {**_counts(self.total), "by_key": by_key, "by_conversation": by_conversation}
-
-
-def _add(counts: dict[str, TokenUsage], name: str, usage: TokenUsage) -> None:
-    kept = name if name in counts or len(counts) < MOST else OTHERS
-    counts[kept] = counts.get(kept, _NONE) + usage
-
-
 def _usage_of(step: Step) -> TokenUsage | None:
+    """The tokens that a reply reports; None where it is cut, or reports none."""
     if isinstance(step, Answer):
         return step.usage
     return step.answer.usage if isinstance(step, HOLDERS) and not isinstance(step, _CUT) else None
-
-
-def _counts(usage: TokenUsage) -> JsonObject:
-    return {name: getattr(usage, name) for name in ("input", "output", "total", "cached", "reasoning")}
-
-
-_SHOWN = 12
-
-
-def _short(key: str) -> str:
-    """A short key whole, so that a test finds its own; of a long one, which may be real, the ends."""
-    return key if len(key) <= _SHOWN else f"{key[:4]}…{key[-4:]}"
 
 
 _LARGEST = 1 << 30

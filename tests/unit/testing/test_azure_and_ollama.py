@@ -2,12 +2,13 @@
 
 import json
 from functools import partial
+from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import openai
 import pytest
 
-from agentv.testing import Status
+from agentv.testing import ModelServer, Status
 
 HI = [{"role": "user", "content": "Hi"}]
 

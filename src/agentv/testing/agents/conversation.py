@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from itertools import takewhile
 
 import msgspec
 
 from agentv.model.values.values import Json, JsonObject
 from agentv.testing.agents.tool_mapping import SEARCH_ID
-from agentv.testing.calls import ModelCall, pieces_of
+from agentv.testing.calls import ModelCall
 
 _TURNS = ("messages", "contents", "input")
-_SYSTEM = ("system", "instructions", "systemInstruction", "system_instruction")
 _ANSWERS = frozenset({"reasoning", "function_call", "custom_tool_call", "local_shell_call", "web_search_call"})
-_SESSION_HEADERS = ("x-claude-code-session-id", "session-id", "session_id", "x-session-id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,19 +71,5 @@ def answers_in(turns: Sequence[Turn]) -> int:
 
 def history_of(call: ModelCall) -> str:
     """A digest of the messages so far: the same for a request and its retry."""
-    return _digest([call.body.get(key) for key in _TURNS])
-
-
-def conversation_of(call: ModelCall) -> str:
-    """The session that the program names, else a digest of what stood before the first answer."""
-    named = next((call.headers[name] for name in _SESSION_HEADERS if call.headers.get(name)), None)
-    cached = call.body.get("prompt_cache_key")
-    if named or isinstance(cached, str):
-        return named or str(cached)
-    system = [piece for key in _SYSTEM for piece in pieces_of(call.body.get(key))]
-    opening = [turn.text for turn in takewhile(lambda turn: not turn.answer, turns_of(call.body))]
-    return _digest([call.model, system, opening])[:12]
-
-
-def _digest(value: object) -> str:
-    return sha256(msgspec.json.encode(value, order="sorted")).hexdigest()
+    found = [call.body.get(key) for key in _TURNS]
+    return sha256(msgspec.json.encode(found, order="sorted")).hexdigest()

@@ -217,7 +217,7 @@ def test_claude_searches_for_a_tool_and_that_takes_no_step():
     assert "found no such tool" in got["error"]["message"]
 
 
-def test_tokens_by_key_and_conversation():
+def test_tokens_of_all_replies():
     steps = [replace(STEPS[0], usage=TokenUsage(input=100, output=7, total=107)), Answer("Done.", usage=None)]
     with ModelServer(AgentScript([Status(500), *steps])) as server:
         for _ in range(2):
@@ -226,20 +226,9 @@ def test_tokens_by_key_and_conversation():
         ask(server, "two", key="second, which is long enough to be real")
         ask(server, "two", None, "result", key="first")
         assert server.tokens == TokenUsage(input=200, output=14, total=214, cached=0, reasoning=0)
-        assert server.tokens_by_key["first"].total == 107
-        assert [tokens.total for tokens in server.tokens_by_conversation.values()] == [107, 107]
         with urlopen(server.openai.replace("/openai/v1", "/stats")) as reply:
             stats = json.load(reply)["tokens"]
     assert stats["total"] == 214
-    assert {key: tokens["input"] for key, tokens in stats["by_key"].items()} == {"first": 100, "seco…real": 100}
-
-
-def test_a_session_that_the_program_names_is_one_conversation():
-    with ModelServer("x") as server:
-        for text in ("one", "two"):
-            body = {"model": "m", "input": text, "prompt_cache_key": "session-1"}
-            post(f"{server.openai}/responses", body)
-        assert list(server.tokens_by_conversation) == ["session-1"]
 
 
 def test_a_websocket_is_refused_at_once():
@@ -291,7 +280,7 @@ def test_a_script_in_a_file(tmp_path):
         assert ask(server, "one", None, "result", None, "result") == "Done."
         assert ask(server, "Review") == "Fine."
         assert ask(server, "one", tools=[]) == "A title"
-        assert server.tokens_by_key["k"].total == 15 + 7 + 15 + 15 + 15
+        assert server.tokens.total == 15 + 7 + 15 + 15 + 15
 
 
 @pytest.mark.parametrize(
