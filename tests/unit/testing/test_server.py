@@ -12,7 +12,6 @@ import anthropic
 import openai
 import pytest
 
-from agentv import testing
 from agentv.testing import Answer, ModelServer, Status, Together
 
 
@@ -171,10 +170,3 @@ sys.exit(f"imported {heavy}" if heavy else 0)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_the_public_names_are_all_there():
-    assert sorted(testing.__all__) == dir(testing)
-    assert all(getattr(testing, name) is not None for name in testing.__all__)
-    with pytest.raises(AttributeError, match="has no attribute 'Modelserver'"):
-        _ = testing.Modelserver
