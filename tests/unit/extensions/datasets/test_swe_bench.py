@@ -36,9 +36,9 @@ def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict
 
 
 def converted(source: str) -> Path:
-    return from_swe_bench(DatasetRequest(Path(source), "swe-bench", (), "yaml", None, command=TESTED), dict(os.environ)).paths[
-        0
-    ]
+    return from_swe_bench(
+        DatasetRequest(Path(source), "swe-bench", (), "yaml", None, command=TESTED), dict(os.environ)
+    ).paths[0]
 
 
 def test_solutions_pass_and_an_untouched_workspace_fails(tasks: list[dict[str, Any]]) -> None:
