@@ -43,7 +43,6 @@ from agentv.authoring.fields.schema import (
     AuthoredTurn,
 )
 from agentv.authoring.json_schema.entries import MESSAGE_DEFS, MESSAGES, assertion_defs
-from agentv.authoring.json_schema.sharing import shared
 from agentv.authoring.json_schema.targets import BY_ID, OLDER_RUN, TARGET, older_spelling, spelled_mapping, target_defs
 from agentv.authoring.prompt_library import meta_schema
 from agentv.registry.extensions import CASE_KEYS, SCHEMA_DEFS, SUITE_KEYS, loaded, missing, registered
@@ -51,8 +50,6 @@ from agentv.registry.table import Registry
 from agentv.registry.types import AssertionType, Provider
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-FAMILIES = ("provider.", "type.")
-"""What the definitions of mappings begin with that have many properties in common."""
 
 
 class Vocabulary(Struct, frozen=True):
@@ -75,7 +72,7 @@ def json_schema(kind: str, words: Vocabulary) -> Schema:
     Raises:
         TypeError: a declaration cannot be translated.
     """
-    return shared(older_as_patterns(full_schema(kind, words)), FAMILIES)
+    return older_as_patterns(full_schema(kind, words))
 
 
 def full_schema(kind: str, words: Vocabulary) -> Schema:

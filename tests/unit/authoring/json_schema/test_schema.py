@@ -202,10 +202,6 @@ def test_in_a_project_only_its_own_types_are_right(tmp_path: Path) -> None:
     assert "is-yaml" in json.loads(schema_text("eval", str(tmp_path)))["$defs"]["type-names"]["properties"]
 
 
-def test_it_stays_small() -> None:
-    assert len(schema_text("eval")) < 290_000
-
-
 @pytest.mark.parametrize("messages", [
     "[hi]", "[]", "{}", "[{content: hi}]", "[{role: usr, content: hi}]", "[{role: user}]",
     "[{role: user, content: ''}]", "[{role: user, content: hi, nam: x}]", "[{role: user, content: [{type: text}]}]",
