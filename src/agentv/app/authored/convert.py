@@ -16,10 +16,10 @@ from agentv.app.registries import registries
 from agentv.authoring.convert.csv_emit import csv_table
 from agentv.authoring.convert.emit import FoundPaths, jsonl_text, python_text, with_inputs, yaml_text
 from agentv.authoring.fields.agentv.spellings import CASE
-from agentv.authoring.fields.trust import UNTRUSTED
 from agentv.authoring.header import name_of
 from agentv.authoring.loading.context import TESTS
 from agentv.authoring.loading.load import LoadRequest, load
+from agentv.authoring.source.boundary import UNTRUSTED
 from agentv.authoring.source.nodes import NOWHERE, ListNode, MapNode, Node, Scalar, plain
 from agentv.errors import LoadError, UsageError
 from agentv.model.suite.suite import Case, Suite

@@ -13,8 +13,8 @@ from agentv.app.authored.convert import trusting, written
 from agentv.app.authored.equivalence import meaning
 from agentv.app.registries import registries
 from agentv.authoring.convert.emit import FoundPaths, with_comments, yaml_text
-from agentv.authoring.fields.trust import UNTRUSTED
 from agentv.authoring.loading.load import Loaded, LoadRequest, load
+from agentv.authoring.source.boundary import UNTRUSTED
 from agentv.authoring.source.nodes import MapNode
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml

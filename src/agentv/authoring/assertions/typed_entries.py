@@ -10,10 +10,9 @@ from msgspec.structs import asdict
 
 from agentv.authoring.assertions.type_names import AnyType, AssertionTypes
 from agentv.authoring.fields.decode import INVALID, OptionsSchema, report_issue, shape_of
-from agentv.authoring.fields.kinds import names_file
+from agentv.authoring.fields.kinds import names_file, refuse_data
 from agentv.authoring.fields.reading import ExtraKeys, Reading
 from agentv.authoring.fields.schema import AuthoredSettings
-from agentv.authoring.fields.trust import refuse_data
 from agentv.authoring.source.files import shown
 from agentv.authoring.source.masking import secrets_in
 from agentv.authoring.source.nearest import MEANT

@@ -21,6 +21,7 @@ from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.schema import AuthoredPrompt
 from agentv.authoring.source.boundary import GIT_URL
 from agentv.authoring.source.files import is_file, shown
+from agentv.authoring.source.json_text import read_json
 from agentv.authoring.source.nodes import (
     ListNode,
     MapNode,
@@ -31,11 +32,9 @@ from agentv.authoring.source.nodes import (
     holds_placeholder,
     is_empty,
     kind_of,
-    node_of,
     plain,
     span_of,
 )
-from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.registry.fields import FunctionRef, JavaScriptSource
@@ -310,8 +309,9 @@ class _PromptReader(Struct):
                 yield Scalar(part, part, place)
 
     def _of_messages(self, path: str, text: str, suffix: str) -> Iterator[Node]:
+        report = self.reading.report
         is_json = suffix == ".json"
-        root = self._json(path, text) if is_json else read_yaml(path, text.encode(), self.reading.report).value
+        root = (read_json(path, text, report) if is_json else read_yaml(path, text.encode(), report)).value
         if root is None:
             return
         if isinstance(root, Scalar) and not isinstance(root.value, str):
@@ -323,28 +323,6 @@ class _PromptReader(Struct):
             self._refuse(root, "a prompt file contains text or messages, found a mapping without 'role'", hint)
         else:
             yield root
-
-    def _json(self, path: str, text: str) -> Node | None:
-        """JSON is YAML, so it is read as that for the sake of positions, where it is right."""
-        from agentv.authoring.cases.sections import Lines, Point
-        from agentv.authoring.source.json_text import place_of
-
-        try:
-            value = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            line, column = place_of(error) if isinstance(error, json.JSONDecodeError) else (0, 1)
-            reason = error.msg if isinstance(error, json.JSONDecodeError) else "it is nested too deeply"
-            point = Point(path, line, column - 1)
-            place = Lines(point, point._replace(column=column))
-            self.reading.report.error("bad-json", place, f"not JSON: {reason[:1].lower()}{reason[1:]}")
-            return None
-        own = Report()
-        node = read_yaml(path, text.encode(), own).value
-        if node is None:
-            return node_of(value, Lines(Point(path, 0, 0), Point(path, 0, 1)))
-        for one in own.diagnostics:
-            self.reading.report.add(one)
-        return node
 
     def _refuse(self, at: Node, message: str, hint: str | None = None) -> None:
         self.reading.report.error("bad-prompt", at, message, hint=hint)

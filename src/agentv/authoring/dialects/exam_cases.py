@@ -432,9 +432,7 @@ def _names_in(text: str) -> frozenset[str]:
 
 
 def _texts(node: Node) -> Iterator[str]:
-    if isinstance(node, Scalar):
-        if isinstance(node.value, str):
-            yield node.value
-    else:
-        for child in children(node):
-            yield from _texts(child)
+    if isinstance(node, Scalar) and isinstance(node.value, str):
+        yield node.value
+    for child in children(node):
+        yield from _texts(child)

@@ -8,9 +8,8 @@ from typing import Annotated, Any
 
 from msgspec import Struct, field
 
-from agentv.authoring.fields.kinds import INVALID, TEXT, FieldType, refuse, value_is
+from agentv.authoring.fields.kinds import INVALID, TEXT, FieldType, refuse, refuse_data, refuses_template, value_is
 from agentv.authoring.fields.reading import Reading
-from agentv.authoring.fields.trust import refuse_data, refuses_template
 from agentv.authoring.source.files import shown
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar

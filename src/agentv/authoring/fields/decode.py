@@ -26,17 +26,20 @@ from agentv.authoring.fields.kinds import (
     NODE,
     NOTHING,
     PLAIN,
+    TARGETS,
     TEXT,
     AsNode,
     FieldType,
+    fills_code,
     looks_like_path,
     names_file,
     refuse,
+    refuse_data,
+    refuses_target,
     with_content,
     with_lines,
 )
 from agentv.authoring.fields.reading import NO_EXTRA_KEYS, SHOWN_KEYS, ExtraKeys, Reading, place_in_file
-from agentv.authoring.fields.trust import TARGETS, fills_code, refuse_data, refuses_target
 from agentv.authoring.source.files import shown
 from agentv.authoring.source.nearest import did_you_mean, nearest
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, is_empty, kind_of, span_of

@@ -12,15 +12,19 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
+from agentv.authoring.fields.agentv.names import provider_name
 from agentv.authoring.fields.reading import Reading
-from agentv.authoring.fields.trust import refuses_template
-from agentv.authoring.source.boundary import GIT_URL
+from agentv.authoring.source.boundary import ALLOW_DATA, GIT_URL, UNTRUSTED
 from agentv.authoring.source.files import is_directory, is_file
-from agentv.authoring.source.nodes import ListNode, Node, Scalar, is_empty, kind_of, node_of, plain, span_of
+from agentv.authoring.source.nodes import ListNode, Node, Place, Scalar, is_empty, kind_of, node_of, plain, span_of
+from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import resolve
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.values import Json
 from agentv.registry import fields as declared
+from agentv.registry.table import Registry
+from agentv.registry.types import Provider
+from agentv.templating import RenderError, undeclared
 
 INVALID: Final = object()
 """What a reader gives for a node that it has reported."""
@@ -374,3 +378,46 @@ MARKED: dict[type, FieldType] = {
     AsNode: NODE,
 }
 """Marker on an annotation → how its value is read, whatever the type."""
+
+
+TARGETS = frozenset({"judge", "embedder"})
+"""Options of assertions that name a target."""
+
+_HARMLESS = frozenset({"config", "threshold", "target"})
+"""Options of assertions that run code which may hold what a variable of data holds."""
+
+
+def refuse_data(at: Node | Place, report: Report, what: str) -> None:
+    """Report something that data must not do, in the words of a message: `name code`."""
+    report.error(UNTRUSTED, at, f"data must not {what}", hint=ALLOW_DATA)
+
+
+def refuses_provider(name: str, providers: Registry[Provider] | None, *, alone: bool) -> bool:
+    """Whether data must not name a target of this provider; see `Provider.may_stand_in_data`."""
+    provider = providers.find(name) if providers is not None else None
+    return provider is None or not provider.may_stand_in_data(alone=alone)
+
+
+def refuses_target(node: Scalar, providers: Registry[Provider] | None, report: Report) -> bool:
+    """Whether data names a target that it must not, which is then reported. A name without a colon is the project's."""
+    name, colon, _ = str(node.value).partition(":")
+    if not colon or not refuses_provider(provider_name(name), providers, alone=True):
+        return False
+    refuse_data(node, report, f"name the target '{name}:…', which could start a command or call any server")
+    return True
+
+
+def refuses_template(text: str, node: Node, report: Report) -> bool:
+    """Whether a template out of data, which is rendered later, reads the environment; it is then reported."""
+    try:
+        reads = "env" in undeclared(text)
+    except RenderError:
+        return False  # it is reported by whoever renders it
+    if reads:
+        refuse_data(node, report, "read the environment")
+    return reads
+
+
+def fills_code(cls: type, option: str) -> bool:
+    """Whether an option of an assertion is code, or an address, that a variable of data must not be a part of."""
+    return bool(getattr(cls, "runs_code", False)) and option not in _HARMLESS

@@ -12,12 +12,13 @@ from typing import Any
 from msgspec import Struct, field, structs
 from msgspec.structs import replace
 
-from agentv.authoring.fields.trust import ALLOW_DATA, UNTRUSTED
 from agentv.authoring.source.boundary import (
     ALLOW,
+    ALLOW_DATA,
     GIT_URL,
     OUTSIDE,
     REASON,
+    UNTRUSTED,
     FindCheckout,
     OutsideError,
     no_repositories,
@@ -167,8 +168,7 @@ class Reading(Struct, frozen=True):
     providers: Registry[Provider] | None = None
     javascript: dict[Span, None] = field(default_factory=dict)
     _texts: dict[str, str] = field(default_factory=dict)
-    _pdfs: dict[str, str | None] = field(default_factory=dict)
-    _digests: dict[str, str] = field(default_factory=dict)
+    _digests: dict[str, tuple[str, bool]] = field(default_factory=dict)
     _pictures: dict[str, tuple[str, str]] = field(default_factory=dict)
     _environments: dict[int, tuple[Mapping[str, str], frozenset[str]]] = field(default_factory=dict)
 
@@ -281,29 +281,25 @@ class Reading(Struct, frozen=True):
 
     def pdf_digest(self, path: str) -> str | None:
         """The sha256 of a PDF; None for other files and unreadable ones; reports nothing."""
-        if path in self._pdfs:
-            return self._pdfs[path]
-        try:
-            data = self.reader.read(path)
-        except OSError:
-            return None
-        digest = hashlib.sha256(data).hexdigest() if _PDF in data[:_PDF_WITHIN] else None
-        if len(self._pdfs) < KEPT_TEXTS:
-            self._pdfs[path] = digest
-        return digest
+        digest, is_pdf = self._digest(path)
+        return digest if is_pdf else None
 
     def digest_of(self, path: str) -> str:
         """The sha256 of a picture; empty where it cannot be read, which the call will say."""
-        cached = self._digests.get(path)
-        if cached is not None:
-            return cached
-        try:
-            digest = hashlib.sha256(self.reader.read(path)).hexdigest()
-        except OSError:
-            return ""
-        if len(self._digests) < KEPT_TEXTS:
-            self._digests[path] = digest
-        return digest
+        return self._digest(path)[0]
+
+    def _digest(self, path: str) -> tuple[str, bool]:
+        """The sha256 of a file, and whether it says that it is a PDF."""
+        found = self._digests.get(path)
+        if found is None:
+            try:
+                data = self.reader.read(path)
+            except OSError:
+                return "", False
+            found = hashlib.sha256(data).hexdigest(), _PDF in data[:_PDF_WITHIN]
+            if len(self._digests) < KEPT_TEXTS:
+                self._digests[path] = found
+        return found
 
     def shows(self, path: str, node: Scalar) -> bool:
         """Whether a file can be a picture by its first bytes; reports one that cannot."""

@@ -72,7 +72,8 @@ def json_schema(kind: str, words: Vocabulary) -> Schema:
     Raises:
         TypeError: a declaration cannot be translated.
     """
-    return older_as_patterns(full_schema(kind, words))
+    found: Schema = older_as_patterns(full_schema(kind, words))
+    return found
 
 
 def full_schema(kind: str, words: Vocabulary) -> Schema:

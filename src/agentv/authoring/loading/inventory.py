@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.request import LoadRequest, Registries
 from agentv.authoring.loading.suite import SuiteReader
-from agentv.authoring.source.nodes import Canonical, ListNode, MapNode, Node, Scalar, span_of
+from agentv.authoring.source.nodes import Canonical, Node, Scalar, children, span_of
 from agentv.authoring.source.report import Report
 from agentv.authoring.targets.registry import TargetRegistry
 from agentv.authoring.targets.target import USE_TARGET
@@ -132,12 +132,8 @@ def _named(node: Node, env: Mapping[str, str]) -> Iterator[KeyFact]:
 
 
 def _mentioned(node: Node) -> Iterator[str]:
-    if isinstance(node, MapNode):
-        for item in node.items.values():
-            yield from _mentioned(item)
-    elif isinstance(node, ListNode):
-        for item in node.items:
-            yield from _mentioned(item)
-    elif isinstance(node.value, str) and has_placeholder(node.value):
+    for child in children(node):
+        yield from _mentioned(child)
+    if isinstance(node, Scalar) and isinstance(node.value, str) and has_placeholder(node.value):
         yield from environment_names(node.value)
         yield from _ENVIRONMENT.findall(node.value)

@@ -17,6 +17,8 @@ from agentv.model.values.lazy_pattern import lazy_pattern
 OUTSIDE: Final = "outside-repository"
 ALLOW: Final = "to read your own files there, use --allow-outside"
 REASON: Final = "it is outside the repository"
+UNTRUSTED: Final = "untrusted-data"
+ALLOW_DATA: Final = "if you trust this data, use --trust-data, or in an eval file 'run: {trust_data: true}'"
 UNQUOTED: Final = "the file is outside the repository, so its content is not shown"
 
 _CODE = (".py", ".sh", ".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs")

@@ -27,9 +27,9 @@ from yaml.events import (
 from agentv.authoring.source.masking import check_keys
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, kind_of, span_of
 from agentv.authoring.source.report import Report, Result
-from agentv.authoring.source.yaml_errors import hint_at, span_at, unreadable, yaml_error
 from agentv.errors import Diagnostic
 from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.model.values.span import Span
 
 TAGS = "tag:yaml.org,2002:"
 """What `!!` stands for."""
@@ -147,10 +147,47 @@ def read_yaml(
     try:
         return Result(_Composer(path, data, report, stream).compose(), not report.failed)
     except YAMLError as error:
+        from agentv.authoring.source.yaml_errors import yaml_error  # most files are right
+
         report.add(yaml_error(path, data, error))
     except _RefusedError as refused:
+        from agentv.authoring.source.yaml_errors import hint_at
+
         report.error(refused.code, refused.at, str(refused), hint=hint_at(data, span_of(refused.at)))
     return Result(None, valid=False)
+
+
+BREAKS = {"\x85": "U+0085", "\u2028": "U+2028", "\u2029": "U+2029"}
+"""Characters that end a line to libyaml, as YAML 1.1 says, and are like any other in YAML 1.2 and in editors."""
+
+LINE_END = lazy_pattern(rb"\r\n|\r|\n")
+_BREAK = lazy_pattern("|".join(BREAKS).encode())
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+def unreadable(path: str, data: bytes) -> Diagnostic | None:
+    """Why these bytes are not text that YAML 1.2 and libyaml read in the same way; None if they are."""
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        span = span_at(path, data, error.start)
+        hint = "this is UTF-16; save it as UTF-8" if data.startswith(_UTF_16) else None
+        return Diagnostic("not-utf-8", "not UTF-8: the file cannot be read as text", span, hint=hint)
+    found = None if data.isascii() else _BREAK.search(data)
+    if found is None:
+        return None
+    name = BREAKS[found[0].decode()]
+    message = f"the line separator {name} would be read as a line break"
+    hint = f'in double quotes, write it as "\\u{name[2:]}"'
+    return Diagnostic("bad-yaml", message, span_at(path, data, found.start()), hint=hint)
+
+
+def span_at(path: str, data: bytes, offset: int) -> Span:
+    """The place of a byte."""
+    start = max(data.rfind(b"\n", 0, offset), data.rfind(b"\r", 0, offset)) + 1
+    line = len(LINE_END.findall(data[:start])) + 1
+    column = len(data[start:offset].decode(errors="replace")) + 1
+    return Span(path, line, column, line, column + 1)
 
 
 _PAIR = re.compile(rb"\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")

@@ -10,17 +10,12 @@ from typing import Any
 from msgspec import Struct
 from yaml import YAMLError
 
+from agentv.authoring.source.yaml import LINE_END, span_at
 from agentv.errors import Diagnostic
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.span import Span
 
-BREAKS = {"\x85": "U+0085", "\u2028": "U+2028", "\u2029": "U+2029"}
-"""Characters that end a line to libyaml, as YAML 1.1 says, and are like any other in YAML 1.2 and in editors."""
-
-_LINE_END = lazy_pattern(rb"\r\n|\r|\n")
-_BREAK = lazy_pattern("|".join(BREAKS).encode())
 _SURROGATES = lazy_pattern(rb"\\u[dD][89abAB][0-9a-fA-F]{2}")
-_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _RESERVED = b"@`%"
 
 
@@ -56,38 +51,21 @@ def _never_closed(problem: str, mark: Any, data: bytes) -> str | None:
     """A bracket that is open at the end of the file."""
     if not problem.startswith("did not find expected ',' or") or mark is None:
         return None
-    if b"".join(_LINE_END.split(data)[mark.line :])[mark.column :].strip():
+    if b"".join(LINE_END.split(data)[mark.line :])[mark.column :].strip():
         return None
     return f"the {'{' if '}' in problem else '['} that starts here is never closed"
 
 
 def _span(path: str, data: bytes, mark: Any) -> Span:
     """The place of a mark; the end of the file where libyaml counts a line too many."""
-    if mark.line >= len(_LINE_END.findall(data)) + 1:
+    if mark.line >= len(LINE_END.findall(data)) + 1:
         return span_at(path, data, len(data))
     return Span(path, mark.line + 1, mark.column + 1, mark.line + 1, mark.column + 2)
 
 
-def unreadable(path: str, data: bytes) -> Diagnostic | None:
-    """Why these bytes are not text that YAML 1.2 and libyaml read in the same way; None if they are."""
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        span = span_at(path, data, error.start)
-        hint = "this is UTF-16; save it as UTF-8" if data.startswith(_UTF_16) else None
-        return Diagnostic("not-utf-8", "not UTF-8: the file cannot be read as text", span, hint=hint)
-    found = None if data.isascii() else _BREAK.search(data)
-    if found is None:
-        return None
-    name = BREAKS[found[0].decode()]
-    message = f"the line separator {name} would be read as a line break"
-    hint = f'in double quotes, write it as "\\u{name[2:]}"'
-    return Diagnostic("bad-yaml", message, span_at(path, data, found.start()), hint=hint)
-
-
 def hint_at(data: bytes, span: Span, problem: str = "") -> str | None:
     """The likely fix for the place where parsing stopped, for the reason that the parser gives."""
-    lines = _LINE_END.split(data)
+    lines = LINE_END.split(data)
     line = lines[span.line - 1] if span.line <= len(lines) else b""
     certain = _hints(line, line.decode(errors="replace")[span.column - 1 :].encode(errors="replace"))
     stop = stop_at([one.decode(errors="replace") for one in lines], span.line, span.column)
@@ -115,14 +93,6 @@ def _context(error: YAMLError, span: Span) -> str:
     mark = getattr(error, "context_mark", None)
     began = f" that starts at line {mark.line + 1}" if mark is not None and mark.line + 1 != span.line else ""
     return f" {context}{began}"
-
-
-def span_at(path: str, data: bytes, offset: int) -> Span:
-    """The place of a byte."""
-    start = max(data.rfind(b"\n", 0, offset), data.rfind(b"\r", 0, offset)) + 1
-    line = len(_LINE_END.findall(data[:start])) + 1
-    column = len(data[start:offset].decode(errors="replace")) + 1
-    return Span(path, line, column, line, column + 1)
 
 
 _SMART_QUOTES = lazy_pattern(r"[:\-\[,]\s+[“„‘«]")

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from agentv.authoring.fields.agentv.names import provider_name
 from agentv.authoring.fields.agentv.spellings import TARGET
 from agentv.authoring.fields.agentv.targets import canonical_provider, translated_target, without_wrapper
+from agentv.authoring.fields.kinds import refuse_data, refuses_provider, refuses_target
 from agentv.authoring.fields.reading import ExtraKeys, Reading
-from agentv.authoring.fields.trust import refuse_data, refuses_provider, refuses_target
 from agentv.authoring.source.files import Places, shown
 from agentv.authoring.source.nearest import did_you_mean, nearest
 from agentv.authoring.source.nodes import NOWHERE, Canonical, MapNode, Node, Scalar, is_empty, kind_of, span_of
@@ -69,11 +69,6 @@ def written_target(node: Node, reading: Reading) -> str | None:
         return found.value.strip()
     reading.report.error("bad-value", node, f"'{USE_TARGET}' must be the name of a target, found {kind_of(found)}")
     return None
-
-
-def report_cycle(chain: tuple[str, ...], at: Node, reading: Reading) -> None:
-    """Report names, of targets or of files, that lead back to where they began."""
-    reading.report.error("target-cycle", at, f"targets refer to each other in a circle: {' → '.join(chain)}")
 
 
 PASTE = """write a .agentv/targets.yaml such as
@@ -304,7 +299,8 @@ class TargetRegistry(Struct):
         if written is None:
             return None, None
         if written in chain:
-            report_cycle((*chain, written), node, reading)
+            circle = " → ".join((*chain, written))
+            reading.report.error("target-cycle", node, f"targets refer to each other in a circle: {circle}")
             return None, None
         if written not in self._entries:
             return self._from_string(written, node, reading.rendering(False)), None

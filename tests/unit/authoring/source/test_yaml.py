@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from agentv.authoring.source.nodes import ListNode, MapNode, Scalar, plain, span_of
 from agentv.authoring.source.report import Report
-from agentv.authoring.source.yaml import read_yaml
-from agentv.authoring.source.yaml_errors import BREAKS
+from agentv.authoring.source.yaml import BREAKS, read_yaml
 from doubles.loading import parsed
 
 NUMBER = re.compile(r"[-+]?(\.\d+|\d+(\.\d*)?)([eE][-+]?\d+)?|0o[0-7]+|0x[\da-fA-F]+")

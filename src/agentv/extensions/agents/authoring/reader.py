@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from agentv.authoring.cases.context import SuiteWork
 from agentv.authoring.code.fingerprints import digests_behind
 from agentv.authoring.fields.decode import INVALID, kind_for, shape_of
+from agentv.authoring.fields.kinds import refuse_data
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.schema import AuthoredCase
-from agentv.authoring.fields.trust import refuse_data
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, holds_placeholder, is_empty, kind_of, span_of
 from agentv.extensions.agents.authoring.parts import NAMES, CopyReader, FileDigests, read_extensions
 from agentv.extensions.agents.authoring.schema import AuthoredVariant

@@ -9,9 +9,8 @@ from msgspec.structs import replace
 
 from agentv.authoring.code.fingerprints import digests_behind
 from agentv.authoring.fields.decode import INVALID, shape_of
-from agentv.authoring.fields.kinds import refuse
+from agentv.authoring.fields.kinds import refuse, refuse_data
 from agentv.authoring.fields.reading import Reading
-from agentv.authoring.fields.trust import refuse_data
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.authoring.source.nodes import MapNode, Node, Scalar, is_empty, kind_of
 from agentv.authoring.targets.registry import TargetRegistry

@@ -13,8 +13,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv.authoring.fields.decode import INVALID, shape_of
+from agentv.authoring.fields.kinds import refuse_data
 from agentv.authoring.fields.reading import Reading
-from agentv.authoring.fields.trust import refuse_data
 from agentv.authoring.source.files import is_directory, is_file
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, kind_of, span_of
