@@ -1,8 +1,8 @@
-"""Cases that a function of a file makes: `tests: cases.py:function`, `tests: cases.js` (SPEC section 3)."""
+"""What code makes: cases (`tests: cases.py:function`, `tests: cases.js`) and suites (`*.eval.py`; SPEC 2 and 3)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,14 @@ from agentv.authoring.cases.case import CaseReader
 from agentv.authoring.cases.streamed import SHOWN
 from agentv.authoring.fields.python_source import read_definitions
 from agentv.authoring.fields.reading import Reading
-from agentv.authoring.source.nearest import did_you_mean
-from agentv.authoring.source.nodes import Scalar, node_of
-from agentv.authoring.source.python_values import AS_AUTHORED, as_authored, traced
+from agentv.authoring.source.files import shown
+from agentv.authoring.source.nearest import did_you_mean, nearest
+from agentv.authoring.source.nodes import Node, Scalar, node_of
+from agentv.authoring.source.python_values import AS_AUTHORED, BAD_SUITE, as_authored, traced
+from agentv.authoring.source.python_values import SUITE as NAME
 from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic
-from agentv.model.suite.suite import CODE_TIMEOUT_S, Case
+from agentv.model.suite.suite import CODE_TIMEOUT_S, Case, Suite
 from agentv.model.values.formatting import plural
 from agentv.model.values.response import Failure
 from agentv.model.values.span import Span
@@ -196,14 +198,99 @@ class _Made:
         return cases
 
     def _report(self, number: int, value: Any, found: Report) -> None:
-        exact, (node, paths) = Report(hints=found.hints), traced(value, self._function.at.file)
-        self._reader.read(node, structs.replace(self._reading, report=exact))
-        for one in (exact if exact.agrees_with(found) else found).diagnostics:
-            path = paths.get(one.span)
+        def read(node: Node, report: Report) -> None:
+            self._reader.read(node, structs.replace(self._reading, report=report))
+
+        for one, path in located(value, self._function.at.file, found, read):
             at = self._function.at if path is not None else one.span
             self._reading.report.add(_numbered(one, number, path, at))
+
+
+def located(
+    value: Any, file: str, found: Report, read: Callable[[Node, Report], object]
+) -> Iterator[tuple[Diagnostic, str | None]]:
+    """The mistakes that were found in plain data, each with the path to it; None: it is not about the data.
+
+    The data is read once more, part by part.
+    """
+    exact, (node, paths) = Report(hints=found.hints), traced(value, file)
+    read(node, exact)
+    for one in (exact if exact.agrees_with(found) else found).diagnostics:
+        yield one, paths.get(one.span)
 
 
 def _numbered(found: Diagnostic, number: int, path: str | None, at: Span | None) -> Diagnostic:
     where = f"case {number}, {path}" if path else f"case {number}"
     return replace(found, message=f"{where}: {found.message}", span=at)
+
+
+ReadMade = Callable[[Node, Report], Suite | None]
+"""(what an eval file would hold, where mistakes go) → the suite."""
+
+
+def read_python_suite(path: str, report: Report, read_made: ReadMade, *, for_run: bool) -> Suite | None:
+    """The suite of a file, or None if anything is invalid, which is reported.
+
+    Args:
+        path: of the file.
+        report: receives the diagnostics.
+        read_made: reads the object that the file defines.
+        for_run: run the file; otherwise only its syntax tree is checked, and there is no suite.
+    """
+    at = _defined(path, report)
+    if at is None:
+        return None
+    if not for_run:
+        report.remark("unchecked-cases", at, f"'{NAME}' is not run here: it is checked when it runs")
+        return None
+    from agentv.user_code.workers.blocking import call_blocking  # few suites are written in Python
+
+    try:
+        made = call_blocking(
+            CodeCall(
+                "authoring",
+                "agentv.authoring.source.python_values:authored_suite",
+                {"file": path},
+                code=BAD_SUITE,
+                what=Path(path).name,
+                directory=str(Path(path).parent),
+            ),
+            CODE_TIMEOUT_S,
+        )
+    except ForeignError as error:
+        report.error(error.failure.code, at, error.failure.message)
+        return None
+    own = Report(hints=report.hints)
+    suite = read_made(node_of(made, at), own)
+    for one, way in located(made, at.file, own, read_made) if own.count else ():
+        message = f"{way}: {one.message}" if way else one.message
+        report.add(replace(one, span=at if way is not None else one.span, message=message))
+    return suite
+
+
+def _defined(path: str, report: Report) -> Span | None:
+    """Where the file defines its suite, as far as can be said without running it."""
+    top = Span(path, 1, 1, 1, 2)
+    try:
+        source = Path(path).read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        report.error("missing-file", top, f"cannot read {shown(path)}: {error.strerror}")
+        return None
+    except UnicodeDecodeError as error:
+        report.error("not-utf-8", top, f"not UTF-8 text (byte {error.start + 1})")
+        return None
+    found = read_definitions(path, source, BAD_SUITE, report)
+    if found is None:
+        return None
+    if NAME not in found.names and not found.open:
+        near = nearest(NAME, found.names)
+        hint = f"rename '{near}' to '{NAME}'" if near else "make one with agentv.Suite"
+        report.error(BAD_SUITE, top, f"a Python eval file must define '{NAME}', or a function '{NAME}()'", hint=hint)
+        return None
+    required = found.functions.get(NAME, ())
+    at = found.names.get(NAME, top)
+    if required:
+        message = f"'{NAME}' is called without arguments, but requires {', '.join(required)}"
+        report.error(BAD_SUITE, at, message, hint="give its parameters defaults")
+        return None
+    return at

@@ -313,11 +313,12 @@ class SuiteReader:
         return builder.build(None, self._not_missing)
 
     def _python_suite(self) -> Suite | None:
-        from agentv.authoring.loading.python_suite import read_python_suite  # few suites are written in Python
+        from agentv.authoring.cases.generators import read_python_suite  # few suites are written in Python
 
         context = self._context
 
-        def read_made(root: MapNode, report: Report) -> Suite | None:
+        def read_made(root: Node, report: Report) -> Suite | None:
+            assert isinstance(root, MapNode)  # noqa: S101  # it was made of a mapping
             made = SuiteReader(self.path, context.request, context.registries, report)
             made._context.boundary.is_open = True  # the file is a program, which reads what it likes
             made._context.bytes_of(self.path)  # so that the run remembers what it was
