@@ -5,7 +5,7 @@ from pathlib import Path
 
 from agentv.app.registries import registries
 from agentv.authoring.assertions.entries import AssertionReader
-from agentv.authoring.assertions.type_names import AssertionTypes
+from agentv.authoring.assertions.typed_entries import AssertionTypes
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.loading.load import LoadRequest, load
 from agentv.authoring.source.files import DiskReader, Places

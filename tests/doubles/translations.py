@@ -6,7 +6,7 @@ from typing import Any
 from agentv.app.registries import registries
 from agentv.authoring.dialects.recognition import Surroundings
 from agentv.authoring.fields.request import LoadRequest
-from agentv.authoring.loading.context import SuiteContext
+from agentv.authoring.loading.suite_builder import SuiteContext
 from agentv.authoring.source.nodes import plain
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml

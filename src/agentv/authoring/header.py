@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from agentv.authoring.assertions.entries import AssertionReader
 from agentv.authoring.assertions.judging import PASTE_BESIDE
-from agentv.authoring.assertions.type_names import AssertionTypes
+from agentv.authoring.assertions.typed_entries import AssertionTypes
 from agentv.authoring.cases.case import CaseReader
 from agentv.authoring.cases.case_assertions import read_shared
 from agentv.authoring.cases.context import (

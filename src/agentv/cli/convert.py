@@ -118,7 +118,7 @@ def _downloaded(written: str, out: Path | None, to: str | None) -> tuple[Path, P
         raise UsageError(missing.message, missing.hint)
     try:
         wanted = read_reference(written)
-        first, *others = split_files(wanted, os.environ.get("HF_TOKEN")).paths
+        (first, *others), _ = split_files(wanted, os.environ.get("HF_TOKEN"))
     except HubError as error:
         raise UsageError(str(error), error.hint) from None
     if others:

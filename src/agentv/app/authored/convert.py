@@ -17,8 +17,8 @@ from agentv.authoring.convert.csv_emit import csv_table
 from agentv.authoring.convert.emit import FoundPaths, jsonl_text, python_text, with_inputs, yaml_text
 from agentv.authoring.fields.agentv.spellings import CASE
 from agentv.authoring.header import name_of
-from agentv.authoring.loading.context import TESTS
 from agentv.authoring.loading.load import LoadRequest, load
+from agentv.authoring.loading.suite_builder import TESTS
 from agentv.authoring.source.boundary import UNTRUSTED
 from agentv.authoring.source.nodes import NOWHERE, ListNode, MapNode, Node, Scalar, plain
 from agentv.errors import LoadError, UsageError

@@ -9,8 +9,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from agentv.app.planning.default_paths import default_paths
-from agentv.authoring.loading.context import cases_beside
 from agentv.authoring.loading.load import collected, eval_files
+from agentv.authoring.loading.suite_builder import cases_beside
 from agentv.authoring.source.files import PASSED_OVER, is_of_project, template_home
 from agentv.errors import LoadError, UsageError
 

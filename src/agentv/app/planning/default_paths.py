@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from agentv.authoring.config import Config, read_config
 from agentv.authoring.dialects.recognition import by_name
 from agentv.authoring.fields.reading import Reading
-from agentv.authoring.loading.context import cases_beside
 from agentv.authoring.loading.load import collected, is_named_eval_file
+from agentv.authoring.loading.suite_builder import cases_beside
 from agentv.authoring.prompt_library import library_reading
 from agentv.authoring.source.boundary import ALLOW, OUTSIDE, Boundary, boundary_around
 from agentv.authoring.source.files import PASSED_OVER, is_directory, is_file, shown, upwards

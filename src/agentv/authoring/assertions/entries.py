@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from agentv.authoring.assertions.type_names import AssertionTypes, NamedType
-from agentv.authoring.assertions.typed_entries import EXTRA_KEYS, SETTING_KEYS, TypedEntryReader, TypedForm, key_node
+from agentv.authoring.assertions.typed_entries import (
+    EXTRA_KEYS,
+    SETTING_KEYS,
+    AssertionTypes,
+    NamedType,
+    TypedEntryReader,
+    TypedForm,
+    key_node,
+)
 from agentv.authoring.fields.reading import ExtraKeys, Reading
 from agentv.authoring.source.nearest import did_you_mean, nearest
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, kind_of, span_of

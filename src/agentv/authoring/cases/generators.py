@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from agentv.authoring.cases.case import CaseReader
 from agentv.authoring.cases.streamed import SHOWN
-from agentv.authoring.fields.python_source import read_definitions
+from agentv.authoring.fields.python_source import Definitions, read_definitions
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.files import shown
 from agentv.authoring.source.nearest import did_you_mean, nearest
@@ -86,13 +86,18 @@ def checked_function(path: str, name: str | None, node: Scalar, reading: Reading
         notes = () if near else (listed,)
         report.error(BAD_GENERATOR, node, f"'{path}' has no function '{name}'", hint=near, notes=notes)
         return None
-    at = defined.names.get(name, Span(found, 1, 1, 1, 2))
-    required = defined.functions.get(name, ())
-    if required:
-        message = f"'{name}' is called without arguments, but requires {', '.join(required)}"
-        report.error(BAD_GENERATOR, at, message, hint="give its parameters defaults")
-        return None
-    return CaseFunction(found, name, node, at)
+    at = _callable_at(defined, name, Span(found, 1, 1, 1, 2), BAD_GENERATOR, report)
+    return None if at is None else CaseFunction(found, name, node, at)
+
+
+def _callable_at(defined: Definitions, name: str, top: Span, code: str, report: Report) -> Span | None:
+    """Where a name is defined; None if it is a function that needs arguments, which is reported."""
+    at, required = defined.names.get(name, top), defined.functions.get(name, ())
+    if not required:
+        return at
+    message = f"'{name}' is called without arguments, but requires {', '.join(required)}"
+    report.error(code, at, message, hint="give its parameters defaults")
+    return None
 
 
 def found_module(path: str, name: str | None, node: Scalar, reading: Reading) -> CaseFunction | None:
@@ -287,10 +292,4 @@ def _defined(path: str, report: Report) -> Span | None:
         hint = f"rename '{near}' to '{NAME}'" if near else "make one with agentv.Suite"
         report.error(BAD_SUITE, top, f"a Python eval file must define '{NAME}', or a function '{NAME}()'", hint=hint)
         return None
-    required = found.functions.get(NAME, ())
-    at = found.names.get(NAME, top)
-    if required:
-        message = f"'{NAME}' is called without arguments, but requires {', '.join(required)}"
-        report.error(BAD_SUITE, at, message, hint="give its parameters defaults")
-        return None
-    return at
+    return _callable_at(found, NAME, top, BAD_SUITE, report)

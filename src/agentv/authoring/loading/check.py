@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from agentv.authoring.dialects.exam_cases import INPUT_FILES
 from agentv.authoring.fields.request import LoadRequest, Registries
-from agentv.authoring.loading.context import cases_beside
 from agentv.authoring.loading.suite import SuiteReader
+from agentv.authoring.loading.suite_builder import cases_beside
 from agentv.authoring.prompt_library import exam_above, prompt_file_of
 from agentv.authoring.source.files import META, is_directory, is_of_project, template_home, templates_in
 from agentv.authoring.source.ignores import without_ignored

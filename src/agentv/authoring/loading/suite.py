@@ -26,8 +26,7 @@ from agentv.authoring.fields.agentv.spellings import TEMPLATE
 from agentv.authoring.fields.reading import Chain, Reading
 from agentv.authoring.fields.request import LoadRequest, Registries
 from agentv.authoring.header import HeaderReader, names_judge
-from agentv.authoring.loading.context import TESTS, SuiteContext, cases_beside, read_sidecar
-from agentv.authoring.loading.suite_builder import SuiteBuilder
+from agentv.authoring.loading.suite_builder import TESTS, SuiteBuilder, SuiteContext, cases_beside, read_sidecar
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, holds_placeholder, kind_of, node_of
 from agentv.authoring.source.report import Report, Result
 from agentv.authoring.source.yaml import Sink, read_yaml

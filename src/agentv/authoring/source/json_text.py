@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, WrittenFloat, node_of
@@ -107,7 +108,7 @@ def _read(text: str, at: Span, report: Report) -> Any:
             return _DECODER.decode(text)
     except _TwiceError:
         pass
-    return json.loads(text, object_pairs_hook=_Once(at, report), parse_constant=_refuse, parse_float=WrittenFloat)
+    return json.loads(text, object_pairs_hook=_reporting(at, report), parse_constant=_refuse, parse_float=WrittenFloat)
 
 
 def _refuse(name: str) -> Any:
@@ -129,19 +130,15 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_refuse, par
 """For every record of a file: one that reports where it stands is made for a record that is wrong."""
 
 
-class _Once:
-    """Makes dicts of pairs, and reports a key that stands twice."""
+def _reporting(at: Span, report: Report) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
+    """What makes dicts of pairs, and reports a key that stands twice."""
 
-    def __init__(self, at: Span, report: Report) -> None:
-        self._at = at
-        self._report = report
+    def made(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                report.error("duplicate-key", at, f"'{key}' appears twice in one object")
+            seen.add(key)
+        return dict(pairs)
 
-    def __call__(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        made = dict(pairs)
-        if len(made) != len(pairs):
-            seen: set[str] = set()
-            for key, _ in pairs:
-                if key in seen:
-                    self._report.error("duplicate-key", self._at, f"'{key}' appears twice in one object")
-                seen.add(key)
-        return made
+    return made

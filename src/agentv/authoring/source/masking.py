@@ -367,30 +367,36 @@ _KEYS: Mapping[str, str] = {
 }
 """Whose key it is → what it looks like, by each provider's own documentation."""
 
-_BEGINNINGS = (b"sk-", b"AKIA", b"ASIA", b"gh", b"AIza", b"hf_", b"xox", b"k_live_", b"PRIVATE KEY-----")
 _KEY = lazy_pattern(
-    "|".join(rf"(?P<k{number}>(?<![\w-]){pattern})" for number, pattern in enumerate(_KEYS.values())).encode()
+    "|".join(rf"(?P<k{number}>(?:(?<![\w-])|(?<=[0-9]m)){pattern})" for number, pattern in enumerate(_KEYS.values()))
 )
+"""One of them; also after an escape sequence of a colour, which ends with `m`."""
+
+_BEGINNING = lazy_pattern("[sAghxr-](?:k-|KIA|SIA|h[pousr]_|ithub_pat_|Iza|f_|ox[abprs]-|k_live_|----BEGIN )")
+"""How each of them begins."""
+
 _OWNERS = tuple(_KEYS)
+
+
+def _keys_in(text: str) -> Iterator[re.Match[str]]:
+    """Whatever looks like the key of a well-known service."""
+    done = 0
+    for begun in _BEGINNING.finditer(text):  # far faster than the whole pattern at each letter
+        found = _KEY.match(text, begun.start()) if begun.start() >= done else None
+        if found is not None:
+            done = found.end()
+            yield found
 
 
 def check_keys(path: str, data: bytes, report: Report) -> None:
     """Report whatever looks like the key of a well-known service, at its place in a file."""
-    if not any(beginning in data for beginning in _BEGINNINGS):
-        return
-    for found in _KEY.finditer(data):
+    text = data.decode(errors="replace")
+    for found in _keys_in(text):
         owner = _OWNERS[int((found.lastgroup or "k0")[1:])]
         what = "a private key" if owner == _OWNERS[-1] else f"a key of {owner}"
-        report.warning(
-            CODE, _span(path, data, found.start(), found.end()), f"{what} is written in plain text here", hint=_HINT
-        )
-
-
-_KEY_IN_TEXT = lazy_pattern("|".join(rf"(?:(?<![\w-])|(?<=[0-9]m)){pattern}" for pattern in _KEYS.values()))
-"""As `_KEY`; also after an escape sequence of a colour, which ends with `m`."""
-
-_BEGINNING_IN_TEXT = lazy_pattern("[sAghxr-](?:k-|KIA|SIA|h[pousr]_|ithub_pat_|Iza|f_|ox[abprs]-|k_live_|----BEGIN )")
-"""How each of them begins."""
+        line, column = text.count("\n", 0, found.start()) + 1, found.start() - text.rfind("\n", 0, found.start())
+        at = Span(path, line, column, line, column + len(found[0]))
+        report.warning(CODE, at, f"{what} is written in plain text here", hint=_HINT)
 
 
 def mask_keys(value: Json) -> Json:
@@ -405,18 +411,16 @@ def mask_keys(value: Json) -> Json:
 def mask_keys_in(text: str) -> str:
     """The text without whatever looks like the key of a well-known service."""
     parts, done = list[str](), 0
-    for begun in _BEGINNING_IN_TEXT.finditer(text):  # far faster than the whole pattern at each letter
-        found = _KEY_IN_TEXT.match(text, begun.start()) if begun.start() >= done else None
-        if found is not None:
-            parts += (text[done : found.start()], MASK)
-            done = found.end()
+    for found in _keys_in(text):
+        parts += (text[done : found.start()], MASK)
+        done = found.end()
     return "".join((*parts, text[done:])) if parts else text
 
 
 def check_settings(items: Mapping[str, Node], report: Report) -> None:
     """Report the settings of a target whose key says that they are secret, and that are no placeholder."""
     for key, scalar in _literals(items, ""):
-        if scalar.at is not NOWHERE and not (report.hints and _KEY.search(scalar.text.encode())):
+        if scalar.at is not NOWHERE and not (report.hints and any(_keys_in(scalar.text))):
             report.warning(CODE, scalar, f"'{key}' is written in plain text here", hint=_HINT)
 
 
@@ -435,9 +439,3 @@ def _inside(node: Node, secret: str, within: str) -> Iterator[tuple[str, Scalar]
     elif secret and isinstance(node.value, str) and node.value and not has_placeholder(node.value):
         # under a name that may mean something else, only what looks like a key is worth a word
         yield from [(secret, node)] if is_key(secret, within) or is_searched(node.value) else ()
-
-
-def _span(path: str, data: bytes, start: int, end: int) -> Span:
-    line = data.count(b"\n", 0, start) + 1
-    column = len(data[data.rfind(b"\n", 0, start) + 1 : start].decode("utf-8", "replace")) + 1
-    return Span(path, line, column, line, column + (end - start))

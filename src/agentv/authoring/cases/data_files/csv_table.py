@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 from msgspec.structs import replace
 
-from agentv.authoring.assertions.type_names import AssertionTypes
+from agentv.authoring.assertions.typed_entries import AssertionTypes
 from agentv.authoring.cases.data_files.rows import LARGEST_VALUE, TableRow, Value, WrongValue
 from agentv.authoring.source.json_text import parse_json
 from agentv.authoring.source.nearest import nearest

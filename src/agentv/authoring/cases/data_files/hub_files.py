@@ -232,26 +232,14 @@ _LARGEST_README = 1_000_000
 _OF = lazy_pattern(r"(?P<stem>.*)-\d{5}-of-(?P<count>\d{5})(?P<rest>.*)")
 
 
-class SplitFiles(Struct, frozen=True):
-    """The files of a split on this machine.
-
-    Attributes:
-        paths: of the files, in order.
-        directory: that holds all of the dataset's files in the cache.
-    """
-
-    paths: Sequence[str]
-    directory: str
-
-
 def missing_hub() -> Issue | None:
     """The Issue `missing-extra` where a library is not installed."""
     what = "reading a dataset of Hugging Face"
     return missing_extra("huggingface_hub", "hf", what) or missing_extra("pyarrow", "hf", what)
 
 
-def split_files(wanted: HubReference, token: str | None) -> SplitFiles:
-    """The files of a split: downloaded where they changed, else those of the cache.
+def split_files(wanted: HubReference, token: str | None) -> tuple[list[str], str]:
+    """The files of a split, and the directory that holds all of the dataset's: downloaded where they changed.
 
     Args:
         wanted: the split.
@@ -281,13 +269,13 @@ class _Repository:
         self._token = token
         self._commit, self._names = self._listed()
 
-    def files(self) -> SplitFiles:
-        """The files of the split."""
+    def files(self) -> tuple[list[str], str]:
+        """The files of the split, in order, and the directory that holds all of the dataset's files in the cache."""
         names = files_of_split(self._wanted, self._names, self._readme())
         _check_shards(names, self._wanted)
         paths = [self._file(name) for name in names]
         snapshot = Path(paths[0]).parents[len(Path(names[0]).parts) - 1]
-        return SplitFiles(paths, str(snapshot.parent.parent))
+        return paths, str(snapshot.parent.parent)
 
     def _listed(self) -> tuple[str, Sequence[str]]:
         """The commit, and the paths of all files: those that there are, without a network those of the cache."""
@@ -387,11 +375,11 @@ def tables_of_split(written: str, node: Scalar, reading: Reading) -> Sequence[Ar
         reading.report.error(missing.code, node, missing.message, hint=missing.hint)
         return None
     try:
-        found = split_files(read_reference(written), reading.scope.env.get("HF_TOKEN"))
+        paths, directory = split_files(read_reference(written), reading.scope.env.get("HF_TOKEN"))
     except HubError as error:
         reading.report.error("bad-dataset", node, str(error), hint=error.hint)
         return None
     boundary = reading.places.boundary
     if boundary is not None:
-        boundary.trees.append(os.path.realpath(found.directory) + os.sep)
-    return [ArrowTable(path) for path in found.paths]
+        boundary.trees.append(os.path.realpath(directory) + os.sep)
+    return [ArrowTable(path) for path in paths]

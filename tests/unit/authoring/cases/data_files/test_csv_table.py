@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agentv.app.registries import registries
-from agentv.authoring.assertions.type_names import AssertionTypes
+from agentv.authoring.assertions.typed_entries import AssertionTypes
 from agentv.authoring.cases.data_files.csv_table import Expectations
 from agentv.authoring.source.nodes import plain
 from agentv.authoring.source.report import Report

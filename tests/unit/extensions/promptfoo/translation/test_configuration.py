@@ -16,7 +16,7 @@ from agentv.app.registries import registries
 from agentv.authoring.convert.emit import yaml_text
 from agentv.authoring.dialects.recognition import Surroundings
 from agentv.authoring.fields.request import LoadRequest
-from agentv.authoring.loading.context import SuiteContext
+from agentv.authoring.loading.suite_builder import SuiteContext
 from agentv.authoring.source.nodes import MapNode
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
