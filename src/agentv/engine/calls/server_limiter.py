@@ -86,15 +86,14 @@ class ServerLimiter:
             if pause_s is not None and pause_s > patience_s:
                 pause_s = PROBE_S
                 self._refusals += pace.is_news(permit)
-            pace.limit(permit, now, pause_s, given.limits)
+            pace.limit(permit, now, pause_s)
             self._last_refusal = given
         elif given is None or isinstance(given, Failure):
-            pace.abandon(permit)
-            pace.learn(now, given.limits if isinstance(given, CallFailure) else None)
+            pace.abandon()
         else:
             tokens = _tokens_of(given)
             self._refusals, self._reported, self.retry_at = 0, False, 0.0
-            pace.succeed(permit, now, getattr(given, "limits", None), tokens)
+            pace.succeed(permit, now)
             if waiter is not None and waiter.rate_limiter is not None and tokens is not None:
                 waiter.rate_limiter.correct(now, waiter.tokens, tokens)
         self._queue.look()
@@ -116,7 +115,7 @@ class ServerLimiter:
     def _give_back(self, _waiter: Waiter, found: Permit | Failure) -> None:
         """Nobody waits any more for the call that was let in just now."""
         if isinstance(found, Permit):
-            self.pace.abandon(found)
+            self.pace.abandon()
 
     def _no_room(self, now: float) -> Failure:
         """Why a call is not made that would have to wait for longer than it may."""

@@ -57,20 +57,6 @@ class Failure(Struct, frozen=True):
     retryable: bool = False
 
 
-class RateLimits(Struct, frozen=True):
-    """Remaining rate limits after a call, as reported by the provider; None if unknown.
-
-    Attributes:
-        requests, tokens: that may still be sent before the limit is full again.
-        requests_reset_s, tokens_reset_s: seconds until then.
-    """
-
-    requests: int | None = None
-    requests_reset_s: float | None = None
-    tokens: int | None = None
-    tokens_reset_s: float | None = None
-
-
 class Attempt(Struct, frozen=True):
     """One failed attempt of a call, followed by a retry or by giving up.
 
@@ -101,7 +87,6 @@ class CallFailure(Failure, frozen=True):
     status: int | None = None
     retry_after_s: float | None = None
     stops: bool = False
-    limits: RateLimits | None = None
     attempts: tuple[Attempt, ...] = ()
     response: TargetResponse | None = None
 
@@ -154,7 +139,6 @@ class TargetResponse(Struct, frozen=True):
     duration_ms: float | None = None
     finish_reason: str | None = None
     metadata: JsonObject = field(default=EMPTY)
-    limits: RateLimits | None = None
     attempts: tuple[Attempt, ...] = ()
     earlier: bool = False
     trace: Trace | None = None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentv.model.values.message import Message, ToolCall
-from agentv.model.values.response import CallFailure, Failure, RateLimits, TargetResponse
+from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json, JsonObject
 from agentv.targets.anthropic.messages import texts_of
@@ -16,9 +16,7 @@ from agentv.targets.http.statuses import shown
 from agentv.targets.model_api.prices import cost_of
 
 
-def response_of(
-    reply: Json, model: str, limits: RateLimits | None = None, prices: str = "anthropic"
-) -> TargetResponse | Failure:
+def response_of(reply: Json, model: str, prices: str = "anthropic") -> TargetResponse | Failure:
     """The answer in a `message`; a Failure if it is malformed (`bad-answer`) or the provider gave no text (`refused`).
 
     `output` is the text, without thoughts. Calls of tools stand in `messages`. `prices`: as `cost_of` takes a provider.
@@ -43,7 +41,6 @@ def response_of(
         cost_usd=cost_of(prices, model, usage, cache_written=written),
         finish_reason=reason if isinstance(reason, str) else None,
         metadata={"model": reply["model"]} if isinstance(reply.get("model"), str) else {},
-        limits=limits,
     )
 
 

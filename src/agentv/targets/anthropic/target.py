@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.message import Message
-from agentv.model.values.response import CallFailure, Failure, RateLimits, TargetResponse
+from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.values import Json, JsonObject
 from agentv.ports import Executor, Target, TargetRequest
 from agentv.registry.fields import Between, Doc, Fraction, FromEnvironment, Issue, NoSecrets, Secret, Text, Verbatim
@@ -31,7 +31,7 @@ from agentv.targets.http.model_calls import (
     unreadable_reply,
 )
 from agentv.targets.http.once import Imports, timed
-from agentv.targets.http.statuses import failure_of, limits_of
+from agentv.targets.http.statuses import failure_of
 from agentv.targets.model_api.ceilings import RequestSettings
 from agentv.targets.model_api.prices import load_prices
 from agentv.targets.model_api.settings import ModelSettings, OptionalParameters, schema_in
@@ -239,7 +239,7 @@ class _Anthropic:
 
         # not `messages.create`, which warns on stderr of models that will be retired, and of settings
         raw = await self._opened().post("/v1/messages", cast_to=Response, body=body, options=_options(body))
-        return self._read(raw.content, raw.headers)
+        return self._read(raw.content)
 
     async def _streamed(self, body: dict[str, Any], stream: ReplyStream) -> TargetResponse | Failure:
         from anthropic import AsyncStream
@@ -253,24 +253,23 @@ class _Anthropic:
             stream=True,
             stream_cls=AsyncStream[object],
         )
-        headers = events.response.headers
-        if not is_stream(headers):
-            return self._read(await events.response.aread(), headers)
+        if not is_stream(events.response.headers):
+            return self._read(await events.response.aread())
         if failure := await stream.read(events):
             return failure
-        return self._response(stream.reply.body(), limits_of(headers))
+        return self._response(stream.reply.body())
 
-    def _read(self, content: bytes, headers: Mapping[str, str]) -> TargetResponse | Failure:
+    def _read(self, content: bytes) -> TargetResponse | Failure:
         text = decoded(content)
         if isinstance(text, Failure):
             return text
         reply = parsed(text)
         if isinstance(reply, str):
             return unreadable_reply(f"the reply is not JSON: {text}", self._settings.secrets)
-        return self._response(reply, limits_of(headers))
+        return self._response(reply)
 
-    def _response(self, reply: Json, limits: RateLimits | None = None) -> TargetResponse | Failure:
-        return response_of(reply, self._settings.model, limits, self._settings.elsewhere() or "anthropic")
+    def _response(self, reply: Json) -> TargetResponse | Failure:
+        return response_of(reply, self._settings.model, self._settings.elsewhere() or "anthropic")
 
     def _status_failure(self, error: APIStatusError) -> CallFailure:
         message = error.api_message or error.message

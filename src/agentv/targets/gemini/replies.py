@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from agentv.model.values.message import Message, ToolCall
-from agentv.model.values.response import CallFailure, Embeddings, Failure, RateLimits, TargetResponse
+from agentv.model.values.response import CallFailure, Embeddings, Failure, TargetResponse
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json, JsonObject, objects_in
 from agentv.targets.http.answers import invalid_reply
@@ -43,9 +43,7 @@ _FINAL = ("API_KEY_INVALID", "FAILED_PRECONDITION")
 _SECONDS = re.compile(r"([\d.]{1,12})s")
 
 
-def response_of(
-    reply: Json, model: str, limits: RateLimits | None = None, prices: str = "google"
-) -> TargetResponse | Failure:
+def response_of(reply: Json, model: str, prices: str = "google") -> TargetResponse | Failure:
     """The answer in a `GenerateContentResponse`; a Failure if it is malformed (`bad-answer`) or blocked (`refused`).
 
     `output` is the text, without thoughts. Calls of tools stand in `messages`. `prices`: as `cost_of` takes a provider.
@@ -73,7 +71,6 @@ def response_of(
         cost_usd=cost_of(prices, model.removeprefix("models/"), usage),
         finish_reason=reason if isinstance(reason, str) else None,
         metadata={"model": reply["modelVersion"]} if isinstance(reply.get("modelVersion"), str) else {},
-        limits=limits,
     )
 
 

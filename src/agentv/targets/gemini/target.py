@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 from agentv.model.run.budget import Ceiling
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.message import Message
-from agentv.model.values.response import CallFailure, Embeddings, Failure, RateLimits, TargetResponse
+from agentv.model.values.response import CallFailure, Embeddings, Failure, TargetResponse
 from agentv.model.values.values import Json
 from agentv.ports import Executor, Target, TargetRequest
 from agentv.registry.extras import missing_extra
@@ -31,7 +31,6 @@ from agentv.targets.http.model_calls import (
     unreadable_reply,
 )
 from agentv.targets.http.once import Imports, timed
-from agentv.targets.http.statuses import limits_of
 from agentv.targets.model_api.ceilings import RequestSettings
 from agentv.targets.model_api.prices import load_prices
 from agentv.targets.model_api.settings import ModelSettings, OptionalParameters, schema_in
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
     from aiohttp import ClientSession
     from google.genai import Client
     from google.genai.errors import APIError
-    from google.genai.types import HttpResponse
 
 KEYS = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
 """In the order of Google's SDK."""
@@ -180,19 +178,17 @@ class _Gemini:
 
     async def _streamed(self, contents: Any, config: Any, stream: ReplyStream) -> TargetResponse | Failure:
         stream.begin()
-        raw: list[HttpResponse] = []
         events = await self._opened().aio.models.generate_content_stream(
             model=self._settings.model, contents=contents, config=config
         )
 
         async def bodies() -> AsyncIterator[Any]:
             async for event in events:
-                raw[:] = filter(None, [event.sdk_http_response])
                 yield event.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"sdk_http_response"})
 
         if failure := await stream.read(bodies()):
             return failure
-        return self._response(stream.reply.body(), limits_of((raw[0].headers if raw else None) or {}))
+        return self._response(stream.reply.body())
 
     async def _generated(self, contents: Any, config: Any) -> TargetResponse | Failure:
         reply = await self._opened().aio.models.generate_content(
@@ -201,14 +197,14 @@ class _Gemini:
             config=config | {"should_return_http_response": True},
         )
         raw = reply.sdk_http_response
-        body, headers = (raw.body, raw.headers) if raw is not None else (None, None)
+        body = raw.body if raw is not None else None
         value = parsed(body or "")
         if isinstance(value, str):
             return unreadable_reply(f"the reply is not JSON: {body}", self._settings.secrets)
-        return self._response(value, limits_of(headers or {}))
+        return self._response(value)
 
-    def _response(self, reply: Json, limits: RateLimits | None = None) -> TargetResponse | Failure:
-        return response_of(reply, self._settings.model, limits, self._settings.elsewhere() or "google")
+    def _response(self, reply: Json) -> TargetResponse | Failure:
+        return response_of(reply, self._settings.model, self._settings.elsewhere() or "google")
 
     async def embed(self, texts: Sequence[str], timeout_s: float) -> Embeddings | Failure:
         """The vectors of the texts, by the model that `embedding_model` names. The API does not tell their tokens."""

@@ -1,7 +1,6 @@
 """Meaning of an error status and its headers, the same for every model API: retry, wait, or stop.
 
-Sources: RFC 9110 (`Retry-After`), OpenAI's and Azure's `x-ratelimit-*` and `retry-after-ms`, Anthropic's
-`anthropic-ratelimit-*`, OpenRouter's `x-ratelimit-reset` (milliseconds since 1970).
+Sources: RFC 9110 (`Retry-After`), OpenAI's and Azure's `retry-after-ms`.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from http import HTTPStatus
 from urllib.parse import urlsplit
 
 from agentv.model.secrets.redaction import REDACTED, Redactor
-from agentv.model.values.response import CallFailure, RateLimits
+from agentv.model.values.response import CallFailure
 from agentv.user_code.excerpts import LONGEST, head
 
 RETRYABLE = frozenset({408, 409, 429})
@@ -24,11 +23,7 @@ RETRYABLE = frozenset({408, 409, 429})
 STOPPING = frozenset({401, 402, 403, 404})
 """A refused key, no credit left, a model that is not there: no call of this target can do better."""
 
-_DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m(?!s))?(?:([\d.]+)s)?(?:([\d.]+)ms)?")
-_SECONDS = (3600.0, 60.0, 1.0, 0.001)
-_EPOCH = 1e9  # a reset that is this large is a date, and no number of seconds to wait
-
-_FAR = 1e14  # milliseconds since 1970, beyond any date that a limit ends at
+_FAR = 1e14  # beyond any time that a server can mean
 
 _MASKED = re.compile(r"[\w-]*\*{3}[\w*-]*")  # servers quote a refused key as sk-****abcd
 _USERINFO = re.compile(r"(?<=://)[^\s/@]+@")
@@ -69,7 +64,6 @@ def failure_of(
         status=status,
         retry_after_s=retry_after(known),
         stops=status in STOPPING and status not in retryable_statuses,
-        limits=limits_of(known),
     )
 
 
@@ -129,54 +123,6 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
     value = headers.get("retry-after")
     seconds = _number(value)
     return max(seconds, 0.0) if seconds is not None else _until(value, now)
-
-
-def limits_of(headers: Mapping[str, str], now: datetime | None = None) -> RateLimits | None:
-    """What is left of the rate limits by the headers of a reply; None where they say nothing of it."""
-    known = _lower(headers)
-    found = RateLimits(
-        requests=_count(known, _REQUESTS_LEFT),
-        requests_reset_s=_wait(known, _REQUESTS_RESET, now),
-        tokens=_count(known, _TOKENS_LEFT),
-        tokens_reset_s=_wait(known, _TOKENS_RESET, now),
-    )
-    return None if found == _NOTHING else found
-
-
-_NOTHING = RateLimits()
-_REQUESTS_LEFT = (
-    "x-ratelimit-remaining-requests",
-    "anthropic-ratelimit-requests-remaining",
-    "x-ratelimit-remaining",
-)
-_REQUESTS_RESET = ("x-ratelimit-reset-requests", "anthropic-ratelimit-requests-reset", "x-ratelimit-reset")
-_TOKENS_LEFT = ("x-ratelimit-remaining-tokens", "anthropic-ratelimit-tokens-remaining")
-_TOKENS_RESET = ("x-ratelimit-reset-tokens", "anthropic-ratelimit-tokens-reset")
-
-
-def _count(headers: Mapping[str, str], names: tuple[str, ...]) -> int | None:
-    found = _number(next((headers[name] for name in names if name in headers), None))
-    return None if found is None else int(found)
-
-
-def _wait(headers: Mapping[str, str], names: tuple[str, ...], now: datetime | None) -> float | None:
-    """Seconds until a limit is full again: of a duration (`6m0s`, `120ms`), a number of seconds, or a date."""
-    value = next((headers[name] for name in names if name in headers), None)
-    if value is None:
-        return None
-    number = _number(value)
-    if number is not None:
-        return max(number, 0.0) if number < _EPOCH else _after(_dated(number), now)
-    parts = _DURATION.fullmatch(value.strip())
-    if parts is None or not value.strip():
-        return _until(value, now)
-    counts = [_number(part) for part in parts.groups()]
-    return sum(count * unit for count, unit in zip(counts, _SECONDS, strict=True) if count is not None)
-
-
-def _dated(number: float) -> datetime:
-    """A date as seconds or milliseconds since 1970."""
-    return datetime.fromtimestamp(number / 1000 if number > _EPOCH * 100 else number, UTC)
 
 
 def _until(value: str | None, now: datetime | None) -> float | None:

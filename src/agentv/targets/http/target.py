@@ -25,7 +25,7 @@ from agentv.targets.http.answers import decoded, from_reply, from_value, parsed
 from agentv.targets.http.connection import Connection, HttpReply
 from agentv.targets.http.model_calls import names_user
 from agentv.targets.http.response_transform import ResponseTransform
-from agentv.targets.http.statuses import failure_of, limits_of
+from agentv.targets.http.statuses import failure_of
 from agentv.templating import JINJA, Language, RenderError, Scope, has_placeholder, render, render_text, undeclared
 from agentv.user_code.excerpts import head
 
@@ -212,9 +212,7 @@ class _Http:
         if not 200 <= reply.status < 300:  # a redirect is not followed, and no answer
             return self._refused(reply)
         self._answered = True
-        found = self._read(reply) if self._transform is None else await self._reshaped(self._transform, request, reply)
-        limits = limits_of(reply.headers)
-        return found if limits is None or isinstance(found, Failure) else replace(found, limits=limits)
+        return self._read(reply) if self._transform is None else await self._reshaped(self._transform, request, reply)
 
     async def _reshaped(
         self, transform: ResponseTransform, request: TargetRequest, reply: HttpReply

@@ -27,7 +27,6 @@ from agentv.targets.http.model_calls import (
     unreadable_reply,
 )
 from agentv.targets.http.once import Imports, timed
-from agentv.targets.http.statuses import limits_of
 from agentv.targets.litellm.failures import failure_in
 from agentv.targets.litellm.library import address_for, asking, library, parameters_from, wanted_by
 from agentv.targets.model_api.ceilings import RequestSettings
@@ -57,8 +56,6 @@ _OPTIONAL = {
     ),
 }
 """What a judge asks for and can do without → how a refusal names it."""
-
-_FORWARDED = "llm_provider-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,9 +220,7 @@ class _LiteLLM:
         found = chat_answer(body)
         if isinstance(found, Failure):
             return found
-        headers = hidden.get("additional_headers") or {}
-        known = {str(name).removeprefix(_FORWARDED): str(value) for name, value in headers.items()}
-        return replace(found, cost_usd=self._cost(found, hidden.get("response_cost")), limits=limits_of(known))
+        return replace(found, cost_usd=self._cost(found, hidden.get("response_cost")))
 
     def _cost(self, found: TargetResponse, price: object) -> float | None:
         """The price by the list that all targets share, else by LiteLLM's own, which asks for no address."""

@@ -16,7 +16,6 @@ from agentv.ports import Executor, TargetRequest
 from agentv.targets.http.answers import parsed
 from agentv.targets.http.model_calls import is_local, missing_key, no_reply_in_time
 from agentv.targets.http.once import Imports
-from agentv.targets.http.statuses import limits_of
 from agentv.targets.model_api.prices import cost_of, load_prices
 from agentv.targets.model_api.settings import schema_in
 from agentv.targets.model_api.streams import ChatStream, ReplyStream, ResponseStream
@@ -126,10 +125,9 @@ class OpenAITarget:
         return refused_by(reply.about, sent) or sent & {SCHEMA}
 
     def _read(self, reply: JsonReply) -> TargetResponse | Failure:
-        limits = limits_of(reply.headers)
         found = self._read_body(reply.body)
         if isinstance(found, Failure):
-            return replace(found, limits=limits) if isinstance(found, CallFailure) and limits is not None else found
+            return found
         if found.output is None and not found.messages and not self._spec.allow_empty and is_cut(found.finish_reason):
             return _all_spent(found.token_usage)
         cost = self._cost(reply.body, found.token_usage)
@@ -137,7 +135,6 @@ class OpenAITarget:
         return replace(
             found,
             cost_usd=cost,
-            limits=limits,
             duration_ms=reply.duration_ms,
             metadata={**found.metadata, **self._structured(found.output)},
         )

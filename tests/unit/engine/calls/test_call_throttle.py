@@ -12,7 +12,7 @@ from agentv.engine.calls.admission_queue import AdmissionQueue, Wait, next_place
 from agentv.engine.calls.call_throttle import CallThrottle
 from agentv.engine.calls.deadlines import in_time
 from agentv.model.suite.suite import Rate, Retry, TargetSpec
-from agentv.model.values.response import Attempt, CallFailure, Failure, RateLimits, TargetResponse
+from agentv.model.values.response import Attempt, CallFailure, Failure, TargetResponse
 from agentv.ports import TargetRequest
 from agentv.user_code.functions.deadline import LIMIT, Deadline
 from doubles.virtual_time import now, run_at_once
@@ -392,37 +392,6 @@ def test_retry_after_pauses_everybody():
     assert pace.wait_s(12.5) == 0
 
 
-def limits(pace: AdaptiveConcurrency, now: float, **said: float) -> None:
-    pace.succeed(pace.start(now), now, RateLimits(**said))
-
-
-def test_plenty_left_spaces_nothing():
-    pace = AdaptiveConcurrency(2)
-    limits(pace, 0.0, requests=100, requests_reset_s=60.0)
-    assert pace.wait_s(0.0) == 0
-
-
-def test_few_requests_are_spaced_to_fit_until_there_are_more():
-    pace = AdaptiveConcurrency(10)
-    limits(pace, 0.0, requests=4, requests_reset_s=20.0)
-    assert pace.wait_s(0.0) == pytest.approx(5.0)
-    assert pace.wait_s(20.0) == 0
-
-
-def test_none_left_waits_until_there_are_some():
-    pace = AdaptiveConcurrency(10)
-    limits(pace, 0.0, requests=0, requests_reset_s=20.0)
-    assert pace.wait_s(5.0) == 15.0
-
-
-def test_a_limit_that_fills_steadily_is_used_as_it_fills():
-    """As OpenAI's: 500 a minute, nearly used up. It is full again in a minute, but a request comes in every 0.12 s."""
-    pace = AdaptiveConcurrency(10)
-    limits(pace, 0.0, requests=499, requests_reset_s=0.12)
-    limits(pace, 30.0, requests=0, requests_reset_s=60.0)
-    assert pace.wait_s(30.0) == pytest.approx(0.12, rel=0.01)
-
-
 @given(st.integers(1, 60), st.lists(st.tuples(st.sampled_from(["start", "ok", "limit", "drop"]), st.floats(0, 5))))
 def test_it_is_never_outside_its_bounds(most, events):
     pace, permits, now = AdaptiveConcurrency(most), [], 0.0
@@ -437,13 +406,6 @@ def test_it_is_never_outside_its_bounds(most, events):
             elif what == "limit":
                 pace.limit(permit, now, step)
             else:
-                pace.abandon(permit)
+                pace.abandon()
         assert 1 <= pace.width <= most
         assert pace.running == len(permits) <= most
-
-
-def test_it_is_not_believed_again_once_the_server_has_answered_all_the_same():
-    pace = AdaptiveConcurrency(4)
-    for at in (0.0, 60.0, 61.0):
-        pace.succeed(*started(pace, 1, at), at, RateLimits(requests=0, requests_reset_s=7200.0))
-    assert pace.wait_s(61.0) == 0

@@ -9,7 +9,7 @@ from openai.types.chat import ChatCompletionContentPartParam
 from openai.types.responses import ResponseInputFileParam
 
 from agentv.model.values.message import FileBlock, ImageBlock, Message, TextBlock, ToolCall
-from agentv.model.values.response import STRUCTURED, CallFailure, Failure, RateLimits, TargetResponse
+from agentv.model.values.response import STRUCTURED, CallFailure, Failure, TargetResponse
 from agentv.model.values.usage import TokenUsage
 from agentv.targets.catalogue import registry
 from agentv.targets.openai_compatible.azure import Azure
@@ -61,7 +61,7 @@ BOTH = pytest.mark.parametrize("api", ["chat", "responses"])
 @BOTH
 def test_an_answer_comes_with_all_that_is_known_of_it(api):
     usage = TokenUsage(input=100, output=50, total=150, cached=40, reasoning=30)
-    said = Answer("Hi", usage=usage, headers={"x-ratelimit-remaining-requests": "7"})
+    said = Answer("Hi", usage=usage)
     with ModelServer(said) as server:
         found = answer(openai(server, api=api))
     assert found.output == "Hi"
@@ -69,7 +69,6 @@ def test_an_answer_comes_with_all_that_is_known_of_it(api):
     assert found.token_usage == usage
     assert found.finish_reason == {"chat": "stop", "responses": "completed"}[api]
     assert found.metadata == {"model": "gpt-4o"}
-    assert found.limits == RateLimits(requests=7)
 
 
 FAULTS = {

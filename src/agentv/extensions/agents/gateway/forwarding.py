@@ -28,7 +28,6 @@ from agentv.extensions.agents.gateway.usage import ReplyReader, StreamReader, To
 from agentv.model.suite.gateway import DROP, ModelProtocol, ModelUpstream
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.trace import ModelReply, ModelRequest
-from agentv.targets.http.statuses import limits_of
 from agentv.user_code.functions.deadline import LIMIT
 from agentv.user_code.proxies import proxy_for
 from agentv.work_ports import TrialExchanges
@@ -242,7 +241,7 @@ class ForwardedCall:
                 return CallFailure("bad-answer", "the reply is larger than the gateway takes")
             reader.read_whole(data)
             with limit.held(_now) if limit is not None else nullcontext():
-                found = self._counted(reader, reply)
+                found = self._counted(reader)
                 self.kept.keep(reply.status, reply.headers.get("Content-Type", ""), data)
                 self.session.keep_reply(self.call, data)
                 self.reply = await self._send(
@@ -273,7 +272,7 @@ class ForwardedCall:
         except TooLongEventError:
             return CallFailure("bad-answer", "an event of the stream is longer than the gateway takes")
         finally:
-            found = self._counted(reader, reply)
+            found = self._counted(reader)
             whole_type, is_whole = reply.headers.get("Content-Type", ""), not isinstance(found, Failure)
             self.kept.keep(reply.status, whole_type, bytes(whole), complete=is_whole)
             self.session.keep_reply(self.call, bytes(whole))
@@ -281,7 +280,7 @@ class ForwardedCall:
             await answer.write_eof()
         return found
 
-    def _counted(self, reader: ReplyReader, reply: ClientResponse | None) -> TargetResponse | Failure:
+    def _counted(self, reader: ReplyReader) -> TargetResponse | Failure:
         """What a reply used, which is known of one that failed, too."""
         session, call = self.session, self.call
         usage = dict(reader.usage) if reader.usage is not None else None
@@ -300,9 +299,8 @@ class ForwardedCall:
             return CallFailure("bad-answer", f"the API broke off its reply: {reader.error}")
         if not reader.complete:
             return CallFailure("bad-answer", "the stream ended early")
-        limits = None if reply is None else limits_of(reply.headers)
         cost = 0.0 if call.cost_usd is None and model_apis.is_local(session.upstream) else call.cost_usd
-        return TargetResponse(None, token_usage=tokens, cost_usd=cost, limits=limits)
+        return TargetResponse(None, token_usage=tokens, cost_usd=cost)
 
     async def _replayed(self, recorded: ModelReply | Failure) -> StreamResponse:
         """The recorded reply, counted as if it came now; nobody is paid for it. Without one the trial cannot count."""
@@ -318,7 +316,7 @@ class ForwardedCall:
             shown = stream.feed(recorded.body) + stream.end()
         elif recorded.complete:
             reader.read_whole(recorded.body)
-        found = self._counted(reader, None) if recorded.status < 300 else None
+        found = self._counted(reader) if recorded.status < 300 else None
         session.keep_reply(call, recorded.body if recorded.status < 300 else b"")
         if found is None:
             call.failure = CallFailure("http-status", f"HTTP {recorded.status} (recorded)", status=recorded.status)
