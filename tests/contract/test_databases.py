@@ -32,7 +32,7 @@ from agentv.extensions.team.store.uploaded import (
     UploadRefusedError,
 )
 from agentv.extensions.team.store.uploads import Uploads
-from agentv.model.run.labelled.labels import Label
+from agentv.model.run.labels import Label
 from agentv.store.files.directory import is_being_written
 from agentv.store.journal.verification import check_rows, stored_summary
 from agentv.store.labels.label_files import labels_directory

@@ -15,7 +15,7 @@ from msgspec import structs
 from agentv.app.results.stored import StoredRun
 from agentv.authoring.source.files import is_directory
 from agentv.errors import StoreError, UsageError
-from agentv.model.run.labelled.labels import Ratings
+from agentv.model.run.labels import Ratings
 from agentv.model.run.summary import Summary
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.values import objects_in

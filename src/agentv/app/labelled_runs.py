@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
-from agentv.model.run.labelled.labels import Ratings, ReadLabels
+from agentv.model.run.labels import Ratings, ReadLabels
 from agentv.model.run.summary import Summary
 from agentv.model.suite.suite import Suite
 from agentv.registry.extensions import PORTS, loaded, registered

@@ -13,8 +13,7 @@ from agentv.cli.lazy import Choice, Share, runs
 from agentv.errors import ExitStatus, UsageError
 
 if TYPE_CHECKING:
-    from agentv.model.run.compared.run_comparison import RunComparison
-    from agentv.model.run.comparison import Comparison, Matrix, Requirement
+    from agentv.model.run.comparison import Comparison, Matrix, Requirement, RunComparison
 
 
 _AT_ONCE = 1000

@@ -10,7 +10,7 @@ import click
 from msgspec import to_builtins
 
 from agentv.errors import ExitStatus
-from agentv.model.suite.plugins import ListedPlugin
+from agentv.model.suite.configured import ListedPlugin
 from agentv.reports.text.escaping import one_line
 from agentv.reports.text.paths import shown_from
 from agentv.reports.text.tables import aligned

@@ -11,8 +11,7 @@ from anyio import CapacityLimiter
 from msgspec import Struct
 from starlette.requests import Request
 
-from agentv.app.results.editing import RunEditor
-from agentv.app.results.project import Project
+from agentv.app.results.project import Project, RunEditor
 
 TOKEN_HEADER = "X-Agentv-Token"  # noqa: S105  # the name of a header
 

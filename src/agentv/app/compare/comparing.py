@@ -18,7 +18,6 @@ from agentv.app.compare.within import Parts, compared_within
 from agentv.app.results.stored import StoredRun, open_run, refuse_decided
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import UsageError
-from agentv.model.run.compared.run_comparison import RunComparison
 from agentv.model.run.comparison import (
     CaseKey,
     CaseOutcome,
@@ -30,6 +29,7 @@ from agentv.model.run.comparison import (
     Judgement,
     Matrix,
     MovedCase,
+    RunComparison,
     RunLabel,
     SampleEvidence,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from agentv.app.registries import source
-from agentv.model.suite.plugins import ListedPlugin, PluginStatus
+from agentv.model.suite.configured import ListedPlugin, PluginStatus
 from agentv.registry.extensions import (
     ASSERTIONS,
     BESIDE_RUNS,

@@ -17,9 +17,8 @@ from agentv.app.results.stored import StoredRun
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import UsageError
 from agentv.model.run.cases import disagree
-from agentv.model.run.compared.side_by_side import CaseAnswers, Place, SideBySide
 from agentv.model.run.matrix import Counts, Dimension
-from agentv.model.run.selection import Selection
+from agentv.model.run.selection import CaseAnswers, Place, Selection, SideBySide
 from agentv.model.run.trial import Status, TrialResult
 from agentv.model.values.values import JsonObject
 from agentv.store.files.directory import INDEX, is_being_written

@@ -11,7 +11,7 @@ from agentv.app.results.finding import find_run
 from agentv.app.results.place import RESULTS, place_holding
 from agentv.authoring.source.files import repository_root, shown
 from agentv.errors import UsageError
-from agentv.model.run.labelled.labels import ReadLabels
+from agentv.model.run.labels import ReadLabels
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.values import JsonObject
 from agentv.store.files.directory import INDEX, RUN, SUMMARY, is_being_written, read_document, results_directory

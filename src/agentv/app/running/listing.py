@@ -10,7 +10,7 @@ from pathlib import Path
 from agentv.app.planning.preparation import Prepared, results_of
 from agentv.app.results.finding import find_run
 from agentv.errors import StoreError
-from agentv.model.run.listing import ListedCase, ListedTotals
+from agentv.model.run.runs import ListedCase, ListedTotals
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.suite import Case, Suite, TargetSpec
 from agentv.model.suite.workspace import Variant

@@ -19,7 +19,7 @@ from agentv.errors import UsageError
 from agentv.extensions.labels.stats.posterior import even_sizes
 from agentv.model.run.clusters import ClusterId, TrialCluster, cluster_of
 from agentv.model.run.grade import AskedJudge
-from agentv.model.run.labelled.labels import LabelItem, LabelKey, answer_sha256
+from agentv.model.run.labels import LabelItem, LabelKey, answer_sha256
 from agentv.model.run.trial import Score, TrialResult
 from agentv.model.values.message import prompt_text, reference_text
 from agentv.registry.table import Registry

@@ -28,7 +28,7 @@ from agentv.extensions.labels.stats.posterior import (
     judge_counts,
     transferred_rate,
 )
-from agentv.model.run.labelled.labels import Label, LabelKey, LabelVerdict
+from agentv.model.run.labels import Label, LabelKey, LabelVerdict
 from agentv.reports.text.escaping import one_line
 from agentv.stats.intervals.design_effect import ClusterSum, estimated_rate
 from agentv.store.labels.label_files import read_labels

@@ -17,7 +17,7 @@ from agentv.app.results.stored import open_run
 from agentv.errors import StoreError, UsageError
 from agentv.extensions.labels.answers import DrawnAnswer, GradedAnswer, draw, graded_answers, grouped
 from agentv.extensions.labels.labelling import Draw, LabelFiles, LabellingSession, label_of, latest, now
-from agentv.model.run.labelled.labels import LABEL_VERDICTS, Label, LabelItem, LabelVerdict
+from agentv.model.run.labels import LABEL_VERDICTS, Label, LabelItem, LabelVerdict
 from agentv.model.values.json_lines import without_breaks
 from agentv.reports.export.csv_rows import guarded, unguarded
 from agentv.reports.text.escaping import one_line

@@ -11,7 +11,7 @@ from typing import Protocol
 from agentv.app.results.place import RESULTS, place_holding
 from agentv.app.results.stored import open_run
 from agentv.extensions.labels.answers import DrawnAnswer, draw, graded_answers, grouped
-from agentv.model.run.labelled.labels import Label, LabelItem, LabelVerdict, person_key, time_problem
+from agentv.model.run.labels import Label, LabelItem, LabelVerdict, person_key, time_problem
 from agentv.model.values.formatting import timestamp
 from agentv.store.labels.label_files import (
     append_labels,

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from agentv.app.labelled_runs import LabelledRuns, has_gate
 from agentv.app.planning.preparation import results_of
 from agentv.errors import StoreError
-from agentv.model.run.labelled.labels import Ratings, ReadLabels
+from agentv.model.run.labels import Ratings, ReadLabels
 from agentv.model.run.summary import Summary
 from agentv.model.suite.suite import Suite
 

@@ -19,7 +19,7 @@ from agentv.app.results.stored import open_run
 from agentv.errors import UsageError
 from agentv.extensions.labels.answers import grouped
 from agentv.extensions.labels.labelling import LabelFiles, LabelStore, now, possible
-from agentv.model.run.labelled.labels import Label, LabelVerdict, answer_sha256, person_key
+from agentv.model.run.labels import Label, LabelVerdict, answer_sha256, person_key
 from agentv.model.run.row import trial_name
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.formatting import timestamp

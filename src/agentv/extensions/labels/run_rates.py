@@ -32,7 +32,7 @@ from agentv.extensions.labels.stats.posterior import (
 from agentv.extensions.labels.stats.run_rate import JudgedPart, RunParts, run_rate_draws
 from agentv.model.run.clusters import ClusterId, TrialCluster, cluster_of
 from agentv.model.run.grade import TOLERANCE
-from agentv.model.run.labelled.labels import Label
+from agentv.model.run.labels import Label
 from agentv.model.run.summary import AssertionRate, CorrectedRate, CorrectedRates
 from agentv.model.run.trial import Score, TrialResult
 from agentv.model.run.verdict import combined, counts

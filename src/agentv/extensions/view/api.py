@@ -9,8 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from agentv.app.labelled_runs import labelled_runs
-from agentv.app.results.editing import DeletedRun, NamedRun
-from agentv.app.results.project import stamp_of
+from agentv.app.results.project import DeletedRun, NamedRun, stamp_of
 from agentv.errors import UsageError
 from agentv.extensions.view.state import view_of
 from agentv.extensions.view.viewed.cases import CasePage, CaseQuery, ViewedCase, case_at, page_of_cases

@@ -8,8 +8,7 @@ from secrets import compare_digest, token_urlsafe
 
 from starlette.requests import Request
 
-from agentv.app.results.editing import DeletedRun, NamedRun, checked_name
-from agentv.app.results.project import Project
+from agentv.app.results.project import DeletedRun, NamedRun, Project, checked_name
 from agentv.errors import UsageError
 from agentv.extensions.view.viewed.opened import OpenRuns
 from agentv.extensions.view.viewed.runs import RunList

@@ -10,8 +10,16 @@ from typing import TypeAlias
 
 from msgspec import to_builtins
 
-from agentv.model.run.compared.run_comparison import RunComparison
-from agentv.model.run.comparison import CaseKey, CasePair, Comparison, Judgement, Matrix, MovedCase, RunLabel
+from agentv.model.run.comparison import (
+    CaseKey,
+    CasePair,
+    Comparison,
+    Judgement,
+    Matrix,
+    MovedCase,
+    RunComparison,
+    RunLabel,
+)
 from agentv.model.run.matrix import Interval
 from agentv.model.values.values import Json
 from agentv.reports.text.paths import shown_from

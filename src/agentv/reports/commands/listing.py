@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import to_builtins
 
-from agentv.model.run.listing import ListedCase, ListedTotals
+from agentv.model.run.runs import ListedCase, ListedTotals
 from agentv.model.values.formatting import money, plural
 from agentv.model.values.values import Json
 from agentv.reports.text.escaping import one_line

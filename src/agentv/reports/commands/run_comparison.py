@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from shlex import quote
 
-from agentv.model.run.compared.run_comparison import RunComparison
+from agentv.model.run.comparison import RunComparison
 from agentv.model.run.matrix import MatrixComparison
 from agentv.model.values.formatting import plural
 from agentv.reports.commands.comparison import case_label, listed, usage_lines

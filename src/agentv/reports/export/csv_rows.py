@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from agentv.model.run.grade import Grade
-from agentv.model.run.labelled.labels import Ratings, answer_sha256
+from agentv.model.run.labels import Ratings, answer_sha256
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.message import prompt_text, reference_text
 from agentv.model.values.retrieved import context_json

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from agentv.errors import StoreError
-from agentv.model.run.labelled.labels import Label
+from agentv.model.run.labels import Label
 from agentv.store.files.encoding import to_json
 from agentv.store.files.lines import read_lines
 from agentv.user_code.os_errors import store_error

@@ -5,8 +5,16 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from agentv.model.run.compared.run_comparison import RunComparison
-from agentv.model.run.comparison import CaseKey, ComparisonSettings, LeftOut, Matrix, MeasureResult, Moves, RunLabel
+from agentv.model.run.comparison import (
+    CaseKey,
+    ComparisonSettings,
+    LeftOut,
+    Matrix,
+    MeasureResult,
+    Moves,
+    RunComparison,
+    RunLabel,
+)
 from agentv.model.run.matrix import UsageDifference
 from agentv.reports.commands.comparison import headline, lost_line, render_comparison, verdict_line, warnings
 from agentv.reports.commands.comparison_json import comparison_json

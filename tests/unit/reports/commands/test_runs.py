@@ -3,7 +3,7 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from agentv.model.run.listing import ListedCase, ListedTotals
+from agentv.model.run.runs import ListedCase, ListedTotals
 from agentv.model.run.summary import GateResult, PartialRun
 from agentv.reports.commands.listing import listed_json, listed_line, listed_totals
 from agentv.reports.commands.runs import render_runs, run_words, runs_json

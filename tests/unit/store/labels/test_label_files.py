@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from agentv.errors import StoreError
-from agentv.model.run.labelled.labels import Label
+from agentv.model.run.labels import Label
 from agentv.store.labels.label_files import append_labels, labels_file, read_labels
 
 LABEL = Label(

@@ -11,7 +11,7 @@ import click
 from agentv.extensions.labels.answers import DrawnAnswer
 from agentv.extensions.labels.labelling import LabellingSession
 from agentv.extensions.labels.ratings import Answer, RatingSession
-from agentv.model.run.labelled.labels import Label, LabelVerdict
+from agentv.model.run.labels import Label, LabelVerdict
 from agentv.model.values.message import prompt_text, reference_text
 from agentv.reports.text.escaping import cells, one_line, safe
 

@@ -24,7 +24,7 @@ from agentv.extensions.labels.judges.notation import NamedJudge
 from agentv.judge.question import asked_judge
 from agentv.model.run.context import AssertionContext, Judge, Services
 from agentv.model.run.grade import Grade
-from agentv.model.run.labelled.labels import LabelKey, answer_sha256
+from agentv.model.run.labels import LabelKey, answer_sha256
 from agentv.model.run.rubric import Choice, Rubric, Verdict
 from agentv.model.run.trial import Trial
 from agentv.model.suite.assertion import AssertionEntry

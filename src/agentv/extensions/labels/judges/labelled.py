@@ -14,7 +14,7 @@ from agentv.extensions.labels.labelling import latest
 from agentv.extensions.labels.stats.agreement import majority
 from agentv.extensions.labels.stats.paired_accuracy import PersonLabel
 from agentv.extensions.labels.stats.posterior import Counted, JudgeCounts, JudgedAnswer, judge_counts
-from agentv.model.run.labelled.labels import Label, LabelKey
+from agentv.model.run.labels import Label, LabelKey
 from agentv.model.values.formatting import plural
 from agentv.store.labels.label_files import labels_directory, labels_file, read_labels
 

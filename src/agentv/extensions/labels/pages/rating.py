@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 from agentv.app.results.project import check_files
 from agentv.extensions.labels.pages.labelling import LONGEST_NOTE, label_store
 from agentv.extensions.labels.ratings import answers_of, as_in_rows, rate, ratings_of_run
-from agentv.model.run.labelled.labels import LabelVerdict, person_key
+from agentv.model.run.labels import LabelVerdict, person_key
 from agentv.web.answers import RefusedError
 from agentv.web.context import ProjectContext
 from agentv.web.endpoints import Call, Endpoint

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from agentv.extensions.team.push.connection import Connection, PushError
-from agentv.model.run.labelled.labels import Label, time_problem
+from agentv.model.run.labels import Label, time_problem
 from agentv.model.secrets.redaction import Redactor
 from agentv.reports.text.escaping import one_line
 from agentv.store.labels.label_files import (

@@ -15,7 +15,7 @@ from agentv.extensions.team.store.database import AuditLine, audit_lines
 from agentv.extensions.team.store.labels import LabelRefusedError, TeamLabels
 from agentv.extensions.team.store.tokens import Scope, Token
 from agentv.extensions.team.store.uploaded import LARGEST_BATCH, Received, RowBatch, RunName, UploadState
-from agentv.model.run.labelled.labels import Label
+from agentv.model.run.labels import Label
 from agentv.store.labels.label_files import label_in
 from agentv.web.answers import RefusedError
 from agentv.web.openapi import description

@@ -13,8 +13,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 
-from agentv.app.results.editing import DeletedRun, NamedRun, checked_name
-from agentv.app.results.project import NoSuchRunError, Project
+from agentv.app.results.project import DeletedRun, NamedRun, NoSuchRunError, Project, checked_name
 from agentv.errors import UsageError
 from agentv.extensions.team.server.endpoints import failed
 from agentv.extensions.team.server.identity import checked_identity

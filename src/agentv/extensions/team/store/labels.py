@@ -11,7 +11,7 @@ from pathlib import Path
 from agentv.errors import StoreError
 from agentv.extensions.team.store.database import Database, insert
 from agentv.extensions.team.store.database import record as audit
-from agentv.model.run.labelled.labels import Label, time_problem
+from agentv.model.run.labels import Label, time_problem
 from agentv.store.labels.label_files import label_in, label_line, labels_file
 
 LARGEST_LABEL = 64 << 10

@@ -21,8 +21,8 @@ from agentv.extensions.view.index.case_index import CaseIndex
 from agentv.extensions.view.shown_comparison import ShownComparison, shown_of
 from agentv.extensions.view.viewed.cases import ViewedCase
 from agentv.extensions.view.viewed.growing import GrowingRun
-from agentv.model.run.compared.trend import Followed
 from agentv.model.run.comparison import CaseKey, CasePair, Comparison, ComparisonSettings
+from agentv.model.run.trend import Followed
 from agentv.reports.commands.trend import findings, notes, trend_data
 from agentv.reports.text.paths import without_directories
 

@@ -14,7 +14,7 @@ from agentv.extensions.view.index.case_index import CaseIndex
 from agentv.extensions.view.pages.entries import from_root
 from agentv.extensions.view.viewed.cases import CaseQuery, StatusCounts, choice_of
 from agentv.extensions.view.viewed.growing import GrowingRun
-from agentv.model.run.labelled.labels import answer_sha256
+from agentv.model.run.labels import answer_sha256
 from agentv.model.run.trial import Status
 from agentv.model.values.message import Message
 from agentv.store.files.directory import INDEX

@@ -11,7 +11,7 @@ from agentv.app.results.stored import open_run
 from agentv.extensions.labels.labelling import LabelFiles
 from agentv.extensions.labels.of_runs import labels_of_suites
 from agentv.extensions.view.state import ViewOptions
-from agentv.model.run.labelled.labels import Label, answer_sha256
+from agentv.model.run.labels import Label, answer_sha256
 from agentv.model.values.formatting import timestamp
 from agentv.store.labels.label_files import label_in, label_line, labels_file, read_labels
 from doubles.trials import finished, trial

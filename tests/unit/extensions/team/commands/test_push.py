@@ -13,7 +13,7 @@ from agentv.extensions.labels.labelling import LabelFiles
 from agentv.extensions.team.push.choosing import chosen_remote
 from agentv.extensions.team.push.remote import Remote
 from agentv.extensions.team.store.uploaded import RunName
-from agentv.model.run.labelled.labels import Label
+from agentv.model.run.labels import Label
 from doubles.team_servers import RUN_ID, row, team_server_in, write_run
 
 ADDRESS = "https://evals.example.org/projects/support"

@@ -9,7 +9,7 @@ from agentv.extensions.team.push.connection import Connection, PushError
 from agentv.extensions.team.push.labels import pull_labels, push_labels
 from agentv.extensions.team.push.pushing import redactor_of
 from agentv.extensions.team.push.remote import Remote
-from agentv.model.run.labelled.labels import Label
+from agentv.model.run.labels import Label
 from agentv.store.labels.label_files import label_line, labels_file
 from doubles.team_servers import RUN_ID, team_server_in
 

@@ -1,1 +1,0 @@
-"""What is compared within a run, and what comparisons say."""
