@@ -17,7 +17,6 @@ from agentv.authoring.source.files import is_directory
 from agentv.errors import StoreError, UsageError
 from agentv.model.run.labels import Ratings
 from agentv.model.run.summary import Summary
-from agentv.model.run.trial import TrialResult
 from agentv.model.values.values import objects_in
 from agentv.registry.extensions import EXPORT_FORMATS, HOW_TO_GET, known, lacking, loaded, registered
 from agentv.store.files.directory import HISTORY, INDEX, JOURNAL, REJECTED, RUN, SUMMARY
@@ -28,54 +27,28 @@ from agentv.store.rows.reading import is_torn, key_of_row, not_a_row, replaced_l
 if TYPE_CHECKING:
     from agentv.registry.types import ReportFormat
 
-Choice = Callable[[TrialResult], bool]
-"""Whether a trial is in an export."""
-
-
-def everything(_: TrialResult) -> bool:
-    """The choice of who chooses nothing. Where it is given, rows need not be looked into."""
-    return True
-
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """Data of an export: a run, its selected trials, and the run that it is compared with."""
+    """Data of an export: a run, all of its trials or some, and the run that it is compared with."""
 
     run: StoredRun
-    chosen: Choice = everything
     against: StoredRun | None = None
 
-    @property
-    def whole(self) -> bool:
-        """Whether the export includes all trials."""
-        return self.chosen is everything and self.run.places is None
-
-    def results(self) -> Iterator[TrialResult]:
-        """The chosen trials, in the order of the eval files."""
-        return (one for one in self.run.results() if self.chosen(one))
-
     def totals(self) -> Summary:
-        """The totals of the whole run, of which the chosen trials are a part."""
+        """The totals of the whole run, of which the trials may be a part."""
         from agentv.app.labelled_runs import labelled_runs
         from agentv.app.results.totals import compared_totals_of
 
         return labelled_runs().with_rates(compared_totals_of(self.run.path, self.run.record), self.run)
 
     def rows(self) -> Iterator[str]:
-        """The rows of the chosen trials as they lie on disk, so that keys which only others know stay in them."""
-        from agentv.store.rows.results import read_results
-
-        if self.run.places is not None:
-            yield from _checked(self.run, lines_at(self.run.index, self.run.places))
-            return
-        replaced = replaced_lines(self.run.index)
-        lines = ((number, line) for number, line in read_lines(self.run.index) if number not in replaced)
-        if self.whole:
-            yield from _checked(self.run, lines)
-            return
-        for (_, line), result in zip(lines, read_results(self.run.index, self.run.root, replaced), strict=False):
-            if self.chosen(result):
-                yield _text(line)
+        """The rows of the trials as they lie on disk, so that keys which only others know stay in them."""
+        run = self.run
+        if run.places is not None:
+            return _checked(run, lines_at(run.index, run.places))
+        replaced = replaced_lines(run.index)
+        return _checked(run, ((number, line) for number, line in read_lines(run.index) if number not in replaced))
 
 
 def _checked(run: StoredRun, lines: Iterable[tuple[int, bytes]]) -> Iterator[str]:
@@ -111,7 +84,7 @@ def _csv(exported: Exported) -> Iterator[str]:
 
     run = structs.replace(exported.run, places=exported.run.ordered_places())
     names = variable_names(run.index, run.places or ())
-    return render_csv(replace(exported, run=run).results(), names, root=run.root, ratings=_ratings(run))
+    return render_csv(run.results(), names, root=run.root, ratings=_ratings(run))
 
 
 def _ratings(run: StoredRun) -> Ratings:
@@ -126,14 +99,14 @@ def _junit(exported: Exported) -> Iterator[str]:
 
     run = exported.run
     described = JUnitRun(run.run_id, run.root)
-    if exported.whole:
+    if exported.run.places is None:
         totals = exported.totals()
         described = replace(described, summary=totals)
         if totals.trials.skipped:
             described = replace(
                 described, not_run=totals.trials.skipped, why=_reasons_not_run(run, totals), suite=_only_suite(run)
             )
-    return render_junit(exported.results(), described)
+    return render_junit(exported.run.results(), described)
 
 
 def _reasons_not_run(run: StoredRun, totals: Summary) -> str:
@@ -166,7 +139,7 @@ def _markdown(exported: Exported) -> Iterator[str]:
     view = RunView(
         0, rerun=RerunOptions.of(run.record, here=run.root, root=run.root, directory=str(run.path.absolute()))
     )
-    for result in exported.results():
+    for result in exported.run.results():
         view.add(result)
     yield render_markdown(view, exported.totals(), here=run.root, results=shown_from(str(run.path), run.root))
 
@@ -208,19 +181,18 @@ def is_export(path: str) -> bool:
     return suffix in EXPORTS or suffix in known_suffixes()
 
 
-def write_export(run: StoredRun, path: Path, chosen: Choice = everything) -> None:
+def write_export(run: StoredRun, path: Path) -> None:
     """Write a run to a file, in the format of its suffix. The file is written completely or not at all.
 
     Args:
         run: a run that has ended, or that may be partial.
         path: of the file; an existing file is replaced.
-        chosen: which of its trials.
 
     Raises:
         UsageError: the suffix names no format, or the path cannot be an export.
         StoreError: the run cannot be read, or the system refuses to write.
     """
-    write_as(path.suffix, Exported(run, chosen), path)
+    write_as(path.suffix, Exported(run), path)
 
 
 def write_as(suffix: str, exported: Exported, path: Path) -> None:

@@ -6,11 +6,14 @@ from pathlib import Path
 import junitparser
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 
 from agentv.app.exports import Exported, check_exports, known_suffixes, rendered, write_as, write_export
+from agentv.app.results.selecting import choose
 from agentv.app.results.stored import open_run
 from agentv.cli.eval import outs_of
 from agentv.errors import StoreError, UsageError
+from agentv.model.run.selection import Selection
 from agentv.sdk import evaluate
 
 SUITE = {
@@ -32,48 +35,46 @@ def run(tmp_path, monkeypatch):
     return open_run("last", action="export")
 
 
-def passed(result):
-    return result.status == "passed"
+def text(run, suffix):
+    return "".join(rendered(suffix, Exported(run)))
 
 
-def text(run, suffix, **chosen):
-    return "".join(rendered(suffix, Exported(run, **chosen)))
+@pytest.fixture
+def passed(run):
+    """The run with the trials that passed alone."""
+    return choose(run, Selection(statuses=("passed",))).run
 
 
 def test_rows_are_as_they_lie_on_disk(run):
     run.index.write_text(run.index.read_text().replace('"schema_version":1', '"schema_version":1,"newer":[1]'))
     assert text(run, ".jsonl") == run.index.read_text()
-    rows = [json.loads(line) for line in text(run, ".jsonl", chosen=passed).splitlines()]
-    assert [(row["test_id"], row["newer"]) for row in rows] == [("bob", [1]), ("barbara", [1])]
 
 
 def test_of_a_trial_that_was_done_again_the_newest_row_is_exported(run):
     first = json.loads(run.index.read_text().splitlines()[0])
     with run.index.open("a") as file:
         file.write(json.dumps(first | {"status": "passed"}) + "\n")
-    for chosen in (None, lambda _: True):
-        given = {} if chosen is None else {"chosen": chosen}
-        rows = [json.loads(line) for line in text(run, ".jsonl", **given).splitlines()]
-        assert [(row["test_id"], row["status"]) for row in rows][-1] == ("anna", "passed")
-        assert len(rows) == 3
+    rows = [json.loads(line) for line in text(run, ".jsonl").splitlines()]
+    assert [(row["test_id"], row["status"]) for row in rows][-1] == ("anna", "passed")
+    assert len(rows) == 3
 
 
-def test_only_what_is_chosen_is_in_the_other_formats(run):
-    table = csv.DictReader(io.StringIO(text(run, ".csv", chosen=passed), newline=""))
+def test_only_what_is_chosen_is_in_the_other_formats(run, passed):
+    table = csv.DictReader(io.StringIO(text(passed, ".csv"), newline=""))
     assert [row["test_id"] for row in table] == ["bob", "barbara"]
-    (suite,) = junitparser.JUnitXml.fromstring(text(run, ".xml", chosen=passed).encode())
+    (suite,) = junitparser.JUnitXml.fromstring(text(passed, ".xml").encode())
     assert (suite.tests, suite.failures) == (2, 0)
-    assert "anna" not in text(run, ".md", chosen=passed)
+    assert "anna" not in text(passed, ".md")
     assert "anna" in text(run, ".md")
 
 
-def test_a_page_is_of_trials(run):
+def test_a_page_is_of_trials(run, passed):
     page = text(run, ".html")
     assert page.startswith("<!doctype html>")
     assert "anna" in page
-    assert "hello anna" not in text(run, ".html", chosen=passed)
+    assert "hello anna" not in text(passed, ".html")
     with pytest.raises(UsageError, match="nothing to report"):
-        text(run, ".html", chosen=lambda _: False)
+        text(replace(run, places=()), ".html")
 
 
 def test_trials_without_a_row_are_told_as_not_run(run):
@@ -84,7 +85,7 @@ def test_trials_without_a_row_are_told_as_not_run(run):
     assert (suite.tests, suite.errors) == (3, 1)
     assert list(suite)[-1].result[0].message == "the run was killed before they ran, or is still being written"
     assert "1 not run" in text(killed, ".md")
-    assert "not run" not in text(killed, ".xml", chosen=passed)
+    assert "not run" not in text(choose(killed, Selection(statuses=("passed",))).run, ".xml")
 
 
 def test_a_line_that_is_no_row_is_told_and_leaves_no_half_file(run, tmp_path):

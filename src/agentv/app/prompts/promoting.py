@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from agentv.app.prompts.examining import Examined
@@ -13,8 +12,6 @@ from agentv.model.suite.exam import STATUSES, PromptStatus
 from agentv.model.suite.library import Covered, Promotion, PromotionGate
 from agentv.prompts.gates import next_status, previous_status, refusals
 from agentv.prompts.status import write_status
-
-Write = Callable[[Path, PromptStatus], None]
 
 
 def covered_by(examined: Examined) -> Covered:
@@ -33,7 +30,7 @@ def gate_of(examined: Examined, to: PromptStatus | None = None) -> PromotionGate
     return PromotionGate(wanted, tuple((one.message, one.notes) for one in found))
 
 
-def promote(examined: Examined, to: PromptStatus | None, *, dry_run: bool, write: Write = write_status) -> Promotion:
+def promote(examined: Examined, to: PromptStatus | None, *, dry_run: bool) -> Promotion:
     """Write the next status, or the one that is named, if the gate is open. What has that status already keeps its own.
 
     Raises:
@@ -46,12 +43,12 @@ def promote(examined: Examined, to: PromptStatus | None, *, dry_run: bool, write
         return Promotion(prompt.id, prompt.meta.path, status, PromotionGate(None))
     gate = gate_of(examined, to)
     if gate.open and gate.to is not None and not dry_run:
-        write(_meta_of(prompt), gate.to)
+        write_status(_meta_of(prompt), gate.to)
         return Promotion(prompt.id, prompt.meta.path, status, gate, written=True)
     return Promotion(prompt.id, prompt.meta.path, status, gate)
 
 
-def demote(prompt: LibraryPrompt, to: PromptStatus | None, *, dry_run: bool, write: Write = write_status) -> Promotion:
+def demote(prompt: LibraryPrompt, to: PromptStatus | None, *, dry_run: bool) -> Promotion:
     """Write the previous status, or the given one. Needs no evidence.
 
     Raises:
@@ -68,7 +65,7 @@ def demote(prompt: LibraryPrompt, to: PromptStatus | None, *, dry_run: bool, wri
             "to raise its status, use agentv prompt promote",
         )
     if not dry_run:
-        write(_meta_of(prompt), wanted)
+        write_status(_meta_of(prompt), wanted)
     return Promotion(prompt.id, prompt.meta.path, status, PromotionGate(wanted), written=not dry_run)
 
 

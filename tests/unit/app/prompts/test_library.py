@@ -283,18 +283,14 @@ def test_a_required_status_is_compared_with_each(desk):
 
 
 def test_promotion_writes_once_the_gate_is_open_and_never_in_a_dry_run(desk):
-    written = []
-
-    def write(path, to):
-        written.append((path.name, to))
-
-    assert not promote(desk.examined, None, dry_run=False, write=write).written
+    assert not promote(desk.examined, None, dry_run=False).written
     desk.sit()
-    assert not promote(desk.examined, None, dry_run=True, write=write).written
-    assert written == []
-    assert promote(desk.examined, None, dry_run=False, write=write).written
-    assert promote(desk.examined, "ready", dry_run=False, write=write).written
-    assert written == [("meta.yaml", "tested"), ("meta.yaml", "ready")]
+    assert not promote(desk.examined, None, dry_run=True).written
+    assert desk.prompt.meta.status == "draft"
+    assert promote(desk.examined, None, dry_run=False).written
+    assert desk.prompt.meta.status == "tested"
+    assert promote(desk.examined, "ready", dry_run=False).written
+    assert desk.prompt.meta.status == "ready"
 
 
 def test_demotion_only_goes_down(desk):

@@ -73,7 +73,7 @@ def _report(exported: Exported) -> HtmlReport:
         UsageError: nothing is in it.
     """
     run, totals = exported.run, exported.totals()
-    if next(exported.results(), None) is None and not totals.is_empty_shard:
+    if next(exported.run.results(), None) is None and not totals.is_empty_shard:
         raise UsageError(f"nothing to report: the run {run.run_id} has no such trial")
     here = ""
     with suppress(FileNotFoundError):  # the working directory was removed
@@ -82,7 +82,7 @@ def _report(exported: Exported) -> HtmlReport:
         run.run_id,
         run.record,
         totals,
-        exported.results(),
+        exported.run.results(),
         run.root,
         partial(shown_work, run.path),
         here,
