@@ -12,7 +12,7 @@ from pathlib import Path
 from msgspec import structs
 
 from agentv.app.compare.cases import ChosenCases, Common, KeyedCases, shared_names
-from agentv.app.compare.gathering import cases_of, differences, planned_cases, planned_names
+from agentv.app.compare.gathering import cases_of, differences, in_order_of_run, planned_cases
 from agentv.app.compare.matching import Matched, match
 from agentv.app.compare.within import Parts, compared_within
 from agentv.app.results.stored import StoredRun, open_run, refuse_decided
@@ -189,9 +189,8 @@ def _names_of(run: _Run, targets: Sequence[str], question: ComparisonSettings) -
 
 def _ran(run: _Run, by: Dimension) -> tuple[str, ...]:
     """The targets, prompts or variants of a run, in the order in which its suites have them."""
-    ran = dict.fromkeys(name for place in run.cases.places if (name := getattr(place, by)) is not None)
-    places = {name: place for place, name in enumerate(planned_names(run.stored.record, by))}
-    return tuple(sorted(ran, key=lambda name: (places.get(name, len(places)), name)))  # rows stand as they ended
+    names = in_order_of_run(run.stored.record, by, (getattr(place, by) for place in run.cases.places))
+    return tuple(name for name in names if name is not None)
 
 
 def _refuse_without_pairs(run: _Run, found: Sequence[MatrixComparison]) -> None:

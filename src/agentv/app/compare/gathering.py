@@ -178,6 +178,14 @@ def planned_names(record: JsonObject, by: Dimension) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(one[name]) for one in found if name in one))
 
 
+def in_order_of_run(record: JsonObject, by: Dimension, names: Iterable[str | None]) -> tuple[str | None, ...]:
+    """Names, each once, in the order in which the suites of the run have them; then others, sorted; none comes last."""
+    used = dict.fromkeys(names)
+    planned = [name for name in planned_names(record, by) if name in used]
+    others = sorted(name for name in used if name is not None and name not in planned)
+    return (*planned, *others, *((None,) if None in used else ()))
+
+
 def _judges(record: JsonObject) -> str:
     """The judge that was forced, else those of the suites."""
     settings = record.get("settings")

@@ -7,14 +7,14 @@ are made together, so their p-values and intervals are corrected together.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from agentv.app.compare.cases import CaseScope, ChosenCases, KeyedCases, shared_names
-from agentv.app.compare.gathering import cases_of, planned_names
+from agentv.app.compare.gathering import cases_of, in_order_of_run
 from agentv.app.compare.matching import Matched, match, without
 from agentv.model.run.comparison import CaseKey, ComparisonSettings, Judgement, Loss
 from agentv.model.run.matrix import DIMENSIONS, Dimension, MatrixComparison, MatrixGroup, RunMatrix
@@ -155,36 +155,27 @@ def _comparison(paired: _Paired, judgement: Judgement | None) -> MatrixCompariso
 
 def in_order(matrix: RunMatrix, record: JsonObject) -> RunMatrix:
     """The matrix with its targets, prompts and variants in the order of the run instead of sorted."""
-    place_of = {by: _places(planned_names(record, by), matrix.names(by)) for by in DIMENSIONS}
-
-    def ordered(by: Dimension) -> tuple[str | None, ...]:
-        return tuple(sorted(matrix.names(by), key=place_of[by]))
+    names = {by: in_order_of_run(record, by, matrix.names(by)) for by in DIMENSIONS}
+    place_of = {by: {name: place for place, name in enumerate(names[by])} for by in DIMENSIONS}
 
     def groups(by: Dimension) -> tuple[MatrixGroup, ...]:
-        return tuple(sorted(matrix.groups(by), key=lambda one: place_of[by](one.name)))
+        return tuple(sorted(matrix.groups(by), key=lambda one: place_of[by][one.name]))
 
     cells = sorted(
         matrix.cells,
         key=lambda one: (
-            place_of["prompt"](one.prompt),
-            place_of["target"](one.target),
-            place_of["variant"](one.variant),
+            place_of["prompt"][one.prompt],
+            place_of["target"][one.target],
+            place_of["variant"][one.variant],
         ),
     )
     return replace(
         matrix,
-        targets=tuple(name for name in ordered("target") if name is not None),
-        prompts=ordered("prompt"),
-        variants=ordered("variant"),
+        targets=tuple(name for name in names["target"] if name is not None),
+        prompts=names["prompt"],
+        variants=names["variant"],
         cells=tuple(cells),
         by_target=groups("target"),
         by_prompt=groups("prompt"),
         by_variant=groups("variant"),
     )
-
-
-def _places(planned: Sequence[str], names: Sequence[str | None]) -> Callable[[str | None], int]:
-    """Name → its place: as planned; then names that are not, as they are; last what has none."""
-    known = [name for name in dict.fromkeys((*planned, *names)) if name is not None]
-    places: dict[str | None, int] = {name: place for place, name in enumerate(known)}
-    return lambda name: places.get(name, len(known))

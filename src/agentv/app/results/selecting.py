@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -12,15 +12,14 @@ from typing import Any
 from msgspec import structs
 from msgspec.structs import replace
 
-from agentv.app.compare.gathering import cases_of, planned_names
+from agentv.app.compare.gathering import cases_of, in_order_of_run
 from agentv.app.results.stored import StoredRun
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import UsageError
 from agentv.model.run.cases import disagree
-from agentv.model.run.matrix import Counts, Dimension
+from agentv.model.run.matrix import Counts
 from agentv.model.run.selection import CaseAnswers, Place, Selection, SideBySide
 from agentv.model.run.trial import Status, TrialResult
-from agentv.model.values.values import JsonObject
 from agentv.store.files.directory import INDEX, is_being_written
 from agentv.store.files.lines import lines_at
 from agentv.store.index.search_index import RowIndex
@@ -168,9 +167,9 @@ def side_by_side(
     return SideBySide(
         tuple(cases),
         len(matching),
-        tuple(name for name in _in_order(run.record, "target", (place[0] for place in used)) if name is not None),
-        _in_order(run.record, "prompt", (place[1] for place in used)),
-        _in_order(run.record, "variant", (place[2] for place in used)),
+        tuple(name for name in in_order_of_run(run.record, "target", (place[0] for place in used)) if name is not None),
+        in_order_of_run(run.record, "prompt", (place[1] for place in used)),
+        in_order_of_run(run.record, "variant", (place[2] for place in used)),
     )
 
 
@@ -187,11 +186,3 @@ def _different(run: StoredRun, names: list[tuple[str, str]], places: Sequence[in
 
 def _sample(result: TrialResult) -> int:
     return result.trial.sample
-
-
-def _in_order(record: JsonObject, by: Dimension, names: Iterable[str | None]) -> tuple[str | None, ...]:
-    """Names, each once, in the order in which the suites of the run have them; none comes last."""
-    used = dict.fromkeys(names)
-    planned = [name for name in planned_names(record, by) if name in used]
-    others = sorted(name for name in used if name is not None and name not in planned)
-    return (*planned, *others, *((None,) if None in used else ()))

@@ -37,6 +37,7 @@ def finish(started: StartedRun, driven: DrivenRun) -> Outcome:
     run, journal, finished = started.open, started.journal, driven.finished
     budget_limiter = run.budget_limiter
     notes = _notes(started)
+    journal.flush()  # comparisons and gates are made of the rows on the disk
     record = with_agent_versions(started.record, run.totals.agent_versions)
     if record is not None:
         journal.write_record(record)

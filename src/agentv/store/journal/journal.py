@@ -208,6 +208,10 @@ class Journal:
         self._files.append_summary_checksum(document)
         self._directory.replace(SUMMARY, document)
 
+    def flush(self) -> None:
+        """Write what is buffered, and have the journal on the disk."""
+        self._files.flush()
+
     def close(self) -> None:
         """Write what is buffered, have it all on the disk, and close the files."""
         with ExitStack() as closing:
