@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from agentv.assertions.catalogue import NOT_YET as TYPES_TO_COME
 from agentv.assertions.catalogue import TYPES
 from agentv.assertions.catalogue import registry as assertion_registry
-from agentv.authoring.fields.agentv.names import ASSERTION_TYPES, provider_name, type_name
+from agentv.authoring.fields.names import ASSERTION_TYPES, provider_name, type_name
 from agentv.authoring.fields.request import Registries
 from agentv.authoring.source.files import nearest_in_agentv
 from agentv.errors import Diagnostic

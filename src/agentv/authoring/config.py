@@ -14,11 +14,11 @@ from typing import Annotated, Any
 from msgspec import Struct, field
 from msgspec.structs import asdict, replace
 
-from agentv.authoring.fields.agentv import translation
-from agentv.authoring.fields.agentv.spellings import RUN
+from agentv.authoring.fields import translation
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import ExtraKeys, Reading
 from agentv.authoring.fields.schema import AuthoredRepeat, AuthoredRun, AuthoredTrials, Unread
+from agentv.authoring.fields.spellings import RUN
 from agentv.authoring.source.boundary import ALLOW, OUTSIDE, REASON, OutsideError
 from agentv.authoring.source.files import is_file, shown, upwards
 from agentv.authoring.source.nodes import Canonical, MapNode, Node, Place, Scalar, holds_placeholder, kind_of

@@ -26,7 +26,7 @@ from agentv.authoring.cases.context import (
     refuse_lacking,
 )
 from agentv.authoring.config import Config, dotenv_of, merged, over, read_config, read_dotenv, read_run
-from agentv.authoring.fields.agentv import translation
+from agentv.authoring.fields import translation
 from agentv.authoring.fields.case_keys import GOVERNANCE, ClusterReader, read_tags
 from agentv.authoring.fields.decode import INVALID, kind_for, shape_of
 from agentv.authoring.fields.reading import Reading

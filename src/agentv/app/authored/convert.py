@@ -15,7 +15,7 @@ from agentv.app.authored.equivalence import meaning
 from agentv.app.registries import registries
 from agentv.authoring.convert.csv_emit import csv_table
 from agentv.authoring.convert.emit import FoundPaths, jsonl_text, python_text, with_inputs, yaml_text
-from agentv.authoring.fields.agentv.spellings import CASE
+from agentv.authoring.fields.spellings import CASE
 from agentv.authoring.header import name_of
 from agentv.authoring.loading.load import LoadRequest, load
 from agentv.authoring.loading.suite_builder import TESTS

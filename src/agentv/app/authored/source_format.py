@@ -17,7 +17,7 @@ from agentv.authoring.dialects.recognition import (
     named_by,
     refuse_unreadable,
 )
-from agentv.authoring.fields.agentv.spellings import CASE
+from agentv.authoring.fields.spellings import CASE
 from agentv.authoring.source.nodes import ListNode, MapNode
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml

@@ -6,9 +6,9 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from typing import NoReturn
 
-from agentv.authoring.fields.agentv.spellings import TARGET
 from agentv.authoring.fields.decode import shape_of
 from agentv.authoring.fields.schema import AuthoredSettings
+from agentv.authoring.fields.spellings import TARGET
 from agentv.registry.extensions import ASSERTIONS, EXPORT_FORMATS, PROVIDERS
 from agentv.registry.fields import Declared, DeclaredAssertion
 from agentv.registry.types import ProviderSettings

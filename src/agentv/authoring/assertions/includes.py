@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from agentv.authoring.fields.agentv import translation
+from agentv.authoring.fields import translation
 from agentv.authoring.fields.reading import Chain, Reading, notes_of, sibling
 from agentv.authoring.source.files import exists, is_file, shown, templates_in, upwards
 from agentv.authoring.source.nearest import did_you_mean

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from msgspec import Struct, field, structs
 from msgspec.structs import asdict
 
-from agentv.authoring.fields.agentv.names import ASSERTION_TYPES, type_name
 from agentv.authoring.fields.decode import INVALID, OptionsSchema, report_issue, shape_of
 from agentv.authoring.fields.kinds import names_file, refuse_data
+from agentv.authoring.fields.names import ASSERTION_TYPES, type_name
 from agentv.authoring.fields.reading import ExtraKeys, Reading
 from agentv.authoring.fields.schema import AuthoredSettings
 from agentv.authoring.source.files import shown

@@ -11,7 +11,7 @@ from math import prod
 from agentv.authoring.cases.case_assertions import Entries
 from agentv.authoring.cases.case_builder import CaseBuilder
 from agentv.authoring.cases.context import CaseContext, CaseNotes, read_written
-from agentv.authoring.fields.agentv import translation
+from agentv.authoring.fields import translation
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.nodes import (
     Canonical,

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from glob import has_magic
 from pathlib import Path
 
-from agentv.authoring.fields.agentv.spellings import CASE
 from agentv.authoring.fields.reading import Reading
+from agentv.authoring.fields.spellings import CASE
 from agentv.authoring.source.boundary import ALLOW, GIT_URL, OUTSIDE
 from agentv.authoring.source.files import TABLES, is_directory, shown
 from agentv.authoring.source.json_text import read_json

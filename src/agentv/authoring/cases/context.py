@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from agentv.authoring.assertions.entries import AssertionReader
 from agentv.authoring.assertions.judging import Judging, judges
 from agentv.authoring.cases.prompts import SuitePrompt, read_prompt, read_prompts
-from agentv.authoring.fields.agentv import translation
+from agentv.authoring.fields import translation
 from agentv.authoring.fields.case_keys import (
     NO_OPTIONS,
     CaseOptions,

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from agentv.authoring.cases.case import CaseReader
 from agentv.authoring.cases.collector import CaseCollector
 from agentv.authoring.cases.streamed import Format, StreamedCases
-from agentv.authoring.fields.agentv.spellings import CASE
 from agentv.authoring.fields.reading import Reading
+from agentv.authoring.fields.spellings import CASE
 from agentv.authoring.source.boundary import ALLOW, OUTSIDE, REASON, OutsideError
 from agentv.authoring.source.files import EXCEL, TABLES, DiskReader, checkout_of, is_directory, shown
 from agentv.authoring.source.nodes import NOWHERE, ListNode, MapNode, Node, Scalar, file_of, kind_of

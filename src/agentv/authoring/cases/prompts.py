@@ -21,7 +21,6 @@ from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.schema import AuthoredPrompt
 from agentv.authoring.source.boundary import GIT_URL
 from agentv.authoring.source.files import is_file, shown
-from agentv.authoring.source.json_text import read_json
 from agentv.authoring.source.nodes import (
     ListNode,
     MapNode,
@@ -309,6 +308,8 @@ class _PromptReader(Struct):
                 yield Scalar(part, part, place)
 
     def _of_messages(self, path: str, text: str, suffix: str) -> Iterator[Node]:
+        from agentv.authoring.source.json_text import read_json
+
         report = self.reading.report
         is_json = suffix == ".json"
         root = (read_json(path, text, report) if is_json else read_yaml(path, text.encode(), report)).value

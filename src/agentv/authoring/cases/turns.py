@@ -11,7 +11,7 @@ from agentv.authoring.assertions.entries import AssertionReader
 from agentv.authoring.cases.case_assertions import reads_criteria
 from agentv.authoring.cases.context import CaseDefaults, WrittenCase
 from agentv.authoring.cases.messages import read_criteria, read_files, read_messages, with_files
-from agentv.authoring.fields.agentv import translation
+from agentv.authoring.fields import translation
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.schema import AuthoredTurn

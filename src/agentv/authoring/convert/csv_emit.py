@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from agentv.authoring.cases.data_files.csv_table import DOCUMENTS, LIST_TYPES
 from agentv.authoring.convert.emit import jsonl_text, messages_of
-from agentv.authoring.fields.agentv.spellings import CASE, SUITE
+from agentv.authoring.fields.spellings import CASE, SUITE
 from agentv.authoring.source.nodes import NOWHERE, ListNode, MapNode, Node, Scalar, holds_placeholder, is_empty, plain
 
 _COLUMNS = ("__id", "__description", "__threshold", "__metric")

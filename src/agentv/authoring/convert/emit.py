@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Struct, field
 
-from agentv.authoring.fields.agentv.spellings import CASE, SUITE
+from agentv.authoring.fields.spellings import CASE, SUITE
 from agentv.authoring.source.nodes import Filled, ListNode, MapNode, Node, Place, Scalar, is_empty, plain, span_of
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import TAGS, read_yaml, resolve

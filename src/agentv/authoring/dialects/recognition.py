@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from agentv.authoring.fields.agentv.spellings import CASE, SUITE
 from agentv.authoring.fields.reading import Reading
+from agentv.authoring.fields.spellings import CASE, SUITE
 from agentv.authoring.source.files import TABLES, is_exam, is_file, shown
 from agentv.authoring.source.nodes import ListNode, MapNode, Node
 from agentv.authoring.source.report import Report

@@ -26,10 +26,10 @@ from agentv.authoring.assertions.entries import JUDGED
 from agentv.authoring.cases.triggering import RUNS_OF_FILES, of_agentskills
 from agentv.authoring.dialects.exam import PROVIDER, exam_record
 from agentv.authoring.dialects.recognition import DocumentDialect, Surroundings, Translation
-from agentv.authoring.fields.agentv.spellings import SUITE
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.schema import Unread
+from agentv.authoring.fields.spellings import SUITE
 from agentv.authoring.source.files import is_directory, is_file, shown, upwards
 from agentv.authoring.source.nearest import did_you_mean, nearest
 from agentv.authoring.source.nodes import (

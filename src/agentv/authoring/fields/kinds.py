@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from agentv.authoring.fields.agentv.names import provider_name
+from agentv.authoring.fields.names import provider_name
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.boundary import ALLOW_DATA, GIT_URL, UNTRUSTED
 from agentv.authoring.source.files import is_directory, is_file

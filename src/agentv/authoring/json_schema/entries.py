@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping
 
-from agentv.authoring.fields.agentv.names import ASSERTION_TYPES
 from agentv.authoring.fields.decode import shape_of
 from agentv.authoring.fields.json_kinds import (
     FREE_KEYS,
@@ -17,6 +16,7 @@ from agentv.authoring.fields.json_kinds import (
     object_of,
     properties_of,
 )
+from agentv.authoring.fields.names import ASSERTION_TYPES
 from agentv.authoring.fields.schema import AuthoredSettings
 from agentv.model.values.message import ROLES
 from agentv.registry.table import Registry

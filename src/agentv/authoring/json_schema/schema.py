@@ -15,8 +15,6 @@ from msgspec import Struct
 
 from agentv.authoring.cases.triggering import AuthoredQueries, AuthoredQuery, AuthoredTriggering
 from agentv.authoring.dialects.exam_cases import AuthoredExam, AuthoredExamCase, AuthoredExamDefaults, AuthoredExamJudge
-from agentv.authoring.fields.agentv.spellings import CASE, DEFAULT_TEST, OPTIONS, RUN, SUITE, TEMPLATE, TURN
-from agentv.authoring.fields.agentv.spellings import TARGET as TARGET_KEYS
 from agentv.authoring.fields.decode import shape_of
 from agentv.authoring.fields.json_kinds import (
     ASSERTIONS,
@@ -42,6 +40,8 @@ from agentv.authoring.fields.schema import (
     AuthoredTemplate,
     AuthoredTurn,
 )
+from agentv.authoring.fields.spellings import CASE, DEFAULT_TEST, OPTIONS, RUN, SUITE, TEMPLATE, TURN
+from agentv.authoring.fields.spellings import TARGET as TARGET_KEYS
 from agentv.authoring.json_schema.entries import MESSAGE_DEFS, MESSAGES, assertion_defs
 from agentv.authoring.json_schema.targets import BY_ID, OLDER_RUN, TARGET, older_spelling, spelled_mapping, target_defs
 from agentv.authoring.prompt_library import meta_schema

@@ -8,9 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping
 
-from agentv.authoring.fields.agentv.names import SETTINGS
-from agentv.authoring.fields.agentv.spellings import RUN, Spellings
-from agentv.authoring.fields.agentv.spellings import TARGET as KEYS
 from agentv.authoring.fields.decode import shape_of
 from agentv.authoring.fields.json_kinds import (
     FREE_KEYS,
@@ -23,7 +20,10 @@ from agentv.authoring.fields.json_kinds import (
     spelled_once,
     spellings_of,
 )
+from agentv.authoring.fields.names import SETTINGS
 from agentv.authoring.fields.schema import AuthoredRetry, AuthoredTarget
+from agentv.authoring.fields.spellings import RUN, Spellings
+from agentv.authoring.fields.spellings import TARGET as KEYS
 from agentv.authoring.targets.target import USE_TARGET
 from agentv.registry.table import Registry
 from agentv.registry.types import Provider

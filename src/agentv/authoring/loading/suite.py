@@ -22,9 +22,9 @@ from agentv.authoring.dialects.recognition import (
     of_json,
     of_stream,
 )
-from agentv.authoring.fields.agentv.spellings import TEMPLATE
 from agentv.authoring.fields.reading import Chain, Reading
 from agentv.authoring.fields.request import LoadRequest, Registries
+from agentv.authoring.fields.spellings import TEMPLATE
 from agentv.authoring.header import HeaderReader, names_judge
 from agentv.authoring.loading.suite_builder import TESTS, SuiteBuilder, SuiteContext, cases_beside, read_sidecar
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, holds_placeholder, kind_of, node_of

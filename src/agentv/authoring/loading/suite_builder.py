@@ -15,9 +15,9 @@ from msgspec.structs import replace
 from agentv.authoring.cases.collector import CaseCollector
 from agentv.authoring.cases.datasets import CaseSources
 from agentv.authoring.dialects.recognition import cases_of_samples
-from agentv.authoring.fields.agentv.spellings import SUITE
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.request import LoadRequest, Registries
+from agentv.authoring.fields.spellings import SUITE
 from agentv.authoring.header import Header
 from agentv.authoring.source.boundary import ALLOW, OUTSIDE, REASON, Boundary, OutsideError, boundary_around
 from agentv.authoring.source.files import DiskReader, Places, is_file, repository_root, shown, template_home

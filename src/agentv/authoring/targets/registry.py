@@ -9,11 +9,11 @@ from typing import Any
 from msgspec import Struct, field, structs
 from msgspec.structs import replace
 
-from agentv.authoring.fields.agentv.names import provider_name
-from agentv.authoring.fields.agentv.spellings import TARGET
-from agentv.authoring.fields.agentv.targets import canonical_provider, translated_target, without_wrapper
 from agentv.authoring.fields.kinds import refuse_data, refuses_provider, refuses_target
+from agentv.authoring.fields.names import provider_name
+from agentv.authoring.fields.older_targets import canonical_provider, translated_target, without_wrapper
 from agentv.authoring.fields.reading import ExtraKeys, Reading
+from agentv.authoring.fields.spellings import TARGET
 from agentv.authoring.source.files import Places, shown
 from agentv.authoring.source.nearest import did_you_mean, nearest
 from agentv.authoring.source.nodes import NOWHERE, Canonical, MapNode, Node, Scalar, is_empty, kind_of, span_of

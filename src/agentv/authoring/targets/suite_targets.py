@@ -8,10 +8,10 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from agentv.authoring.fields.agentv.spellings import TARGET
-from agentv.authoring.fields.agentv.targets import translated_target
+from agentv.authoring.fields.older_targets import translated_target
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.request import LoadRequest
+from agentv.authoring.fields.spellings import TARGET
 from agentv.authoring.source.files import Places, is_file, shown, upwards
 from agentv.authoring.source.nearest import nearest
 from agentv.authoring.source.nodes import (

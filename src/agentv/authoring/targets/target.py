@@ -14,11 +14,11 @@ from msgspec import structs
 from msgspec.structs import replace
 
 from agentv.authoring.code.fingerprints import commands_of, digest_of, files_behind, is_unfollowed
-from agentv.authoring.fields.agentv.spellings import TARGET
 from agentv.authoring.fields.decode import INVALID, OptionsSchema, shape_of
 from agentv.authoring.fields.kinds import FILE, FILE_OR_DIRECTORY
 from agentv.authoring.fields.reading import FROM_PROJECT, ExtraKeys, Reading
 from agentv.authoring.fields.schema import AuthoredTarget
+from agentv.authoring.fields.spellings import TARGET
 from agentv.authoring.source.files import exists, is_file, shown
 from agentv.authoring.source.masking import MASK, check_settings, mask, secrets_in, unsearched, without_keys
 from agentv.authoring.source.nearest import did_you_mean, nearest

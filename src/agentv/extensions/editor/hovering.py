@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from agentv.authoring.fields.agentv.names import type_name
+from agentv.authoring.fields.names import type_name
 from agentv.codes import CODES
 from agentv.errors import Diagnostic
 from agentv.extensions.editor.cursor import cursor_at

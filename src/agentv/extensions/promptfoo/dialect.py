@@ -7,8 +7,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from agentv.authoring.dialects.recognition import DocumentDialect, Surroundings, Translation
-from agentv.authoring.fields.agentv.spellings import CASE
 from agentv.authoring.fields.reading import Reading
+from agentv.authoring.fields.spellings import CASE
 from agentv.authoring.loading.load import COLLECTED
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, kind_of
 from agentv.errors import UsageError

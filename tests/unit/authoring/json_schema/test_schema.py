@@ -14,9 +14,9 @@ from jsonschema import Draft202012Validator
 from agentv.app.authored.schema import KINDS, in_project, schema_text
 from agentv.app.authored.validate import validate
 from agentv.authoring.fields import decode, json_kinds, kinds
-from agentv.authoring.fields.agentv.spellings import SUITE
 from agentv.authoring.fields.json_kinds import object_of, properties_of, schema_for
 from agentv.authoring.fields.schema import AuthoredSuite
+from agentv.authoring.fields.spellings import SUITE
 from agentv.authoring.source.nodes import plain
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml

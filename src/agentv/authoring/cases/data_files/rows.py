@@ -8,9 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import Protocol
 
-from agentv.authoring.fields.agentv.spellings import CASE, OPTIONS, RUN, SUITE
 from agentv.authoring.fields.decode import shape_of
 from agentv.authoring.fields.schema import AuthoredSettings
+from agentv.authoring.fields.spellings import CASE, OPTIONS, RUN, SUITE
 from agentv.authoring.source.files import EXCEL, PARQUET
 from agentv.authoring.source.nearest import CUTOFF, LONGEST, MEANT
 from agentv.authoring.source.nodes import MapNode, Node, Place

@@ -12,8 +12,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agentv.authoring.cases.data_files.jsonl import JsonLines
-from agentv.authoring.fields.agentv.spellings import CASE
 from agentv.authoring.fields.reading import Reading
+from agentv.authoring.fields.spellings import CASE
 from agentv.authoring.source.boundary import ALLOW, OUTSIDE, REASON, Boundary
 from agentv.authoring.source.files import is_file, shown
 from agentv.authoring.source.json_text import parse_json

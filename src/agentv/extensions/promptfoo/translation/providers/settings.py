@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 
-from agentv.authoring.fields.agentv.names import SETTINGS
+from agentv.authoring.fields.names import SETTINGS
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, plain
 from agentv.extensions.promptfoo.translation.providers.provider_tables import (
     RETRIES,

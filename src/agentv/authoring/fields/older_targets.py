@@ -6,11 +6,11 @@ import os
 
 from msgspec.structs import replace
 
-from agentv.authoring.fields.agentv.names import PROVIDERS, SETTINGS, folded, provider_name
-from agentv.authoring.fields.agentv.spellings import TARGET
-from agentv.authoring.fields.agentv.translation import gathered, translated
 from agentv.authoring.fields.decode import shape_of
+from agentv.authoring.fields.names import PROVIDERS, SETTINGS, folded, provider_name
 from agentv.authoring.fields.reading import Reading
+from agentv.authoring.fields.spellings import TARGET
+from agentv.authoring.fields.translation import gathered, translated
 from agentv.authoring.source.files import nearest_in_agentv
 from agentv.authoring.source.nodes import Canonical, MapNode, Node, Place, Scalar, as_data, plain
 from agentv.authoring.source.report import Report

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from itertools import islice
 
-from agentv.authoring.fields.agentv.spellings import CASE, DEFAULT_TEST, OPTIONS, RUN, SUITE, TEMPLATE, TURN, Spellings
 from agentv.authoring.fields.reading import SHOWN_KEYS, ExtraKeys, Reading
+from agentv.authoring.fields.spellings import CASE, DEFAULT_TEST, OPTIONS, RUN, SUITE, TEMPLATE, TURN, Spellings
 from agentv.authoring.source.files import TABLES
 from agentv.authoring.source.nearest import MEANT, nearest
 from agentv.authoring.source.nodes import Canonical, ListNode, MapNode, Node, Place, Scalar, is_empty, kind_of, plain
