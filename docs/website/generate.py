@@ -384,6 +384,7 @@ def agent_features() -> str:
     return "\n".join(rows)
 
 
+@cache
 def parts() -> dict[str, str]:
     """Name → text, for every part that a page must have."""
     found = registries()
