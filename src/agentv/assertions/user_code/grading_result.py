@@ -46,20 +46,17 @@ def with_checks(answer: Mapping[str, Any]) -> Mapping[str, Any]:
     return answer
 
 
-def at_threshold(grade: Grade, answer: object, threshold: float | None, subject: str) -> Grade:
-    """The grade judged by a threshold of the entry; a `pass: false` of the code's own stays one.
+def at_threshold(grade: Grade, threshold: float | None, subject: str) -> Grade:
+    """The grade judged by a threshold of the entry; a no of the code's own stays one.
 
     Args:
-        grade: made of the answer.
-        answer: what the code returned.
+        grade: made of what the code returned.
         threshold: None: the grade stays as it is.
         subject: the text of the check that was made of the verdict itself.
     """
-    if threshold is None or grade.error is not None:
+    if threshold is None or grade.error is not None or grade.has_own_threshold:
         return grade
-    denied = isinstance(answer, Mapping) and any(answer.get(key) is False for key in ("pass", "passed"))
-    denied = denied or (isinstance(answer, AssertionScore) and answer.passed is False)
-    passed = reaches(grade.score, threshold) and not denied
+    passed = reaches(grade.score, threshold)
     checks = grade.checks
     if len(checks) == 1 and checks[0].text == subject:
         checks = (replace(checks[0], passed=passed, evidence=f"scores {grade.score:g}, threshold {threshold:g}"),)

@@ -49,7 +49,7 @@ class JavaScriptCode(DeclaredAssertion):
         answer = await context.services.javascript.grade(_source(self.value), payload, math.inf)
         if isinstance(answer, Failure):
             return Grade.errored(answer.code, f"javascript {answer.message}")
-        return at_threshold(grade_of(with_checks(answer), "javascript"), answer, self.threshold, "javascript")
+        return at_threshold(grade_of(with_checks(answer), "javascript"), self.threshold, "javascript")
 
 
 def _source(value: JavaScriptSource) -> str:

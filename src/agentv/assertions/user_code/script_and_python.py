@@ -158,7 +158,7 @@ class PythonCode(DeclaredAssertion):
 
     def _read(self, value: object, subject: str) -> Grade:
         answer = from_python(value)
-        return at_threshold(grade_of(answer, subject), answer, self.threshold, subject)
+        return at_threshold(grade_of(answer, subject), self.threshold, subject)
 
 
 def script_payload(context: AssertionContext, config: JsonObject) -> JsonObject:

@@ -19,7 +19,7 @@ class Result:
 
 def graded(value, threshold=None):
     answer = from_python(value)
-    return at_threshold(grade_of(answer, "python"), answer, threshold, "python")
+    return at_threshold(grade_of(answer, "python"), threshold, "python")
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,13 @@ def test_components_are_checks_and_named_scores_details():
         ({"pass_": False, "score": 0.9}, 0.4, False),
         (Result(False, 0.9), 0.4, False),
         ("false", 0.4, False),
+        (False, 0, False),
     ],
 )
 def test_a_threshold_decides_unless_the_code_says_that_it_failed(value, threshold, passed):
     assert graded(value, threshold).passed is passed
+
+
+def test_where_the_code_says_that_it_failed_no_score_would_have_passed():
+    grade = graded({"pass": False, "score": 1, "reason": "rude"}, 0.5)
+    assert (grade.passed, grade.needs, grade.counted) == (False, None, 0.0)
