@@ -118,19 +118,3 @@ def test_without_a_transcript_nothing_is_known(assertion, context):
     grade = graded(assertion, context)
     assert grade.error is not None
     assert grade.error.code == "no-data"
-
-
-@pytest.mark.parametrize(
-    ("declared", "path"),
-    [
-        (Counted("a", 3, 2), ("max",)),
-        (Counted("a", 0), ("min",)),
-        (ToolUsed("a", "any"), ("match",)),
-        (StepBounds(), ()),
-        (StepBounds(2, 1), ("max",)),
-        (StepBounds(1, type="message", name="a"), ("name",)),
-        (ToolArgsMatch(Arguments("a", {})), ("value", "args")),
-    ],
-)
-def test_faults(declared, path):
-    assert [fault.path for fault in declared.validate()] == [path]

@@ -330,21 +330,6 @@ def test_codex_of_a_year_ago():
     assert (trace.tokens.input, trace.tokens.output, trace.usages[0].model) == (22, 6, "gpt-5-codex")
 
 
-def test_codex_of_the_first_versions():
-    trace = read_codex(
-        lines(
-            {"id": "s0", "timestamp": "2025-06-01T10:00:00Z", "instructions": None, "git": {}},
-            {"record_type": "state"},
-            {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Go"}]},
-            {"type": "local_shell_call", "call_id": "c", "action": {"type": "exec", "command": ["ls"]}},
-            {"type": "function_call_output", "call_id": "c", "output": {"content": "a\n", "success": True}},
-            {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Done."}]},
-        )
-    )
-    assert (trace.session_id, trace.tool_calls[0].name, trace.tool_calls[0].result) == ("s0", "shell", "a\n")
-    assert said(trace) == [("user", "Go"), ("assistant", "Done.")]
-
-
 def test_gemini_of_a_year_ago_is_one_object():
     call = {
         "id": "c",
