@@ -93,3 +93,8 @@ def test_what_a_line_says_once_of_two_assertions_is_said_of_the_next_line(tmp_pa
         node = parsed_line(json.dumps(entries).encode(), number, "/cases.jsonl", reading.report)
         reading.entries(node, reading)
     assert {found.span.line for found in reading.report.diagnostics} == {1, 2}
+
+
+@pytest.mark.parametrize(("text", "code"), [("- {type: [contains]}", "bad-value"), ("- {}", "missing-key")])
+def test_a_type_is_a_name(tmp_path, text, code):
+    assert [found for found, _ in read(text, tmp_path)[1]] == [code]

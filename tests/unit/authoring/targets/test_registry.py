@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from agentv.authoring.targets.suite_targets import open_registry
 from agentv.targets.catalogue import registry
 from doubles.loading import outcome, parsed, reading_of, repository
@@ -41,3 +43,18 @@ def test_an_installed_agent_is_read_for_an_eval_file_in_a_folder(tmp_path, monke
     (folder / "bin" / "copilot").chmod(0o755)
     monkeypatch.setenv("PATH", str(folder / "bin"))
     assert outcome(folder / "evals" / "a.eval.yaml")[1] == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        ("# nothing\n", []),
+        ("- {name: a, provider: echo}\n", []),
+        ("x\n", [("bad-value", 1)]),
+        ("targets: {a: b}\n", [("bad-value", 1)]),
+        ("targets: [{name: '', provider: echo}]\n", [("missing-key", 1)]),
+        ("defaults: x\n", [("bad-value", 1)]),
+    ],
+)
+def test_what_is_wrong_with_the_file(tmp_path, text, codes):
+    assert told(opened(tmp_path, text)[1]) == codes

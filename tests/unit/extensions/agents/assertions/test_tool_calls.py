@@ -103,3 +103,17 @@ def test_f1_over_the_sets_of_names(wanted, made, score):
     assert grade.score == pytest.approx(score)
     assert grade.passed is (score == 1.0)
     assert graded(ToolCallF1(wanted, 0.6), did(*made)).passed is (score >= 0.6)
+
+
+@pytest.mark.parametrize(
+    ("assertion", "path"),
+    [
+        (ToolTrajectory("in_order", expected=(ExpectedCall("a"),), args_match=("a[",)), ("args_match", 0)),
+        (ExpectedCall("a", {}, ("a[",)), ("args_match", 0)),
+        (ExpectedCall("a", {"q": 1}, ("q", "qq")), ("args_match", 1)),
+        (ToolTrajectory("in_order", expected=(ExpectedCall("a", {"q": 1}),), args_match=("qq",)), ("args_match", 0)),
+        (ToolCallF1(" , "), ("value",)),
+    ],
+)
+def test_faults(assertion, path):
+    assert [fault.path for fault in assertion.validate()] == [path]
