@@ -12,7 +12,6 @@ from agentv.app.registries import registries
 from agentv.authoring.fields.request import LoadRequest, Registries
 from agentv.authoring.loading.check import FileCheck, check_file
 from agentv.errors import Diagnostic
-from agentv.extensions.editor.changed_case import Change, reduced
 from agentv.extensions.editor.disk import leave_deleted_directory
 from agentv.extensions.editor.file_kinds import FileKind
 from agentv.extensions.editor.index import FileIndex, index_of
@@ -22,9 +21,6 @@ from agentv.user_code.load_limit import within_limits
 
 OFFLINE = "git-failed"
 """Of what needs a repository from a git host; opening a file in an editor must not fetch it, so it is not reported."""
-
-OF_SEVERAL_CASES = frozenset(["unknown-case", "dependency-cycle", "duplicate-id", "missing-cluster", "unused-ignore"])
-"""Codes that one case alone cannot tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,23 +64,6 @@ def check_in_editor(path: str, kind: FileKind, edits: Mapping[str, bytes]) -> Ed
     data = edits.get(path)
     index = index_of(path, data, kind) if data is not None and path.endswith((".yaml", ".yml")) else None
     return EditorCheck(checked.diagnostics, checked.read, index, tuple(links))
-
-
-def check_changed_case(
-    path: str, change: Change, edits: Mapping[str, bytes]
-) -> tuple[int, int, tuple[Diagnostic, ...]] | None:
-    """The one case that was changed: its first and last line, and its mistakes as far as it alone can tell.
-
-    None if more was changed, or if the case cannot be isolated.
-    """
-    found = reduced(edits[path], change)
-    if found is None:
-        return None
-    data, lines = found
-    request = LoadRequest((), process_env=dict(os.environ), edits={**edits, path: data}, for_run=False)
-    mistakes = (one for one in _checked(path, request).diagnostics if one.code not in OF_SEVERAL_CASES)
-    own = (one for one in mistakes if one.span is not None and one.span.file == path and one.span.line in lines)
-    return lines.start, lines.stop - 1, tuple(own)
 
 
 def _checked(path: str, request: LoadRequest) -> FileCheck:

@@ -68,13 +68,9 @@ def complete(
         items = [*named, *(Completion(one.name, f"{one.name}: ", "key", one.text) for one in keys)]
     elif view is not None and cursor.key is not None and not named:
         values = view.values(cursor.path, cursor.skeleton(), cursor.key)
-        items = [Completion(one, one, "value", _about(one, cursor.key, view.summary)) for one in values]
+        about = cursor.key if cursor.key in {"type", "provider"} else None
+        items = [Completion(one, one, "value", view.summary(f"{about}.{one}") if about else "") for one in values]
     return Completions(cursor.start, tuple(items)[:_MOST])
-
-
-def _about(value: str, key: str, summary: object) -> str:
-    family = {"type": "type", "provider": "provider"}.get(key)
-    return str(summary(f"{family}.{value}")) if family and callable(summary) else ""
 
 
 def _names(cursor: Cursor, project: Project, known: FileIndex | None) -> Iterator[Completion]:

@@ -111,20 +111,11 @@ def _last_line(node: Node) -> int:
 
 def _targets_of(root: Node) -> Iterator[Scalar]:
     """The names that a targets file gives, one per target: the first spelling that stands there."""
-    lists = (
-        [root]
-        if isinstance(root, ListNode)
-        else [root.get(key) for key in ("targets", "providers")]
-        if isinstance(root, MapNode)
-        else []
-    )
-    for listed in lists:
-        for entry in listed.items if isinstance(listed, ListNode) else []:
-            named = (
-                next((entry.get(key) for key in TARGET_NAMES if entry.get(key)), None)
-                if isinstance(entry, MapNode)
-                else None
-            )
+    lists = [root.get(key) for key in ("targets", "providers")] if isinstance(root, MapNode) else [root]
+    entries = (entry for listed in lists if isinstance(listed, ListNode) for entry in listed.items)
+    for entry in entries:
+        if isinstance(entry, MapNode):
+            named = next((entry.get(key) for key in TARGET_NAMES if entry.get(key)), None)
             if isinstance(named, Scalar) and named.text:
                 yield named
 

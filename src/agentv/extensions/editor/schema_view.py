@@ -76,11 +76,7 @@ class SchemaView:
     def options(self, definition: str) -> list[Described]:
         """The keys of a definition."""
         schema = self._root.get("$defs", {}).get(definition)
-        keys = (
-            {}
-            if schema is None
-            else {key: one for part in self._parts(schema, {}, 0) for key, one in part.get("properties", {}).items()}
-        )
+        keys = {key: one for part in self._parts(schema, {}, 0) for key, one in part.get("properties", {}).items()}
         return [self._described(key, one) for key, one in keys.items() if isinstance(one, dict)]
 
     def _at(self, path: tuple[str, ...], data: Any) -> list[Schema]:

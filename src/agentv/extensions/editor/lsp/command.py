@@ -16,8 +16,8 @@ def command(*, stdio: bool) -> int:  # noqa: ARG001  # what many editors add to 
     """Start the language server, which editors use to check and complete eval files.
 
     Communicates with the editor on stdin and stdout (Language Server Protocol). Reports mistakes while you type,
-    completes keys, assertion types and names, explains them, and renames cases, targets and templates. Never runs
-    code of the project and makes no connections.
+    completes keys, assertion types and names, explains them, and finds where names are defined. Never runs code of the
+    project and makes no connections.
 
     docs/how-to/use-in-an-editor.md has the settings for VS Code, Neovim, Helix and Zed.
     """
@@ -25,10 +25,8 @@ def command(*, stdio: bool) -> int:  # noqa: ARG001  # what many editors add to 
     if missing is not None:
         raise UsageError(missing.message, missing.hint)
     if sys.stdin is not None and sys.stdin.isatty():
-        message = "an editor starts this command and communicates with it on stdin"
-        raise UsageError(
-            message, "docs/how-to/use-in-an-editor.md has the settings; to check files here: agentv validate"
-        )
+        hint = "docs/how-to/use-in-an-editor.md has the settings; to check files here: agentv validate"
+        raise UsageError("an editor starts this command and communicates with it on stdin", hint)
     from agentv.extensions.editor.lsp.server import serve
 
     serve()

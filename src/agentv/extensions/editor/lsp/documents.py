@@ -6,30 +6,20 @@ import asyncio
 import multiprocessing
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from msgspec import structs
-
 from agentv.errors import Diagnostic
-from agentv.extensions.editor.changed_case import change_between
-from agentv.extensions.editor.checking import OF_SEVERAL_CASES, EditorCheck, check_changed_case, check_in_editor
+from agentv.extensions.editor.checking import EditorCheck, check_in_editor
 from agentv.extensions.editor.disk import leave_deleted_directory
 from agentv.extensions.editor.file_kinds import FileKind, kind_of
-from agentv.extensions.editor.lsp.positions import lines_of
 
 DEBOUNCE_S = 0.03
 """Time without a key that ends a burst of them."""
-
-LONG_LINES = 300
-"""Lines of a file that takes longer to check than people wait: its changed case is checked first."""
-
-LONG_DEBOUNCE_S = 0.4
-"""Time without a key after which such a file is checked as a whole."""
 
 T = TypeVar("T")
 
@@ -39,11 +29,11 @@ class OpenFile:
     """A file that is open in the editor.
 
     Attributes:
-        checked: the last result of a check of the whole file, whose lines were `checked_lines`.
-        diagnostics: what is shown: of that check, and of the case that has changed since.
-        shown_version, whole_version: of the texts that this and the check of the whole file hold for.
+        checked: the last result of a check.
+        diagnostics: what is shown.
+        shown_version: of the text that this holds for.
         stale: the text has changed since the last check began.
-        task, later: the check that runs, and that of the whole of a long file, which waits for a pause.
+        task: the check that runs.
     """
 
     path: str
@@ -51,13 +41,10 @@ class OpenFile:
     version: int | None
     kind: FileKind | None
     checked: EditorCheck | None = None
-    checked_lines: list[str] = field(default_factory=list)
     diagnostics: tuple[Diagnostic, ...] = ()
     shown_version: int | None = None
-    whole_version: int | None = None
     stale: bool = True
     task: asyncio.Task[None] | None = None
-    later: asyncio.Task[None] | None = None
 
     @property
     def data(self) -> bytes:
@@ -65,49 +52,45 @@ class OpenFile:
         return self.text.encode(errors="replace")
 
 
-class Checkers:
-    """Processes that check files, so that the server answers meanwhile and a hostile file cannot stop it."""
+class Checker:
+    """A process that checks files, so that the server answers meanwhile and a hostile file cannot stop it."""
 
     def __init__(self) -> None:
-        self._pools: dict[str, ProcessPoolExecutor] = {}
-        self._working: set[str] = set()
+        self._pool: ProcessPoolExecutor | None = None
+        self._worked = False
 
-    def start(self, name: str) -> None:
+    def start(self) -> None:
         """Begin to import what checks need, before the first is asked for."""
-        if name not in self._pools:
-            with suppress(FileNotFoundError):  # the directory was deleted just now
-                self._pool(name).submit(ready)
+        with suppress(FileNotFoundError):  # the directory was deleted just now
+            self._started().submit(ready)
 
-    async def run(self, name: str, work: Callable[..., T], *given: Any) -> T | None:
+    async def run(self, work: Callable[..., T], *given: Any) -> T | None:
         """What the work returns; None if its process died. One that died before it did anything is started again."""
         for _ in range(2):
             try:
-                pool = self._pool(name)
-                found = await asyncio.get_running_loop().run_in_executor(pool, work, *given)
+                found = await asyncio.get_running_loop().run_in_executor(self._started(), work, *given)
             except (BrokenProcessPool, FileNotFoundError):  # its directory was deleted while it started
-                self._pools.pop(name, None)
-                if name in self._working:
-                    self._working.discard(name)
+                worked, self._pool, self._worked = self._worked, None, False
+                if worked:
                     return None
             else:
-                self._working.add(name)
+                self._worked = True
                 return found
         return None
 
     def stop(self) -> None:
-        """End the processes, whatever they do."""
-        for pool in self._pools.values():
-            for process in list((pool._processes or {}).values()):  # noqa: SLF001  # public from 3.14 on
+        """End the process, whatever it does."""
+        if self._pool is not None:
+            for process in list((self._pool._processes or {}).values()):  # noqa: SLF001  # public from 3.14 on
                 process.kill()
-            pool.shutdown(wait=False, cancel_futures=True)
+            self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def _pool(self, name: str) -> ProcessPoolExecutor:
+    def _started(self) -> ProcessPoolExecutor:
         leave_deleted_directory()  # a process starts in that of its parent
-        if name not in self._pools:
-            self._pools[name] = ProcessPoolExecutor(
-                1, mp_context=multiprocessing.get_context("spawn"), initializer=end_with_parent
-            )
-        return self._pools[name]
+        if self._pool is None:
+            spawn = multiprocessing.get_context("spawn")
+            self._pool = ProcessPoolExecutor(1, mp_context=spawn, initializer=end_with_parent)
+        return self._pool
 
 
 def end_with_parent() -> None:
@@ -138,7 +121,7 @@ class Documents:
     """
 
     def __init__(self, on_checked: Callable[[set[str]], None]) -> None:
-        self.checkers = Checkers()
+        self.checker = Checker()
         self._on_checked = on_checked
         self._open: dict[str, OpenFile] = {}
 
@@ -169,8 +152,8 @@ class Documents:
         known = self._open.pop(path, None)
         if known is None:
             return
-        for task in filter(None, (known.task, known.later)):
-            task.cancel()
+        if known.task is not None:
+            known.task.cancel()
         self._on_checked({path, *_files_of(known.diagnostics)})
         self.files_changed({path})
 
@@ -200,78 +183,29 @@ class Documents:
             one.task = asyncio.get_running_loop().create_task(self._until_current(one))
 
     async def _until_current(self, one: OpenFile) -> None:
-        """Check until the result is that of the current text, as far as a pause of typing is not waited for."""
+        """Check until the result is that of the current text."""
         while one.stale and one.kind is not None:
             one.stale = False
             await asyncio.sleep(DEBOUNCE_S)
-            if one.stale:
-                continue
-            if one.checked is None or len(one.checked_lines) <= LONG_LINES:
+            if not one.stale:
                 await self._whole(one)
-                continue
-            await self._changed_case(one)
-            if one.later is None or one.later.done():
-                one.later = asyncio.get_running_loop().create_task(self._whole_later(one))
 
     async def _whole(self, one: OpenFile) -> None:
-        """Check the whole file. If the text changes meanwhile, the result is what the next change is compared with."""
         text, version = one.text, one.version
-        found = await self.checkers.run("whole", check_in_editor, one.path, one.kind, self.edits)
+        found = await self.checker.run(check_in_editor, one.path, one.kind, self.edits)
         if found is None:
             return
-        one.checked_lines = lines_of(text)
         index = found.index or (one.checked.index if one.checked is not None else None)
-        one.checked, one.whole_version = replace(found, index=index), version
+        one.checked = replace(found, index=index)
         if one.text == text:
             self._finish(one, found.diagnostics, version)
         else:
             one.stale = True
-        if len(one.checked_lines) > LONG_LINES:
-            self.checkers.start("case")
-
-    async def _whole_later(self, one: OpenFile) -> None:
-        """Check a long file as a whole once nobody types."""
-        text = ""
-        while text != one.text:
-            text = one.text
-            await asyncio.sleep(LONG_DEBOUNCE_S)
-        await self._whole(one)
-        if one.stale:
-            self._check(one)
-
-    async def _changed_case(self, one: OpenFile) -> None:
-        """Check what changed alone, and show it with what was known of the rest."""
-        known, lines, version = one.checked, lines_of(one.text), one.version
-        if known is None:
-            return
-        change = change_between(one.checked_lines, lines)
-        if change.first >= change.last:  # nothing, or lines that are gone: the rest is as it was
-            self._finish(one, known.diagnostics if not change.added else one.diagnostics, version)
-            return
-        found = await self.checkers.run("case", check_changed_case, one.path, change, self.edits)
-        if found is not None and known is one.checked:
-            first, last, diagnostics = found
-            rest = _moved(known.diagnostics, one.path, (first, last), change.added)
-            self._finish(one, tuple(sorted([*rest, *diagnostics], key=lambda each: each.order)), version)
 
     def _finish(self, one: OpenFile, diagnostics: tuple[Diagnostic, ...], version: int | None) -> None:
         touched = {one.path, *_files_of(one.diagnostics), *_files_of(diagnostics)}
         one.diagnostics, one.shown_version = diagnostics, version
         self._on_checked(touched)
-
-
-def _moved(known: Sequence[Diagnostic], path: str, lines: tuple[int, int], added: int) -> Iterator[Diagnostic]:
-    """What was known, without what the lines of the changed case now tell, and moved below them."""
-    first, last = lines
-    for one in known:
-        span = one.span
-        if span is None or span.file != path or span.line < first:
-            yield one
-        elif span.line > last - added:
-            moved = span._replace(line=span.line + added, end_line=span.end_line + added)
-            yield structs.replace(one, span=moved)
-        elif one.code in OF_SEVERAL_CASES:
-            yield one
 
 
 def _files_of(diagnostics: Sequence[Diagnostic]) -> set[str]:

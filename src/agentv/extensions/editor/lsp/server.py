@@ -112,7 +112,7 @@ def serve() -> None:
     try:
         server.start_io(sys.stdin.buffer, answers)
     finally:
-        server.documents.checkers.stop()
+        server.documents.checker.stop()
     server.threads.shutdown(wait=False, cancel_futures=True)
     for thread in server.threads._threads:  # noqa: SLF001  # one may still wait for a file of a network that is gone
         thread.join(_PATIENCE_S)
@@ -133,7 +133,7 @@ def _add_documents(server: Server) -> None:
 
     @server.feature(types.INITIALIZED)
     def initialized(_params: types.InitializedParams) -> None:
-        documents.checkers.start("whole")
+        documents.checker.start()
         loop, root = asyncio.get_running_loop(), path_of(server.workspace.root_uri or "") or str(Path.cwd())
         loop.call_later(_WARM_UP_S, loop.run_in_executor, server.threads, _warm_up, root)
 
@@ -192,11 +192,8 @@ def _add_questions(server: Server) -> None:
         line, column = place_in(lines, params.position, codec)
         project = Project.around(file.path, server.documents.edits)
         found = await server.aside(hover, lines, (line, column), file.kind, project)
-        here = [
-            one
-            for one in server.documents.diagnostics_of(file.path)
-            if one.span and _holds(one.span, line + 1, column + 1)
-        ]
+        known = server.documents.diagnostics_of(file.path)
+        here = [one for one in known if one.span and _holds(one.span, line + 1, column + 1)]
         text = "\n\n".join(part for part in (found.text if found else "", explained(here)) if part)
         where = range_in(line, found.start, found.end, lines, codec) if found else None
         return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, text), where) if text else None
@@ -235,9 +232,8 @@ def _add_outline(server: Server) -> None:
             if fix is not None and params.range.start <= shown.range.end and shown.range.start <= params.range.end:
                 edit = types.TextEdit(range_of(fix.span, lines, codec), fix.text)
                 change = types.WorkspaceEdit({params.text_document.uri: [edit]})
-                found.append(
-                    types.CodeAction(fix.title, types.CodeActionKind.QuickFix, [shown], is_preferred=True, edit=change)
-                )
+                kind = types.CodeActionKind.QuickFix
+                found.append(types.CodeAction(fix.title, kind, [shown], is_preferred=True, edit=change))
         return found
 
 
@@ -257,11 +253,8 @@ def _definitions(file: OpenFile, place: tuple[int, int], lines: Sequence[str], e
     line, column = place
     project = Project.around(file.path, edits)
     index = index_file(file.path, edits, file.kind) if file.kind else None
-    name = (
-        next((one for one in index.names if _holds(one.span, line + 1, column + 1)), None)
-        if index is not None
-        else None
-    )
+    names = index.names if index is not None else ()
+    name = next((one for one in names if _holds(one.span, line + 1, column + 1)), None)
     if name is not None:
         found = list(project.definitions(name.kind, name.text, file.path))
         if found:
@@ -289,7 +282,7 @@ async def _fresh_index(server: Server, file: OpenFile | None) -> FileIndex | Non
     """The names of a file as it is now; those that it last had while it cannot be read."""
     if file is None or file.kind is None:
         return None
-    if file.checked is not None and file.checked.index is not None and file.version == file.whole_version:
+    if file.checked is not None and file.checked.index is not None and file.version == file.shown_version:
         return file.checked.index
     now = await server.aside(index_file, file.path, server.documents.edits, file.kind)
     return now or (file.checked.index if file.checked else None)

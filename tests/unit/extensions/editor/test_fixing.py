@@ -6,8 +6,7 @@ from agentv.authoring.source.nodes import plain
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
 from agentv.errors import Diagnostic
-from agentv.extensions.editor.fixing import quick_fix
-from agentv.extensions.editor.written_text import written
+from agentv.extensions.editor.fixing import in_yaml, quick_fix
 from agentv.model.values.span import Span
 
 TEXTS = (
@@ -19,7 +18,7 @@ TEXTS = (
 @pytest.mark.parametrize("quote", ["", "'", '"'])
 def test_a_text_is_read_as_itself_in_every_place(quote: str) -> None:
     for text in TEXTS:
-        word = written(text, quote)
+        word = in_yaml(text, quote)
         yaml = f"- {word}\n- {{k: {word}, l: [{word}]}}\n- k: {word}\n  {word}: 1\n"
         report = Report()
         root = read_yaml("a.yaml", yaml.encode(), report).value
