@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, run
 
 from msgspec import Struct, field
 
-from agentv.model.run.trial import TrialResult
 from agentv.model.suite.gateway import GatewayAccess
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.suite.tools import McpServer
@@ -412,28 +411,4 @@ class AnswerLookup(Protocol):
 
     def stored_answer(self, call: Call) -> TargetResponse | Awaitable[TargetResponse | None] | None:
         """The answer stored earlier, or None."""
-        ...
-
-
-class Store(Protocol):
-    """Store of a run. Every implementation passes `tests/contract/test_stores.py`."""
-
-    def keep(self, call: Call, answer: TargetResponse) -> None:
-        """Store an answer, of a target or a judge, before it is used."""
-        ...
-
-    def stored_answer(self, call: Call) -> TargetResponse | None:
-        """The answer stored before this run began, or None."""
-        ...
-
-    def finish(self, result: TrialResult) -> TrialResult:
-        """Store the row of a finished trial; returns the trial without secrets, safe to show."""
-        ...
-
-    def finished(self) -> Iterable[str]:
-        """The keys of the trials that have a row."""
-        ...
-
-    def close(self) -> None:
-        """Flush the buffers and close."""
         ...

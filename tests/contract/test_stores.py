@@ -1,4 +1,4 @@
-"""What every `agentv.ports.Store` does."""
+"""What every store of a run does, on disk and in memory."""
 
 from datetime import UTC, datetime
 

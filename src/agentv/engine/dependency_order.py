@@ -195,32 +195,23 @@ class DependencyScheduler:
             self._settle(next(iter(self._waiting)), "skipped")
 
 
-def completed_keys(plan: Plan, rows: Container[str]) -> Iterator[str]:
-    """The keys of the planned trials that an earlier run has completed.
+def parted(plan: Plan, rows: Container[str], most: int) -> tuple[list[str], list[Trial] | None]:
+    """The keys of the planned trials that an earlier run has completed, and the other trials, in one pass.
 
     A trial that depends on another is complete only if that one is too: on repetition, a dependency may fail, and a
     conversation may continue differently. If answers are compared, all of them are complete or none is.
-    """
-    reopened = _reopened(plan, rows) if any(suite.links for suite in plan.suites) else frozenset()
-    for trial in plan:
-        if trial.key not in reopened and _has_row(trial, rows):
-            yield trial.key
-
-
-def parted(plan: Plan, rows: Container[str], most: int) -> tuple[list[str], list[Trial] | None]:
-    """The keys of the completed planned trials, as from `completed_keys`, and the other trials, in one pass.
 
     Args:
         plan: of the run; iterating over it may read long files again.
         rows: keys of the trials that an earlier run completed.
         most: maximum number of held trials; with more incomplete ones, or dependent cases, none are held.
     """
-    if any(suite.links for suite in plan.suites):
-        return list(completed_keys(plan, rows)), None
+    linked = any(suite.links for suite in plan.suites)
+    reopened = _reopened(plan, rows) if linked else frozenset()
     done: list[str] = []
-    others: list[Trial] | None = []
+    others: list[Trial] | None = None if linked else []
     for trial in plan:
-        if _has_row(trial, rows):
+        if trial.key not in reopened and _has_row(trial, rows):
             done.append(trial.key)
         elif others is not None and len(others) < most:
             others.append(trial)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,10 +15,9 @@ from agentv.app.results.finding import find_run
 from agentv.app.wiring import Answers, SystemClock, redactor_for
 from agentv.engine.calls.recorded_call import call_key, no_answer
 from agentv.errors import UsageError
-from agentv.model.run.trial import TrialResult
 from agentv.model.values.formatting import plural
 from agentv.model.values.response import TargetResponse
-from agentv.ports import AnswerArchive, Call, Store
+from agentv.ports import AnswerArchive, Call
 from agentv.registry.extensions import PORTS, loaded, registered
 from agentv.store.files.directory import JOURNAL
 from agentv.work_ports import ModelExchanges, WorkArchive
@@ -52,7 +51,7 @@ class AnswerSources(Struct, frozen=True):
     adds: bool = False
     exchanges: ModelExchanges | None = None
 
-    def answers(self, journal: Store) -> Answers:
+    def answers(self, journal: AnswerArchive) -> Answers:
         """The store in which answers are looked up and saved."""
         shelves: list[AnswerArchive] = [one for one in (self.earlier, self.cassette, self.cache) if one is not None]
         if not shelves:
@@ -220,7 +219,7 @@ class LayeredStore:
         shelves: looked at in their order for what the run does not hold; each is given every answer.
     """
 
-    def __init__(self, own: Store, shelves: Sequence[AnswerArchive]) -> None:
+    def __init__(self, own: AnswerArchive, shelves: Sequence[AnswerArchive]) -> None:
         self._own = own
         self._shelves = shelves
 
@@ -239,14 +238,3 @@ class LayeredStore:
             return found
         on_shelf = next((one for shelf in self._shelves if (one := shelf.stored_answer(call)) is not None), None)
         return None if on_shelf is None else replace(on_shelf, earlier=True)
-
-    def finish(self, result: TrialResult) -> TrialResult:
-        """Keep the row of a finished trial."""
-        return self._own.finish(result)
-
-    def finished(self) -> Iterable[str]:
-        """The keys of the trials that have a row."""
-        return self._own.finished()
-
-    def close(self) -> None:
-        """Let go of nothing."""

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class Journal:
-    """The store on disk, an `agentv.ports.Store`. A context manager; use it from one thread.
+    """The store of a run on disk. A context manager; use it from one thread.
 
     Attributes:
         repaired: torn lines that were cut off, and rows that were quarantined, one sentence each.

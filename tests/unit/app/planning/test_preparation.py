@@ -20,7 +20,6 @@ from agentv.targets.mock import Echo
 from agentv.targets.openai_compatible.openai import OpenAI
 from doubles.loading import repository
 from doubles.stores import MemoryStore, call
-from doubles.trials import finished, trial
 
 
 def targets(providers):
@@ -89,17 +88,6 @@ def test_an_answer_of_another_is_an_earlier_one_and_the_first_that_has_one_count
     others[0].recalled["k"] = NO
     assert layered.stored_answer(call("k")) == TargetResponse("no", earlier=True)
     assert own.answers == []
-
-
-def test_rows_are_the_runs_own_and_closing_closes_nothing(stores):
-    own, *others = stores
-    layered = LayeredStore(own, others)
-    result = finished(trial=trial("a", key="a"))
-    assert layered.finish(result) is result
-    assert list(layered.finished()) == ["a"]
-    layered.close()
-    assert [one.closed for one in stores] == [False] * 3
-    assert [one.results for one in stores] == [[result], [], []]
 
 
 @pytest.mark.parametrize("replay", [None, "none.jsonl"])
