@@ -1,10 +1,9 @@
-"""Answers to label as a file, and the labels that come back: CSV or JSON Lines."""
+"""Answers to label as a file, and the labels that come back: CSV."""
 
 from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,6 @@ from agentv.errors import StoreError, UsageError
 from agentv.extensions.labels.answers import DrawnAnswer, GradedAnswer, draw, graded_answers, grouped
 from agentv.extensions.labels.labelling import Draw, LabelFiles, LabellingSession, label_of, latest, now
 from agentv.model.run.labels import LABEL_VERDICTS, Label, LabelItem, LabelVerdict
-from agentv.model.values.json_lines import without_breaks
 from agentv.reports.export.csv_rows import guarded, unguarded
 from agentv.reports.text.escaping import one_line
 from agentv.user_code.os_errors import store_error
@@ -33,21 +31,21 @@ def label_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
         UsageError: the file is no table, or columns are missing.
         StoreError: it cannot be read.
     """
-    form = checked_form(path)
+    _check_name(path)
     try:
         text = path.read_text(encoding="utf-8-sig", errors="strict")
     except UnicodeDecodeError as error:
         raise StoreError(f"cannot read {path}: it is not UTF-8; save it as CSV in UTF-8") from error
     except OSError as error:
         raise store_error("read", path, error) from error
-    if form == ".jsonl":
-        yield from _json_rows(path, text)
-        return
     first = text.split("\n", 1)[0]
     delimiter = max(",;\t", key=first.count)
     csv.field_size_limit(1 << 28)
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
-    _check_columns(path, reader.fieldnames or ())
+    missing = [name for name in _NEEDED if name not in (reader.fieldnames or ())]
+    if missing:
+        hint = "export again with 'agentv label RUN --export FILE.csv', and keep its columns"
+        raise UsageError(f"{path}: no column {', '.join(missing)}", hint)
     try:
         for row in reader:
             yield reader.line_num, {name: cell or "" for name, cell in row.items() if isinstance(name, str)}
@@ -55,38 +53,9 @@ def label_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
         raise UsageError(f"{path}:{reader.line_num}: not CSV: {error}") from error
 
 
-def _json_rows(path: Path, text: str) -> Iterator[tuple[int, dict[str, str]]]:
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise UsageError(f"{path}:{number}: not JSON: {error}") from error
-        if not isinstance(row, dict):
-            raise UsageError(f"{path}:{number}: expected an object")
-        if number == 1:
-            _check_columns(path, list(row))
-        yield number, {str(name): "" if cell is None else str(cell) for name, cell in row.items()}
-
-
-def _check_columns(path: Path, names: Sequence[str]) -> None:
-    missing = [name for name in _NEEDED if name not in names]
-    if missing:
-        hint = "export again with 'agentv label RUN --export FILE', and keep its columns"
-        raise UsageError(f"{path}: no column {', '.join(missing)}", hint)
-
-
-def checked_form(path: Path) -> str:
-    """The format of a file by its name: `.csv` or `.jsonl`.
-
-    Raises:
-        UsageError: it is another one.
-    """
-    form = path.suffix.lower()
-    if form not in (".csv", ".jsonl"):
-        raise UsageError(f"cannot tell the format of {path}", "name it .csv or .jsonl")
-    return form
+def _check_name(path: Path) -> None:
+    if path.suffix.lower() != ".csv":
+        raise UsageError(f"cannot tell the format of {path}", "name it .csv")
 
 
 def written_draw(how: Draw) -> str:
@@ -190,16 +159,13 @@ def export_answers(session: LabellingSession, path: Path) -> None:
     """Write the drawn answers, without the judge's verdicts, and with the labels that the person gave before.
 
     Raises:
-        UsageError: the file is neither .csv nor .jsonl, or it exists: it may hold labels that were not imported.
+        UsageError: the file is not named .csv, or it exists: it may hold labels that were not imported.
         StoreError: it cannot be written.
     """
-    form = checked_form(path)
+    _check_name(path)
     rows = [_row(one, session.given.get(one.answer.item), session.draw) for one in session.distinct]
     text = io.StringIO()
-    if form == ".jsonl":
-        text.writelines(without_breaks(json.dumps(row, ensure_ascii=False).encode()).decode() + "\n" for row in rows)
-    else:
-        csv.writer(text).writerows([list(rows[0]), *(map(guarded, row.values()) for row in rows)])
+    csv.writer(text).writerows([list(rows[0]), *(map(guarded, row.values()) for row in rows)])
     try:
         with path.open("x", encoding="utf-8", errors="replace", newline="") as file:
             file.write(text.getvalue())

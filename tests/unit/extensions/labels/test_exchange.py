@@ -1,5 +1,4 @@
 import csv
-import json
 
 import pytest
 
@@ -16,9 +15,8 @@ def session(tmp_path, monkeypatch):
     return open_session("last", None, 4, 0, "ada")
 
 
-@pytest.mark.parametrize("name", ["labels.csv", "labels.jsonl"])
-def test_what_is_exported_and_filled_in_comes_back(session, tmp_path, name):
-    file = tmp_path / name
+def test_what_is_exported_and_filled_in_comes_back(session, tmp_path):
+    file = tmp_path / "labels.csv"
     export_answers(session, file)
     rows = read(file)
     assert (rows[0]["criteria"], rows[0]["label"]) == ("Is polite", "")
@@ -57,9 +55,9 @@ def test_wrong_lines_are_named_and_nothing_is_added(session, tmp_path):
 
 
 def test_answers_of_no_draw_are_labelled_and_told(session, tmp_path):
-    file = tmp_path / "labels.jsonl"
+    file = tmp_path / "labels.csv"
     export_answers(session, file)
-    rows = [{**row, "label": "pass", "draw": None} for row in read(file)]
+    rows = [{**row, "label": "pass", "draw": ""} for row in read(file)]
     write(file, rows)
     added = import_labels("last", file, "ada")
     assert (added.added, added.not_drawn) == (4, 4)
@@ -72,8 +70,6 @@ def test_files_that_are_none_are_refused(session, tmp_path):
         ("none.csv", None, StoreError, "it does not exist"),
         ("a.csv", b"\xff\xfe", StoreError, "not UTF-8"),
         ("b.csv", b"case,label\n", UsageError, "no column assertion, output_sha256, rubric_sha256"),
-        ("a.jsonl", b"{\n", UsageError, r"a\.jsonl:1: not JSON"),
-        ("b.jsonl", b"[]\n", UsageError, "expected an object"),
     ):
         if content is not None:
             (tmp_path / name).write_bytes(content)
@@ -89,7 +85,7 @@ def test_nothing_exported_tells_what_the_judge_said(tmp_path, monkeypatch):
     exported = []
     for number, verdicts in enumerate(([True] * 9 + [False] * 3, [False] * 9 + [True] * 3)):
         run = judged_run(tmp_path, verdicts, run=f"run-{number}")
-        file = tmp_path / f"{run}.jsonl"
+        file = tmp_path / f"{run}.csv"
         export_answers(open_session(run, None, 100, 0, "ada"), file)
         exported.append({row.pop("case"): row for row in read(file)})
     assert exported[0] == {case: exported[1][case] | {} for case in exported[0]}
@@ -121,17 +117,11 @@ def test_the_probability_comes_from_the_draw_and_not_from_the_file(tmp_path, mon
 
 
 def read(file):
-    text = file.read_bytes().decode()
-    if file.suffix == ".jsonl":
-        return [json.loads(line) for line in text.splitlines()]
-    return list(csv.DictReader(text.splitlines(keepends=True)))
+    return list(csv.DictReader(file.read_bytes().decode().splitlines(keepends=True)))
 
 
 def write(file, rows):
     with file.open("w", newline="") as out:
-        if file.suffix == ".jsonl":
-            out.writelines(json.dumps(row) + "\n" for row in rows)
-            return
         writer = csv.DictWriter(out, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
