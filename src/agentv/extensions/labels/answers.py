@@ -5,14 +5,12 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from hashlib import sha256
 from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agentv.app.registries import registries
 from agentv.app.results.stored import StoredRun
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import UsageError
@@ -22,8 +20,6 @@ from agentv.model.run.grade import AskedJudge
 from agentv.model.run.labels import LabelItem, LabelKey, answer_sha256
 from agentv.model.run.trial import Score, TrialResult
 from agentv.model.values.message import prompt_text, reference_text
-from agentv.registry.table import Registry
-from agentv.registry.types import AssertionType
 
 
 class GradedAnswer(Struct, frozen=True):
@@ -139,22 +135,6 @@ def grouped(found: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
     return groups
 
 
-def asks_judge(written: str, *, alone: bool = False) -> bool:
-    """Whether a judge grades the assertions of a type, as a row names it.
-
-    Args:
-        written: the type, with `not-` if it was negated.
-        alone: answers are graded one by one, so that a grade can be labelled.
-    """
-    found = _types().find(written.removeprefix("not-"))
-    return found is not None and found.options.needs_judge and not (alone and found.options.compares)
-
-
-@cache
-def _types() -> Registry[AssertionType]:
-    return registries().assertions
-
-
 def stratum_of(answer: GradedAnswer) -> Stratum:
     """The stratum that an answer is drawn from."""
     return (*answer.judge, answer.passed)
@@ -172,11 +152,9 @@ def graded_answers(run: StoredRun, assertion: str | None = None) -> list[GradedA
     """
     found: dict[tuple[object, ...], GradedAnswer] = {}
     names: set[str] = set()
-    unrecorded = False
     for result in run.results():
         for score in result.scores:
             if score.grade.asked_judge is None:
-                unrecorded |= score.grade.error is None and asks_judge(score.entry.type, alone=True)
                 continue
             names.add(score.entry.name)
             if result.output is None or assertion not in (None, score.entry.name):
@@ -186,7 +164,7 @@ def graded_answers(run: StoredRun, assertion: str | None = None) -> list[GradedA
             earlier = found.get(key)
             found[key] = one if earlier is None else replace(earlier, trials=earlier.trials + one.trials)
     if not found:
-        raise _nothing(run, assertion, names, unrecorded=unrecorded)
+        raise _nothing(run, assertion, names)
     return list(found.values())
 
 
@@ -248,14 +226,11 @@ def graded_answer(result: TrialResult, score: Score) -> GradedAnswer:
     )
 
 
-def _nothing(run: StoredRun, assertion: str | None, names: Iterable[str], *, unrecorded: bool) -> UsageError:
+def _nothing(run: StoredRun, assertion: str | None, names: Iterable[str]) -> UsageError:
     names = sorted(names)
     if assertion is not None and names:
         hint = did_you_mean(assertion, names) or f"judged assertions: {', '.join(names)}"
         return UsageError(f"the run {run.run_id} has no judged assertion '{assertion}'", hint)
-    if unrecorded:
-        what = f"the run {run.run_id} does not record by which rubrics its judge decided: an older agentv wrote it"
-        return UsageError(what, f"grade its answers again: agentv eval --regrade={run.run_id}")
     return UsageError(
         f"no judge graded an answer of the run {run.run_id}",
         "labels are of assertions such as llm-rubric; to rate any answer: agentv view --label",

@@ -12,7 +12,7 @@ from agentv.app.results.place import RESULTS, place_holding
 from agentv.app.results.stored import open_run
 from agentv.errors import UsageError
 from agentv.extensions.labels.answers import CheckedAnswer, JudgeKey, VerdictKey, graded_answers, grouped
-from agentv.extensions.labels.labelling import LabelFiles, LabelStore, latest, possible
+from agentv.extensions.labels.labelling import LabelFiles, LabelStore, latest
 from agentv.extensions.labels.stats.agreement import (
     ConfusionMatrix,
     JudgeAccuracy,
@@ -50,7 +50,6 @@ class LabelCounts:
         other_judge: labels of these answers that were given beside another judge model or prompt.
         other_rubric: labels of these answers by a rubric that has changed.
         other_outputs: labels of other answers, such as those of another run.
-        impossible_time: labels with a time before 2000, or more than a day from now.
     """
 
     labels: int = 0
@@ -61,7 +60,6 @@ class LabelCounts:
     other_judge: int = 0
     other_rubric: int = 0
     other_outputs: int = 0
-    impossible_time: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,12 +162,13 @@ def check_judges(named: str, assertion: str | None = None, kept: LabelStore | No
         UsageError: there is no such run or file, or no label.
         StoreError: a file cannot be read.
     """
-    if named.endswith(".jsonl") and not Path(named).is_dir():
-        return _of_labels(Path(named), assertion)
-    return _of_run(named, assertion, kept or LabelFiles(place_holding(RESULTS)))
-
-
-def _of_run(named: str, assertion: str | None, kept: LabelStore) -> JudgeCheck:
+    path = Path(named)
+    if named.endswith(".jsonl") and not path.is_dir():
+        if not path.is_file():
+            raise UsageError(f"no file of labels {path}", "labels are in .agentv/labels/SUITE.jsonl")
+        of = f" of the assertion '{assertion}'" if assertion else ""
+        return check_labels(read_labels([path]), assertion, NoLabelsError(f"{path} has no labels{of}"))
+    kept = kept or LabelFiles(place_holding(RESULTS))
     run = open_run(named, action="check")
     answers = [CheckedAnswer.of(one, run.run_id) for one in graded_answers(run, assertion)]
     suites = {one.suite for one in answers}
@@ -180,25 +179,15 @@ def _of_run(named: str, assertion: str | None, kept: LabelStore) -> JudgeCheck:
     return _checked(answers, labels, run.run_id)
 
 
-def _of_labels(path: Path, assertion: str | None) -> JudgeCheck:
-    if not path.is_file():
-        raise UsageError(f"no file of labels {path}", "labels are in .agentv/labels/SUITE.jsonl")
-    labels = [one for one in read_labels([path]) if assertion in (None, one.assertion)]
-    if not labels:
-        raise NoLabelsError(f"{path} has no labels" + (f" of the assertion '{assertion}'" if assertion else ""))
-    return _checked(labelled_answers(labels), labels, None)
-
-
-def check_labels(kept: LabelStore, assertion: str | None = None) -> JudgeCheck:
-    """How good the judges are, by all labels alone.
+def check_labels(labels: Sequence[Label], assertion: str | None, missing: NoLabelsError) -> JudgeCheck:
+    """How good the judges are, by labels alone.
 
     Raises:
-        NoLabelsError: no answer is labelled.
-        StoreError: they cannot be read.
+        NoLabelsError: `missing`: none is of the assertion.
     """
-    labels = [one for one in kept.read() if assertion in (None, one.assertion)]
+    labels = [one for one in labels if assertion in (None, one.assertion)]
     if not labels:
-        raise NoLabelsError("nobody has labelled answers yet", "label answers: agentv label RUN")
+        raise missing
     return _checked(labelled_answers(labels), labels, None)
 
 
@@ -229,14 +218,12 @@ def judge_of(label: Label) -> JudgeKey:
     return label.assertion, label.model, label.prompt_sha256
 
 
-def _checked(answers: Sequence[CheckedAnswer], every: Sequence[Label], run: str | None) -> JudgeCheck:
-    labels = possible(every)
+def _checked(answers: Sequence[CheckedAnswer], labels: Sequence[Label], run: str | None) -> JudgeCheck:
     counting = list(latest(labels).values())
-    impossible = Counter(map(judge_of, every)) - Counter(map(judge_of, labels))
     checked = []
     for judge, found in grouped(answers, lambda one: one.judge).items():
         runs = {one.run for one in found} if run is None else {run, *same_runs(judge, found, counting)}
-        checked.append(_judge(found, counting, runs, impossible[judge]))
+        checked.append(_judge(found, counting, runs))
     return JudgeCheck(run, tuple(checked))
 
 
@@ -257,16 +244,13 @@ def same_runs(judge: JudgeKey, answers: Sequence[CheckedAnswer], labels: Sequenc
     return found
 
 
-def _judge(
-    answers: Sequence[CheckedAnswer], labels: Sequence[Label], runs: Collection[str], impossible: int
-) -> CheckedJudge:
+def _judge(answers: Sequence[CheckedAnswer], labels: Sequence[Label], runs: Collection[str]) -> CheckedJudge:
     """The judge of an assertion.
 
     Args:
         answers: that it graded.
         labels: that count, of any judge.
         runs: whose draws are draws from these answers.
-        impossible: number of its labels with an impossible time.
     """
     judge, keys = answers[0].judge, dict.fromkeys(one.key for one in answers)
     by_key = grouped(labels, lambda one: one.key)
@@ -290,7 +274,6 @@ def _judge(
         other_judge=len(of_answers) - len(of_this),
         other_rubric=sum(one.key[:2] in same_output for one in others),
         other_outputs=sum(one.key[:2] not in same_output for one in others),
-        impossible_time=impossible,
     )
     rubrics = {key[2] for key in keys}
     elsewhere = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Protocol
 from agentv.app.results.place import RESULTS, place_holding
 from agentv.app.results.stored import open_run
 from agentv.extensions.labels.answers import DrawnAnswer, draw, graded_answers, grouped
-from agentv.model.run.labels import Label, LabelItem, LabelVerdict, person_key, time_problem
+from agentv.model.run.labels import Label, LabelItem, LabelVerdict, person_key
 from agentv.model.values.formatting import timestamp
 from agentv.store.labels.label_files import (
     append_labels,
@@ -223,14 +223,5 @@ def label_of(drawn: DrawnAnswer, source: tuple[str, str], verdict: LabelVerdict,
 
 
 def latest(labels: Sequence[Label]) -> Mapping[tuple[LabelItem, str], Label]:
-    """The label that counts of each answer and person: the one with the latest time, of two the one further down.
-
-    A label that cannot have been given at its time does not count: nobody could ever replace one of the year 9999.
-    """
-    return {(label.item, label.person_key): label for label in sorted(possible(labels), key=lambda one: one.time)}
-
-
-def possible(labels: Iterable[Label]) -> list[Label]:
-    """The labels that can have been given at their time."""
-    moment = datetime.now(UTC)
-    return [label for label in labels if time_problem(label, moment) is None]
+    """The label that counts of each answer and person: the one with the latest time, of two the one further down."""
+    return {(label.item, label.person_key): label for label in sorted(labels, key=lambda one: one.time)}

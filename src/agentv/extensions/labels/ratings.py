@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from agentv.extensions.labels.answers import grouped
-from agentv.extensions.labels.labelling import LabelStore, now, possible
+from agentv.extensions.labels.labelling import LabelStore, now
 from agentv.model.run.labels import Label, LabelVerdict, answer_sha256, person_key
 from agentv.model.run.row import trial_name
 from agentv.model.values.formatting import timestamp
@@ -124,5 +124,5 @@ def _of(rating: Label) -> Answer:
 
 def _latest(ratings: Iterable[Label]) -> Iterable[Label]:
     """The latest rating of each person of each answer, whatever order git or a server left them in."""
-    by_time = sorted(possible(ratings), key=lambda one: one.time)
+    by_time = sorted(ratings, key=lambda one: one.time)
     return {(_of(one), one.person_key): one for one in by_time}.values()

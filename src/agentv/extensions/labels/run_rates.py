@@ -9,7 +9,8 @@ from math import fsum
 
 from msgspec import structs
 
-from agentv.extensions.labels.answers import CheckedAnswer, JudgeKey, VerdictKey, asks_judge, graded_answer, grouped
+from agentv.app.registries import registries
+from agentv.extensions.labels.answers import CheckedAnswer, JudgeKey, VerdictKey, graded_answer, grouped
 from agentv.extensions.labels.checking import (
     calibration_of,
     judge_of,
@@ -111,8 +112,13 @@ def _asks(score: Score) -> bool:
     return (
         "assert-set" in inner
         or score.grade.details.get("aggregator") == "llm"
-        or any(map(asks_judge, (score.entry.type, *inner)))
+        or any(map(_needs_judge, (score.entry.type, *inner)))
     )
+
+
+def _needs_judge(written: str) -> bool:
+    found = registries().assertions.find(written.removeprefix("not-"))
+    return found is not None and found.options.needs_judge
 
 
 def _inner_types(details: Mapping[str, object]) -> Iterator[str]:

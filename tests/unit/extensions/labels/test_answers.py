@@ -101,10 +101,8 @@ def test_samples_with_one_answer_are_one_and_count_as_trials(tmp_path):
 def test_a_run_without_such_answers_says_why(tmp_path):
     (tmp_path / ".git").mkdir()
     results = tmp_path / ".agentv" / "results"
-    old = replace(judged(True), grade=replace(judged(True).grade, asked_judge=None))
     for name, scores, says in (
         ("plain", [scored()], "no judge graded an answer"),
-        ("old", [old], "an older agentv wrote it"),
         ("errored", [errored_score(kind="llm-rubric")], "no judge graded an answer"),
     ):
         write_run(results / name, [finished(scores=scores)])

@@ -133,25 +133,3 @@ def test_labels_of_a_run_that_shares_only_some_answers_are_no_random_part_of_thi
     text = render_judge_check(check_judges("longer"))
     assert "40 labels not used to correct the pass rate: not drawn at random from this run" in text
     assert "corrected by 40 labelled answers of other runs, if the judge errs as often here as there" in text
-
-
-@pytest.mark.parametrize("time", ["9999-12-31T23:59:59Z", "1999-12-31T23:59:59Z", "2026-13-99T00:00:00Z"])
-def test_a_label_with_an_impossible_time_is_read_and_does_not_count(tmp_path, time):
-    judged_run(tmp_path, VERDICTS)
-    session = give("ada", agreeing_but(1), sample=10)
-    (path,) = map(Path, session.kept.places(session.suites))
-    first, *rest = path.read_text().splitlines(keepends=True)
-    label = json.loads(first)
-    forged = {**label, "time": time, "label": "unsure"}
-    path.write_text("".join([first, *rest, json.dumps(forged) + "\n"]))
-    (found,) = check_judges("last").judges
-    assert (found.counts.labels, found.counts.impossible_time, found.counts.unsure) == (10, 1, 0)
-    text = render_judge_check(check_judges("last"))
-    assert "note: 1 label not counted: with a time before 2000, or more than a day from now" in text
-    assert open_session("last", None, 10, 0, "ada").left == 0
-    path.write_text(json.dumps(forged) + "\n")
-    again = open_session("last", None, 10, 0, "ada")
-    assert again.left == 10
-    drawn = next(one for one in again.drawn if one.answer.case == label["case"])
-    assert again.label(drawn, "pass").time.startswith("20"), "the new one counts, and at its own time"
-    assert check_judges("last").judges[0].counts.labels == 1

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from types import TracebackType
-from typing import Any, Self
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import click
 
@@ -22,32 +23,28 @@ def group() -> None:
     """
 
 
-class VerdictProgress:
-    """Counts verdicts on stderr, where that is a terminal. A context manager, which says what an interruption keeps."""
+@contextmanager
+def verdict_progress() -> Iterator[Callable[[int, int], None]]:
+    """Count verdicts on stderr, where that is a terminal, and say what an interruption keeps."""
+    shown = -1
+    terminal, made = sys.stderr.isatty(), 0
 
-    def __init__(self) -> None:
-        self._shown = -1
-        self._terminal = sys.stderr.isatty()
-        self._done = 0
-
-    def report(self, done: int, total: int) -> None:
-        """Show how many verdicts are there."""
-        self._done = done
-        percent = 100 * done // total if total else 100
-        if self._terminal and percent != self._shown:
-            self._shown = percent
+    def report(done: int, total: int) -> None:
+        nonlocal shown, made
+        made, percent = done, 100 * done // total
+        if terminal and percent != shown:
+            shown = percent
             click.echo(f"\r{done} of {total} verdicts", nl=False, err=True)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._shown >= 0:
+    try:
+        yield report
+    except KeyboardInterrupt:
+        if made:
+            click.echo("\nverdicts so far are cached; run the same command to continue", err=True)
+        raise
+    finally:
+        if shown >= 0:
             click.echo("\r\x1b[K", nl=False, err=True)
-        if isinstance(error, KeyboardInterrupt) and self._done:
-            click.echo("verdicts so far are cached; run the same command to continue", err=True)
 
 
 @click.command("check", epilog="Example: agentv judge check last")
@@ -105,7 +102,7 @@ def compare(judges: tuple[str, ...], *, margin: float, as_json: bool, **options:
     from agentv.extensions.labels.reports.judge_compare import judge_comparison_json, render_judge_comparison
     from agentv.user_code.functions.guard import apart_from_output
 
-    with VerdictProgress() as progress, apart_from_output():
-        found = compare_judges(CompareRequest(judges, margin=margin / 100, **options), progress.report)
+    with verdict_progress() as report, apart_from_output():
+        found = compare_judges(CompareRequest(judges, margin=margin / 100, **options), report)
     click.echo(judge_comparison_json(found) if as_json else render_judge_comparison(found))
     return ExitStatus.PASSED if found.is_complete else ExitStatus.WRONG

@@ -57,8 +57,8 @@ def command(
 
     Keys: 1 pass, 0 fail, u unsure, n note, b back, q quit.
 
-    To label in a browser, and to rate any answer: agentv view --label. To label elsewhere, --export to a .csv file, fill
-    in `label` (pass, fail or unsure) and `note`, and --import.
+    To label in a browser, and to rate any answer: agentv view --label. To label elsewhere, --export to a .csv file,
+    fill in `label` (pass, fail or unsure) and `note`, and --import.
     """
     from agentv.app.results.finding import whole_or_last
     from agentv.app.results.place import RESULTS, place_holding

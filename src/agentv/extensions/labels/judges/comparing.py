@@ -150,15 +150,10 @@ def majority_passes(verdicts: Sequence[bool]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class GradedByJudge:
-    """A judge's votes on each answer.
-
-    Attributes:
-        drew: the answers were drawn by its verdicts.
-    """
+    """A judge's votes on each answer."""
 
     name: str
     model: str
-    drew: bool
     votes: tuple[tuple[MeasuredVerdict, ...], ...]
 
     @property
@@ -182,9 +177,8 @@ class GradedByJudge:
         return [majority_passes([one.passed is True for one in of_answer]) for of_answer in self.votes]
 
     def at(self, places: Sequence[int]) -> GradedByJudge:
-        """The same for some answers; what is known of all that were drawn is not known of them."""
-        votes = tuple(self.votes[place] for place in places)
-        return replace(self, votes=votes, drew=self.drew and len(votes) == len(self.votes))
+        """The same for some answers."""
+        return replace(self, votes=tuple(self.votes[place] for place in places))
 
 
 ComparedRows = tuple[tuple[ComparedJudge, ...], int | None]
@@ -245,7 +239,7 @@ def _measured(one: GradedByJudge, labels: Sequence[PersonLabel], counts: JudgeCo
         0,
         None,
         ConfusionMatrix.of((verdict, label.passed) for verdict, label in zip(verdicts, labels, strict=True)),
-        accuracy_of(labels, verdicts, counts, drawn_by=one.drew),
+        accuracy_of(labels, verdicts, counts),
         _mean_cost(one),
         _latency(one),
     )
@@ -385,7 +379,9 @@ def loaded_judges(
         spec = next(iter(specs.values()))
         facts = (spec.provider, spec.fingerprint or id(spec), judge.prompt, judge.votes, judge.temperature)
         if facts in seen:
-            raise UsageError(f"'{seen[facts]}' and '{judge.written}' are the same judge", "each is compared once")
+            raise UsageError(
+                f"'{seen[facts]}' and '{judge.written}' are the same judge", "each judge is compared once; see --votes"
+            )
         seen[facts] = judge.written
         found.append(LoadedJudge(judge, specs))
     return next(iter(by_name.values())), found
@@ -478,7 +474,6 @@ def _of_assertion(
         GradedByJudge(
             judge.named.written,
             judge.model,
-            len(pairs) == len(labelled.answers) and _is_of_run(judge, labelled, stored, pairs[0][0]),
             tuple(tuple(votes[place]) for place, _ in pairs),
         )
         for judge, votes in zip(*asked, strict=True)
@@ -486,16 +481,3 @@ def _of_assertion(
     answers, rows = compared([label for _, label in pairs], labelled.counts, graded, margin, redact)
     weighted, notes = labelled.counts is not None, (*labelled.notes, *stored.notes)
     return AssertionComparison(labelled.assertion, labelled.model, answers, weighted, notes, *rows)
-
-
-def _is_of_run(judge: LoadedJudge, labelled: LabelledAnswers, stored: FoundAnswers, place: Place) -> bool:
-    """Whether the answers were drawn by this judge's verdicts: it has the same model and prompt as then."""
-    from agentv.judge.question import asked_judge
-
-    if not labelled.own_draw or judge.model != labelled.model:
-        return False
-    answer = stored.found[place]
-    rubric = answer.rubric if judge.named.prompt is None and judge.named.temperature is None else None
-    if rubric is None or judge.named.votes_for(rubric) != rubric.votes:
-        return False
-    return asked_judge("", "", rubric, answer.context.criteria).prompt_sha256 == labelled.prompt_sha256

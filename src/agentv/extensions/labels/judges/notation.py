@@ -72,26 +72,19 @@ def named_judge(written: str) -> NamedJudge:
 
 
 def named_judges(written: Sequence[str], votes: int | None) -> tuple[NamedJudge, ...]:
-    """The judges of a command, each once.
+    """The judges of a command.
 
     Args:
         written: as the command names them.
         votes: of those that do not say how often they vote; None: as the eval file says.
 
     Raises:
-        UsageError: as above, or a judge is there twice.
+        UsageError: as above.
     """
     if votes is not None:
         votes = _votes(str(votes), "--votes")
-    found: dict[tuple[object, ...], NamedJudge] = {}
-    for text in written:
-        one = named_judge(text)
-        one = replace(one, votes=one.votes or votes)
-        facts = (one.name, one.prompt, one.votes, one.temperature)
-        if facts in found:
-            raise UsageError(f"the judge '{one.written}' is given twice", "each judge is compared once; see --votes")
-        found[facts] = one
-    return tuple(found.values())
+    found = [named_judge(text) for text in written]
+    return tuple(replace(one, votes=one.votes or votes) for one in found)
 
 
 def _prompt(value: str, written: str) -> Document:

@@ -33,7 +33,8 @@ def _judges(context: ProjectContext, call: Call) -> dict[str, Any]:
     kept, run, assertion = label_store(context, call), call.query.run, call.query.assertion or None
     try:
         if not run:
-            return dict(judge_check_content(check_labels(kept, assertion)))
+            missing = NoLabelsError("nobody has labelled answers yet", "label answers: agentv label RUN")
+            return dict(judge_check_content(check_labels(kept.read(), assertion, missing)))
         path = context.project.run(run)
         check_files(path)
         return dict(judge_check_content(check_judges(str(path), assertion, kept)))

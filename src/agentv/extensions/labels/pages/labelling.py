@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
@@ -15,7 +14,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from agentv.app.results.project import Project, check_files, stamp_of
+from agentv.app.results.project import check_files, stamp_of
 from agentv.extensions.labels.answers import DrawnAnswer
 from agentv.extensions.labels.labelling import LabelFiles, LabellingSession, LabelStore, given_by, open_session
 from agentv.extensions.labels.stats import SAMPLE
@@ -160,44 +159,38 @@ class LabelAgreement(Struct, frozen=True):
     of: int
 
 
-@dataclass(frozen=True, slots=True)
-class Person:
-    """Who labels, and where the labels are kept."""
-
-    name: str
-    kept: LabelStore
-
-
 class LabelQueues:
     """The answers of a project's runs as people label them. Draws are kept as long as the runs stay."""
 
-    def __init__(self, project: Project) -> None:
-        self._project = project
+    def __init__(self, context: ProjectContext) -> None:
+        self._context = context
         self._draws: OrderedDict[tuple[Path, str, DrawQuery], LabellingSession] = OrderedDict()
         self._lock = Lock()
 
-    def queue(self, query: QueueQuery, person: Person) -> LabelQueue:
+    def queue(self, call: Call) -> LabelQueue:
         """One answer.
 
         Raises:
             NoSuchRunError, UsageError, StoreError: there are no such answers, or they cannot be read.
             RefusedError: the answer that is asked for is not among them.
         """
+        query: QueueQuery = call.query
         with self._lock:
-            session = self._session(query, person)
+            session = self._session(query, call)
         if not query.at:
             return _queue(session, next(iter(session.to_label), None))
         return _queue(session, _with_id(session, query.at))
 
-    def add(self, said: SaidLabel, person: Person) -> LabelSaved:
+    def add(self, call: Call) -> LabelSaved:
         """Add a label; it is durable when this returns. The same label again changes nothing.
 
         Raises:
             NoSuchRunError, UsageError, StoreError: there are no such answers, or files cannot be read or written.
             RefusedError: the answer changed meanwhile, or the person labelled it elsewhere meanwhile.
         """
+        said: SaidLabel = call.body
         with self._lock:
-            session = self._session(said, person)
+            session = self._session(said, call)
             drawn = _with_id(session, said.id)
             label, note = _given(session, drawn), said.note.strip()
             if label is None or (label.verdict, label.note) != (said.verdict, note):
@@ -206,7 +199,7 @@ class LabelQueues:
                 label = session.label(drawn, said.verdict, note)
         return LabelSaved(said.id, _shown(label), _queue(session, _next(session, drawn)))
 
-    def agreement(self, query: DrawQuery, person: Person) -> LabelAgreement:
+    def agreement(self, call: Call) -> LabelAgreement:
         """How often the person and the judge agree.
 
         Raises:
@@ -214,25 +207,26 @@ class LabelQueues:
             RefusedError: answers are left, which the agreement would tell something of.
         """
         with self._lock:
-            session = self._session(query, person)
+            session = self._session(call.body, call)
             if session.left:
                 raise RefusedError(409, "not-finished", f"{session.left} of these answers have no label of yours yet")
         return LabelAgreement(*session.agreed)
 
-    def _session(self, query: DrawQuery, person: Person) -> LabellingSession:
-        path = self._project.run(query.run)
+    def _session(self, query: DrawQuery, call: Call) -> LabellingSession:
+        person, kept = call.person, label_store(self._context, call)
+        path = self._context.project.run(query.run)
         check_files(path)
         key = (path, stamp_of(path), DrawQuery(query.run, query.assertion, query.sample, query.seed))
         found = self._draws.get(key)
         if found is None:
             named, assertion = str(path), query.assertion or None
-            found = open_session(named, assertion, query.sample, query.seed, person.name, kept=person.kept)
+            found = open_session(named, assertion, query.sample, query.seed, person, kept=kept)
             self._draws[key] = found
             while len(self._draws) > _DRAWS:
                 self._draws.popitem(last=False)
         self._draws.move_to_end(key)
-        given = given_by(person.name, person.kept.read(found.suites))
-        return LabellingSession(found.run_id, person.kept, person.name, found.drawn, given, draw=found.draw)
+        given = given_by(person, kept.read(found.suites))
+        return LabellingSession(found.run_id, kept, person, found.drawn, given, draw=found.draw)
 
 
 def _id(drawn: DrawnAnswer) -> str:
@@ -309,40 +303,25 @@ def _answer(session: LabellingSession, drawn: DrawnAnswer) -> AnswerToLabel:
     )
 
 
-def _person(context: ProjectContext, call: Call) -> Person:
-    return Person(call.person, label_store(context, call))
-
-
 def label_store(context: ProjectContext, call: Call) -> LabelStore:
     """Where labels and ratings of who asks are kept."""
     return LabelFiles(context.project.root) if context.labels_of is None else context.labels_of(call.person)
 
 
-def _queues(context: ProjectContext) -> LabelQueues:
-    return LabelQueues(context.project)
-
-
-def _queue_of(context: ProjectContext, call: Call) -> LabelQueue:
-    return context.shared(_queues).queue(call.query, _person(context, call))
-
-
-def _label_answer(context: ProjectContext, call: Call) -> LabelSaved:
-    return context.shared(_queues).add(call.body, _person(context, call))
-
-
-def _agreement_of(context: ProjectContext, call: Call) -> LabelAgreement:
-    return context.shared(_queues).agreement(call.body, _person(context, call))
-
-
 LABELLING = (
     Endpoint(
-        "/api/labels/queue", "An answer to label, without its grade.", LabelQueue, _queue_of, QueueQuery, needs="label"
+        "/api/labels/queue",
+        "An answer to label, without its grade.",
+        LabelQueue,
+        lambda context, call: context.shared(LabelQueues).queue(call),
+        QueueQuery,
+        needs="label",
     ),
     Endpoint(
         "/api/labels",
         "Label an answer; it is durable before the answer is sent.",
         LabelSaved,
-        _label_answer,
+        lambda context, call: context.shared(LabelQueues).add(call),
         method="POST",
         body=SaidLabel,
         needs="label",
@@ -351,7 +330,7 @@ LABELLING = (
         "/api/labels/agreement",
         "How often person and judge agree, once all answers of a draw are labelled.",
         LabelAgreement,
-        _agreement_of,
+        lambda context, call: context.shared(LabelQueues).agreement(call),
         method="POST",
         body=DrawQuery,
         needs="label",

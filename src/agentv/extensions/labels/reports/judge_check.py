@@ -89,7 +89,6 @@ def _notes(found: CheckedJudge) -> Iterator[str]:
         (counts.unsure, "unsure"),
         (counts.other_judge, "given beside another judge model or judge prompt"),
         (counts.other_rubric, "by a rubric that has changed since"),
-        (counts.impossible_time, "with a time before 2000, or more than a day from now; label these answers again"),
     ):
         if number:
             yield f"note: {plural(number, 'label')} not counted: {why}"

@@ -53,21 +53,18 @@ def accuracy_of(
     labels: Sequence[PersonLabel],
     verdicts: Sequence[bool],
     counts: JudgeCounts | None = None,
-    *,
-    drawn_by: bool = False,
     seed: int = 0,
 ) -> JudgeAccuracy:
     """How well verdicts agree with labels.
 
     Labels that were drawn from what some judge passed, and from what it failed, are weighted by how often it did so: in
     each of the four groups of answers by that judge's verdict and by people's, the share that this judge passes has
-    Jeffreys' prior. For the judge that they were drawn by this is `judge_accuracy`.
+    Jeffreys' prior. For the judge that they were drawn by, and one with its verdicts, this is `judge_accuracy`.
 
     Args:
         labels: by people, at least one.
         verdicts: of the judge, one for each label.
         counts: of the judge that they were drawn by; None: they were not drawn, and count alike.
-        drawn_by: this is the judge that they were drawn by.
         seed: of the draws.
 
     Raises:
@@ -78,7 +75,7 @@ def accuracy_of(
     if counts is None:
         pairs = zip(labels, verdicts, strict=True)
         return judge_accuracy(judge_counts(JudgedAnswer(verdict, one.passed, one.cluster) for one, verdict in pairs))
-    if drawn_by and all(one.drawn_from is verdict for one, verdict in zip(labels, verdicts, strict=True)):
+    if all(one.drawn_from is verdict for one, verdict in zip(labels, verdicts, strict=True)):
         return judge_accuracy(counts, seed)
     cells = _cells(labels, verdicts, JudgeDraws.of(counts, seed), seed)
     (true_passes, false_failures), (false_passes, true_failures) = cells[True], cells[False]

@@ -114,20 +114,6 @@ def test_on_a_scale_a_reply_without_points_is_no_verdict_though_it_fails_the_ans
     assert [judge.matrix for judge in one.judges] == [ConfusionMatrix(7, 0, 0, 4)] * 2
 
 
-def test_labels_drawn_by_the_verdicts_of_an_earlier_judge_keep_their_weights(project):
-    project(small=lambda *_: False, large=wrong_on(1))
-    (before,) = compared("small", "large").assertions
-    assert run(["eval", "--regrade=last", "polite.eval.yaml", "--judge", "large"]) == 1
-    found = compared("small", "large")
-    (after,) = found.assertions
-    assert after.model == "openai:large"
-    assert (after.weighted, after.answers) == (before.weighted, before.answers) == (True, CASES)
-    assert [one.matrix for one in after.judges] == [one.matrix for one in before.judges]
-    assert after.judges[1].accuracy.accuracy.value == pytest.approx(before.judges[1].accuracy.accuracy.value, abs=0.01)
-    assert after.notes == before.notes == ()
-    assert found.new_calls == CASES, "the verdicts of the small one are in the journal of the earlier run"
-
-
 def test_a_spent_budget_keeps_what_was_paid_for(project):
     models = project()
     before = models.asked["large"]
@@ -211,7 +197,7 @@ def test_wrong_judges_are_refused_before_any_call(project, tmp_path):
     Path("criteria.md").write_text("Is it polite?")
     Path("blind.md").write_text("Grade {{ output }}.")
     for judges, says in (
-        (("small", "small"), "given twice"),
+        (("small", "small"), "are the same judge"),
         (("small",), "nothing to compare"),
         (("small", "large,vote=3"), "not an option of a judge"),
         (("small", "large,votes=2"), "have no majority"),
