@@ -88,12 +88,13 @@ class _StoredTarget:
 
 def result_of(row: Row, root: str) -> TrialResult:
     """The finished trial that a row holds."""
+    messages = messages_from_json(row.input)
     return TrialResult(
-        trial=_trial(row, root),
+        trial=_trial(row, messages, root),
         status=row.status,
         score=row.score,
         output=row.output,
-        input=messages_from_json(row.input),
+        input=messages,
         scores=tuple(_score(score, root) for score in row.scores),
         error=_failure(row.error) if row.error else None,
         duration_ms=row.duration_ms,
@@ -142,10 +143,10 @@ def _turn(row: TurnRow) -> TargetResponse:
     )
 
 
-def _trial(row: Row, root: str) -> Trial:
+def _trial(row: Row, messages: tuple[Message, ...], root: str) -> Trial:
     case = Case(
         row.test_id,
-        messages_from_json(row.input),
+        messages,
         (),
         expected_output=_reference(row.expected_output),
         tags=row.tags,
@@ -159,9 +160,9 @@ def _trial(row: Row, root: str) -> Trial:
         position=row.position,
     )
     return Trial(
-        suite=Suite(row.suite, (case,), path=_absolute(row.eval_path, root) if row.eval_path else ""),
+        suite=_suite(row.suite, row.eval_path, root),
         case=case,
-        target=TargetSpec(row.target, "", _StoredTarget()),
+        target=_target(row.target),
         threshold=row.threshold,
         timeout_s=DEFAULT_TIMEOUT_S,
         sample=row.sample,
@@ -171,6 +172,16 @@ def _trial(row: Row, root: str) -> Trial:
         alpha=row.alpha,
         variant=Variant(row.variant) if row.variant else None,
     )
+
+
+@lru_cache(maxsize=1024)  # as `_absolute`
+def _suite(name: str, path: str | None, root: str) -> Suite:
+    return Suite(name, (), path=_absolute(path, root) if path else "")
+
+
+@lru_cache(maxsize=1024)
+def _target(name: str) -> TargetSpec:
+    return TargetSpec(name, "", _StoredTarget())
 
 
 _work_of = attrgetter(*StoredWork.__struct_fields__)
