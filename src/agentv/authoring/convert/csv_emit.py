@@ -8,7 +8,8 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import chain, count
 
 from msgspec import Struct, field
 
@@ -22,7 +23,6 @@ _MARKS = ("threshold", "min_score")
 _BESIDE = frozenset({"weight", "required", "negate", "timeout_s", "transform"})
 _MARK = re.compile(r"\d+(?:\.\d+)?")
 _HELD = frozenset({"id", "description", "threshold", "vars", "metadata", "assert", "input"})
-_VARIABLES = ("input", "question", "prompt", "asked")
 
 
 class UnsupportedValue(Struct, frozen=True):
@@ -240,19 +240,11 @@ def _input_sidecar(rows: Sequence[_Row], head: Mapping[str, Node]) -> Mapping[st
         elif holds_placeholder(row.input):
             row.refuse("input", "a cell cannot contain a template, and other cases have a different input")
     taken = {name for row in rows for name in row.cells}
-    name = next(name for name in _names() if name not in taken)
+    name = next(name for name in chain(["input"], map("input_{}".format, count(2))) if name not in taken)
     for row in rows:
         row.cells[name] = row.input.text if isinstance(row.input, Scalar) else ""
     template = f"{{{{ {name} }}}}"
     return {**rest, "input": _behind(before, Scalar(template, template, NOWHERE))}
-
-
-def _names() -> Iterator[str]:
-    yield from _VARIABLES
-    number = 2
-    while True:
-        yield f"input_{number}"
-        number += 1
 
 
 def _alike(one: Node, other: Node) -> bool:

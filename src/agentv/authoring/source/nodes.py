@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Protocol, Self, TypeAlias
 
+from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.span import Span
 from agentv.model.values.values import Json
 from agentv.templating import has_placeholder
@@ -130,6 +131,17 @@ def span_of(at: Place) -> Span:
     last = line if end.line == start.line else end.line + 1  # one number for both
     # not by a call of the class, which takes twice as long: one is made for every assertion of every case
     return _new(Span, (start.name, line, start.column + 1, last, end.column + 1))
+
+
+LINE_END = lazy_pattern(rb"\r\n|\r|\n")
+
+
+def span_at(path: str, data: bytes, offset: int) -> Span:
+    """The place of a byte of a file."""
+    start = max(data.rfind(b"\n", 0, offset), data.rfind(b"\r", 0, offset)) + 1
+    line = len(LINE_END.findall(data[:start])) + 1
+    column = len(data[start:offset].decode(errors="replace")) + 1
+    return Span(path, line, column, line, column + 1)
 
 
 def file_of(at: Place) -> str:

@@ -25,11 +25,10 @@ from yaml.events import (
 )
 
 from agentv.authoring.source.masking import check_keys
-from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, kind_of, span_of
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, kind_of, span_at, span_of
 from agentv.authoring.source.report import Report, Result
 from agentv.errors import Diagnostic
 from agentv.model.values.lazy_pattern import lazy_pattern
-from agentv.model.values.span import Span
 
 TAGS = "tag:yaml.org,2002:"
 """What `!!` stands for."""
@@ -160,7 +159,6 @@ def read_yaml(
 BREAKS = {"\x85": "U+0085", "\u2028": "U+2028", "\u2029": "U+2029"}
 """Characters that end a line to libyaml, as YAML 1.1 says, and are like any other in YAML 1.2 and in editors."""
 
-LINE_END = lazy_pattern(rb"\r\n|\r|\n")
 _BREAK = lazy_pattern("|".join(BREAKS).encode())
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
@@ -180,14 +178,6 @@ def unreadable(path: str, data: bytes) -> Diagnostic | None:
     message = f"the line separator {name} would be read as a line break"
     hint = f'in double quotes, write it as "\\u{name[2:]}"'
     return Diagnostic("bad-yaml", message, span_at(path, data, found.start()), hint=hint)
-
-
-def span_at(path: str, data: bytes, offset: int) -> Span:
-    """The place of a byte."""
-    start = max(data.rfind(b"\n", 0, offset), data.rfind(b"\r", 0, offset)) + 1
-    line = len(LINE_END.findall(data[:start])) + 1
-    column = len(data[start:offset].decode(errors="replace")) + 1
-    return Span(path, line, column, line, column + 1)
 
 
 _PAIR = re.compile(rb"\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")

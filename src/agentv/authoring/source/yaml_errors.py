@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 from yaml import YAMLError
 
-from agentv.authoring.source.yaml import LINE_END, span_at
+from agentv.authoring.source.nodes import LINE_END, span_at
 from agentv.errors import Diagnostic
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.span import Span
