@@ -14,7 +14,6 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from urllib.request import Request, urlopen
 
 SCRIPT = json.loads(sys.argv[1])
 if SCRIPT.get("sdk"):
@@ -158,19 +157,6 @@ class AcpAgent(acp.Agent):
 
     async def do_usage(self, counts):
         return acp.PromptResponse(stop_reason="end_turn", usage=schema.Usage(**counts))
-
-    async def do_model(self, question):
-        """Ask the model at the URL of the second argument, and say what it answers to the result of its tool."""
-        messages = [{"role": "user", "content": question}]
-        for result in ("shipped", ""):
-            body = json.dumps({"model": "gpt-4o", "messages": messages}).encode()
-            headers = {"Authorization": f"Bearer {os.environ['MODEL_KEY']}", "Content-Type": "application/json"}
-            request = Request(f"{sys.argv[2]}/chat/completions", body, headers)
-            reply = json.loads(await asyncio.to_thread(lambda asked=request: urlopen(asked).read()))
-            message = reply["choices"][0]["message"]
-            for call in message.get("tool_calls") or ():
-                messages += [message, {"role": "tool", "tool_call_id": call["id"], "content": result}]
-        await self.do_say(message["content"])
 
     async def do_call(self, wanted):
         """Call a tool of the MCP server that this session was given, by the `mcp` package's client."""

@@ -25,8 +25,6 @@ class MisbehavingServer:
         at: when they came, in seconds of the monotonic clock.
         retry_after: the header beside every error status; None: there is none.
         answer: what `/429/2` and the like reply with at last.
-        room: how many calls `/crowded` takes at once.
-        most_at_once: how many it had at most.
     """
 
     def __init__(self) -> None:
@@ -34,9 +32,6 @@ class MisbehavingServer:
         self.at: list[float] = []
         self.retry_after: str | None = "0.01"
         self.answer = "at last"
-        self.room = 1_000_000
-        self.most_at_once = 0
-        self._at_once = 0
         self.port = 0
         self._loop = asyncio.new_event_loop()
         self._left: dict[str, int] = {}
@@ -67,17 +62,6 @@ class MisbehavingServer:
         headers = {} if self.retry_after is None else {"Retry-After": self.retry_after}
         return web.Response(status=status, text=f"no {status}", headers=headers)
 
-    async def _crowded(self, request: web.Request, seen: dict[str, Any], rest: str) -> web.Response:
-        """`/crowded/0.05`: an answer after so many seconds, to as many at once as there is room for."""
-        if self._at_once >= self.room:
-            return self._status(429, "")
-        self._at_once += 1
-        self.most_at_once = max(self.most_at_once, self._at_once)
-        try:
-            return await self._slow(request, seen, rest)
-        finally:
-            self._at_once -= 1
-
     async def _ok(self, _request: web.Request, seen: dict[str, Any], _rest: str) -> web.Response:
         prompt = json.loads(seen["body"])["prompt"]
         return web.json_response({"output": prompt, "token_usage": {"input": 3, "output": 4}, "cost_usd": 0.25})
@@ -90,10 +74,6 @@ class MisbehavingServer:
 
     async def _echo(self, _request: web.Request, seen: dict[str, Any], _rest: str) -> web.Response:
         return web.json_response(seen)
-
-    async def _slow(self, request: web.Request, seen: dict[str, Any], rest: str) -> web.Response:
-        await asyncio.sleep(float(rest or 0.05))
-        return await self._ok(request, seen, rest)
 
     async def _redirect(self, request: web.Request, _seen: dict[str, Any], rest: str) -> web.Response:
         return web.Response(status=307, headers={"Location": request.query.get("to", f"/{rest}")})
