@@ -13,12 +13,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from functools import reduce
-from random import choice
 from typing import Any, TypeAlias
-from urllib.parse import quote
 
 from jinja2 import ChainableUndefined, Undefined
-from jinja2.filters import do_batch, do_slice
 
 from agentv.templating.limits import joined, no_value, refuse_large, refuse_long
 
@@ -256,44 +253,21 @@ def _indent(value: str, width: int = 4, first: bool = False) -> str:
     return (margin if first and value else "") + value.replace("\n", f"\n{margin}")
 
 
-def _truncate(value: str, width: int = 255, killwords: bool = False, end: Any = None) -> str:
-    width = width or 255
-    if len(_countable(value)) <= width:
-        return value
-    place = -1 if true(killwords) else value.rfind(" ", 0, width + 1)
-    return value[: width if place == -1 else place] + ("..." if is_nothing(end) else text(end))
-
-
 def _replace(value: Any, old: Any, new: Any, count: int = -1) -> Any:
     if {kind(old), kind(value)} - {"string", "number"}:
         return _a(str, value) if isinstance(value, _Safe) else value
     return (text(value) if text(old) else _countable(text(value))).replace(text(old), text(new), count)
 
 
-def _sorted(values: list[Any], key: _Function, fold: _Function, *, reverse: bool = False) -> list[Any]:
+def _sort(values: Any, reverse: Any = False, case_sensitive: Any = False, attribute: str | None = None) -> list[Any]:
     """The values in order. Texts and numbers together have none: it would depend on the way of sorting."""
-    kinds = {kind(key(value)) for value in values}
+    keys = [(_attribute(one, attribute), one) for one in items(values)]
+    kinds = {kind(key) for key, _ in keys}
     if len(kinds) > 1 or kinds - {"string", "number"}:
         raise TypeError(f"the filter sorts texts or numbers, found {' and '.join(sorted(kinds))}")
-    return sorted(values, key=lambda value: fold(key(value)) if kinds == {"string"} else key(value), reverse=reverse)
-
-
-def _sort(values: Any, reverse: Any = False, case_sensitive: Any = False, attribute: str | None = None) -> list[Any]:
-    fold = str if true(case_sensitive) else str.lower
-    return _sorted(items(values), lambda one: _attribute(one, attribute), fold, reverse=true(reverse))
-
-
-def _dictsort(value: Any, case_sensitive: Any = False, by: str = "key") -> list[Any]:
-    place = {"key": 0, "value": 1}[by]
-    fold = str if true(case_sensitive) else str.upper
-    return _sorted(list(map(list, entries(_a(dict, value)))), operator.itemgetter(place), fold)
-
-
-def _groups(values: Any, path: str) -> dict[str, list[Any]]:
-    groups: dict[str, list[Any]] = {}
-    for one in _a(list, values):
-        groups.setdefault(text(_attribute(one, path)), []).append(one)
-    return groups
+    folds = kinds == {"string"} and not true(case_sensitive)
+    ordered = sorted(keys, key=lambda pair: pair[0].lower() if folds else pair[0], reverse=true(reverse))
+    return [one for _, one in ordered]
 
 
 def _selected(wanted: bool) -> _Function:
@@ -377,17 +351,14 @@ TESTS: Mapping[str, _Function] = {
 
 FILTERS: Mapping[str, _Function] = {
     "abs": lambda value: _whole(abs(number(value))),
-    "batch": lambda values, size, fill=None: list(do_batch(_a(list, values), size, fill)),
     "capitalize": _of_text(lambda value: value[:1].upper() + value[1:].lower()),
     **dict.fromkeys(("default", "d"), _default),
-    "dictsort": _dictsort,
     "dump": _dump,
     **dict.fromkeys(
         ("escape", "e"), lambda value: _Safe(shown(value).translate({} if isinstance(value, _Safe) else _ESCAPES))
     ),
     "first": lambda values: member(values, 0),
     "float": _parsed(_FLOAT),
-    "groupby": _groups,
     "indent": _of_text(_indent),
     "int": _parsed(_INT),
     "join": _join,
@@ -396,8 +367,6 @@ FILTERS: Mapping[str, _Function] = {
     "list": _list,
     "load": json.loads,
     "lower": _of_text(str.lower),
-    "nl2br": _of_text(lambda value: re.sub(r"\r\n|\n", "<br />\n", value)),
-    "random": lambda values: choice(_a(list, values)),  # noqa: S311  # as Nunjucks does
     "reject": _selected(False),
     "rejectattr": _having(False),
     "replace": _replace,
@@ -406,16 +375,12 @@ FILTERS: Mapping[str, _Function] = {
     "safe": lambda value: _Safe(shown(value)),
     "select": _selected(True),
     "selectattr": _having(True),
-    "slice": lambda values, count, fill=None: list(do_slice(_a(list, values), count, fill)),
     "sort": _sort,
     "string": lambda value: _a(str, value if is_nothing(value) else text(value)),
     "sum": lambda values, name=None, start=0: _add(start, reduce(_add, _column(values, name), 0)),
     "title": _of_text(lambda value: " ".join(word[:1].upper() + word[1:].lower() for word in value.split(" "))),
     "trim": lambda value: _a(str, value).strip(_SPACE),
-    "truncate": _of_text(_truncate),
     "upper": _of_text(str.upper),
-    "urlencode": lambda value: quote(_a(str, value), safe="!'()*-._~"),
-    "wordcount": lambda value: len(re.findall(r"\w+", _a(str, value), re.ASCII)) or None,
 }
 
 
