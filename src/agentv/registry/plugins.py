@@ -185,14 +185,9 @@ class PluginSource:
     def find(self, name: str) -> LoadedPlugin | Problem | None:
         """Look a name up and load it; returns why it cannot be used, or None if no plugin has it."""
         if name not in self._found:
-            self._found[name] = self._looked_up(name)
+            plugin = next((one for one in self.plugins if one.name == name), None)
+            self._found[name] = None if plugin is None else self.problems.get(plugin) or self._load(plugin)
         return self._found[name]
-
-    def _looked_up(self, name: str) -> LoadedPlugin | Problem | None:
-        plugin = next((one for one in self.plugins if one.name == name), None)
-        if plugin is None:
-            return None
-        return self.problems.get(plugin) or self._load(plugin)
 
 
 NO_PLUGINS = PluginSource((), NameRules(()), lambda plugin: Problem("bad-plugin", plugin.title, ""))

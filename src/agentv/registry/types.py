@@ -46,21 +46,17 @@ class OpenAssertionType(Protocol):
     @property
     def name(self) -> str:
         """The kebab-case name."""
-        ...
 
     @property
     def short(self) -> str | None:
         """The option that a lone value fills."""
-        ...
 
     @property
     def options(self) -> tuple[str, ...] | None:
         """The names that it takes; None: any."""
-        ...
 
     def build(self, options: Mapping[str, Json]) -> Assertion | list[Issue]:
         """The assertion with these options, or all that is wrong with them. Runs none of the author's code."""
-        ...
 
 
 Calls = Literal["nothing", "server", "any-server", "program"]
@@ -223,11 +219,6 @@ class ReportFormat(Struct, frozen=True):
     name: str
     render: Callable[[RunData], str | Iterable[str]]
     plugin: PluginCode
-
-    @property
-    def summary(self) -> str:
-        """The first line of its docstring."""
-        return summary_of(self.render)
 
 
 CustomTypes = Callable[[str, str], "Discovered"]
