@@ -58,7 +58,6 @@ answers = st.builds(
     st.none() | st.floats(0, 1e9),
     st.none() | texts,
     objects,
-    st.none(),
     st.lists(st.builds(Attempt, texts, texts, st.floats(0, 1e9), st.floats(0, 1e9)), max_size=2).map(tuple),
 )
 
