@@ -25,7 +25,7 @@ from agentv.model.run.trial import TrialResult
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.values import Json
 from agentv.reports.run.totals import outcomes, totals
-from agentv.reports.text.paths import shown_from
+from agentv.reports.text.escaping import shown_from
 
 if TYPE_CHECKING:
     import pandas as pd

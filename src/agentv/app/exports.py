@@ -133,7 +133,7 @@ def _markdown(exported: Exported) -> Iterator[str]:
     from agentv.reports.export.markdown import render_markdown
     from agentv.reports.run.rerun import RerunOptions
     from agentv.reports.run.view import RunView
-    from agentv.reports.text.paths import shown_from
+    from agentv.reports.text.escaping import shown_from
 
     run = exported.run
     view = RunView(

@@ -130,8 +130,7 @@ def _echo(pieces: Iterator[str]) -> None:
 def _print(found: Comparison | Matrix | RunComparison, *, verbose: bool) -> None:
     from agentv.cli.printing import width_and_color
     from agentv.model.run.comparison import Comparison, Matrix
-    from agentv.reports.commands.comparison import render_comparison
-    from agentv.reports.commands.comparison_matrix import render_matrix
+    from agentv.reports.commands.comparison import render_comparison, render_matrix
     from agentv.reports.commands.run_comparison import render_run_comparison
 
     _, color = width_and_color()

@@ -27,8 +27,7 @@ from agentv.cli.printing import print_diagnostics
 from agentv.errors import Diagnostic, ExitStatus, UsageError
 from agentv.model.values.formatting import plural
 from agentv.registry.extensions import DIALECTS
-from agentv.reports.text.escaping import one_line, safe
-from agentv.reports.text.paths import shown_from
+from agentv.reports.text.escaping import one_line, safe, shown_from
 from agentv.user_code.plugin_tables import added
 
 TARGET_FORMATS = ("yaml", "jsonl", "csv", "python")

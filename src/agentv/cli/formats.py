@@ -13,8 +13,7 @@ from agentv.cli.lazy import Choice, section
 from agentv.cli.printing import print_diagnostics
 from agentv.errors import Diagnostic, ExitStatus, Severity, UsageError
 from agentv.model.values.formatting import plural
-from agentv.reports.text.escaping import safe
-from agentv.reports.text.paths import shown_from
+from agentv.reports.text.escaping import safe, shown_from
 from agentv.version import __version__
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from msgspec import to_builtins
 
 from agentv.errors import ExitStatus
 from agentv.model.suite.configured import ListedPlugin
-from agentv.reports.text.escaping import one_line
-from agentv.reports.text.paths import shown_from
+from agentv.reports.text.escaping import one_line, shown_from
 from agentv.reports.text.tables import aligned
 
 _HEADINGS = ("KIND", "NAME", "PACKAGE", "VERSION", "STATUS", "DESCRIPTION")

@@ -42,8 +42,7 @@ from agentv.reports.run.failure_lines import run_word
 from agentv.reports.run.plain import progress_line, render_plain
 from agentv.reports.run.totals import totals
 from agentv.reports.run.view import RunView, WorkingAgents
-from agentv.reports.text.escaping import one_line
-from agentv.reports.text.paths import shown_from
+from agentv.reports.text.escaping import one_line, shown_from
 from agentv.user_code.functions.guard import apart_from_output
 from agentv.user_code.plugin_tables import added, added_value
 from agentv.user_code.processes.command_process import note_resume

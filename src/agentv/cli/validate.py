@@ -18,8 +18,7 @@ from agentv.cli.printing import paths_of_project, takes_color
 from agentv.errors import Diagnostic, ExitStatus, LoadError
 from agentv.model.values.formatting import plural
 from agentv.reports.diagnostics.diagnostics import count_of, render_diagnostics
-from agentv.reports.text.escaping import safe
-from agentv.reports.text.paths import shown_from
+from agentv.reports.text.escaping import safe, shown_from
 
 
 @click.command("validate", epilog="Example: agentv validate evals/ --strict")

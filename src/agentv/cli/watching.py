@@ -24,8 +24,7 @@ from agentv.app.settings import EvalSettings
 from agentv.authoring.source.files import repository_root
 from agentv.errors import ExitStatus, UsageError
 from agentv.model.values.formatting import plural
-from agentv.reports.text.escaping import one_line
-from agentv.reports.text.paths import shown_from
+from agentv.reports.text.escaping import one_line, shown_from
 
 NAMED = 3
 """Changed files that are named."""

@@ -10,8 +10,7 @@ from starlette.responses import Response
 
 from agentv.errors import AgentvError, UsageError
 from agentv.reports.text.embedded import to_json
-from agentv.reports.text.escaping import safe
-from agentv.reports.text.paths import without_directories
+from agentv.reports.text.escaping import safe, without_directories
 
 LONGEST_BODY = 1_000_000
 """Bytes of a request's body."""

@@ -80,8 +80,7 @@ def init_command(name: str, form: PromptFormat) -> int:
     creates `prompts` in the root of the repository. Never changes existing files.
     """
     from agentv.app.prompts.making import make_prompt
-    from agentv.reports.text.escaping import one_line
-    from agentv.reports.text.paths import shown_from
+    from agentv.reports.text.escaping import one_line, shown_from
 
     made = make_prompt(name, form, Library.here())
     here = str(Path.cwd())

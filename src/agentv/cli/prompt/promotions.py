@@ -17,7 +17,7 @@ from agentv.model.suite.library import Promotion
 
 def _print(done: Sequence[Promotion], *, as_json: bool) -> None:
     """Say it on stderr, or as JSON on stdout."""
-    from agentv.reports.commands.promotions import promotion_lines, promotions_json
+    from agentv.reports.commands.prompts import promotion_lines, promotions_json
 
     here = str(Path.cwd())
     if as_json:

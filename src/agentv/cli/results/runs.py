@@ -31,7 +31,7 @@ def list_command(*, limit: int, as_json: bool) -> int:
     """
     from agentv.app.results.listing import listed_runs
     from agentv.reports.commands.runs import render_runs, runs_json
-    from agentv.reports.text.paths import shown_from
+    from agentv.reports.text.escaping import shown_from
 
     here = str(Path.cwd())
     listing = listed_runs(limit)

@@ -22,7 +22,7 @@ from agentv.model.run.comparison import (
 )
 from agentv.model.run.matrix import Interval
 from agentv.model.values.values import Json
-from agentv.reports.text.paths import shown_from
+from agentv.reports.text.escaping import shown_from
 
 Piecewise: TypeAlias = "Json | Iterator[Json] | Mapping[str, Piecewise]"
 """A value of JSON in which an array may be an iterator, whose items are made when they are written."""

@@ -10,8 +10,7 @@ from msgspec import to_builtins
 from agentv.model.run.runs import ListedCase, ListedTotals
 from agentv.model.values.formatting import money, plural
 from agentv.model.values.values import Json
-from agentv.reports.text.escaping import one_line
-from agentv.reports.text.paths import shown_from
+from agentv.reports.text.escaping import one_line, shown_from
 
 
 def listed_line(case: ListedCase) -> str:

@@ -1,4 +1,4 @@
-"""`agentv prompt list` and `show`, for people and as JSON for programs."""
+"""`agentv prompt list`, `show` and `promote`, for people and as JSON for programs."""
 
 from __future__ import annotations
 
@@ -7,12 +7,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from textwrap import wrap
 
 from agentv.model.suite.exam import ExamRow
-from agentv.model.suite.library import ListedPrompt, ShownPrompt, called
+from agentv.model.suite.library import Covered, ListedPrompt, Promotion, ShownPrompt, called
 from agentv.model.values.formatting import plural
 from agentv.model.values.values import Json
-from agentv.reports.run.exam_attempts import exam_row_json, exam_rows_heading, gate_json, gate_lines, result, when
-from agentv.reports.text.escaping import cells, one_line
-from agentv.reports.text.paths import shown_from
+from agentv.reports.run.exam_attempts import (
+    exam_row_json,
+    exam_rows_heading,
+    gate_json,
+    gate_lines,
+    reason_lines,
+    result,
+    when,
+)
+from agentv.reports.text.escaping import cells, one_line, shown_from
 from agentv.reports.text.tables import GAP, Cell, aligned, paint
 
 SHOWN_ROWS = 10
@@ -200,3 +207,46 @@ def prompt_data(shown: ShownPrompt, here: str) -> dict[str, Json]:
         "findings": shown.findings,
         "promotion": gate_json(shown.gate),
     }
+
+
+def promotion_lines(done: Promotion, *, here: str) -> Iterator[str]:
+    """One line where the status was written or would be, else every reason why not."""
+    name = one_line(done.prompt)
+    if done.gate.to is None:
+        yield f"{name} is {done.before} already"
+    elif done.refused:
+        yield f"{name} stays {done.before}: it cannot become {done.gate.to}"
+        yield from reason_lines(done.gate)
+    elif done.written:
+        place = f", written to {one_line(shown_from(done.path, here))}" if done.path else ""
+        yield f"{name}: {done.before} → {done.gate.to}{place}"
+    else:
+        yield f"{name}: {done.before} → {done.gate.to} would be written; nothing was (--dry-run)"
+    if done.evidence is not None:
+        yield from _covered_lines(done.evidence)
+
+
+def _covered_lines(covered: Covered) -> Iterator[str]:
+    """What the evidence covers: each text with its digests in the latest exam and now."""
+    exam = "no exam on record" if covered.ts is None else f"exam of {covered.ts}"
+    yield f"  evidence: {exam} | now"
+    for path in sorted(covered.recorded.keys() | covered.now.keys()):
+        before, now = covered.recorded.get(path), covered.now.get(path)
+        digests = (one[:12] if one else "-" for one in (before, now))
+        yield f"    {' | '.join(f'{one:<12}' for one in digests)}  {one_line(called(path))}"
+
+
+def promotions_json(done: Iterable[Promotion], *, here: str) -> str:
+    """A JSON array with an object for each prompt."""
+    rows = [
+        {
+            "prompt": one.prompt,
+            "path": shown_from(one.path, here) if one.path else None,
+            "before": one.before,
+            "written": one.written,
+            **gate_json(one.gate),
+            **({"recorded": one.evidence.recorded, "now": one.evidence.now} if one.evidence is not None else {}),
+        }
+        for one in done
+    ]
+    return json.dumps(rows, indent=2)

@@ -12,8 +12,7 @@ from agentv.model.run.summary import Summary
 from agentv.model.values.formatting import duration, plural
 from agentv.model.values.values import Json
 from agentv.reports.run.totals import cost_of
-from agentv.reports.text.escaping import one_line, percent
-from agentv.reports.text.paths import shown_from
+from agentv.reports.text.escaping import one_line, percent, shown_from
 from agentv.reports.text.tables import GAP, Cell, aligned, widths_of
 
 NAMED = 3

@@ -19,8 +19,7 @@ from agentv.reports.commands.runs import what_of
 from agentv.reports.run.formatting import STATUS_WORDS
 from agentv.reports.run.totals import outcomes, totals
 from agentv.reports.run.trial_view import costs_of, cut_words, needed
-from agentv.reports.text.escaping import TAB, apart, one_line, safe
-from agentv.reports.text.paths import shown_from
+from agentv.reports.text.escaping import TAB, apart, one_line, safe, shown_from
 from agentv.reports.text.tables import paint
 
 LONGEST_DIFF = 200_000

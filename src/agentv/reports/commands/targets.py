@@ -17,8 +17,7 @@ from agentv.model.suite.configured import (
 )
 from agentv.model.values.formatting import duration, money, plural
 from agentv.model.values.values import Json
-from agentv.reports.text.escaping import one_line
-from agentv.reports.text.paths import shown_from
+from agentv.reports.text.escaping import one_line, shown_from
 from agentv.reports.text.tables import Cell, aligned, paint
 
 _PROBLEMS = {"missing-extra": "library missing", "not-yet": "not supported yet"}

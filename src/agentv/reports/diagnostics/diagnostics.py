@@ -11,8 +11,7 @@ from agentv.errors import Diagnostic
 from agentv.model.values.formatting import ELLIPSIS, plural
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.span import Span
-from agentv.reports.text.escaping import TAB, cells, one_line, safe
-from agentv.reports.text.paths import shown_from
+from agentv.reports.text.escaping import TAB, cells, one_line, safe, shown_from
 
 Source: TypeAlias = Callable[[str], str | None]
 """Absolute path → the text of the file; None where it cannot be had."""

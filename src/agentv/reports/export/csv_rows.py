@@ -17,7 +17,7 @@ from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json
 from agentv.reports.run.formatting import check
 from agentv.reports.run.trial_view import Kind, cut_words, trial_view
-from agentv.reports.text.paths import shown_from
+from agentv.reports.text.escaping import shown_from
 
 Cell = str | float | None
 

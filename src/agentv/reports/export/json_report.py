@@ -14,7 +14,7 @@ from agentv.reports.run.failures import FailureGroup
 from agentv.reports.run.rerun import group_facts
 from agentv.reports.run.trial_view import Finding, Kind, TrialView
 from agentv.reports.run.view import RunView
-from agentv.reports.text.paths import shown_from
+from agentv.reports.text.escaping import shown_from
 
 
 def render_json(

@@ -19,8 +19,7 @@ from agentv.model.run.trial import Status, TrialResult
 from agentv.model.values.formatting import money, plural
 from agentv.reports.run.formatting import check, label, reason, source
 from agentv.reports.run.trial_view import LONGEST, Finding, TrialView, cut_words, trial_view
-from agentv.reports.text.escaping import one_line, safe
-from agentv.reports.text.paths import shown_from
+from agentv.reports.text.escaping import one_line, safe, shown_from
 
 OUTPUT_SHOWN = 10_000
 """Characters of an answer that are shown; CI servers hold reports in memory."""

@@ -8,8 +8,7 @@ from agentv.model.run.trial import Status
 from agentv.model.values.formatting import ELLIPSIS
 from agentv.model.values.response import Failure
 from agentv.reports.run.trial_view import LONGEST, Finding, Kind, TrialView
-from agentv.reports.text.escaping import apart, one_line
-from agentv.reports.text.paths import shown_from
+from agentv.reports.text.escaping import apart, one_line, shown_from
 
 STATUS_WORDS: dict[Status, str] = {
     "passed": "PASSED",

@@ -13,8 +13,7 @@ from msgspec import Struct
 
 from agentv.model.values.values import Json, JsonObject, objects_in
 from agentv.reports.run.failures import FailedTrial, FailureGroup
-from agentv.reports.text.escaping import safe
-from agentv.reports.text.paths import shown_from
+from agentv.reports.text.escaping import safe, shown_from
 
 MOST_CASES = 10
 """Cases that one command names; of a larger group it runs the first."""

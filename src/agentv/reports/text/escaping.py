@@ -1,9 +1,14 @@
-"""Foreign text made fit to be shown: nothing in an answer can repaint a terminal, forge a line or reverse a word."""
+"""Foreign text made fit to be shown: nothing in an answer can repaint a terminal, forge a line or reverse a word.
+
+And paths, as a person would type them.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 import unicodedata
+from functools import lru_cache
 
 from agentv.model.run.grade import PLACES
 from agentv.model.values.formatting import shorten
@@ -74,3 +79,28 @@ def percent(share: float) -> str:
             if (shown := f"{share:.{places}%}") not in (nothing, everything):
                 return shown
     return f"{share:.1%}"
+
+
+_ABSOLUTE = lazy_pattern(r"(?<![^\s'\"`(\[=:,])/(?:[^\s/'\"`:]+/)*[^\s/'\"`:,;)\]]+")
+"""Absolute paths in a message, also at the end of a clause; neither addresses (`https://…`) nor relative ones."""
+
+
+def without_directories(message: str) -> str:
+    """A message with absolute paths cut to what a reader elsewhere may know: from `.agentv` on, or the file's name."""
+    return _ABSOLUTE.sub(lambda found: _inner(found[0]), message)
+
+
+def _inner(path: str) -> str:
+    parts = path.split("/")
+    return "/".join(parts[parts.index(".agentv") :]) if ".agentv" in parts else parts[-1]
+
+
+def shown_from(path: str, here: str) -> str:
+    """An absolute path as seen from the directory `here`: relative where that is shorter."""
+    return _shown(path, here) if path.startswith("/") else path
+
+
+@lru_cache(maxsize=1024)
+def _shown(path: str, here: str) -> str:
+    relative = os.path.relpath(path, here)
+    return relative if len(relative) < len(path) else path

@@ -16,9 +16,15 @@ from agentv.model.run.comparison import (
     RunLabel,
 )
 from agentv.model.run.matrix import UsageDifference
-from agentv.reports.commands.comparison import headline, lost_line, render_comparison, verdict_line, warnings
+from agentv.reports.commands.comparison import (
+    headline,
+    lost_line,
+    render_comparison,
+    render_matrix,
+    verdict_line,
+    warnings,
+)
 from agentv.reports.commands.comparison_json import comparison_json
-from agentv.reports.commands.comparison_matrix import render_matrix
 from agentv.reports.commands.run_comparison import lost_lines, render_run_comparison, run_warnings
 from doubles.comparisons import EVERYTHING, MOVED, UNSURE, WORSE, comparison, key, moved
 from doubles.matrix import HOSTILE, MATRIX

@@ -17,8 +17,14 @@ from agentv.model.suite.library import (
     TextDifference,
 )
 from agentv.reports.commands.differences import differences_json, render_differences
-from agentv.reports.commands.promotions import promotion_lines, promotions_json
-from agentv.reports.commands.prompts import list_json, prompt_json, render_list, render_prompt
+from agentv.reports.commands.prompts import (
+    list_json,
+    promotion_lines,
+    promotions_json,
+    prompt_json,
+    render_list,
+    render_prompt,
+)
 from agentv.reports.run.exam_attempts import exam_json, exam_lines, painted
 from agentv.reports.text.escaping import cells
 

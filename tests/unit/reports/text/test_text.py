@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from agentv.model.values.formatting import ELLIPSIS
 from agentv.reports.text.embedded import data_element, to_json
-from agentv.reports.text.escaping import cells, one_line, safe
-from agentv.reports.text.paths import without_directories
+from agentv.reports.text.escaping import cells, one_line, safe, without_directories
 from doubles.html_reports import HOSTILE
 
 

@@ -19,7 +19,7 @@ from agentv.extensions.labels.answers import DrawnAnswer
 from agentv.extensions.labels.labelling import LabelFiles, LabellingSession, LabelStore, given_by, open_session
 from agentv.extensions.labels.stats import SAMPLE
 from agentv.model.run.labels import Label, LabelItem, LabelVerdict
-from agentv.reports.text.paths import without_directories
+from agentv.reports.text.escaping import without_directories
 from agentv.web.answers import RefusedError
 from agentv.web.context import ProjectContext
 from agentv.web.endpoints import Call, Endpoint

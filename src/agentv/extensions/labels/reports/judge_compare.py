@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import to_builtins
 
@@ -19,7 +19,8 @@ from agentv.extensions.labels.stats.paired_accuracy import AccuracyDifference
 from agentv.extensions.labels.stats.posterior import Estimated
 from agentv.model.values.formatting import duration, money, plural
 from agentv.reports.run.rates import signed
-from agentv.reports.text.escaping import cells, one_line, percent
+from agentv.reports.text.escaping import one_line, percent
+from agentv.reports.text.tables import aligned
 
 _LONGEST_NAME = 40
 _LONGEST_ERROR = 160
@@ -56,10 +57,10 @@ def _assertion(found: AssertionComparison, margin: float) -> Iterator[str]:
     if found.answers < FEW:
         yield f"warning: only {plural(found.answers, 'labelled answer')}; the intervals say how little that shows"
     yield ""
-    yield from table(("judge", "accuracy", "TPR", "TNR", "Cohen's kappa"), map(_figures, _usable(found)))
+    yield from aligned([("judge", "accuracy", "TPR", "TNR", "Cohen's kappa"), *map(_figures, _usable(found))])
     yield ""
     heading = ("judge", "per 1,000 verdicts", "latency", "accuracy against the best", "p", "")
-    yield from table(heading, (_against(one, best) for one in _usable(found)))
+    yield from aligned([heading, *(_against(one, best) for one in _usable(found))])
 
 
 def _usable(found: AssertionComparison) -> list[ComparedJudge]:
@@ -115,15 +116,6 @@ def _recommended(found: AssertionComparison, best: ComparedJudge, margin: float)
     for one in found.undecided:
         why = "too few labelled answers to compare" if one.difference is None else _difference(one.difference)
         yield f"inconclusive for '{_name(one.name)}': {why}"
-
-
-def table(heading: Sequence[str], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
-    """Columns under a heading, as wide as they need."""
-    lines = [tuple(heading), *rows]
-    widths = [max(cells(line[column]) for line in lines) for column in range(len(heading))]
-    for line in lines:
-        padded = (text + " " * (width - cells(text)) for text, width in zip(line, widths, strict=True))
-        yield "  ".join(padded).rstrip()
 
 
 def _name(name: str) -> str:

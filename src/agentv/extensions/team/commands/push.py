@@ -171,7 +171,7 @@ def labels(remote: str | None) -> int:
     from agentv.extensions.team.push.choosing import chosen_remote, project_root
     from agentv.extensions.team.push.connection import Connection
     from agentv.extensions.team.push.labels import pull_labels
-    from agentv.reports.text.paths import shown_from
+    from agentv.reports.text.escaping import shown_from
 
     found = chosen_remote(remote, os.environ)
     if found.is_exposed:

@@ -16,8 +16,7 @@ import click
 from agentv.cli.lazy import Option
 from agentv.cli.printing import for_people
 from agentv.model.values.formatting import plural
-from agentv.reports.text.escaping import one_line
-from agentv.reports.text.paths import shown_from
+from agentv.reports.text.escaping import one_line, shown_from
 
 if TYPE_CHECKING:
     from agentv.app.planning.preparation import Prepared

@@ -24,7 +24,7 @@ from agentv.extensions.view.viewed.growing import GrowingRun
 from agentv.model.run.comparison import CaseKey, CasePair, Comparison, ComparisonSettings
 from agentv.model.run.trend import Followed
 from agentv.reports.commands.trend import findings, notes, trend_data
-from agentv.reports.text.paths import without_directories
+from agentv.reports.text.escaping import without_directories
 
 MOST_MOVED = 200
 """Cases that moved one way that an answer holds; all are counted."""

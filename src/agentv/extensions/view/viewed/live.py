@@ -12,7 +12,7 @@ from agentv.errors import StoreError
 from agentv.extensions.view.viewed.cases import StatusCounts, ViewedCase
 from agentv.extensions.view.viewed.growing import GrowingRun
 from agentv.extensions.view.viewed.runs import RunList, ViewedRun
-from agentv.reports.text.paths import without_directories
+from agentv.reports.text.escaping import without_directories
 from agentv.store.files.directory import RUN, is_being_written, read_document
 
 LiveState = Literal["running", "ended", "deleted", "unreadable"]

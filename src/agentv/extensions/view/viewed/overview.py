@@ -19,7 +19,7 @@ from agentv.extensions.view.viewed.runs import ViewedState, name_of, state_in_vi
 from agentv.model.run.runs import ListedRun
 from agentv.model.run.summary import Summary
 from agentv.model.values.values import JsonObject
-from agentv.reports.text.paths import without_directories
+from agentv.reports.text.escaping import without_directories
 from agentv.store.files.directory import RUN, read_document
 from agentv.store.totals.tally import STATUSES
 
