@@ -6,17 +6,22 @@ A rating is of a text: the same answer to the same case of a suite shares it, wh
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
+from agentv.app.results.place import RESULTS, place_holding
+from agentv.app.results.stored import open_run
+from agentv.errors import UsageError
 from agentv.extensions.labels.answers import grouped
-from agentv.extensions.labels.labelling import LabelStore, now
+from agentv.extensions.labels.labelling import LabelFiles, LabelStore, now
 from agentv.model.run.labels import Label, LabelVerdict, answer_sha256, person_key
 from agentv.model.run.row import trial_name
+from agentv.model.run.trial import TrialResult
 from agentv.model.values.formatting import timestamp
 from agentv.model.values.json_lines import without_breaks
 from agentv.model.values.values import objects_in
@@ -116,6 +121,56 @@ def rate(answer: Answer, said: tuple[LabelVerdict, str], person: str, run_id: st
     rating = Label(case, output_sha256, "", verdict, person, time, suite, "", run_id, note=comment.strip())
     kept.add([rating])
     return rating
+
+
+@dataclass(slots=True)
+class RatingSession:
+    """All answers of a run, each text once, and what people think of them.
+
+    Attributes:
+        answers: each with a trial that gave it, in the order of the eval files.
+        given: the ratings of each answer.
+    """
+
+    run_id: str
+    kept: LabelStore
+    person: str
+    answers: Mapping[Answer, TrialResult]
+    given: dict[Answer, list[Label]]
+
+    def own(self, answer: Answer) -> Label | None:
+        """The rating of the person, or None."""
+        wanted = person_key(self.person)
+        return next((one for one in self.given.get(answer, ()) if one.person_key == wanted), None)
+
+    def rate(self, answer: Answer, verdict: LabelVerdict, comment: str) -> None:
+        """Rate an answer; that is durable when this returns.
+
+        Raises:
+            StoreError: it cannot be kept.
+        """
+        own, rating = self.own(answer), rate(answer, (verdict, comment), self.person, self.run_id, self.kept)
+        others = [one for one in self.given.get(answer, ()) if one is not own]
+        self.given[answer] = [*others, rating] if verdict != "unsure" or comment else others
+
+
+def open_ratings(named: str, person: str) -> RatingSession:
+    """The answers of a run for a person to rate; a run that is in progress, as far as it is.
+
+    Raises:
+        UsageError: there is no such run, or it has no answer.
+        StoreError: the run, or a file of labels, cannot be read.
+    """
+    run = open_run(named, action="label", partial=True)
+    answers: dict[Answer, TrialResult] = {}
+    for result in run.results():
+        if result.output is not None:
+            name = (result.trial.suite.name, result.trial.case.id, answer_sha256(result.output))
+            answers.setdefault(name, result)
+    if not answers:
+        raise UsageError(f"the run {run.run_id} has no answer to rate")
+    kept = LabelFiles(place_holding(RESULTS))
+    return RatingSession(run.run_id, kept, person, answers, dict(ratings_of_run(run.path, kept)))
 
 
 def _of(rating: Label) -> Answer:

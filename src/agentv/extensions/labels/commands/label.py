@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from agentv.cli.lazy import runs
 from agentv.errors import ExitStatus, UsageError
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     help="Number of answers to draw.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, metavar="S", help="Seed of the draw.")
+@click.option("--rate", is_flag=True, help="Rate any answer instead, judged or not: 1 good, 0 bad, c comment.")
 @click.option("--by", metavar="NAME", help="Who labels (default: your login name).")
 @click.option(
     "--export", "export_to", type=click.Path(path_type=Path), metavar="FILE", help="Write the drawn answers to FILE."
@@ -47,6 +49,7 @@ def command(
     *,
     sample: int,
     seed: int,
+    rate: bool,
     **files: Path | None,
 ) -> int:
     """Label answers of a run (default: the newest of whole suites) that a judge graded, without seeing its verdicts.
@@ -57,14 +60,19 @@ def command(
 
     Keys: 1 pass, 0 fail, u unsure, n note, b back, q quit.
 
-    To label in a browser, and to rate any answer: agentv view --label. To label elsewhere, --export to a .csv file,
-    fill in `label` (pass, fail or unsure) and `note`, and --import.
+    With --rate every answer is shown, in the order of the eval files and with how its case ended: 1 good, 0 bad (again:
+    taken back), c comment, Enter next. Ratings change no verdict and no pass rate.
+
+    To label in a browser: agentv view --label. To label elsewhere, --export to a .csv file, fill in `label` (pass, fail
+    or unsure) and `note`, and --import.
     """
     from agentv.app.results.finding import whole_or_last
     from agentv.app.results.place import RESULTS, place_holding
 
     run = named or whole_or_last(place_holding(RESULTS))
     export_to, import_from = files["export_to"], files["import_from"]
+    if rate:
+        return _rated(run, _person(by))
     if export_to is not None and import_from is not None:
         raise UsageError("--export and --import conflict", "use one of them")
     if import_from is not None:
@@ -92,10 +100,38 @@ def command(
     return _in_terminal(session, run)
 
 
-def _in_terminal(session: LabellingSession, run: str) -> int:
+def _rated(run: str, person: str) -> int:
+    context = click.get_current_context()
+    for name in ("assertion", "sample", "seed", "export_to", "import_from"):
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            option = next(one.opts[0] for one in context.command.params if one.name == name)
+            raise UsageError(f"--rate and {option} conflict", "--rate shows every answer of the run")
+    _check_terminal("rating", "to rate in a browser: agentv view --label")
+    from agentv.extensions.labels.commands.screen import rate_all
+    from agentv.extensions.labels.ratings import open_ratings
+    from agentv.model.values.formatting import plural
+
+    session = open_ratings(run, person)
+    status = ExitStatus.PASSED
+    try:
+        rate_all(session)
+    except (KeyboardInterrupt, click.Abort):
+        status = ExitStatus.INTERRUPTED
+    rated = sum(session.own(answer) is not None for answer in session.answers)
+    click.echo(f"\nyou rated {rated} of {plural(len(session.answers), 'answer')} of this run", err=True)
+    for place in session.kept.places({suite for suite, _, _ in session.answers}) if rated else ():
+        click.echo(f"  {place}", err=True)
+    return status
+
+
+def _check_terminal(what: str, hint: str) -> None:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        hint = f"to label elsewhere: agentv label {run} --export labels.csv, then --import labels.csv"
-        raise UsageError("labelling needs a terminal", hint)
+        raise UsageError(f"{what} needs a terminal", hint)
+
+
+def _in_terminal(session: LabellingSession, run: str) -> int:
+    elsewhere = f"to label elsewhere: agentv label {run} --export labels.csv, then --import labels.csv"
+    _check_terminal("labelling", elsewhere)
     from agentv.extensions.labels.commands.screen import label_all
     from agentv.model.values.formatting import plural
 

@@ -1,8 +1,8 @@
-"""Screens of `agentv label`: one answer each, and the key that labels it."""
+"""Screens of `agentv label`: one answer each, and the key that labels or rates it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from shutil import get_terminal_size
 
@@ -10,12 +10,15 @@ import click
 
 from agentv.extensions.labels.answers import DrawnAnswer
 from agentv.extensions.labels.labelling import LabellingSession
+from agentv.extensions.labels.ratings import Answer, RatingSession
 from agentv.model.run.labels import Label, LabelVerdict
+from agentv.model.values.message import prompt_text, reference_text
 from agentv.reports.text.escaping import cells, one_line, safe
 
 VERDICTS: dict[str, LabelVerdict] = {"1": "pass", "p": "pass", "0": "fail", "f": "fail", "u": "unsure"}
 _BETWEEN = " · "
 KEYS = "1 pass · 0 fail · u unsure · n note · b back · q quit"
+RATING_KEYS = "1 good · 0 bad · c comment · Enter next · b back · q quit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,52 @@ def label_all(session: LabellingSession, terminal: Terminal | None = None) -> No
         terminal.show(last)
 
 
+def rate_all(session: RatingSession, terminal: Terminal | None = None) -> None:
+    """Show all answers, from the first that the person has not rated, until the last or the person quits."""
+    terminal = terminal or Terminal()
+    order = list(session.answers)
+    place = next((at for at, answer in enumerate(order) if session.own(answer) is None), 0)
+    last = ""
+    while place < len(order):
+        answer = order[place]
+        own = session.own(answer)
+        terminal.clear()
+        terminal.show(rating_screen(session, answer, f"{place + 1} of {len(order)}", last, terminal.columns()))
+        key, last = _key(terminal, ("1", "0", "c", "n", "b", "\r", "\n", " ")), ""
+        if key == "q":
+            return
+        if key == "b":
+            place = max(0, place - 1)
+        elif key in ("c", "n"):
+            session.rate(answer, own.verdict if own else "unsure", terminal.line("comment").strip())
+        else:
+            if key in VERDICTS:
+                verdict: LabelVerdict = "unsure" if own and own.verdict == VERDICTS[key] else VERDICTS[key]
+                session.rate(answer, verdict, own.note if own else "")
+                last = f"saved {one_line(answer[1])}: {_THUMBS[verdict] or 'no thumb any more'}"
+            place += 1
+    if last:
+        terminal.show(last)
+
+
+_THUMBS: dict[LabelVerdict, str] = {"pass": "good", "fail": "bad", "unsure": ""}
+
+
+def rating_screen(session: RatingSession, answer: Answer, position: str, last: str, columns: int) -> str:
+    """An answer of a run, how its trial ended, and what people think of it."""
+    result, own = session.answers[answer], session.own(answer)
+    trial = result.trial
+    ran_with = [trial.case.prompt_id, trial.target.name, trial.variant.name if trial.variant else None]
+    heading = [position, trial.case.id, *filter(None, ran_with), result.status]
+    said = []
+    for one in session.given.get(answer, ()):
+        who = "your rating" if one is own else one.person
+        said.append(one_line(f"{who}: {', '.join(filter(None, (_THUMBS[one.verdict], one.note)))}"))
+    texts = [("input", prompt_text(result.input)), *(("retrieved", one.text) for one in result.context)]
+    texts += [("reference", reference_text(trial.case.expected_output)), ("answer", result.output or "")]
+    return _screen((last, _BETWEEN.join(map(one_line, heading))), texts, said, ("", RATING_KEYS), columns)
+
+
 def _key(terminal: Terminal, known: Collection[str]) -> str:
     """One of the keys; end of input quits."""
     while True:
@@ -89,9 +138,16 @@ def screen(drawn: DrawnAnswer, position: str, notices: tuple[str, str, str], col
     heading = f"{position} · {one_line(answer.case)} · {one_line(answer.assertion)}"
     texts = [("input", answer.input), *(("retrieved", text) for text in answer.retrieved)]
     texts += [("reference", answer.reference), ("answer", answer.output), ("criteria", answer.asked.rubric)]
+    return _screen((saved_last, heading), texts, [said, note], ("Does the answer meet the criteria?", KEYS), columns)
+
+
+def _screen(
+    heads: Sequence[str], texts: Iterable[tuple[str, str]], said: Iterable[str], asked: tuple[str, str], columns: int
+) -> str:
+    """Lines above the texts, the texts, what was said of them, and a question with its keys."""
     shown = (f"{name.upper()}\n{_indented(text, columns)}" for name, text in texts if text)
-    question = f"Does the answer meet the criteria?\n{_in_lines(columns)}"
-    return "\n\n".join(filter(None, (saved_last, heading, *shown, "\n".join(filter(None, (said, note))), question)))
+    question = "\n".join(filter(None, (asked[0], _in_lines(asked[1], columns))))
+    return "\n\n".join(filter(None, (*heads, *shown, "\n".join(filter(None, said)), question)))
 
 
 def saved(label: Label) -> str:
@@ -114,10 +170,10 @@ def _wrapped(line: str, width: int) -> list[str]:
     return wrap(line, width, replace_whitespace=False, break_on_hyphens=False) or [""]
 
 
-def _in_lines(columns: int) -> str:
+def _in_lines(keys: str, columns: int) -> str:
     """The keys, on as many lines as they need."""
     lines = [""]
-    for key in KEYS.split(_BETWEEN):
+    for key in keys.split(_BETWEEN):
         longer = f"{lines[-1]}{_BETWEEN}{key}" if lines[-1] else key
         if cells(longer) <= columns:
             lines[-1] = longer

@@ -31,5 +31,19 @@ def test_answers_go_out_and_labels_come_in(tmp_path):
     assert '"person":"ada"' in (tmp_path / ".agentv" / "labels" / "refunds.jsonl").read_text()
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--sample", "60"], "--rate and --sample conflict"),
+        (["--import", "a.csv"], "--rate and --import conflict"),
+        ([], "rating needs a terminal"),
+    ],
+)
+def test_what_rating_does_not_do_is_refused(options, said):
+    found = run("last", "--rate", *options).exception
+    assert isinstance(found, UsageError)
+    assert str(found) == said
+
+
 def test_export_and_import_conflict(tmp_path):
     assert isinstance(run("--export", "a.csv", "--import", "a.csv").exception, UsageError)

@@ -2,9 +2,12 @@ from itertools import count
 
 import pytest
 
-from agentv.extensions.labels.commands.screen import Terminal, label_all
+from agentv.extensions.labels.commands.screen import Terminal, label_all, rate_all
 from agentv.extensions.labels.labelling import open_session
+from agentv.extensions.labels.ratings import open_ratings
 from doubles.judged_runs import judged_run
+from doubles.stored_runs import write_run
+from doubles.trials import finished, trial
 
 
 @pytest.fixture(autouse=True)
@@ -49,6 +52,34 @@ def test_a_narrow_terminal_breaks_lines_between_words(tmp_path):
     assert all(line.strip().startswith(("some", "words")) for line in lines if "some" in line)
     assert "".join(line.strip() for line in lines).count("x" * 60) == 1, "nothing is cut"
     assert "1 pass · 0 fail · u unsure · n note" in lines
+
+
+def rate(keys, *, lines=(), by="ada", run="any"):
+    session = open_ratings(run, by)
+    shown, keys, lines = [], iter(keys), iter(lines)
+    rate_all(session, Terminal(shown.append, lambda: None, lambda: next(keys), lambda _: next(lines), lambda: 80))
+    return session, shown
+
+
+def test_any_answer_is_rated_by_the_keys_of_the_grid(tmp_path):
+    rows = [
+        finished(trial=trial("lamp", target="small", position=2)),
+        finished("failed", trial=trial("bike", target="small", position=1), output="No."),
+        finished(trial=trial("lamp", target="large", position=2)),
+        finished("errored", trial=trial("tent"), output=None),
+    ]
+    path = tmp_path / ".agentv" / "results" / "any"
+    write_run(path, rows, {"suites": [{"name": "refunds"}]})
+    session, shown = rate(["0", "c", "1"], lines=["too short"])
+    assert [one.split("\n")[0] for one in shown[:2]] == ["1 of 2 · bike · small · failed", "saved bike: bad"]
+    assert "your rating: too short" in shown[2], "a comment is kept as soon as it is written"
+    given = [(one.case, one.verdict, one.note) for one in session.kept.ratings({"refunds"})]
+    assert given == [("bike", "fail", ""), ("lamp", "unsure", "too short"), ("lamp", "pass", "too short")]
+    again, shown = rate(["0", "b", "\r", "q"], by="Ada")
+    assert shown[0].startswith("1 of 2 · bike"), "where all are rated, from the first"
+    assert "your rating: bad" in shown[0]
+    assert again.own(next(iter(again.answers))) is None, "the same key again takes it back"
+    assert "ada: good, too short" in rate([" ", "q"], by="ben")[1][1]
 
 
 def test_hostile_text_is_spelled_out():
