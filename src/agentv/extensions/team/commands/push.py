@@ -49,7 +49,8 @@ def command(run: tuple[str, ...], remote: str | None, *, every: bool) -> int:
     """
     if run and every:
         raise UsageError("RUN and --all conflict", "use one of them")
-    from agentv.extensions.team.push.choosing import chosen_remote, chosen_runs, project_root
+    from agentv.app.results.place import RESULTS, place_holding
+    from agentv.extensions.team.push.choosing import chosen_remote, chosen_runs
     from agentv.extensions.team.push.connection import Connection
     from agentv.extensions.team.push.labels import push_labels
     from agentv.extensions.team.push.pushing import redactor_of
@@ -63,8 +64,8 @@ def command(run: tuple[str, ...], remote: str | None, *, every: bool) -> int:
         with Connection(found, sleep=wait_for_server) as connection:
             redactor = redactor_of(os.environ, found.token)
             status = _pushed(paths, connection, redactor)
-            if labels_directory(project_root()).is_dir():
-                added = push_labels(project_root(), connection, redactor)
+            if labels_directory(place_holding(RESULTS)).is_dir():
+                added = push_labels(place_holding(RESULTS), connection, redactor)
                 if added:
                     click.echo(f"{plural(added, 'label')} pushed", err=True)
     except KeyboardInterrupt:
@@ -168,7 +169,8 @@ def labels(remote: str | None) -> int:
 
     The token comes from $AGENTV_TOKEN, else from `results.token` of .agentv/config.yaml. It needs the scope `read`.
     """
-    from agentv.extensions.team.push.choosing import chosen_remote, project_root
+    from agentv.app.results.place import RESULTS, place_holding
+    from agentv.extensions.team.push.choosing import chosen_remote
     from agentv.extensions.team.push.connection import Connection
     from agentv.extensions.team.push.labels import pull_labels
     from agentv.reports.text.escaping import shown_from
@@ -177,7 +179,7 @@ def labels(remote: str | None) -> int:
     if found.is_exposed:
         click.echo(EXPOSED, err=True)
     with Connection(found, sleep=wait_for_server) as connection:
-        added, files = pull_labels(project_root(), connection)
+        added, files = pull_labels(place_holding(RESULTS), connection)
     here = str(Path.cwd())
     named = ", ".join(shown_from(str(path.absolute()), here) for path in files)
     click.echo(f"{plural(added, 'new label')}: {named}" if added else "no new labels", err=True)

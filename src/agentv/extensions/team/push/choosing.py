@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import structs
 from msgspec.structs import replace
@@ -16,15 +15,8 @@ from agentv.authoring.config import dotenv_of, merged, read_config, read_dotenv
 from agentv.authoring.prompt_library import library_reading
 from agentv.authoring.source.nodes import MapNode
 from agentv.errors import Diagnostic, LoadError, UsageError
+from agentv.extensions.team.push.remote import REMOTE_VARIABLE, TOKEN_VARIABLE, Remote, ResultsServer, read_results
 from agentv.store.files.directory import results_directory
-
-if TYPE_CHECKING:
-    from agentv.extensions.team.push.remote import Remote
-
-
-def project_root() -> Path:
-    """The directory whose `.agentv` holds the results and the labels of the project."""
-    return place_holding(RESULTS)
 
 
 def chosen_runs(named: Sequence[str], *, every: bool) -> tuple[Path, ...]:
@@ -33,7 +25,7 @@ def chosen_runs(named: Sequence[str], *, every: bool) -> tuple[Path, ...]:
     Raises:
         UsageError: there is no such run.
     """
-    root = project_root()
+    root = place_holding(RESULTS)
     if not every:
         return tuple(dict.fromkeys(find_run(name, root, action="push") for name in named or ("last",)))
     found = tuple(runs_in(results_directory(root)))
@@ -49,8 +41,6 @@ def chosen_remote(given: str | None, env: Mapping[str, str]) -> Remote:
         UsageError: nothing names one, or there is no token.
         LoadError: the configuration is wrong.
     """
-    from agentv.extensions.team.push.remote import REMOTE_VARIABLE
-
     working = os.getcwd()  # noqa: PTH109  # text, as all paths of configurations are
     found = _remote(given, working, env)
     if found is None:
@@ -81,8 +71,6 @@ def _remote(
 
     `.env` files are part of the environment. `or_else` ends hints.
     """
-    from agentv.extensions.team.push.remote import REMOTE_VARIABLE, TOKEN_VARIABLE, Remote, ResultsServer, read_results
-
     reading = library_reading(directory, env)
     if env_file is not None:
         dotenv = read_dotenv(env_file, reading.reader, reading.report)

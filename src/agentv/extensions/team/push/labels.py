@@ -64,7 +64,7 @@ def pull_labels(root: Path, connection: Connection) -> tuple[int, tuple[Path, ..
     by_file: dict[Path, list[Label]] = {}
     for label in _of_server(connection):
         if time_problem(label, datetime.now(UTC)) is not None:
-            continue  # it counts nowhere, and could not be pushed again
+            continue  # it could not be pushed again
         by_file.setdefault(labels_file(root, label.suite), []).append(label)
     added = {path: merge_labels(path, labels) for path, labels in sorted(by_file.items())}
     return sum(added.values()), tuple(path for path, count in added.items() if count)
