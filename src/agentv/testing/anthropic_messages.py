@@ -11,8 +11,7 @@ from agentv.model.values.formatting import timestamp
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import JsonObject
 from agentv.testing.calls import ModelCall
-from agentv.testing.rate import Left
-from agentv.testing.replies import ModelApi, Operation, ReplyStep, event, stream_pieces
+from agentv.testing.replies import Left, ModelApi, Operation, ReplyStep, event, stream_pieces
 from agentv.testing.steps import Answer, ContentFilter, usage_in
 
 _ERRORS = {

@@ -7,8 +7,7 @@ from typing import Any
 
 from agentv.model.values.values import JsonObject
 from agentv.testing.calls import ModelCall
-from agentv.testing.rate import Left
-from agentv.testing.replies import ModelApi
+from agentv.testing.replies import Left, ModelApi
 from agentv.testing.steps import Status
 
 _KINDS = {

@@ -19,10 +19,8 @@ from agentv.model.values.values import JsonObject
 from agentv.testing.calls import ModelCall, text_of
 from agentv.testing.delivery import deliver
 from agentv.testing.openai_chat import CREATED
-from agentv.testing.plan import over_limit, refusal, reply_of
-from agentv.testing.rate import TokenBucket
-from agentv.testing.replies import ModelApi, Reply, encoded
-from agentv.testing.routes import ADDRESSES, Route, provider_of, route_of
+from agentv.testing.replies import ModelApi, Reply, TokenBucket, encoded
+from agentv.testing.routes import ADDRESSES, Route, over_limit, provider_of, refusal, reply_of, route_of
 from agentv.testing.steps import HOLDERS, Answer, Script, Status, Step, StoppedStream, Together, Truncated, script_of
 
 if TYPE_CHECKING:

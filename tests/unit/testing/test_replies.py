@@ -12,7 +12,7 @@ from google.genai.types import HttpOptions
 
 from agentv.testing import ModelServer
 from agentv.testing.openai_errors import span
-from agentv.testing.rate import TokenBucket
+from agentv.testing.replies import TokenBucket
 
 HI = [{"role": "user", "content": "Hi"}]
 
