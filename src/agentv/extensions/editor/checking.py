@@ -12,8 +12,7 @@ from agentv.app.registries import registries
 from agentv.authoring.fields.request import LoadRequest, Registries
 from agentv.authoring.loading.check import FileCheck, check_file
 from agentv.errors import Diagnostic
-from agentv.extensions.editor.disk import leave_deleted_directory
-from agentv.extensions.editor.file_kinds import FileKind
+from agentv.extensions.editor.disk import FileKind, leave_deleted_directory
 from agentv.extensions.editor.index import FileIndex, index_of
 from agentv.model.suite.repository import Checkout, RepositoryFile, Unavailable
 from agentv.model.values.span import Span

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from agentv.extensions.editor.cursor import Cursor, cursor_at
-from agentv.extensions.editor.file_kinds import FileKind
+from agentv.extensions.editor.disk import FileKind
 from agentv.extensions.editor.index import TARGET_KEYS, FileIndex
 from agentv.extensions.editor.project import Project
 

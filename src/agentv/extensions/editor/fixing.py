@@ -52,17 +52,13 @@ def quick_fix(found: Diagnostic, line: str) -> QuickFix | None:
             return None  # a key that moves to another place: `agentv validate --fix` does that
     else:
         match = _MEANT.search(found.hint or "")
-        if match is None or not written or not _names(found, written.strip("'\"")):
-            return None
+        bare = written.strip("'\"")
+        if match is None or not bare or f"'{bare}'" not in found.message:
+            return None  # the mistake is not the word that its span holds
         word = match["word"]
         if word.endswith(f": {written}"):
             return None  # another key for the value
     return QuickFix(f"Replace '{written.strip(quote)}' with '{word}'", span, in_yaml(word, quote))
-
-
-def _names(found: Diagnostic, written: str) -> bool:
-    """Whether the mistake is the word that its span holds, and no more."""
-    return f"'{written}'" in found.message
 
 
 def in_yaml(text: str, quote: Quote = "") -> str:

@@ -10,7 +10,7 @@ from agentv.authoring.fields.names import type_name
 from agentv.codes import CODES
 from agentv.errors import Diagnostic
 from agentv.extensions.editor.cursor import cursor_at
-from agentv.extensions.editor.file_kinds import FileKind
+from agentv.extensions.editor.disk import FileKind
 from agentv.extensions.editor.project import Project
 from agentv.extensions.editor.schema_view import Described, SchemaView
 

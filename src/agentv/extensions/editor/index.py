@@ -9,8 +9,7 @@ from typing import Literal
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, children, span_of
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
-from agentv.extensions.editor.disk import bytes_of
-from agentv.extensions.editor.file_kinds import FileKind
+from agentv.extensions.editor.disk import FileKind, bytes_of
 from agentv.model.values.span import Span
 
 NameKind = Literal["case", "target", "template"]

@@ -13,8 +13,7 @@ from agentv.app.authored.schema import schema_text
 from agentv.app.registries import registries
 from agentv.authoring.source.boundary import Boundary, boundary_around
 from agentv.authoring.source.files import is_file, repository_root, templates_in, upwards
-from agentv.extensions.editor.disk import MOST_BYTES, bytes_of, leave_deleted_directory
-from agentv.extensions.editor.file_kinds import FileKind
+from agentv.extensions.editor.disk import MOST_BYTES, FileKind, bytes_of, leave_deleted_directory
 from agentv.extensions.editor.index import FileIndex, Name, index_of
 from agentv.extensions.editor.schema_view import SchemaView
 from agentv.model.values.span import Span

@@ -15,8 +15,7 @@ from typing import Any, TypeVar
 
 from agentv.errors import Diagnostic
 from agentv.extensions.editor.checking import EditorCheck, check_in_editor
-from agentv.extensions.editor.disk import leave_deleted_directory
-from agentv.extensions.editor.file_kinds import FileKind, kind_of
+from agentv.extensions.editor.disk import FileKind, kind_of, leave_deleted_directory
 
 DEBOUNCE_S = 0.03
 """Time without a key that ends a burst of them."""
