@@ -9,19 +9,32 @@ DIALECTS = {
     "tau-bench": "agentv.extensions.datasets.dialects:OF_TAU_BENCH",
 }
 
-_OF_GOLDENS = (
-    *("actual_output", "retrieval_context", "additional_metadata", "source_file", "tools_called", "expected_tools"),
-    *("actualOutput", "retrievalContext", "additionalMetadata", "sourceFile", "toolsCalled", "expectedTools"),
-    *("expectedOutput", "custom_column_key_values", "customColumnKeyValues"),
-)
-
 SIGNS = {
     "record:user_scenario+evaluation_criteria": "tau-bench",
     "record:instruction+actions": "tau-bench",
     "record:input+ideal": "openai-evals",
     "record:instance_id+test_patch": "swe-bench",
     **{f"record:input+{key}": "inspect" for key in ("target", "choices", "sandbox", "setup")},
-    **{f"record:input+{key}": "deepeval" for key in _OF_GOLDENS},
+    **{
+        f"record:input+{key}": "deepeval"
+        for key in (
+            "actual_output",
+            "retrieval_context",
+            "additional_metadata",
+            "source_file",
+            "tools_called",
+            "expected_tools",
+            "actualOutput",
+            "retrievalContext",
+            "additionalMetadata",
+            "sourceFile",
+            "toolsCalled",
+            "expectedTools",
+            "expectedOutput",
+            "custom_column_key_values",
+            "customColumnKeyValues",
+        )
+    },
     **{
         f"record:scenario+{key}": "deepeval"
         for key in ("user_description", "userDescription", "persona", "expected_outcome", "expectedOutcome")
