@@ -51,7 +51,12 @@ def finish(started: StartedRun, driven: DrivenRun) -> Outcome:
     shown = _with_corrected_rates(started, summary)
     if _labels_changed(started):
         notes = (*notes, "labels were changed during the run; its gates are decided by those from before")
-    exports, problems = _exported(started) if run.prepared.settings.exports else ((), ())
+    exports: tuple[str, ...] = ()
+    problems = _changed_rows(started)
+    if run.prepared.settings.exports and not problems:
+        from agentv.app.exports import write_exports
+
+        exports, problems = write_exports(_stored(started), run.prepared.settings.exports)
     notes = (*notes, *_notes_on(budget_limiter, summary), *((cassette,) if cassette and not failed else ()))
     return Outcome(
         run.directory.run_id,
@@ -174,17 +179,17 @@ def _stored(started: StartedRun) -> StoredRun:
     return StoredRun(path, root, run.directory.run_id, read_document(path / RUN), summary, labels=run.labels)
 
 
-def _exported(started: StartedRun) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The files that the run is written to, and why others could not be."""
-    from agentv.app.exports import write_exports
-    from agentv.store.journal.verification import check_rows
+def _changed_rows(started: StartedRun) -> tuple[str, ...]:
+    """Why the rows on the disk are not those of the run, where gates or exports are made of them."""
+    prepared = started.open.prepared
+    if prepared.settings.exports or any(map(has_gate, prepared.suites)):
+        from agentv.store.journal.verification import check_rows
 
-    run = _stored(started)
-    try:
-        check_rows(run.path)
-    except StoreError as error:
-        return (), (str(error),)
-    return write_exports(run, started.open.prepared.settings.exports)
+        try:
+            check_rows(started.open.directory.path)
+        except StoreError as error:
+            return (str(error),)
+    return ()
 
 
 def _notes_on(budget_limiter: BudgetLimiter | None, summary: Summary) -> Iterator[str]:
