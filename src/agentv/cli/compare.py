@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from agentv.cli.lazy import Choice, Share, runs
+from agentv.cli.values import Choice, Share, runs
 from agentv.errors import ExitStatus, UsageError
 
 if TYPE_CHECKING:

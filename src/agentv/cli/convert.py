@@ -22,8 +22,9 @@ from agentv.authoring.dialects.recognition import (
 )
 from agentv.authoring.loading.load import refuse_others
 from agentv.authoring.source.files import is_of_project
-from agentv.cli.lazy import Choice, Registered, options_of_extensions
+from agentv.cli.lazy import Registered, options_of_extensions
 from agentv.cli.printing import print_diagnostics
+from agentv.cli.values import Choice
 from agentv.errors import Diagnostic, ExitStatus, UsageError
 from agentv.model.values.formatting import plural
 from agentv.registry.extensions import DIALECTS

@@ -11,7 +11,8 @@ import click
 
 from agentv.app.settings import EvalSettings, declared_settings
 from agentv.cli.formats import chosen_format, format_options
-from agentv.cli.lazy import Choice, Option, Registered, Sectioned, files, options_of_extensions, section
+from agentv.cli.lazy import Option, Registered, Sectioned, options_of_extensions, section
+from agentv.cli.values import Choice, files
 from agentv.errors import UsageError
 from agentv.model.values.values import Json
 from agentv.registry.fields import Between

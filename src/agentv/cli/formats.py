@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import click
 
 from agentv.cli.actions_log import print_commands
-from agentv.cli.lazy import Choice, section
+from agentv.cli.lazy import section
 from agentv.cli.printing import print_diagnostics
+from agentv.cli.values import Choice
 from agentv.errors import Diagnostic, ExitStatus, Severity, UsageError
 from agentv.model.values.formatting import plural
 from agentv.reports.text.escaping import safe, shown_from

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from agentv.app.authored.init import TEMPLATES, Started, start_project, write_skills
-from agentv.cli.lazy import Choice
+from agentv.cli.values import Choice
 from agentv.errors import ExitStatus, UsageError
 from agentv.reports.text.escaping import safe
 

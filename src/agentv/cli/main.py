@@ -10,8 +10,9 @@ import click
 from click.exceptions import NoArgsIsHelpError
 
 from agentv.cli.actions_log import guarded
-from agentv.cli.lazy import Choice, LazyCommands, expected_value
+from agentv.cli.lazy import LazyCommands
 from agentv.cli.printing import print_error, without_secrets
+from agentv.cli.values import Choice, expected_value
 from agentv.errors import AgentvError, ExitStatus, PluginError
 from agentv.model.values.response import Failure
 from agentv.registry.extensions import COMMANDS as OF_EXTENSIONS

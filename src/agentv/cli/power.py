@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from agentv.cli.lazy import Share
+from agentv.cli.values import Share
 from agentv.errors import ExitStatus
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from agentv.cli.lazy import Choice, codes
+from agentv.cli.values import Choice, codes
 from agentv.errors import ExitStatus
 
 

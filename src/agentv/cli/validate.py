@@ -13,8 +13,8 @@ import click
 from agentv.app.authored.validate import Checked, Validation
 from agentv.app.planning.excerpts import source_of
 from agentv.cli.formats import chosen_format, format_options, print_as
-from agentv.cli.lazy import files
 from agentv.cli.printing import paths_of_project, takes_color
+from agentv.cli.values import files
 from agentv.errors import Diagnostic, ExitStatus, LoadError
 from agentv.model.values.formatting import plural
 from agentv.reports.diagnostics.diagnostics import count_of, render_diagnostics

@@ -12,8 +12,8 @@ import click
 
 from agentv.app.prompts.library import Library
 from agentv.cli.formats import Format, chosen_format, format_options, print_as
-from agentv.cli.lazy import Choice
 from agentv.cli.printing import width_and_color
+from agentv.cli.values import Choice
 from agentv.errors import Diagnostic, ExitStatus
 from agentv.model.suite.exam import PromptStatus
 from agentv.model.values.formatting import plural

@@ -9,7 +9,7 @@ import click
 from msgspec.structs import replace
 
 from agentv.app.prompts.library import Library
-from agentv.cli.lazy import Choice
+from agentv.cli.values import Choice
 from agentv.errors import ExitStatus
 from agentv.model.suite.exam import PromptStatus
 from agentv.model.suite.library import Promotion

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from agentv.cli.lazy import runs
 from agentv.cli.printing import width_and_color
+from agentv.cli.values import runs
 from agentv.errors import ExitStatus, UsageError
 from agentv.model.values.formatting import plural
 

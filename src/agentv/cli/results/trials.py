@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agentv.cli.lazy import Registered, runs
+from agentv.cli.lazy import Registered
 from agentv.cli.printing import width_and_color
+from agentv.cli.values import runs
 from agentv.errors import ExitStatus, UsageError
 from agentv.model.run.selection import Selection
 from agentv.model.run.trial import Status

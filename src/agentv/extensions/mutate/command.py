@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from agentv.cli.lazy import runs
 from agentv.cli.printing import print_diagnostics
+from agentv.cli.values import runs
 from agentv.user_code.functions.guard import apart_from_output
 
 

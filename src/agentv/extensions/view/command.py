@@ -6,7 +6,8 @@ from contextlib import nullcontext
 
 import click
 
-from agentv.cli.lazy import options_of_extensions, runs
+from agentv.cli.lazy import options_of_extensions
+from agentv.cli.values import runs
 from agentv.errors import ExitStatus
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from agentv.cli.lazy import Choice, Option
+from agentv.cli.lazy import Option
+from agentv.cli.values import Choice
 
 VARIANT = Option(
     ["--variant", "variants"],

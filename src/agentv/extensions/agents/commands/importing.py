@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agentv.cli.lazy import Choice
+from agentv.cli.values import Choice
 from agentv.errors import ExitStatus, UsageError
 
 if TYPE_CHECKING:

@@ -6,8 +6,9 @@ from typing import Any
 
 import click
 
-from agentv.cli.lazy import LazyCommands, runs
+from agentv.cli.lazy import LazyCommands
 from agentv.cli.results.trials import choosing, chosen_of, selection_of
+from agentv.cli.values import runs
 from agentv.errors import ExitStatus
 
 COMMANDS = {

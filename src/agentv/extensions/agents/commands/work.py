@@ -10,8 +10,8 @@ import click
 
 from agentv.app.settings import EvalSettings
 from agentv.cli.formats import chosen_format, format_options
-from agentv.cli.lazy import Choice, files
 from agentv.cli.printing import print_diagnostics
+from agentv.cli.values import Choice, files
 from agentv.errors import ExitStatus
 from agentv.model.values.formatting import plural
 from agentv.reports.text.escaping import one_line

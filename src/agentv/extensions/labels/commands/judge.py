@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from agentv.cli.lazy import LazyCommands, runs
+from agentv.cli.lazy import LazyCommands
+from agentv.cli.values import runs
 from agentv.errors import ExitStatus
 
 COMMANDS = {name: f"agentv.extensions.labels.commands.judge:{name}" for name in ("check", "compare")}

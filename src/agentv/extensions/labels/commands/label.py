@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from agentv.cli.lazy import runs
+from agentv.cli.values import runs
 from agentv.errors import ExitStatus, UsageError
 from agentv.extensions.labels.stats import SAMPLE
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from agentv.cli.lazy import Commands, runs
+from agentv.cli.lazy import Commands
 from agentv.cli.printing import for_people, print_error
+from agentv.cli.values import runs
 from agentv.errors import AgentvError, ExitStatus, UsageError
 from agentv.extensions.team.commands.pushing import EXPOSED
 from agentv.model.values.formatting import plural

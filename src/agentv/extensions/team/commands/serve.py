@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 
 import click
 
-from agentv.cli.lazy import Choice, Commands
+from agentv.cli.lazy import Commands
+from agentv.cli.values import Choice
 from agentv.errors import ExitStatus, UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])

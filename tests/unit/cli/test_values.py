@@ -1,7 +1,7 @@
 import click
 import pytest
 
-from agentv.cli.lazy import Share
+from agentv.cli.values import Share
 
 
 @pytest.mark.parametrize(("written", "share"), [("0.05", 0.05), ("5%", 0.05), (" 12.5 % ", 0.125), (0.05, 0.05)])

@@ -1,0 +1,109 @@
+"""Values of options and arguments: their types, what is said of a wrong one, and how a shell completes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.types import FloatParamType, IntParamType, IntRange
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+
+class Choice(click.Choice[str]):
+    """One of several names. What is refused is shown with the names and the nearest of them."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The name.
+
+        Raises:
+            BadParameter: the value is not one of the names.
+        """
+        if value in self.choices:
+            return str(value)
+        from agentv.authoring.source.nearest import did_you_mean  # most command lines are right
+
+        hint = did_you_mean(str(value), self.choices)
+        if hint is None and isinstance(param, click.Option) and Path(str(value)).exists():  # it swallowed an argument
+            hint = f"write {max(param.opts, key=len)} {self.choices[0]} {value}"
+        message = f"must be {one_of(self.choices)}, found '{value}'"
+        raise click.BadParameter(f"{message}; {hint}" if hint else message, ctx, param)
+
+
+def one_of(names: Iterable[str]) -> str:
+    """`a, b or c`."""
+    *most, last = names
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def expected_value(kind: click.ParamType[Any]) -> str | None:
+    """`a whole number of 1 or more`, `failed or errored`; None if any text is allowed."""
+    if isinstance(kind, click.Choice):
+        return one_of(kind.choices)
+    if not isinstance(kind, IntParamType | FloatParamType):
+        return None
+    what = "a whole number" if isinstance(kind, IntParamType) else "a number"
+    if not isinstance(kind, IntRange | click.FloatRange):
+        return what
+    low, high = kind.min, kind.max
+    if low is None or high is None or kind.min_open or kind.max_open:
+        at_least = "" if low is None else f"above {low:g}" if kind.min_open else f"of {low:g} or more"
+        at_most = "" if high is None else f"below {high:g}" if kind.max_open else f"at most {high:g}"
+        return f"{what} {' and '.join(one for one in (at_least, at_most) if one)}".rstrip()
+    return f"{what} from {low:g} to {high:,}"
+
+
+class Share(click.FloatRange):
+    """A number between 0 and 1, written as such or in percent."""
+
+    name = "share"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The share.
+
+        Raises:
+            click.BadParameter: it is no number, or out of range.
+        """
+        of_one: Any = value
+        if isinstance(value, str) and value.strip().endswith("%"):
+            percent: Any = value.strip()[:-1]
+            of_one = click.FLOAT.convert(percent, param, ctx) / 100
+        return float(super().convert(of_one, param, ctx))
+
+    def _describe_range(self) -> str:
+        """The range in the help; empty without bounds, of which click makes `x<=None`."""
+        return "" if self.min is None and self.max is None else super()._describe_range()
+
+
+def files(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Files and directories, which the shell completes itself."""
+    del ctx, param
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(incomplete, type="file")]
+
+
+def runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """`last` and the names of the newest runs of this repository; without one, directories."""
+    del ctx, param
+    from click.shell_completion import CompletionItem
+
+    from agentv.app.results.listing import listed_runs
+    from agentv.reports.commands.runs import run_words
+
+    names = {"last": "the newest run"} | {Path(run.directory).name: run_words(run) for run in listed_runs(50).runs}
+    found = [CompletionItem(name, help=words) for name, words in names.items() if name.startswith(incomplete)]
+    return found or [CompletionItem(incomplete, type="dir")]
+
+
+def codes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The codes of diagnostics."""
+    del ctx, param
+    from click.shell_completion import CompletionItem
+
+    from agentv.codes import CODES
+
+    return [CompletionItem(code, help=CODES[code]) for code in sorted(CODES) if code.startswith(incomplete)]
