@@ -1,4 +1,4 @@
-"""All that names in authored files can mean, joined for the loader. Nothing here is of a run."""
+"""All that names in authored files can mean, of agentv and of plugins. Nothing here is of a run."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.values import Json
-from agentv.templating.limits import JINJA, LITERAL_HINT, UNREADABLE, Language, RenderError, Scope, plain, shown
+from agentv.templating.rendering import JINJA, LITERAL_HINT, UNREADABLE, Language, RenderError, Scope, plain, shown
 
 __all__ = ["GLOBAL_NAMES", "JINJA", "LITERAL_HINT", "UNREADABLE", "Language", "RenderError", "Scope"]
 __all__ += ["environment_names", "evaluate", "has_placeholder", "render", "render_around", "render_text", "undeclared"]

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 from jinja2 import ChainableUndefined, Undefined
 
-from agentv.templating.limits import joined, no_value, refuse_large, refuse_long
+from agentv.templating.rendering import joined, no_value, refuse_large, refuse_long
 
 _Function: TypeAlias = Callable[..., Any]
 

@@ -10,7 +10,7 @@ from jinja2.parser import Parser
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from agentv.templating.limits import LITERAL_HINT, Environment, MissingItemError, RenderError, refuse_operation
+from agentv.templating.rendering import LITERAL_HINT, Environment, MissingItemError, RenderError, refuse_operation
 
 
 class AloneParser(Parser):

@@ -19,7 +19,7 @@ from jinja2.visitor import NodeTransformer
 
 from agentv.templating import javascript
 from agentv.templating.jinja import AloneParser, call, functions
-from agentv.templating.limits import Environment as Variables
+from agentv.templating.rendering import Environment as Variables
 
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _CARRIAGE = "\x1c"

@@ -11,7 +11,7 @@ from jinja2.runtime import Context
 
 from agentv.model.values.values import Json
 from agentv.templating.jinja import EmptyVariable, JinjaParser, MissingVariable, Sandbox, call, functions
-from agentv.templating.limits import (
+from agentv.templating.rendering import (
     LITERAL_HINT,
     PLACEHOLDERS,
     UNREADABLE,

@@ -1,4 +1,4 @@
-"""Locations of results and cache (SPEC section 13), and the runs that lie in one."""
+"""Locations of results and cache (SPEC section 13), the runs that lie in one, and what their records say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The trace of an agent: what it said, which tools it called, what it used (AGENTS.md section 3)."""
+"""The trace of an agent: what it said, which tools it called, what it used and changed (AGENTS.md section 3)."""
 
 from __future__ import annotations
 

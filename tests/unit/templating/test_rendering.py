@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from agentv.templating import RenderError, Scope, limits, render
+from agentv.templating import RenderError, Scope, render, rendering
 
 SCOPE = Scope({"name": "Ann", "items": [1, 2, 3], "text": "a b"}, {})
 
@@ -43,7 +43,7 @@ def test_a_rendering_that_makes_too_much_of_a_little_is_refused(text: str, messa
     ],
 )
 def test_a_rendering_that_takes_too_long_ends(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    monkeypatch.setattr(limits, "SECONDS", 0.1)
+    monkeypatch.setattr(rendering, "SECONDS", 0.1)
     tracer = sys.gettrace()
     with pytest.raises(RenderError, match=r"cannot render: it takes more than 0\.1 seconds"):
         render(text, SCOPE)

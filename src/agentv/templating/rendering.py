@@ -1,4 +1,4 @@
-"""What a rendering may come to: plain data or text, within limits on its size and time (SPEC section 6)."""
+"""What every template language shares: what a template sees, its errors, plain results, limits (SPEC section 6)."""
 
 from __future__ import annotations
 
