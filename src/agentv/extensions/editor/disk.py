@@ -1,4 +1,4 @@
-"""Files in the server's own process: read without waiting or filling its memory, and told apart by their kinds."""
+"""Files in the server's own process: read without waiting or filling its memory, and distinguished by their kinds."""
 
 from __future__ import annotations
 
