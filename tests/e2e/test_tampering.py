@@ -60,12 +60,16 @@ def test_an_agent_that_writes_to_the_results_changes_no_verdict(project, attack)
     assert "mine" not in summary
 
 
-def test_a_gate_that_edited_rows_may_have_decided_is_no_verdict(project):
+@pytest.mark.parametrize(
+    ("attack", "says"),
+    [("a row is edited", "was changed after it was written"), ("rows are cut off", "rows were added or removed")],
+)
+def test_a_gate_that_changed_rows_may_have_decided_is_no_verdict(project, attack, says):
     project.write("agent.py", AGENT)
-    project.write("attack.py", ATTACKS["a row is edited"])
+    project.write("attack.py", ATTACKS[attack])
     project.write("a.eval.yaml", SUITE.replace("{workers: 1}", "{workers: 1, gate: corrected, min_pass_rate: 0.1}"))
     ended = project.run("eval", "a.eval.yaml")
-    assert (ended.status, "was changed after it was written" in ended.stderr) == (3, True), ended.stderr
+    assert (ended.status, says in ended.stderr) == (3, True), ended.stderr
 
 
 def test_edited_rows_are_neither_exported_nor_shown(project):

@@ -181,15 +181,19 @@ def _stored(started: StartedRun) -> StoredRun:
 
 def _changed_rows(started: StartedRun) -> tuple[str, ...]:
     """Why the rows on the disk are not those of the run, where gates or exports are made of them."""
-    prepared = started.open.prepared
-    if prepared.settings.exports or any(map(has_gate, prepared.suites)):
-        from agentv.store.journal.verification import check_rows
+    prepared, path = started.open.prepared, started.open.directory.path
+    if not prepared.settings.exports and not any(map(has_gate, prepared.suites)):
+        return ()
+    from agentv.store.journal.verification import check_rows, stored_summary
 
-        try:
-            check_rows(started.open.directory.path)
-        except StoreError as error:
-            return (str(error),)
-    return ()
+    try:
+        check_rows(path)
+        written = stored_summary(path)
+    except StoreError as error:
+        return (str(error),)
+    if written is not None and written.verified:
+        return ()
+    return (f"{path / INDEX}: rows were added or removed during the run; --resume grades their trials again",)
 
 
 def _notes_on(budget_limiter: BudgetLimiter | None, summary: Summary) -> Iterator[str]:
