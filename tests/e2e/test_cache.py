@@ -188,11 +188,16 @@ EDITS = {
     "sys.path.append": Edit(
         {"command": "[python3, code/agent.py]"}, {"code/agent.py": APPEND + USE}, "shared/inner/helper.py"
     ),
+    "pkgutil": Edit(files={"agent.py": WALK, "plugins/__init__.py": ""}, edited="plugins/one.py"),
     "a program of a program": Edit(files={"agent.py": RUN}, edited="inner.py", before=ONE, after=TWO),
     "a shell script": Edit({"command": "[sh, run.sh]"}, IN_SHELL, "inner.py", ONE, TWO),
     "a Makefile's program": Edit(MAKE, {"Makefile": "all:\n\t@python3 inner.py\n"}, "inner.py", ONE, TWO),
     "a constant on sys.path": Edit(files={"agent.py": CONSTANT}),
     "a path that another file adds": Edit(files={"agent.py": f"import places\n{USE}", "places.py": INSERT}),
+    "a module of a package, by a name that is put together": Edit(
+        files={"agent.py": BY_NAME, "plugins/__init__.py": ""}, edited="plugins/one.py"
+    ),
+    "exec": Edit(files={"agent.py": "exec(open('code.inc').read())\nprint(NAME)\n"}, edited="code.inc"),
     "PYTHONPATH of a target": Edit({"command": CALL_OF_AGENT, "env": "{PYTHONPATH: lib}"}, {"agent.py": USE}),
     "PYTHONPATH of a shell script": Edit({"command": "[sh, run.sh]"}, WITH_EXPORT),
     "PYTHONPATH of .env": Edit(files={"agent.py": USE, ".env": "PYTHONPATH=lib\n"}),
@@ -259,9 +264,12 @@ FOLLOWED = {
 }
 NOT_FOLLOWED = {
     "env": ("[env, echo, one]", {}),
-    "exec": (CALL_OF_AGENT, {"agent.py": "exec(open('code.inc').read())\nprint(NAME)\n", "code.inc": NAME}),
-    "named": (CALL_OF_AGENT, {"agent.py": BY_NAME, "plugins/__init__.py": "", "plugins/one.py": NAME}),
-    "walk": (CALL_OF_AGENT, {"agent.py": WALK, "plugins/__init__.py": "", "plugins/one.py": NAME}),
+    "program": (CALL_OF_AGENT, {"agent.py": "import subprocess\nprint('one')\n"}),
+    "path": (CALL_OF_AGENT, {"agent.py": "import os, sys\nsys.path.append(os.environ['HOME'])\n" + ONE}),
+    "exec": (
+        CALL_OF_AGENT,
+        {"agent.py": "import inner\n", "inner.py": "exec('pr' + 'int(' + repr('one') + ')')\n"},
+    ),
 }
 
 

@@ -1,22 +1,247 @@
-"""The files that code of a repository imports or runs, directly or indirectly. None of it is run."""
+"""The files that code of a repository imports, read from what it says: none of it is run."""
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
+from typing import Any
 
 from msgspec import Struct
 
-from agentv.authoring.code.code_text import CODE, PYTHON, Loads, Module, is_script, loads_of
+from agentv.authoring.code.named_files import (
+    ScriptPlaces,
+    code_named,
+    is_script,
+    places_of_script,
+    starts_programs,
+    words_of_script,
+)
+from agentv.authoring.code.python_code import Loads, Module, loads_of, relative_to
 from agentv.authoring.source.files import SCRIPTS, is_code, is_directory, is_file, repository_root, upwards
 from agentv.model.values.lazy_pattern import lazy_pattern
+
+_TYPED = {".js": (".ts", ".tsx"), ".jsx": (".tsx",), ".mjs": (".mts",), ".cjs": (".cts",)}
+"""What TypeScript calls by the name that it is compiled to."""
+
+_CONFIGS = ("tsconfig.json", "jsconfig.json")
+_NAMED = lazy_pattern(
+    r"""(?:\b(?:from|import|require|require\.resolve|import\.meta\.resolve)\s*\(?|\bnew\s+(?:Worker|URL)\s*\()\s*"""
+    r"""(["'`])([^"'`\n$]+)\1"""
+)
+_BEGUN = lazy_pattern(
+    r"""\b(?:import|require)\s*\(\s*(?:`(\.{1,2}/[^`$\n]*/)(?=[^`/]*\$\{)|(["'])(\.{1,2}/[^"'\n]*/)\2\s*\+)"""
+)
+"""`import(`./plugins/${name}.js`)`: one of a directory."""
+
+_STARTS = lazy_pattern(
+    r"\bchild_process\b|\bBun\.(?:spawn|\$)|\bDeno\.Command\b|\bexeca\b|\bnew\s+Function\s*\(|\bvm\.\w+\(|(?<![.\w])eval\("
+)
+_LOADS = lazy_pattern(
+    r"""(?<![.\w])(?:import|require)\s*\(\s*(?!\s|["'`/)]|\.\.\.)|(?<![.\w])(?:import|require)\s*\(\s*`[^`]*\$"""
+)
+_HANDED_ON = lazy_pattern(
+    r"""=\s*(?:module\.)?require\s*(?:[;\n,)]|$)|\bmodule\.require\s*\(\s*(?:[^"'`\s]|(["'])[^"'\n]*\1\s*\+)"""
+)
+_CREATED = lazy_pattern(r"(\w+)\s*=\s*(?:\w+\.)?createRequire\(")
+_PUT_TOGETHER = lazy_pattern(r"""(?<![.\w])(?:import|require)\s*\(\s*(["'])[^"'\n]*\1\s*\+""")
+_COMMENT = lazy_pattern(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_TRAILING = lazy_pattern(r",(\s*[}\]])")
+_PACKAGE = lazy_pattern(r"(@[^/]+/[^/]+|[^/@.#][^/]*)(?:/(.*))?")
+_LARGEST_PACKAGE = 1 << 20
+_MOST_CONFIGS = 8
+
+
+class ScriptLoads(Struct, frozen=True):
+    """Names and directories that one file loads.
+
+    Attributes:
+        names: as authored.
+        directories: relative paths of directories of which it may load any file.
+        unknown: it loads or starts something that its text does not show.
+    """
+
+    names: tuple[str, ...] = ()
+    directories: tuple[str, ...] = ()
+    unknown: bool = False
+
+
+def loads_of_script(source: bytes) -> ScriptLoads:
+    """The names and directories that a file loads."""
+    text = source.decode(errors="replace")
+    names = dict.fromkeys(found[2] for found in _NAMED.finditer(text))
+    directories = dict.fromkeys(found[1] or found[3] for found in _BEGUN.finditer(text))
+    begun = len(list(_BEGUN.finditer(text)))
+    put_together = len(list(_LOADS.finditer(text))) + len(list(_PUT_TOGETHER.finditer(text)))
+    created = any(found[1] != "require" for found in _CREATED.finditer(text))
+    created = created or _HANDED_ON.search(text) is not None
+    unknown = put_together > begun or created or _STARTS.search(text) is not None
+    return ScriptLoads(tuple(names), tuple(directories), unknown)
+
+
+def files_of_name(name: str, path: str, root: str, homes: tuple[str, ...]) -> Iterator[str]:
+    """The files that a name may mean in a file, and the files that determine it; not all of them need exist.
+
+    Args:
+        name: as authored: a relative path, `#name` of the package, or a package with a path in it.
+        path: of the file that contains it.
+        root: of the repository; nothing is searched above it.
+        homes: further directories in which modules are searched.
+    """
+    directory = os.path.dirname(path)  # noqa: PTH120  # for every import of every check
+    if name.startswith(("./", "../", "/")) or name in (".", ".."):
+        yield from script_files(os.path.normpath(os.path.join(directory, name)))  # noqa: PTH118  # as above
+        return
+    above = list(upwards(directory, root))
+    if name.startswith("#"):
+        yield from _own_names(name, above)
+        return
+    yield from _mapped(name, above)
+    for home in homes:
+        yield from script_files(os.path.join(home, name))  # noqa: PTH118  # as above
+    found = _PACKAGE.fullmatch(name)
+    for home in above if found is not None and not name.startswith(("node:", "bun:")) else ():
+        package = os.path.join(home, "node_modules", found[1])  # type: ignore[index]  # noqa: PTH118  # it matches
+        if is_directory(package):
+            yield from _of_package(package, found[2] or "")  # type: ignore[index]  # as above
+            return
+
+
+def script_files(place: str) -> Iterator[str]:
+    """The files that a path without an ending may mean."""
+    yield place
+    stem, ending = os.path.splitext(place)  # noqa: PTH122  # as above
+    yield from (stem + typed for typed in _TYPED.get(ending, ()))
+    for ending in (*SCRIPTS, ".json"):
+        yield place + ending
+        yield os.path.join(place, f"index{ending}")  # noqa: PTH118  # as above
+    if is_file(os.path.join(place, "package.json")):  # noqa: PTH118  # as above
+        yield from _of_package(place, "")
+
+
+def _of_package(place: str, inner: str) -> Iterator[str]:
+    """What a package gives under a path: one that is linked to counts where it lies.
+
+    Of one that is installed its `package.json` stands for all of it, since that tells its version.
+    """
+    real = os.path.realpath(place)
+    described = os.path.join(real, "package.json")  # noqa: PTH118  # as above
+    yield described
+    if f"{os.sep}node_modules{os.sep}" in real + os.sep:
+        return
+    facts = _json(described)
+    key = f"./{inner}" if inner else "."
+    written = [*_conditions(_chosen(facts.get("exports"), key))]
+    if not inner:
+        written += [one for name in ("main", "module", "browser", "source") if isinstance(one := facts.get(name), str)]
+    for one in written:
+        yield from _without_package(os.path.normpath(os.path.join(real, one)))  # noqa: PTH118  # as above
+    yield from _without_package(os.path.join(real, inner) if inner else os.path.join(real, "index"))  # noqa: PTH118  # as above
+
+
+def _without_package(place: str) -> Iterator[str]:
+    return (one for one in script_files(place) if not one.endswith(f"{os.sep}package.json")) if place else iter(())
+
+
+def _own_names(name: str, above: list[str]) -> Iterator[str]:
+    for home in above:
+        described = os.path.join(home, "package.json")  # noqa: PTH118  # as above
+        if is_file(described):
+            yield described
+            for one in _conditions(_chosen(_json(described).get("imports"), name)):
+                yield from script_files(os.path.normpath(os.path.join(home, one)))  # noqa: PTH118  # as above
+            return
+
+
+def _mapped(name: str, above: list[str]) -> Iterator[str]:
+    """What `paths` and `baseUrl` of a `tsconfig.json` make of a name."""
+    for home in above:
+        found = next((one for config in _CONFIGS if is_file(one := os.path.join(home, config))), None)  # noqa: PTH118  # as above
+        if found is not None:
+            for config, base, paths in _compiler_options(found, _MOST_CONFIGS):
+                places = [*_conditions(_chosen(paths, name)), *((name,) if base else ())]
+                start = os.path.join(os.path.dirname(config), base or ".")  # noqa: PTH118, PTH120  # as above
+                yield config
+                for one in places:
+                    yield from script_files(os.path.normpath(os.path.join(start, one)))  # noqa: PTH118  # as above
+            return
+
+
+def _compiler_options(config: str, left: int) -> Iterator[tuple[str, str, Any]]:
+    """Of a config and those that it extends: the file, its `baseUrl` and its `paths`."""
+    facts = _json(config)
+    options = facts.get("compilerOptions")
+    options = options if isinstance(options, Mapping) else {}
+    base = options.get("baseUrl")
+    yield config, base if isinstance(base, str) else "", options.get("paths")
+    extended = facts.get("extends")
+    for one in extended if isinstance(extended, list) else [extended]:
+        if isinstance(one, str) and one.startswith(".") and left:
+            place = os.path.normpath(os.path.join(os.path.dirname(config), one))  # noqa: PTH118, PTH120  # as above
+            yield from _compiler_options(place if place.endswith(".json") else f"{place}.json", left - 1)
+
+
+def _chosen(table: Any, name: str) -> Any:
+    """What a table of names gives for one, with `*` filled in; a table without names is for the package itself."""
+    if not isinstance(table, Mapping) or not any(
+        key.startswith((".", "#")) or "*" in key or key == name for key in table
+    ):
+        return table if name == "." else None
+    if name in table:
+        return table[name]
+    for key, value in table.items():
+        before, star, after = key.partition("*")
+        if star and name.startswith(before) and name.endswith(after) and len(name) >= len(before) + len(after):
+            return _filled(value, name[len(before) : len(name) - len(after)])
+    return None
+
+
+def _filled(value: Any, star: str) -> Any:
+    if isinstance(value, str):
+        return value.replace("*", star)
+    if isinstance(value, list):
+        return [_filled(one, star) for one in value]
+    return {key: _filled(one, star) for key, one in value.items()} if isinstance(value, Mapping) else None
+
+
+def _conditions(value: Any) -> Iterator[str]:
+    """All that it may be, whichever condition holds."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | Mapping):
+        for one in value.values() if isinstance(value, Mapping) else value:
+            yield from _conditions(one)
+
+
+def _json(path: str) -> dict[str, Any]:
+    """What a file of JSON with comments says; nothing where it says none."""
+    try:
+        state = os.stat(path)  # noqa: PTH116  # as above
+        return _package(path, state.st_mtime_ns, state.st_ctime_ns, state.st_size)
+    except (OSError, ValueError):
+        return {}
+
+
+@lru_cache(maxsize=256)
+def _package(path: str, _written_ns: int, _changed_ns: int, size: int) -> dict[str, Any]:
+    if size > _LARGEST_PACKAGE:
+        return {}
+    try:
+        text = Path(path).read_text("utf-8-sig", errors="replace")
+        bare = _TRAILING.sub(r"\1", _COMMENT.sub(lambda found: found[1] or "", text))
+        given = json.loads(bare)
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return given if isinstance(given, dict) else {}
+
 
 MOST_FILES = 500
 """Files of one closure; what imports more is an installation, and no check."""
@@ -26,16 +251,12 @@ _KEPT = 4096
 _SHEBANG = 128
 _MOST_WALKED = 200
 
-_LOADED = (*PYTHON, ".pyc", *EXTENSION_SUFFIXES)
+_PYTHON = (".py",)
+_LOADED = (".py", ".pyc", *EXTENSION_SUFFIXES)
 """Endings of what Python loads as a module; compiled ones go by themselves, without a source."""
 
+_CODE = _PYTHON + SCRIPTS
 _DESCRIBED = f"{os.sep}package.json"
-_TYPED = {".js": (".ts", ".tsx"), ".jsx": (".tsx",), ".mjs": (".mts",), ".cjs": (".cts",)}
-"""What TypeScript calls by the name that it is compiled to."""
-
-_PACKAGE = lazy_pattern(r"@[^/]+/[^/]+|[^/@.#][^/]*")
-_MAPPED = lazy_pattern(r"[#~@](?!agentv/)")
-"""How the name of a module begins that a `tsconfig.json` or a `package.json` may map to a path."""
 
 _INSTALLED = lazy_pattern(r"[/\\](?:site-packages|dist-packages|node_modules)[/\\]")
 
@@ -83,7 +304,7 @@ def loads_unknown(path: str, homes: tuple[str, ...] | None = None) -> bool:
 
 
 def _closure_of(path: str, homes: tuple[str, ...] | None) -> _Closure | None:
-    if not path.startswith(os.sep) or not (path.endswith(CODE) or _is_script(path)):
+    if not path.startswith(os.sep) or not (path.endswith(_CODE) or _is_script(path)):
         return None
     key = path, tuple(python_path()) if homes is None else homes
     found = _known.get(key)
@@ -167,21 +388,28 @@ class _Search:
 
     def _imported(self, path: str, state: tuple[int, int, int]) -> Iterator[str]:
         """The paths that may be what a file imports or runs."""
-        above = list(upwards(os.path.dirname(path), self._root.rstrip(os.sep)))  # noqa: PTH120  # as above
-        loads = _loads(path, *state)
-        self._unknown = self._unknown or loads.unknown
-        others = _relative_to(loads.goes, above)
-        seen_from = [*above, *(one for one in others if one.startswith(self._root) and is_directory(one))]
-        if path.endswith(PYTHON):
-            self._read.append(path)
-        self._search_in(_relative_to(loads.homes, above))
-        yield from _relative_to(loads.sourced, above)
-        yield from _modules(loads.modules, seen_from, list(self._homes))
-        for name in loads.names:
-            yield from self._of_name(name, path, above)
-        for word in loads.words:
+        directory = os.path.dirname(path)  # noqa: PTH120  # as above
+        above = list(upwards(directory, self._root.rstrip(os.sep)))
+        seen_from = above
+        if not path.endswith(_CODE):
+            places = _script_places(path, *state)
+            self._unknown = self._unknown or places.unknown
+            others = relative_to((*places.goes, *places.programs), above)
+            seen_from = [*above, *(one for one in others if one.startswith(self._root) and is_directory(one))]
+            self._search_in(relative_to(places.homes, above))
+            yield from relative_to(places.sourced, above)
+            yield from _modules(tuple((0, one) for one in places.modules), seen_from, list(self._homes))
+        for word in _words(path, *state):
             found = (os.path.normpath(os.path.join(home, word)) for home in seen_from)  # noqa: PTH118  # as above
             yield from (place for place in found if is_file(place) and is_code(place))
+        if path.endswith(SCRIPTS):
+            yield from self._of_script(path, _script_loads(path, *state))
+        elif path.endswith(_PYTHON):
+            self._read.append(path)
+            loads = _loads(path, *state)
+            self._unknown = self._unknown or loads.unknown
+            self._search_in(relative_to(loads.homes, above))
+            yield from self._of_python(loads, above)
 
     def _search_in(self, homes: list[str]) -> None:
         added = [home for home in homes if home not in self._homes and is_directory(home)]
@@ -193,44 +421,33 @@ class _Search:
             folder = _standing(home)
             self._states[folder] = _state(folder)
 
-    def _of_name(self, name: str, path: str, above: list[str]) -> Iterator[str]:
-        """The files that a name may mean in a file of JavaScript; not all of them need exist.
+    def _of_script(self, path: str, loads: ScriptLoads) -> Iterator[str]:
+        self._unknown = self._unknown or loads.unknown
+        for name in loads.names:
+            yield from files_of_name(name, path, self._root.rstrip(os.sep), tuple(self._homes))
+        for one in loads.directories:
+            place = os.path.normpath(os.path.join(os.path.dirname(path), one))  # noqa: PTH118, PTH120  # as above
+            yield from self._walked(place, (*SCRIPTS, ".json"))
 
-        Of an installed package its `package.json` stands for all of it, since that tells its version; of one that is
-        linked to, all code counts.
-        """
-        if name.startswith(("./", "../", "/")) or name in (".", ".."):
-            yield from _script_files(os.path.normpath(os.path.join(os.path.dirname(path), name)))  # noqa: PTH118, PTH120  # as above
-            return
-        for home in self._homes:
-            yield from _script_files(os.path.join(home, name))  # noqa: PTH118  # as above
-        found = _PACKAGE.match(name)
-        places = (os.path.join(home, "node_modules", found[0]) for home in above) if found is not None else ()  # noqa: PTH118  # as above
-        package = next(filter(is_directory, places), None)
-        if package is None:
-            self._unknown = self._unknown or _MAPPED.match(name) is not None
-            return
-        real = os.path.realpath(package)
-        yield real + _DESCRIBED
-        if f"{os.sep}node_modules{os.sep}" not in real + os.sep:
-            yield from self._walked(real)
+    def _of_python(self, loads: Loads, above: list[str]) -> Iterator[str]:
+        homes = list(self._homes)
+        yield from _modules(loads.modules, above, homes)
+        for place in relative_to(loads.files, above):
+            yield place
+        for place in relative_to(loads.walked, above):
+            yield from self._walked(place)
+        imported = loads.modules if loads.finds else ()
+        for place in _packages((*loads.packages, *imported), above, homes):
+            yield from self._walked(place)
 
-    def _walked(self, directory: str) -> Iterator[str]:
+    def _walked(self, directory: str, endings: tuple[str, ...] = _PYTHON) -> Iterator[str]:
         """The code in a directory and below it, a bounded number."""
+        if not is_directory(directory):
+            return
         self._states[directory] = _state(directory)
-        found = list(islice(_below(directory), _MOST_WALKED + 1))
+        found = list(islice(_below(directory, endings), _MOST_WALKED + 1))
         self._unknown = self._unknown or len(found) > _MOST_WALKED
         yield from found[:_MOST_WALKED]
-
-
-def _script_files(place: str) -> Iterator[str]:
-    """The files that a path without an ending may mean."""
-    yield place
-    stem, ending = os.path.splitext(place)  # noqa: PTH122  # as above
-    yield from (stem + typed for typed in _TYPED.get(ending, ()))
-    for ending in (*SCRIPTS, ".json"):
-        yield place + ending
-        yield os.path.join(place, f"index{ending}")  # noqa: PTH118  # as above
 
 
 def _modules(modules: tuple[Module, ...], above: list[str], homes: list[str]) -> Iterator[str]:
@@ -241,21 +458,44 @@ def _modules(modules: tuple[Module, ...], above: list[str], homes: list[str]) ->
             yield from module_files(home, name) if name else ()
 
 
-def _relative_to(homes: Iterable[str], above: list[str]) -> list[str]:
-    """Paths as they may be meant: relative ones count from the file's directory, or from one above it."""
-    places = (os.path.normpath(os.path.join(home, one)) for one in homes for home in above)  # noqa: PTH118  # as above
-    return list(dict.fromkeys(places))
+def _packages(modules: tuple[Module, ...], above: list[str], homes: list[str]) -> Iterator[str]:
+    """The directories of packages."""
+    for dots, name in modules:
+        for home in above[dots - 1 : dots] if dots else (*homes, *above):
+            place = os.path.join(home, *name.split(".")) if name else home  # noqa: PTH118  # as above
+            if (name or dots) and is_directory(place):
+                yield place
 
 
-def _below(directory: str) -> Iterator[str]:
+def _below(directory: str, endings: tuple[str, ...]) -> Iterator[str]:
     for place, inner, names in os.walk(directory):
         inner[:] = sorted(one for one in inner if not one.startswith((".", "__pycache__")) and one != "node_modules")
-        yield from (os.path.join(place, name) for name in sorted(names) if name.endswith(SCRIPTS))  # noqa: PTH118  # as above
+        yield from (os.path.join(place, name) for name in sorted(names) if name.endswith(endings))  # noqa: PTH118  # as above
 
 
 @lru_cache(maxsize=4096)
 def _loads(path: str, _written_ns: int, _changed_ns: int, size: int) -> Loads:
     return loads_of(path, _read(path, size))
+
+
+@lru_cache(maxsize=4096)
+def _script_loads(path: str, _written_ns: int, _changed_ns: int, size: int) -> ScriptLoads:
+    return loads_of_script(_read(path, size))
+
+
+@lru_cache(maxsize=4096)
+def _script_places(path: str, _written_ns: int, _changed_ns: int, size: int) -> ScriptPlaces:
+    data = _read(path, size)
+    return places_of_script(path, data) if is_script(path, data) else ScriptPlaces()
+
+
+@lru_cache(maxsize=4096)
+def _words(path: str, _written_ns: int, _changed_ns: int, size: int) -> tuple[str, ...]:
+    """What a file says that may name code that it runs."""
+    data = _read(path, size)
+    if path.endswith(_CODE):
+        return code_named(data) if starts_programs(data) else ()
+    return words_of_script(path, data) if is_script(path, data) else ()
 
 
 def files_of_module(dotted: str) -> Iterator[str]:

@@ -1,0 +1,133 @@
+"""The files that code names without importing them: in shell scripts, Makefiles, `package.json`, and Python's path."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import shlex
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from agentv.model.values.lazy_pattern import lazy_pattern
+
+SHELL = (".sh", ".bash", ".zsh", ".ksh")
+_SHEBANG = lazy_pattern(rb"#![^\n]*\b(?:sh|bash|zsh|dash|ksh)\b")
+_MAKEFILES = frozenset({"Makefile", "makefile", "GNUmakefile"})
+_NAME = lazy_pattern(r"[\w./@+-]+")
+_STARTS = lazy_pattern(
+    rb"\bsubprocess\b|\bos\.(?:system|popen|exec|spawn|posix_spawn)|\brunpy\b|spec_from_file_location|\bexec\("
+    rb"|create_subprocess|\bchild_process\b|\bBun\.(?:spawn|\$)|\bexeca\b|\bimport_module\((?!\s*[\"'])|\b__import__\((?!\s*[\"'])"
+)
+_CODE_NAME = lazy_pattern(rb"[\w./@+-]+\.(?:py|sh|bash|[cm]?[jt]sx?|rb|pl|R|jl|lua|php|mk)\b")
+_SET = lazy_pattern(r"\b(PYTHONPATH|NODE_PATH|PATH)\s*[:?+]?=\s*(\"[^\"\n]*\"|'[^'\n]*'|[^\s;&|]+)")
+_GOES = lazy_pattern(r"(?:^|[;&|(@]|\bthen\b|\bdo\b)\s*(?:cd|pushd)\s+([^\s;&|)]+)", re.MULTILINE)
+_SOURCED = lazy_pattern(r"(?:^|[;&|])\s*(?:\.|source|-?s?include)\s+([^\s;&|]+)", re.MULTILINE)
+_MODULES = lazy_pattern(r"\s-m\s*([A-Za-z_][\w.]*)")
+_UNTOLD = lazy_pattern(r"\$\{?\w+\}?\.(?:py|sh|bash|[cm]?[jt]sx?|rb|pl)\b|(?:^|[;&|])\s*eval\s", re.MULTILINE)
+_EXPANSION = lazy_pattern(r"\$\{?\w+\}?/|\$\([^)]*\)/?")
+
+
+def is_script(path: str, data: bytes) -> bool:
+    """Whether a file is of a kind that names other files in words."""
+    name = os.path.basename(path)  # noqa: PTH119  # called for every file of every closure
+    is_make = name in _MAKEFILES or name.endswith(".mk")
+    return path.endswith(SHELL) or is_make or name == "package.json" or _SHEBANG.match(data) is not None
+
+
+def words_of_script(path: str, data: bytes) -> tuple[str, ...]:
+    """The words of a shell script, a Makefile, or of the scripts of a `package.json`, that may name files."""
+    text = data.decode(errors="replace")
+    lines = _package_scripts(text) if path.endswith(".json") else text.splitlines()
+    return tuple(dict.fromkeys(word for line in lines for word in _words(line)))
+
+
+class ScriptPlaces(Struct, frozen=True):
+    """Search paths in a shell script or a Makefile.
+
+    Attributes:
+        homes: directories that it adds to the path of Python's or Node's modules.
+        programs: directories that it adds to the path of programs.
+        goes: directories that it changes to.
+        sourced: files that it reads as a part of itself, whatever their names.
+        modules: Python modules that it runs by name.
+        unknown: it runs something that only a shell can determine.
+    """
+
+    homes: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
+    goes: tuple[str, ...] = ()
+    sourced: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
+    unknown: bool = False
+
+
+def places_of_script(path: str, data: bytes) -> ScriptPlaces:
+    """The places that a shell script, a Makefile, or the scripts of a `package.json` name."""
+    text = data.decode(errors="replace")
+    lines = "\n".join(_package_scripts(text)) if path.endswith(".json") else text
+    return ScriptPlaces(
+        homes=_directories(lines, ("PYTHONPATH", "NODE_PATH")),
+        programs=_directories(lines, ("PATH",)),
+        goes=tuple(
+            dict.fromkeys(one for found in _GOES.finditer(lines) if (one := _bare(found[1])) and "$" not in one)
+        ),
+        sourced=tuple(dict.fromkeys(_bare(found[1]) for found in _SOURCED.finditer(lines))),
+        modules=tuple(dict.fromkeys(found[1] for found in _MODULES.finditer(lines))),
+        unknown=_UNTOLD.search(lines) is not None,
+    )
+
+
+def _directories(lines: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    """What is set as one of the variables, without what the shell had before."""
+    values = (_bare(found[2]) for found in _SET.finditer(lines) if found[1] in names)
+    parts = (_bare(part) for value in values for part in value.split(os.pathsep))
+    return tuple(dict.fromkeys(part for part in parts if part and "$" not in part))
+
+
+def _bare(word: str) -> str:
+    """A word without quotes and without what a shell puts in front, as in `"$PWD/lib"`."""
+    return _EXPANSION.sub("", word.strip("\"'"))
+
+
+def _package_scripts(text: str) -> list[str]:
+    try:
+        scripts = json.loads(text).get("scripts", {})
+    except (ValueError, AttributeError, RecursionError):
+        return []
+    return [line for line in scripts.values() if isinstance(line, str)] if isinstance(scripts, dict) else []
+
+
+def _words(line: str) -> Iterator[str]:
+    try:
+        words = shlex.split(line, comments=True)
+    except ValueError:  # a quote that is closed in another line
+        words = line.split()
+    for word in words:
+        yield from (
+            found.lstrip("@").removeprefix("./")
+            for found in _NAME.findall(re.sub(r"\$\{?\w+\}?/|\$\([^)]*\)/?", "", word))
+        )
+
+
+def starts_programs(data: bytes) -> bool:
+    """Whether Python or JavaScript code starts programs, or runs files that it does not import."""
+    return _STARTS.search(data) is not None
+
+
+def code_named(data: bytes) -> tuple[str, ...]:
+    """Texts in code that look like the name of a code file."""
+    return tuple(dict.fromkeys(found.decode().removeprefix("./") for found in _CODE_NAME.findall(data)))
+
+
+def places_in(node: ast.AST) -> list[str]:
+    """The directories that the texts of an expression may name; `..` and what follows it belong together."""
+    texts = [one for one in ast.walk(node) if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+    ordered = sorted(texts, key=lambda one: (one.lineno, one.col_offset))
+    parts = [str(one.value) for one in ordered if one.value and not {"\0", "\n"} & set(str(one.value))]
+    parts += [part.lstrip("/") for part in parts if part.strip("/") and part.startswith("/")]  # HERE + "/lib"
+    joined = [os.path.join(*parts)] if len(parts) > 1 else []  # noqa: PTH118  # as above
+    climbs = sum(isinstance(one, ast.Attribute) and one.attr in ("parent", "dirname") for one in ast.walk(node))
+    return [*parts, *joined, *("/".join([".."] * up) for up in range(1, climbs + 1))]

@@ -1,0 +1,525 @@
+"""Modules that Python code loads, and where it searches them, as far as its text shows; nothing is run."""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import product
+
+from msgspec import Struct
+
+from agentv.authoring.code.named_files import places_in
+from agentv.authoring.fields.python_source import parsed
+from agentv.model.values.lazy_pattern import lazy_pattern
+
+_MOST = 64
+"""Values of one expression."""
+
+_DEEPEST = 40
+
+_PARENT = frozenset({"dirname"})
+_SAME = frozenset({"abspath", "realpath", "normpath", "normcase", "expanduser", "str", "fspath", "fsdecode", "Path"})
+_SAME_OF_ITSELF = frozenset({"resolve", "absolute", "as_posix", "expanduser", "strip", "copy"})
+_JOINS = frozenset({"join", "joinpath", "Path", "PurePath", "PosixPath"})
+_LISTS = frozenset({"list", "tuple", "sorted", "set", "reversed", "map"})
+_HERE = frozenset({"getcwd", "cwd"})
+_NAMED = {"pardir": "..", "curdir": ".", "sep": "/"}
+_OF_PACKAGES = frozenset({"__path__", "submodule_search_locations"})
+
+
+class Values(Struct, frozen=True):
+    """Possible values of an expression.
+
+    Attributes:
+        texts: the known values.
+        whole: there are no others.
+    """
+
+    texts: tuple[str, ...] = ()
+    whole: bool = True
+
+    def __or__(self, other: Values) -> Values:
+        texts = tuple(dict.fromkeys((*self.texts, *other.texts)))
+        return Values(texts[:_MOST], self.whole and other.whole and len(texts) <= _MOST)
+
+    def each(self, change: Callable[[str], str]) -> Values:
+        """Every value changed."""
+        return Values(tuple(map(change, self.texts)), self.whole)
+
+
+UNKNOWN = Values((), whole=False)
+NONE = Values()
+
+
+class Expressions:
+    """Evaluates the expressions of one file. A name has all values that are bound to it anywhere in the file.
+
+    Args:
+        tree: of the file.
+        file: its absolute path.
+    """
+
+    def __init__(self, tree: ast.Module, file: str) -> None:
+        self._tree = tree
+        self._file = file
+        self._bound: dict[str, list[ast.expr | None]] | None = None
+        self._items: set[str] = set()
+        self._under_way: set[str] = set()
+        self._depth = 0
+
+    def text(self, node: ast.expr) -> Values:
+        """The texts or paths that it may be; of a list, all that are in it."""
+        if self._depth > _DEEPEST:
+            return UNKNOWN
+        self._depth += 1
+        try:
+            return self._text(node)
+        finally:
+            self._depth -= 1
+
+    def _text(self, node: ast.expr) -> Values:  # noqa: C901, PLR0911, PLR0912  # one line a kind of expression
+        match node:
+            case ast.Constant(value=str(value)):
+                return Values((value,))
+            case ast.Constant(value=None):
+                return NONE
+            case ast.Name(id="__file__"):
+                return Values((self._file,))
+            case ast.Name(id=name):
+                return self._name(name)
+            case ast.JoinedStr(values=parts):
+                return self._all(parts, "".join)
+            case ast.FormattedValue(value=inner, conversion=-1, format_spec=None):
+                return self.text(inner)
+            case ast.List(elts=items) | ast.Tuple(elts=items) | ast.Set(elts=items):
+                return self._any(items)
+            case ast.Starred(value=inner) | ast.NamedExpr(value=inner) | ast.GeneratorExp(elt=inner):
+                return self.text(inner)
+            case ast.ListComp(elt=inner) | ast.SetComp(elt=inner) | ast.Await(value=inner):
+                return self.text(inner)
+            case ast.IfExp(body=first, orelse=second):
+                return self.text(first) | self.text(second)
+            case ast.BoolOp(values=items):
+                return self._any(items)
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                return (
+                    self._any((left, right)) if self._is_list(left) or self._is_list(right) else self._sum(left, right)
+                )
+            case ast.BinOp(left=left, op=ast.Div(), right=right):
+                return self._all((left, right), _joined)
+            case ast.Attribute():
+                return self._attribute(node)
+            case ast.Subscript():
+                return self._item(node)
+            case ast.Call():
+                return self._called(node)
+        return UNKNOWN
+
+    def prefix(self, node: ast.expr) -> str:  # noqa: PLR0911  # as above
+        """The text with which it begins, as far as that is written out."""
+        match node:
+            case ast.Constant(value=str(value)):
+                return value
+            case ast.JoinedStr(values=parts):
+                return self._prefix_of(parts)
+            case ast.FormattedValue(value=ast.expr() as inner):
+                return self.prefix(inner)
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                return self._prefix_of((left, right))
+            case ast.BinOp(left=ast.Constant(value=str(value)), op=ast.Mod()):
+                return value.partition("%")[0]
+            case ast.Call(func=ast.Attribute(value=ast.Constant(value=str(value)), attr="format")):
+                return value.partition("{")[0]
+            case ast.Name() | ast.Attribute():
+                return self._only(node)
+        return ""
+
+    def _prefix_of(self, parts: Iterable[ast.expr]) -> str:
+        found = ""
+        for part in parts:
+            found += self.prefix(part)
+            if not self._only(part):
+                break
+        return found
+
+    def _only(self, node: ast.expr) -> str:
+        """The one text that it is; "" where it may be another."""
+        found = self.text(node)
+        return found.texts[0] if found.whole and len(found.texts) == 1 else ""
+
+    def _any(self, nodes: Iterable[ast.expr]) -> Values:
+        found = NONE
+        for node in nodes:
+            found |= self.text(node)
+        return found
+
+    def _all(self, nodes: Iterable[ast.expr], combine: Callable[[tuple[str, ...]], str]) -> Values:
+        parts = [self.text(node) for node in nodes]
+        texts: dict[str, None] = {}
+        for chosen in product(*(part.texts for part in parts)):
+            texts[combine(chosen)] = None
+            if len(texts) > _MOST:
+                return Values(tuple(texts), whole=False)
+        return Values(tuple(texts), bool(texts) and all(part.whole for part in parts))
+
+    def _sum(self, left: ast.expr, right: ast.expr) -> Values:
+        return self._all((left, right), "".join)
+
+    def _is_list(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.BinOp):
+            return self._is_list(node.left) or self._is_list(node.right)
+        return isinstance(node, ast.List | ast.Tuple | ast.ListComp) or is_search_path(node)
+
+    def _attribute(self, node: ast.Attribute) -> Values:
+        if node.attr == "parent":
+            return self.text(node.value).each(os.path.dirname)
+        if node.attr in _NAMED:
+            return Values((_NAMED[node.attr],))
+        if node.attr in _OF_PACKAGES or is_search_path(node):
+            return NONE  # packages that are imported are known as such
+        return UNKNOWN
+
+    def _item(self, node: ast.Subscript) -> Values:
+        if isinstance(node.value, ast.Attribute) and node.value.attr == "parents":
+            match node.slice:
+                case ast.Constant(value=int(up)) if 0 <= up < _DEEPEST:
+                    return self.text(node.value.value).each(lambda path: _climbed(path, up + 1))
+        if isinstance(node.slice, ast.Slice):
+            return self.text(node.value)
+        return NONE if is_search_path(node.value) else UNKNOWN
+
+    def _called(self, node: ast.Call) -> Values:  # noqa: PLR0911  # one line a function
+        function, given = node.func, node.args
+        if isinstance(function, ast.Attribute) and function.attr in _SAME_OF_ITSELF and not given:
+            return self.text(function.value)
+        name = getattr(function, "attr", getattr(function, "id", ""))
+        if name in _HERE and not given:
+            return Values((".",))
+        if name == "joinpath" and isinstance(function, ast.Attribute):
+            return self._all((function.value, *given), _joined)
+        if (
+            name in _JOINS
+            and given
+            and not _is_text(function)
+            and not any(isinstance(one, ast.Starred) for one in given)
+        ):
+            return self._all(given, _joined)
+        if name in _PARENT and len(given) == 1:
+            return self.text(given[0]).each(os.path.dirname)
+        if name in _LISTS and given:
+            return self.text(given[-1])
+        return self.text(given[0]) if name in _SAME and len(given) == 1 else UNKNOWN
+
+    def _name(self, name: str) -> Values:
+        if name in self._under_way:
+            return NONE  # x = x / "lib"
+        bound = self._bindings().get(name)
+        if not bound:
+            return UNKNOWN
+        self._under_way.add(name)
+        try:
+            found = NONE
+            for one in bound:
+                found |= UNKNOWN if one is None else self.text(one)
+            return found
+        finally:
+            self._under_way.discard(name)
+
+    def _bindings(self) -> dict[str, list[ast.expr | None]]:
+        if self._bound is None:
+            self._bound = {}
+            for name, value in _bindings(self._tree):
+                self._bound.setdefault(name, []).append(value)
+        return self._bound
+
+
+def is_search_path(node: ast.expr) -> bool:
+    """Whether it is `sys.path`, or a part or copy of it."""
+    match node:
+        case ast.Subscript(value=inner, slice=ast.Slice()):
+            return is_search_path(inner)
+        case ast.Attribute(value=ast.Name(id=name), attr="path"):
+            return name.lstrip("_") in ("sys", "system")
+        case ast.Attribute(attr="__path__") | ast.Name(id="__path__"):
+            return True
+    return False
+
+
+def _is_text(function: ast.expr) -> bool:
+    """Whether it is the method of a text, as in `"".join`."""
+    return isinstance(function, ast.Attribute) and isinstance(function.value, ast.Constant | ast.JoinedStr)
+
+
+def _joined(parts: tuple[str, ...]) -> str:
+    return os.path.normpath(os.path.join(*parts))  # noqa: PTH118  # it joins as Python does
+
+
+def _climbed(path: str, up: int) -> str:
+    for _ in range(up):
+        path = os.path.dirname(path)  # noqa: PTH120  # as above
+    return path
+
+
+def _bindings(tree: ast.Module) -> Iterator[tuple[str, ast.expr | None]]:  # noqa: C901  # one line a statement
+    """Every name that is bound somewhere, with the expression; None where it may be anything."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                for target in targets:
+                    yield from _pairs(target, value)
+            case (
+                ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
+                | ast.NamedExpr(target=ast.Name(id=name), value=value)
+            ):
+                yield name, value
+            case ast.AugAssign(target=ast.Name(id=name), value=value):
+                yield name, value if isinstance(value, ast.List | ast.Tuple) else None
+            case ast.For(target=target, iter=value) | ast.AsyncFor(target=target, iter=value):
+                yield from _of_each(target, value)
+            case ast.comprehension(target=target, iter=value):
+                yield from _of_each(target, value)
+            case ast.arg(arg=name) | ast.ExceptHandler(name=str(name)):
+                yield name, None
+            case ast.withitem(optional_vars=ast.expr() as target):
+                yield from _pairs(target, None)
+            case ast.Import(names=names) | ast.ImportFrom(names=names):
+                yield from ((one.asname or one.name.partition(".")[0], None) for one in names)
+
+
+def _of_each(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr | None]]:
+    """The names that a loop binds with their possible values; None for names in a tuple."""
+    yield from _pairs(target, value if isinstance(target, ast.Name) else None)
+
+
+def _pairs(target: ast.expr, value: ast.expr | None) -> Iterator[tuple[str, ast.expr | None]]:
+    match target:
+        case ast.Name(id=name):
+            yield name, value
+        case ast.Tuple(elts=targets) | ast.List(elts=targets):
+            values = value.elts if isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(targets) else None
+            for place, one in enumerate(targets):
+                yield from _pairs(one, values[place] if values else None)
+        case ast.Starred(value=inner):
+            yield from _pairs(inner, None)
+
+
+Module = tuple[int, str]
+"""The dots in front, 0 for none, and the name."""
+
+_STARTS = lazy_pattern(
+    rb"\bsubprocess\b|\bos\.(?:system|popen|exec|spawn|posix_spawn)|create_subprocess|\bpexpect\b|\bpty\.spawn"
+)
+_IMPORTERS = frozenset({"import_module", "__import__", "run_module", "find_spec"})
+_OF_FILES = {"run_path": 0, "spec_from_file_location": 1, "SourceFileLoader": 1, "SourcelessFileLoader": 1}
+"""Function → the place of the path that it loads."""
+
+_RUNS = frozenset({"exec", "eval"})
+_READS = frozenset({"read_text", "read_bytes"})
+_WALKS = frozenset({"iter_modules", "walk_packages"})
+_PATH_METHODS = {"insert": 1, "append": 0, "extend": 0}
+_LOADERS = _IMPORTERS | _OF_FILES.keys() | _RUNS | _WALKS
+_OWN = frozenset({"__name__", "__package__"})
+
+
+class Loads(Struct, frozen=True):
+    """Modules and files that one file loads.
+
+    Attributes:
+        modules: imported by name.
+        homes: directories that it adds to Python's path.
+        walked: directories of which it may load every module.
+        packages: packages whose modules it imports by computed names.
+        files: paths that it runs as code.
+        finds: it searches the packages that it imports for modules.
+        unknown: it loads or starts something that its text does not show.
+    """
+
+    modules: tuple[Module, ...] = ()
+    homes: tuple[str, ...] = ()
+    walked: tuple[str, ...] = ()
+    packages: tuple[Module, ...] = ()
+    files: tuple[str, ...] = ()
+    finds: bool = False
+    unknown: bool = False
+
+
+def loads_of(path: str, source: bytes) -> Loads:
+    """The modules and files that a file loads; empty for one that does not parse."""
+    try:
+        tree = parsed(source.decode("utf-8-sig"))
+        return _Reader(tree, path).loads(starts=_STARTS.search(source) is not None)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return Loads(unknown=True)
+
+
+@dataclass(slots=True)
+class _Reader:
+    tree: ast.Module
+    path: str
+    homes: dict[str, None] = field(default_factory=dict)
+    walked: dict[str, None] = field(default_factory=dict)
+    files: dict[str, None] = field(default_factory=dict)
+    modules: dict[Module, None] = field(default_factory=dict)
+    packages: dict[Module, None] = field(default_factory=dict)
+    finds: bool = False
+    unknown: bool = False
+    named_later: bool = False
+    others: dict[str, str] = field(default_factory=dict)
+    expressions: Expressions = field(init=False)
+
+    def loads(self, *, starts: bool) -> Loads:
+        self.expressions = Expressions(self.tree, self.path)
+        nodes = list(ast.walk(self.tree))
+        for node in nodes:
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                self._imports(node)
+            elif isinstance(node, ast.Assign):
+                self._renames(node)
+        for node in nodes:
+            if isinstance(node, ast.Call):
+                self._call(node)
+            elif isinstance(node, ast.AugAssign):
+                self._assigned([node.target], node.value)
+            elif isinstance(node, ast.Assign):
+                self._assigned(node.targets, node.value)
+        return Loads(
+            modules=tuple(self.modules),
+            homes=tuple(self.homes),
+            walked=tuple(self.walked),
+            packages=tuple(self.packages),
+            files=tuple(self.files),
+            finds=self.finds,
+            unknown=starts or self.unknown or (self.named_later and not self.finds),
+        )
+
+    def _imports(self, node: ast.Import | ast.ImportFrom) -> None:
+        if isinstance(node, ast.Import):
+            self.modules |= {(0, one.name): None for one in node.names}
+            self.others |= {one.asname: "sys" for one in node.names if one.asname and one.name == "sys"}
+            return
+        around = f"{node.module}." if node.module else ""
+        self.modules[node.level, node.module or ""] = None
+        self.modules |= {(node.level, around + one.name): None for one in node.names if one.name != "*"}
+        self.others |= {one.asname: one.name for one in node.names if one.asname}
+        if node.module == "sys" and any(one.name == "path" for one in node.names):
+            self.others |= {one.asname or one.name: "sys.path" for one in node.names if one.name == "path"}
+
+    def _renames(self, node: ast.Assign) -> None:
+        """Take in `load = importlib.import_module` and `path = sys.path`."""
+        name = getattr(node.value, "attr", getattr(node.value, "id", None))
+        target = "sys.path" if self._is_search_path(node.value) else name
+        if target == "sys.path" or target in _LOADERS:
+            self.others |= {one.id: target for one in node.targets if isinstance(one, ast.Name)}
+
+    def _is_search_path(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.Subscript):
+            return self._is_search_path(node.value)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr == "path":
+            return self.others.get(node.value.id, node.value.id) == "sys"
+        return is_search_path(node) or (isinstance(node, ast.Name) and self.others.get(node.id) == "sys.path")
+
+    def _call(self, node: ast.Call) -> None:
+        name = getattr(node.func, "attr", None) or self.others.get(
+            getattr(node.func, "id", ""), getattr(node.func, "id", "")
+        )
+        if name in _PATH_METHODS and isinstance(node.func, ast.Attribute) and self._is_search_path(node.func.value):
+            place = _PATH_METHODS[name]
+            self._put(_argument(node, place, ()))
+        elif name == "addsitedir":
+            self._put(_argument(node, 0, ("sitedir",)))
+        elif name == "chdir" and node.args:
+            self.homes |= dict.fromkeys(self.expressions.text(node.args[0]).texts)
+        elif name in _WALKS:
+            self._walk(node)
+        elif name in _IMPORTERS and node.args:
+            self._named(node.args[0], guesses=name == "find_spec")
+        elif name in _OF_FILES:
+            self._take(_argument(node, _OF_FILES[name], ("path_name", "location", "path")))
+        elif name in _RUNS and isinstance(node.func, ast.Name) and node.args:
+            self._run(node.args[0])
+
+    def _assigned(self, targets: list[ast.expr], value: ast.expr) -> None:
+        if any(map(self._is_search_path, targets)):
+            self._put(value)
+
+    def _put(self, given: ast.expr | None) -> None:
+        """Add directories of Python's path; of an unknown one, the directories that its texts may name."""
+        found = UNKNOWN if given is None else self.expressions.text(given)
+        self.homes |= dict.fromkeys(found.texts)
+        if not found.whole:
+            self.unknown = True
+            self.homes |= dict.fromkeys(() if given is None else places_in(given))
+
+    def _walk(self, node: ast.Call) -> None:
+        self.finds = True
+        place = _argument(node, 0, ("path",))
+        found = UNKNOWN if place is None else self.expressions.text(place)
+        self.walked |= dict.fromkeys(found.texts)
+        self.unknown = self.unknown or not found.whole
+
+    def _named(self, given: ast.expr, *, guesses: bool) -> None:
+        """Add the modules that an expression may name."""
+        found = self.expressions.text(given)
+        self.modules |= {(len(one) - len(one.lstrip(".")), one.lstrip(".")): None for one in found.texts}
+        if found.whole and found.texts:
+            return
+        package, dot, _ = self.expressions.prefix(given).rpartition(".")
+        if dot:
+            self.packages[len(package) - len(package.lstrip(".")) + (not package), package.lstrip(".")] = None
+        elif self._begins_with_own_name(given):
+            self.packages[1, ""] = None
+        elif not guesses:
+            self.named_later = True
+
+    def _begins_with_own_name(self, given: ast.expr) -> bool:
+        """Whether it is `f"{__name__}.{x}"`."""
+        first: ast.expr = given
+        while isinstance(first, ast.BinOp):
+            first = first.left
+        if isinstance(first, ast.JoinedStr) and first.values:
+            first = first.values[0]
+        if isinstance(first, ast.FormattedValue):
+            first = first.value
+        return isinstance(first, ast.Name) and first.id in _OWN and first is not given
+
+    def _take(self, given: ast.expr | None) -> None:
+        found = UNKNOWN if given is None else self.expressions.text(given)
+        self.files |= dict.fromkeys(found.texts)
+        self.unknown = self.unknown or not found.whole
+
+    def _run(self, given: ast.expr) -> None:
+        """Code that is text: written out, or in a file that is opened for it."""
+        if isinstance(given, ast.Constant):
+            return
+        opened = list(_opened_in(given))
+        for one in opened:
+            self._take(one)
+        self.unknown = self.unknown or not (opened or self._is_written_out(given))
+
+    def _is_written_out(self, given: ast.expr) -> bool:
+        found = self.expressions.text(given)
+        return found.whole and bool(found.texts)
+
+
+def _argument(node: ast.Call, place: int, names: tuple[str, ...]) -> ast.expr | None:
+    if len(node.args) > place:
+        return node.args[place]
+    return next((one.value for one in node.keywords if one.arg in names), None)
+
+
+def _opened_in(given: ast.expr) -> Iterator[ast.expr]:
+    """The paths of `open(path)` and `path.read_text()` in an expression."""
+    for node in ast.walk(given):
+        match node:
+            case ast.Call(func=ast.Name(id="open"), args=[path, *_]):
+                yield path
+            case ast.Call(func=ast.Attribute(value=path, attr=attribute)) if attribute in _READS:
+                yield path
+
+
+def relative_to(homes: tuple[str, ...], above: list[str]) -> list[str]:
+    """Paths as they may be meant: relative ones count from the file's directory, or from one above it."""
+    places = (os.path.normpath(os.path.join(home, one)) for one in homes for home in above)  # noqa: PTH118  # for every file
+    return list(dict.fromkeys(places))
