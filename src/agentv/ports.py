@@ -376,11 +376,6 @@ class Call(Struct, frozen=True):
     target: str
     request: TargetRequest
 
-    @property
-    def grades(self) -> bool:
-        """Whether the answer decides grades: a judge or an embedder gives it."""
-        return bool(self.request.nonces) or not self.request.case_id  # texts are embedded for no case
-
 
 class SpendingLog(Protocol):
     """Record of what model calls of agents cost, kept as soon as each has ended."""
