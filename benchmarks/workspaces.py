@@ -29,7 +29,7 @@ from agentv.model.suite.workspace import CopiedFiles, SandboxName, WorkspaceRepo
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import WorkspaceChanges
 from agentv.registry.fields import Command
-from agentv.user_code.processes.processes import run_program
+from agentv.user_code.processes import run_program
 
 AGENT = "sleep 0.2; echo changed >> file-1.txt; echo new > new.txt"
 KILLED_AGENT = "mkdir d; chmod 500 d; (setsid env -i /bin/sleep {mark} >/dev/null 2>&1 &) ; sleep {mark}"

@@ -51,7 +51,7 @@ def _run(arguments: list[str]) -> None:
         sys.exit(run(arguments))
     # a run makes millions of objects and next to no cycles: looking for them at Python's pace took a third of the time
     gc.set_threshold(100_000, 50, 100)
-    from agentv.user_code.processes.command_process import run_command
+    from agentv.user_code.command_process import run_command
 
     def work() -> int:
         from agentv.cli.main import run

@@ -33,7 +33,7 @@ from agentv.targets.openai_compatible.openai import OpenAI
 from agentv.targets.python import Python
 from agentv.targets.replay.target import Replay
 from agentv.testing import Hang, ModelCall, ModelServer, Status, Step
-from agentv.user_code.functions.threads import DaemonThreads
+from agentv.user_code.threads import DaemonThreads
 from doubles.asking import answers, asked, request, spec_of
 from doubles.misbehaving_server import MisbehavingServer, misbehaving_server
 from doubles.processes_alive import all_gone, ids_in

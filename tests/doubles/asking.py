@@ -11,7 +11,7 @@ from agentv.model.values.response import Failure, TargetResponse
 from agentv.ports import TargetRequest
 from agentv.registry.fields import options_of
 from agentv.registry.types import ProviderSettings
-from agentv.user_code.functions.threads import DaemonThreads
+from agentv.user_code.threads import DaemonThreads
 
 
 def request(prompt: str = "hello", case_id: str = "case", **others: Any) -> TargetRequest:

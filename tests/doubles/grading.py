@@ -13,7 +13,7 @@ from agentv.model.run.grade import Grade
 from agentv.model.values.message import Message
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.usage import TokenUsage
-from agentv.user_code.functions.threads import DaemonThreads
+from agentv.user_code.threads import DaemonThreads
 
 
 @dataclass

@@ -13,7 +13,7 @@ from agentv.judge.target import TargetJudge
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade
 from agentv.ports import TargetRequest
-from agentv.user_code.functions.threads import DaemonThreads
+from agentv.user_code.threads import DaemonThreads
 from doubles.judges import Saying, answered
 
 

@@ -18,7 +18,7 @@ from agentv.model.values.response import Failure
 from agentv.model.values.trace import WorkspaceChanges
 from agentv.ports import ProgramResult
 from agentv.registry.fields import Command
-from agentv.user_code.processes.processes import Finished, run_program
+from agentv.user_code.processes import Finished, run_program
 from needs import needs, require
 
 SANDBOXES = [pytest.param("bwrap", marks=needs("bwrap")), "none"]

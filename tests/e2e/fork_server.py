@@ -41,7 +41,7 @@ _READ_AT_START = re.compile(r"PYTHON(?!_BIN$)|LC_|LANG|LD_")
 
 _LARGEST = 1 << 20
 
-OFTEN = ("agentv.__main__", "agentv.user_code.processes.command_process", "jinja2", "numpy")
+OFTEN = ("agentv.__main__", "agentv.user_code.command_process", "jinja2", "numpy")
 """What every command begins with, and what one in eight renders or computes with."""
 
 LIBRARIES = (
@@ -265,7 +265,7 @@ def _become(command: dict, descriptors: list[int]) -> None:
     sys.argv = [AGENTV, *command["words"]]
     sys.path[0] = str(Path(AGENTV).parent)
     sys.modules["__main__"].__file__ = AGENTV  # which processes that multiprocessing starts import
-    from agentv.user_code.processes import orphans
+    from agentv.user_code import orphans
 
     orphans._RUN = os.urandom(8).hex()  # drawn at import: the programs of one command are not those of another
     status: object = 0

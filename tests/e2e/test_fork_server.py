@@ -3,7 +3,7 @@
 import json
 import shutil
 
-from agentv.user_code.processes.orphans import MARK
+from agentv.user_code.orphans import MARK
 from e2e.fork_server import can_fork
 
 AGENT = """

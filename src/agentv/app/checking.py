@@ -25,9 +25,9 @@ from agentv.model.values.message import Message
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.ports import Target, TargetRequest
 from agentv.targets.http.model_calls import carries_key
-from agentv.user_code.functions.deadline import Deadline
-from agentv.user_code.functions.guard import attempt
-from agentv.user_code.processes.processes import kill_all
+from agentv.user_code.deadline import Deadline
+from agentv.user_code.guard import attempt
+from agentv.user_code.processes import kill_all
 
 QUESTION = "Reply with OK."
 FEWEST_TOKENS = 16

@@ -28,8 +28,8 @@ from agentv.model.suite.assertion import AssertionEntry, Transform
 from agentv.model.values.response import Failure
 from agentv.model.values.values import Json
 from agentv.ports import Clock, Embedder, Executor, JavaScriptHost
-from agentv.user_code.functions.threads import DaemonThreads
-from agentv.user_code.processes.processes import kill_all
+from agentv.user_code.processes import kill_all
+from agentv.user_code.threads import DaemonThreads
 
 _OPTIONS = """options are set under 'config' in the file of --file: {"output": "…", "config": {"value": "…"}}"""
 

@@ -28,14 +28,21 @@ from agentv.registry.types import Checkouts, CustomTypes, Discovered
 from agentv.targets.catalogue import NOT_YET as PROVIDERS_TO_COME
 from agentv.targets.catalogue import PROVIDERS as BUILT_IN_PROVIDERS
 from agentv.targets.catalogue import registry as target_registry
-from agentv.user_code.functions.guard import ForeignError, foreign_code
-from agentv.user_code.plugin_tables import plugins_of, source_of, source_of_extensions
-from agentv.user_code.plugins import code_of_plugin, import_plugin, installed_plugins, problem_with
+from agentv.user_code.guard import ForeignError, foreign_code
+from agentv.user_code.plugins import (
+    code_of_plugin,
+    import_plugin,
+    installed_plugins,
+    plugins_of,
+    problem_with,
+    source_of,
+    source_of_extensions,
+)
 from agentv.work_ports import Sandboxes
 
 if TYPE_CHECKING:
     from agentv.model.suite.repository import Checkout, RepositoryFile, Unavailable
-    from agentv.user_code.repositories.repositories import Repositories
+    from agentv.user_code.repositories import Repositories
 
 
 BUILT_IN_REPORTS = frozenset(
@@ -142,7 +149,7 @@ def _checkouts() -> Checkouts:
 
     def checkout(wanted: RepositoryFile, env: Mapping[str, str]) -> Checkout | Unavailable:
         if not repositories:
-            from agentv.user_code.repositories.repositories import (
+            from agentv.user_code.repositories import (
                 Repositories,  # only a project that names such files pays for this
             )
 

@@ -19,7 +19,7 @@ from agentv.errors import StoreError
 from agentv.model.values.values import Json, JsonObject
 from agentv.store.files.encoding import to_document
 from agentv.store.files.private_files import make_private, new_private, open_private
-from agentv.user_code.home import agentv_home
+from agentv.user_code.files import agentv_home
 
 SIGNATURE = "signature"
 """The key of `run.json`."""

@@ -367,7 +367,7 @@ class Execution(Reuse, frozen=True, kw_only=True):
         """Refuse an executor that nothing adds."""
         if self.executor == LOCAL:
             return
-        from agentv.user_code.plugin_tables import added  # which searches the installed packages
+        from agentv.user_code.plugins import added  # which searches the installed packages
 
         known = (LOCAL, *added(EXECUTORS))
         if self.executor not in known:

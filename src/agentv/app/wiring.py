@@ -25,8 +25,8 @@ from agentv.model.values.values import Json, JsonObject
 from agentv.ports import AnswerLookup, Call, Connectable, Embedder, Executor, SpendingLog, Target, TargetRequest
 from agentv.registry.extensions import PORTS, loaded
 from agentv.targets.http.answers import checked
-from agentv.user_code.functions.guard import ForeignError, foreign_code
-from agentv.user_code.functions.threads import DaemonThreads
+from agentv.user_code.guard import ForeignError, foreign_code
+from agentv.user_code.threads import DaemonThreads
 from agentv.work_ports import ModelExchanges, TrialWorks, WorkArchive
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.response import Failure
 from agentv.model.values.values import EMPTY, Json
 from agentv.registry.fields import Command, DeclaredAssertion, Document, FileGlobs, Issue
-from agentv.user_code.javascript.commands import with_sdk
-from agentv.user_code.processes.processes import run_program
+from agentv.user_code.javascript.runtime import with_sdk
+from agentv.user_code.processes import run_program
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ from agentv.model.values.span import Span
 from agentv.ports import Reader
 from agentv.registry.extensions import CONFIG_KEYS, HOW_TO_GET, PORTS, lacking, missing
 from agentv.registry.fields import Alias, Declared, Doc, Fraction, Nonempty, Text
-from agentv.user_code.plugin_tables import added, added_value
+from agentv.user_code.plugins import added, added_value
 
 
 class AuthoredConfig(Declared, Struct, frozen=True):

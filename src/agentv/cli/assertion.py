@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from agentv.app.grade_one import context_from_json, grade_one, verdict_json
 from agentv.errors import ExitStatus, UsageError
-from agentv.user_code.functions.guard import apart_from_output
+from agentv.user_code.guard import apart_from_output
 
 
 @click.command("assert", epilog="Example: agentv assert min-words --output 'Hello there friend'")

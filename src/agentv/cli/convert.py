@@ -29,7 +29,7 @@ from agentv.errors import Diagnostic, ExitStatus, UsageError
 from agentv.model.values.formatting import plural
 from agentv.registry.extensions import DIALECTS
 from agentv.reports.text.escaping import one_line, safe, shown_from
-from agentv.user_code.plugin_tables import added
+from agentv.user_code.plugins import added
 
 TARGET_FORMATS = ("yaml", "jsonl", "csv", "python")
 

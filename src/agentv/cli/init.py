@@ -27,7 +27,7 @@ def command(directory: Path, *, template: str | None, skill: bool, sdk: bool) ->
     With --skill or --sdk, writes only these.
     """
     if sdk:
-        from agentv.user_code.javascript.commands import install_sdk
+        from agentv.user_code.javascript.runtime import install_sdk
 
         click.echo(f"wrote {safe(str(install_sdk(directory)))}", err=True)
     if skill:

@@ -92,7 +92,7 @@ class Registered(Choice):
     """
 
     def __init__(self, kind: str, own: Sequence[str]) -> None:
-        from agentv.user_code.plugin_tables import added
+        from agentv.user_code.plugins import added
 
         super().__init__((*own, *added(kind)))
         self._kind = kind
@@ -110,7 +110,7 @@ class Registered(Choice):
 
 def options_of_extensions(command: str) -> tuple[click.Option, ...]:
     """The options that extensions add to a command."""
-    from agentv.user_code.plugin_tables import added, usable
+    from agentv.user_code.plugins import added, usable
 
     return tuple(usable(OPTIONS, (name for name in added(OPTIONS) if name.rpartition(" ")[0] == command)))
 
@@ -142,7 +142,7 @@ class LazyCommands(Commands):
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
         """The names by section: in each, those that extensions and plugins add, then those of the table."""
-        from agentv.user_code.plugin_tables import added
+        from agentv.user_code.plugins import added
 
         names = [*added(self.kind), *self.places]
         if self.sections is None:
@@ -154,7 +154,7 @@ class LazyCommands(Commands):
         """The section of a command: the one that the table or its extension names, else the last."""
         if self.sections is None:
             return super().section_of(name)
-        from agentv.user_code.plugin_tables import added
+        from agentv.user_code.plugins import added
 
         own = (title for title, names in self.sections.items() if name in names)
         found = next(own, None) or added(COMMAND_SECTIONS).get(name, LAST)
@@ -174,7 +174,7 @@ class LazyCommands(Commands):
         if cmd_name in self.places:
             found: click.Command | None = resolve_name(self.places[cmd_name])
             return found
-        from agentv.user_code.plugin_tables import added_value, broken_extensions  # search the installed packages
+        from agentv.user_code.plugins import added_value, broken_extensions  # search the installed packages
 
         try:
             found = added_value(self.kind, cmd_name)

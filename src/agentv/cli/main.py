@@ -18,8 +18,8 @@ from agentv.model.values.response import Failure
 from agentv.registry.extensions import COMMANDS as OF_EXTENSIONS
 from agentv.registry.extensions import OPTIONS, lacking
 from agentv.reports.text.escaping import safe
-from agentv.user_code.functions.guard import attempt, translated
-from agentv.user_code.processes.command_process import GO_ON, raise_on_signals, resume_line
+from agentv.user_code.command_process import GO_ON, raise_on_signals, resume_line
+from agentv.user_code.guard import attempt, translated
 from agentv.version import __version__
 
 SECTIONS = {

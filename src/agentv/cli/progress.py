@@ -43,9 +43,9 @@ from agentv.reports.run.plain import progress_line, render_plain
 from agentv.reports.run.totals import totals
 from agentv.reports.run.view import RunView, WorkingAgents
 from agentv.reports.text.escaping import one_line, shown_from
-from agentv.user_code.functions.guard import apart_from_output
-from agentv.user_code.plugin_tables import added, added_value
-from agentv.user_code.processes.command_process import note_resume
+from agentv.user_code.command_process import note_resume
+from agentv.user_code.guard import apart_from_output
+from agentv.user_code.plugins import added, added_value
 
 if TYPE_CHECKING:
     from agentv.cli.exams import Exams

@@ -11,7 +11,7 @@ import click
 
 from agentv.cli.printing import print_diagnostics, takes_color
 from agentv.errors import ExitStatus
-from agentv.user_code.functions.guard import apart_from_output
+from agentv.user_code.guard import apart_from_output
 
 
 @click.command("targets", epilog="Example: agentv targets openai:gpt-5-mini --check")

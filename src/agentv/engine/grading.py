@@ -19,8 +19,8 @@ from agentv.model.suite.suite import CODE_TIMEOUT_S, JUDGE_TIMEOUT_S
 from agentv.model.values.response import Attempt, Failure
 from agentv.model.values.values import Json
 from agentv.ports import Clock
-from agentv.user_code.functions.deadline import Deadline
-from agentv.user_code.functions.guard import ForeignError, attempt, foreign_code
+from agentv.user_code.deadline import Deadline
+from agentv.user_code.guard import ForeignError, attempt, foreign_code
 
 T = TypeVar("T")
 

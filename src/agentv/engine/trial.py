@@ -26,8 +26,8 @@ from agentv.model.values.message import Message, prompt_text
 from agentv.model.values.response import ANSWER_KEYS, Attempt, CallFailure, Failure, TargetResponse
 from agentv.model.values.values import Json
 from agentv.ports import Embedder, Executor, JavaScriptHost, TargetRequest
-from agentv.user_code.functions.deadline import Deadline
-from agentv.user_code.functions.guard import attempt
+from agentv.user_code.deadline import Deadline
+from agentv.user_code.guard import attempt
 from agentv.work_ports import TrialWork
 
 DEPENDENCY_NOT_PASSED = "dependency-not-passed"

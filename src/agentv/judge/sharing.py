@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from agentv.user_code.functions.deadline import LIMIT, Deadline
+from agentv.user_code.deadline import LIMIT, Deadline
 
 T = TypeVar("T")
 

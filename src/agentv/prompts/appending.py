@@ -16,7 +16,7 @@ from agentv.model.suite.exam import ExamRow
 from agentv.prompts.disk import DISK, Disk, sync_directory, sync_file, write_all
 from agentv.prompts.reading import BOM, log_path
 from agentv.prompts.rows import is_object, line_of
-from agentv.user_code.os_errors import store_error
+from agentv.user_code.files import store_error
 
 TORN = ".eval.jsonl.torn"
 """Where what a crash left of a line is set aside."""

@@ -12,7 +12,7 @@ from agentv.errors import Diagnostic, StoreError
 from agentv.model.suite.exam import ExamRow
 from agentv.model.values.span import Span
 from agentv.prompts.rows import InvalidRow, exam_row_of, in_time, is_object, time_at_begin
-from agentv.user_code.os_errors import store_error
+from agentv.user_code.files import store_error
 
 LOG = ".eval.jsonl"
 """The name of the file, in the prompt's directory."""

@@ -11,7 +11,7 @@ from agentv.errors import StoreError
 from agentv.model.suite.exam import PromptStatus
 from agentv.prompts.disk import DISK, Disk, put, sync_directory, sync_file, write_all
 from agentv.prompts.status_text import RewriteError, with_status
-from agentv.user_code.os_errors import store_error
+from agentv.user_code.files import store_error
 
 _TRIES = 5
 _CHUNK = 1 << 20

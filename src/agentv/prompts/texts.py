@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from agentv.prompts.disk import DISK, Disk, put, write_all
-from agentv.user_code.os_errors import store_error
+from agentv.user_code.files import store_error
 
 
 def texts_directory(home: Path) -> Path:

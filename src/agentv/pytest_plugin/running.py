@@ -21,7 +21,7 @@ from agentv.model.run.trial import Trial, TrialResult
 from agentv.model.values.formatting import money, plural
 from agentv.model.values.response import Failure
 from agentv.reports.text.escaping import shown_from
-from agentv.user_code.functions.guard import attempt
+from agentv.user_code.guard import attempt
 
 
 class Runs:

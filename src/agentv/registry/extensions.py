@@ -1,6 +1,6 @@
 """The extensions that are here, and what each registers: names and places, as strings in its `__init__.py`.
 
-Installed packages add to the same tables; `user_code/plugin_tables.py` finds them.
+Installed packages add to the same tables; `user_code/plugins.py` finds them.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ class LocalEmbedder:
 
 
 def _loaded(place: str) -> StaticModel | Failure:
-    from agentv.user_code.functions.guard import attempt
+    from agentv.user_code.guard import attempt
 
     def load(path: str) -> StaticModel:
         from model2vec import StaticModel
@@ -91,7 +91,7 @@ def _loaded(place: str) -> StaticModel | Failure:
 
 
 def _embedded(model: StaticModel, texts: Sequence[str]) -> Embeddings | Failure:
-    from agentv.user_code.functions.guard import attempt
+    from agentv.user_code.guard import attempt
 
     def encode(some: list[str]) -> Embeddings:
         rows = model.encode(some, use_multiprocessing=False)

@@ -23,7 +23,7 @@ from agentv.targets.http.answers import error_in, from_object, from_text, parsed
 from agentv.targets.promptfoo.calls import context_of, options_of, prompt_of
 from agentv.targets.promptfoo.responses import from_provider
 from agentv.targets.python_call import Kind, answer_in, called, from_wire, with_trace
-from agentv.user_code.functions.guard import ForeignError, foreign_code
+from agentv.user_code.guard import ForeignError, foreign_code
 
 _WANTED = "text, a mapping with 'output', a TargetResponse, or what an agent framework returns"
 

@@ -17,8 +17,8 @@ from agentv.model.values.retrieved import context_json, read_context
 from agentv.model.values.trace import MessageStep, Trace
 from agentv.model.values.usage import TokenUsage
 from agentv.registry.extensions import loaded, registered
-from agentv.user_code.functions.functions import CallPlan, plan_call
-from agentv.user_code.functions.guard import ForeignError, foreign_code
+from agentv.user_code.functions import CallPlan, plan_call
+from agentv.user_code.guard import ForeignError, foreign_code
 
 OFFERED = ("prompt", "messages", "vars", "metadata", "case_id", "workspace_path", "config", "mcp_config")
 """What a function may ask for by the name of a parameter."""

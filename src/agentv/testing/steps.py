@@ -11,7 +11,7 @@ from agentv.model.values.message import ToolCall
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json
 from agentv.testing.calls import ModelCall
-from agentv.user_code.functions.guard import ForeignError, foreign_code
+from agentv.user_code.guard import ForeignError, foreign_code
 
 DEFAULT_USAGE = TokenUsage(input=10, output=5, total=15, cached=0, reasoning=0)
 

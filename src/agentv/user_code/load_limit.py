@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from agentv.user_code.processes.command_process import SignalError
+from agentv.user_code.command_process import SignalError
 
 SECONDS = 30.0
 """Of computing without a case or record that was finished."""

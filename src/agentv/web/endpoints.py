@@ -1,15 +1,91 @@
-"""Declarations of endpoints. The routes and their description in OpenAPI are both made from these."""
+"""Endpoints of a project: what they share, who asks them, how they are declared, and their description in OpenAPI."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from threading import RLock
+from typing import Any, Literal, Protocol, TypeVar, get_args
 
+import msgspec
+from anyio import CapacityLimiter
 from msgspec import Struct
+from starlette.requests import Request
 
-from agentv.web.context import Permission, ProjectContext, Viewer
+from agentv.app.results.project import Project, RunEditor
+from agentv.version import __version__
+from agentv.web.answers import ErrorAnswer
+
+TOKEN_HEADER = "X-Agentv-Token"  # noqa: S105  # the name of a header
+
+Permission = Literal["edit", "label", "run"]
+PERMISSIONS: tuple[Permission, ...] = get_args(Permission)
+
+SCOPE_OF: dict[Permission, Literal["admin", "label"]] = {"edit": "admin", "label": "label"}
+"""Permission → the scope that gives it on a team's server, where nobody runs cases."""
+
+_Shared = TypeVar("_Shared")
+
+
+class Viewer(Struct, frozen=True):
+    """Who asks, and what they may do beyond reading.
+
+    Attributes:
+        person: their name, in labels and in the audit log.
+        permissions: what they may change.
+        token: what a change from their page must carry, and what its document contains; empty: the document has none.
+        team: the project is one of several, on a server where people sign in.
+    """
+
+    person: str
+    permissions: frozenset[Permission] = frozenset()
+    token: str = ""
+    team: bool = False
+
+
+@dataclass(eq=False)
+class ProjectContext:
+    """The state of one project's application.
+
+    Attributes:
+        project: whose runs are shown.
+        viewer: who sends a request. Called in a thread; raises RefusedError if they may not read the project.
+        token: what requests that change something must carry; another one at each start. No page contains it: only the
+            address does that was printed, so that other users of this machine can read, but change nothing. Empty on a
+            server, and where nothing may be changed.
+        editor: names and deletes runs; None: in their files.
+        labels_of: where the labels of a person are kept; None: in the files of the project.
+        writers: threads that change something; None: any.
+    """
+
+    project: Project
+    viewer: Callable[[Request], Viewer]
+    token: str = ""
+    editor: RunEditor | None = None
+    labels_of: Callable[[str], Any] | None = None
+    writers: CapacityLimiter | None = None
+    _shared: dict[Callable[[ProjectContext], Any], Any] = field(default_factory=dict)
+    _lock: RLock = field(default_factory=RLock)
+
+    def locks(self, viewer: Viewer) -> bool:
+        """Whether changes are allowed to pages with the token, and this one has none."""
+        return bool(self.token) and not viewer.permissions
+
+    def shared(self, make: Callable[[ProjectContext], _Shared]) -> _Shared:
+        """What all endpoints share that ask for it: made once, and closed with the project if it can be."""
+        with self._lock:
+            if make not in self._shared:
+                self._shared[make] = make(self)
+            found: _Shared = self._shared[make]
+            return found
+
+    def close(self) -> None:
+        """Close what is shared."""
+        for one in self._shared.values():
+            if hasattr(one, "close"):
+                one.close()
+
 
 Method = Literal["GET", "POST", "DELETE"]
 
@@ -91,3 +167,100 @@ class Stream:
     events: dict[str, Any]
     open: Callable[..., Any]
     query: type[Struct] = NoQuery
+
+
+_REFERENCE = "#/components/schemas/{name}"
+_ATTRIBUTE = re.compile(r"^ {4,8}(\w+(?:, \w+)*): (.+(?:\n {8,12}\S.*)*)", re.MULTILINE)
+
+
+class Described(Protocol):
+    """What is said of an endpoint, of one project or of a team's server. A body of `bytes` is no JSON."""
+
+    @property
+    def path(self) -> str: ...  # noqa: D102  # as `Endpoint` says
+    @property
+    def method(self) -> str: ...  # noqa: D102
+    @property
+    def summary(self) -> str: ...  # noqa: D102
+    @property
+    def answer(self) -> Any: ...  # noqa: D102
+    @property
+    def query(self) -> type[msgspec.Struct]: ...  # noqa: D102
+    @property
+    def body(self) -> Any: ...  # noqa: D102
+
+
+def description(title: str, endpoints: Sequence[Described], streams: Sequence[Stream]) -> dict[str, Any]:
+    """The document of OpenAPI 3.1."""
+    types = [*_types(endpoints, streams), ErrorAnswer]
+    schemas, components = msgspec.json.schema_components(types, ref_template=_REFERENCE)
+    known = {str(one): schema for one, schema in zip(types, schemas, strict=True)}
+    paths: dict[str, dict[str, Any]] = {}
+    for one in endpoints:
+        paths.setdefault(one.path, {})[one.method.lower()] = _operation(one, known)
+    for stream in streams:
+        paths.setdefault(stream.path, {})["get"] = _streamed(stream, known)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": title, "version": __version__},
+        "paths": paths,
+        "components": {"schemas": components},
+    }
+
+
+def _types(endpoints: Iterable[Described], streams: Iterable[Stream]) -> list[Any]:
+    found = [one.answer for one in endpoints] + [one.body for one in endpoints if one.body not in (None, bytes)]
+    return found + [data for stream in streams for data in stream.events.values()]
+
+
+def _operation(endpoint: Described, known: dict[str, Any]) -> dict[str, Any]:
+    content = {"application/json": {"schema": known[str(endpoint.answer)]}}
+    found: dict[str, Any] = {
+        "summary": endpoint.summary,
+        "parameters": _parameters(endpoint.path, endpoint.query),
+        "responses": {"200": {"description": "The answer.", "content": content}, **_problems(known)},
+    }
+    if endpoint.body is not None:
+        found["requestBody"] = {
+            "required": True,
+            "content": {"application/octet-stream": {}}
+            if endpoint.body is bytes
+            else {"application/json": {"schema": known[str(endpoint.body)]}},
+        }
+    return found
+
+
+def _streamed(stream: Stream, known: dict[str, Any]) -> dict[str, Any]:
+    events = "; ".join(
+        f"`{name}`: JSON of {known[str(data)]['$ref'].rpartition('/')[2]}" for name, data in stream.events.items()
+    )
+    content = {"text/event-stream": {"schema": {"type": "string"}}}
+    return {
+        "summary": stream.summary,
+        "parameters": _parameters(stream.path, stream.query),
+        "responses": {"200": {"description": f"Server-sent events. {events}.", "content": content}, **_problems(known)},
+    }
+
+
+def _problems(known: dict[str, Any]) -> dict[str, Any]:
+    content = {"application/json": {"schema": known[str(ErrorAnswer)]}}
+    return {"default": {"description": "What went wrong.", "content": content}}
+
+
+def _parameters(path: str, query: type[msgspec.Struct]) -> list[dict[str, Any]]:
+    named: list[dict[str, Any]] = [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in VARIABLE.findall(path)
+    ]
+    schema = msgspec.json.schema(query)["$defs"][query.__name__]
+    meanings = _meanings(query)
+    for field in msgspec.structs.fields(query):
+        name = field.encode_name
+        one = {"name": name, "in": "query", "required": field.required, "schema": schema["properties"][name]}
+        named.append({**one, "description": meanings[field.name]} if field.name in meanings else one)
+    return named
+
+
+def _meanings(of: type[msgspec.Struct]) -> dict[str, str]:
+    """What the docstring of a type says of its attributes."""
+    found = _ATTRIBUTE.findall(of.__doc__ or "")
+    return {name: " ".join(text.split()) for names, text in found for name in names.split(", ")}

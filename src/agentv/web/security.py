@@ -16,7 +16,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 
 from agentv.web.answers import LOCKED, LONGEST_BODY, error_response
-from agentv.web.context import TOKEN_HEADER
+from agentv.web.endpoints import TOKEN_HEADER
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]

@@ -20,7 +20,7 @@ from agentv.targets.cli.target import Cli
 from agentv.targets.http.target import Http
 from agentv.targets.openai_compatible.openai import OpenAI
 from agentv.testing import ModelServer, Status
-from agentv.user_code.functions.threads import DaemonThreads
+from agentv.user_code.threads import DaemonThreads
 from doubles.asking import asked, request
 
 
@@ -166,7 +166,7 @@ def test_vectors_are_guarded_likewise(given, expected):
 
 
 UNUSED = {
-    "agentv.user_code.processes.command_process": {"ctypes", "click", "pathlib", "agentv.cli"},
+    "agentv.user_code.command_process": {"ctypes", "click", "pathlib", "agentv.cli"},
     "agentv.app.authored.validate": {"asyncio", "ssl", "tempfile", "agentv.engine.run", "agentv.store.journal.journal"},
     "agentv.cli.progress": {
         "tempfile",

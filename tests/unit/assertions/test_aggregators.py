@@ -8,7 +8,7 @@ from agentv.assertions.user_code.script_output import read_verdict
 from agentv.model.run.grade import Grade
 from agentv.model.run.trial import Score
 from agentv.registry.fields import Command, Document
-from agentv.user_code.processes.processes import Finished
+from agentv.user_code.processes import Finished
 from doubles.nested_grading import Given, answer, entry, graded
 
 YES, NO = Grade.of(True, "is so", "seen"), Grade.of(False, "is so", "not seen")

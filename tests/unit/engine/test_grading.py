@@ -13,8 +13,8 @@ from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check, Grade
 from agentv.model.suite.assertion import AssertionEntry, AssertionSettings, Transform
 from agentv.model.suite.suite import JUDGE_TIMEOUT_S
-from agentv.user_code.functions.threads import DaemonThreads
 from agentv.user_code.javascript.host import JavaScriptHost
+from agentv.user_code.threads import DaemonThreads
 from doubles.grading import Services, context_of
 from doubles.judges import JudgeServices, Saying
 from doubles.nested_grading import Given, Stopped, entry

@@ -7,7 +7,7 @@ from agentv.model.values.response import Embeddings, Failure
 from agentv.ports import Embedder
 from agentv.targets.local import Local
 from agentv.targets.mock import Mock
-from agentv.user_code.functions.threads import DaemonThreads
+from agentv.user_code.threads import DaemonThreads
 from doubles.asking import answer, answers, request, spec_of
 from doubles.embedding import saved_model
 

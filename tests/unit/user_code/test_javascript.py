@@ -16,9 +16,8 @@ from agentv.assertions.user_code.result import settle
 from agentv.assertions.user_code.script_and_python import JudgeAccess, Script
 from agentv.model.values.response import Failure
 from agentv.registry.fields import Command
-from agentv.user_code.javascript.commands import install_sdk
 from agentv.user_code.javascript.host import JavaScriptHost
-from agentv.user_code.javascript.runtime import find_runtime
+from agentv.user_code.javascript.runtime import find_runtime, install_sdk
 from doubles.grading import Asked, context_of, graded
 from doubles.runtimes import RUNTIMES, path_with, program
 

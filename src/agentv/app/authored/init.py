@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agentv.authoring.source.files import is_file
-from agentv.user_code.os_errors import store_error
+from agentv.user_code.files import store_error
 
 _FILES = Path(__file__).parent
 

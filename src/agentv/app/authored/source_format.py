@@ -23,7 +23,7 @@ from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
 from agentv.errors import LoadError, UsageError
 from agentv.registry.extensions import DIALECTS
-from agentv.user_code.plugin_tables import added, usable
+from agentv.user_code.plugins import added, usable
 
 
 def format_of(source: Path) -> str:

@@ -23,7 +23,7 @@ from agentv.registry.extensions import (
 )
 from agentv.registry.plugins import LoadedPlugin, Plugin, PluginSource, Problem, words_of
 from agentv.registry.types import summary_of
-from agentv.user_code.plugin_tables import source_of_extensions
+from agentv.user_code.plugins import source_of_extensions
 from agentv.version import __version__
 
 KINDS: Mapping[str, str] = {ASSERTIONS: "assertion", PROVIDERS: "target", EXPORT_FORMATS: "report"}

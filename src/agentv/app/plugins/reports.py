@@ -9,7 +9,7 @@ from agentv.errors import UsageError
 from agentv.registry.extensions import EXPORT_FORMATS
 from agentv.registry.plugins import LoadedPlugin, Problem
 from agentv.registry.types import ReportFormat, RunData
-from agentv.user_code.functions.guard import ForeignError, apart_from_output, foreign_code
+from agentv.user_code.guard import ForeignError, apart_from_output, foreign_code
 
 _END = object()
 """After the last piece of a report."""

@@ -18,7 +18,7 @@ from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.trace import Trace
 from agentv.store.files.directory import ARTIFACTS, RunDirectory
 from agentv.store.files.private_files import DIRECTORY_MODE, make_private, new_private
-from agentv.user_code.os_errors import store_error
+from agentv.user_code.files import store_error
 
 if TYPE_CHECKING:
     from agentv.app.running.kept_work import KeptParts

@@ -31,7 +31,7 @@ from agentv.model.run.summary import NOT_DRAWN
 from agentv.model.run.trial import Trial
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.values.response import Failure
-from agentv.user_code.processes.command_process import acting_on_signals
+from agentv.user_code.command_process import acting_on_signals
 
 if TYPE_CHECKING:
     from agentv.engine.draws import Draws

@@ -26,7 +26,7 @@ from agentv.engine.executor import TrialExecutor
 from agentv.errors import ExitStatus, LoadError, StoreError
 from agentv.registry.extensions import EXECUTORS
 from agentv.store.files.directory import RunDirectory
-from agentv.user_code.plugin_tables import added_value
+from agentv.user_code.plugins import added_value
 
 Opened = Callable[[str, Path], None]
 
@@ -96,7 +96,7 @@ async def _evaluated(
                 try:
                     await connections.close()
                 finally:
-                    programs = sys.modules.get("agentv.user_code.processes.processes")  # None: no program was started
+                    programs = sys.modules.get("agentv.user_code.processes")  # None: no program was started
                     if signals and programs is not None:  # else it would kill what another run has started
                         programs.kill_all()
             return finish(started, driven)

@@ -19,8 +19,8 @@ from agentv.model.values.message import DocumentBlock, Message
 from agentv.model.values.response import Failure
 from agentv.registry.fields import Preprocessor, media_type_of
 from agentv.user_code.excerpts import last_error
-from agentv.user_code.javascript.commands import with_sdk
-from agentv.user_code.processes.processes import run_program
+from agentv.user_code.javascript.runtime import with_sdk
+from agentv.user_code.processes import run_program
 
 PREPROCESSOR_FAILED = "preprocessor-failed"
 

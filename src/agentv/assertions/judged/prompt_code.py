@@ -18,8 +18,8 @@ from agentv.model.values.values import Json, JsonObject
 from agentv.ports import CodeCall, Raised
 from agentv.registry.fields import Command, FunctionRef, JavaScriptSource, PromptCode
 from agentv.user_code.excerpts import last_error
-from agentv.user_code.javascript.commands import with_sdk
-from agentv.user_code.processes.processes import run_program
+from agentv.user_code.javascript.runtime import with_sdk
+from agentv.user_code.processes import run_program
 
 PROMPT_FAILED = "judge-prompt-failed"
 

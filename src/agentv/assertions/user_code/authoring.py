@@ -19,7 +19,7 @@ from typing import Any, TypeVar, overload
 from agentv.model.run.context import AssertionContext
 from agentv.model.values.response import Failure
 from agentv.model.values.values import JsonObject
-from agentv.user_code.functions.guard import ForeignError, foreign_code
+from agentv.user_code.guard import ForeignError, foreign_code
 
 F = TypeVar("F", bound=Callable[..., Any])
 

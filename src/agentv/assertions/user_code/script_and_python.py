@@ -35,8 +35,8 @@ from agentv.registry.fields import (
     Issue,
     PythonSource,
 )
-from agentv.user_code.javascript.commands import with_sdk
-from agentv.user_code.processes.processes import run_program
+from agentv.user_code.javascript.runtime import with_sdk
+from agentv.user_code.processes import run_program
 
 
 @dataclass(frozen=True, slots=True)

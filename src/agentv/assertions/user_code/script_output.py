@@ -18,7 +18,7 @@ from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.response import Failure
 from agentv.model.values.values import Json
 from agentv.user_code.excerpts import last_error
-from agentv.user_code.processes.processes import OUTPUT_LIMIT, Finished
+from agentv.user_code.processes import OUTPUT_LIMIT, Finished
 
 FAILED = "script-failed"
 _SIGNALS = range(129, 193)

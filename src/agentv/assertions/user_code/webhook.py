@@ -17,8 +17,8 @@ from agentv.model.suite.suite import CODE_TIMEOUT_S
 from agentv.model.values.response import Failure
 from agentv.model.values.values import EMPTY, Json, JsonObject
 from agentv.registry.fields import Alias, DeclaredAssertion, Doc, Issue, Nonempty, Text
+from agentv.user_code.connections import proxy_for
 from agentv.user_code.excerpts import head
-from agentv.user_code.proxies import proxy_for
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse

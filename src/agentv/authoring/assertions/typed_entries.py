@@ -25,7 +25,7 @@ from agentv.registry.fields import is_declared, options_of
 from agentv.registry.plugins import Plugin, PluginCode
 from agentv.registry.table import Registry
 from agentv.registry.types import AssertionType, Discovered, OpenAssertionType
-from agentv.user_code.functions.guard import ForeignError, foreign_code
+from agentv.user_code.guard import ForeignError, foreign_code
 
 AnyType = AssertionType | OpenAssertionType
 

@@ -26,7 +26,7 @@ from agentv.model.values.response import Failure
 from agentv.model.values.span import Span
 from agentv.model.values.values import Json
 from agentv.ports import CodeCall
-from agentv.user_code.functions.guard import ForeignError
+from agentv.user_code.guard import ForeignError
 
 BAD_GENERATOR = "bad-generator"
 
@@ -156,7 +156,7 @@ class _Made:
         if not function.is_python:
             yield from (as_authored(one, function.called, BAD_GENERATOR) for one in self._in_javascript())
             return
-        from agentv.user_code.workers.blocking import series_of  # few suites have such functions
+        from agentv.user_code.blocking import series_of  # few suites have such functions
 
         call = CodeCall(
             "authoring",
@@ -171,7 +171,7 @@ class _Made:
         yield from series_of(call, AS_AUTHORED, (function.called, BAD_GENERATOR), WAIT_S)
 
     def _in_javascript(self) -> list[Json]:
-        from agentv.user_code.javascript.host import BlockingHost
+        from agentv.user_code.blocking import BlockingHost
 
         host = BlockingHost(self._reading.scope.env, WAIT_S)
         try:
@@ -248,7 +248,7 @@ def read_python_suite(path: str, report: Report, read_made: ReadMade, *, for_run
     if not for_run:
         report.remark("unchecked-cases", at, f"'{NAME}' is not run here: it is checked when it runs")
         return None
-    from agentv.user_code.workers.blocking import call_blocking  # few suites are written in Python
+    from agentv.user_code.blocking import call_blocking  # few suites are written in Python
 
     try:
         made = call_blocking(

@@ -25,10 +25,10 @@ from agentv.model.values.values import EMPTY, Json, JsonObject
 from agentv.ports import CodeCall
 from agentv.registry.fields import FunctionRef
 from agentv.templating import UNREADABLE, Scope
-from agentv.user_code.functions.guard import ForeignError
+from agentv.user_code.guard import ForeignError
 
 if TYPE_CHECKING:
-    from agentv.user_code.javascript.host import BlockingHost
+    from agentv.user_code.blocking import BlockingHost
 
 
 SHOWN = 100
@@ -228,7 +228,7 @@ class PromptFunctions:
 
     def _in_javascript(self, function: PromptFunction | None, context: JsonObject, reading: Reading, name: str) -> Json:
         if self._host is None:
-            from agentv.user_code.javascript.host import BlockingHost
+            from agentv.user_code.blocking import BlockingHost
 
             self._host = BlockingHost(reading.scope.env, CODE_TIMEOUT_S)
         source = f"call:{getattr(function, 'name', None) or ''}:{getattr(function, 'path', '')}"
@@ -246,7 +246,7 @@ def _provider(target: TargetSpec) -> JsonObject:
 
 
 def _in_python(function: FunctionRef, context: JsonObject, name: str, env: Mapping[str, str]) -> Any:
-    from agentv.user_code.workers.blocking import ADAPTERS, call_blocking  # few suites have such prompts
+    from agentv.user_code.blocking import ADAPTERS, call_blocking  # few suites have such prompts
 
     call = CodeCall(
         "authoring",

@@ -20,7 +20,7 @@ from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic, UsageError
 from agentv.model.values.span import Span
 from agentv.registry.extensions import DIALECTS, SIGNS, lacking, missing
-from agentv.user_code.plugin_tables import added, added_value, usable
+from agentv.user_code.plugins import added, added_value, usable
 
 AGENTV: Final = "agentv"
 AGENT_SKILLS: Final = "agent-skills"

@@ -50,7 +50,7 @@ def load(request: LoadRequest, registries: Registries) -> Loaded:
     try:
         return _load(request, registries)
     finally:
-        if blocking := sys.modules.get("agentv.user_code.workers.blocking"):  # only where users' functions were called
+        if blocking := sys.modules.get("agentv.user_code.blocking"):  # only where users' functions were called
             blocking.close_blocking()
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, node_of
 from agentv.model.values.response import Failure
 from agentv.model.values.span import Span
-from agentv.user_code.functions.guard import ForeignError, foreign_code
+from agentv.user_code.guard import ForeignError, foreign_code
 
 SUITE = "suite"
 BAD_SUITE = "bad-eval-file"
@@ -53,7 +53,7 @@ def authored_suite(_function: None, payload: Mapping[str, str]) -> Any:
     Raises:
         ForeignError: its `suite` is not a suite, or holds values that no eval file could.
     """
-    from agentv.user_code.workers.loading import load_module
+    from agentv.user_code.functions import load_module
 
     path = payload["file"]
     found = getattr(load_module(path, None), SUITE, None)

@@ -34,7 +34,7 @@ from agentv.registry.fields import FileGlobs
 from agentv.registry.table import Registry
 from agentv.registry.types import Provider, ProviderSettings
 from agentv.templating import RenderError, Scope, has_placeholder, render_text
-from agentv.user_code.functions.guard import ForeignError, foreign_code
+from agentv.user_code.guard import ForeignError, foreign_code
 
 _FROM_ENVIRONMENT = lazy_pattern(r"\$\{\{|\{[{%].*\benv\b", re.DOTALL)
 _PLACEHOLDER = lazy_pattern(r"\$?\{\{.*?\}\}", re.DOTALL)

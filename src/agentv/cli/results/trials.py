@@ -17,7 +17,7 @@ from agentv.model.run.trial import Status
 from agentv.model.values.formatting import plural
 from agentv.registry.extensions import TRACE_FORMATS
 from agentv.reports.text.escaping import one_line
-from agentv.user_code.plugin_tables import added_value
+from agentv.user_code.plugins import added_value
 
 if TYPE_CHECKING:
     from agentv.app.exports import Exported

@@ -17,8 +17,8 @@ from agentv.engine.calls.retry_policy import PROBE_S, Again, GiveUp, Tries, deci
 from agentv.engine.calls.server_limiter import Waiter
 from agentv.engine.calls.target_channel import TargetChannel
 from agentv.model.values.response import Attempt, CallFailure, Embeddings, Failure, TargetResponse
-from agentv.user_code.functions.deadline import LIMIT, Deadline
-from agentv.user_code.functions.guard import attempt
+from agentv.user_code.deadline import LIMIT, Deadline
+from agentv.user_code.guard import attempt
 
 A = TypeVar("A", TargetResponse, Embeddings)
 

@@ -8,8 +8,8 @@ from collections.abc import Awaitable
 from typing import TypeVar
 
 from agentv.model.values.response import Failure
-from agentv.user_code.functions.deadline import LIMIT, Deadline
-from agentv.user_code.functions.guard import ForeignError, describe, foreign_code
+from agentv.user_code.deadline import LIMIT, Deadline
+from agentv.user_code.guard import ForeignError, describe, foreign_code
 
 T = TypeVar("T")
 

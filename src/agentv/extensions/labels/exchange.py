@@ -19,7 +19,7 @@ from agentv.extensions.labels.labelling import Draw, LabelFiles, LabellingSessio
 from agentv.model.run.labels import LABEL_VERDICTS, Label, LabelItem, LabelVerdict
 from agentv.reports.export.csv_rows import guarded, unguarded
 from agentv.reports.text.escaping import one_line
-from agentv.user_code.os_errors import store_error
+from agentv.user_code.files import store_error
 
 _NEEDED = ("case", "assertion", "label", "output_sha256", "rubric_sha256")
 

@@ -8,7 +8,7 @@ import click
 
 from agentv.cli.printing import print_diagnostics
 from agentv.cli.values import runs
-from agentv.user_code.functions.guard import apart_from_output
+from agentv.user_code.guard import apart_from_output
 
 
 @click.command("mutate", epilog="Example: agentv mutate last --min-score 0.8")

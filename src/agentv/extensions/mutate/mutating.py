@@ -35,7 +35,7 @@ from agentv.extensions.mutate.result import IdleAssertion, MutationReport, Origi
 from agentv.model.run.trial import Trial
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.values.formatting import plural
-from agentv.user_code.processes.processes import kill_all
+from agentv.user_code.processes import kill_all
 
 CASES_CHANGED = "cases whose input or target changed since the run"
 UNJUDGED = "cases whose judge gave no verdict"

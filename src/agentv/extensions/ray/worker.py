@@ -44,8 +44,8 @@ from agentv.model.run.trial import TrialResult
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.ports import Call
-from agentv.user_code.functions.guard import attempt
-from agentv.user_code.processes.processes import kill_all
+from agentv.user_code.guard import attempt
+from agentv.user_code.processes import kill_all
 from agentv.version import __version__
 
 _OF_A_MACHINE = frozenset({"HOME", "HOSTNAME", "LANG", "LOGNAME", "PATH", "PWD", "SHELL", "TERM", "TMPDIR", "USER"})

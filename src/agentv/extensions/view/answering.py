@@ -16,8 +16,7 @@ from agentv.extensions.view.state import ProjectView, view_of
 from agentv.extensions.view.viewed.growing import DamagedIndexError
 from agentv.version import __version__
 from agentv.web.answers import LOCKED, LONGEST_BODY, RefusedError, encoded, failed, is_known
-from agentv.web.context import SCOPE_OF, Permission, ProjectContext, Viewer
-from agentv.web.endpoints import Call, Endpoint
+from agentv.web.endpoints import SCOPE_OF, Call, Endpoint, Permission, ProjectContext, Viewer
 
 _START = token_urlsafe(8)
 """Answers hold cursors, which mean nothing to another process: its answers have other tags."""

@@ -38,8 +38,7 @@ from agentv.extensions.view.viewed.trial import (
 from agentv.registry.extensions import ENDPOINTS, loaded, registered
 from agentv.store.files.directory import is_being_written
 from agentv.version import __version__
-from agentv.web.context import ProjectContext
-from agentv.web.endpoints import Call, Endpoint
+from agentv.web.endpoints import Call, Endpoint, ProjectContext
 
 MOST_RUNS = 9
 """The base, and the runs that are compared with it."""

@@ -19,9 +19,8 @@ from agentv.extensions.view.events import STREAMS, Events
 from agentv.extensions.view.pages.page import ENTRY
 from agentv.extensions.view.static import static_route, static_version
 from agentv.web.answers import encoded, error_response, failed
-from agentv.web.context import ProjectContext
 from agentv.web.documents import document as document_of
-from agentv.web.openapi import description
+from agentv.web.endpoints import ProjectContext, description
 from agentv.web.security import Guard, Message, Receive, Send, loopback_addresses
 
 

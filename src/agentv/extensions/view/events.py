@@ -23,8 +23,7 @@ from agentv.extensions.view.state import view_of
 from agentv.extensions.view.viewed.live import ListChanges, ResetEvent, RowsEvent, RunChanges, StateEvent
 from agentv.extensions.view.viewed.runs import ViewedRun
 from agentv.web.answers import RefusedError, encoded, error_response, failed
-from agentv.web.context import ProjectContext
-from agentv.web.endpoints import Stream
+from agentv.web.endpoints import ProjectContext, Stream
 
 POLL_S = 0.05
 """Between two looks at the rows of a run that is watched."""

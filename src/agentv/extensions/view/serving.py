@@ -20,9 +20,9 @@ import uvicorn
 
 from agentv.errors import UsageError
 from agentv.extensions.view.app import application
-from agentv.user_code.processes.memory import map_large_blocks
+from agentv.user_code.memory import map_large_blocks
 from agentv.web.connections import LimitedConnection
-from agentv.web.context import ProjectContext
+from agentv.web.endpoints import ProjectContext
 
 DEFAULT_PORT = 4280
 _TRIED = 20

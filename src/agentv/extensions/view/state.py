@@ -15,7 +15,7 @@ from agentv.extensions.view.viewed.runs import RunList
 from agentv.extensions.view.viewed.trial import CaseRunner
 from agentv.store.files.directory import RUN, RunDirectory, is_being_written
 from agentv.store.index.deletion import check_removable, remove_run
-from agentv.web.context import PERMISSIONS, TOKEN_HEADER, ProjectContext, Viewer
+from agentv.web.endpoints import PERMISSIONS, TOKEN_HEADER, ProjectContext, Viewer
 
 
 @dataclass(frozen=True, slots=True)

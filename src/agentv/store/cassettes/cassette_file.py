@@ -14,7 +14,7 @@ import msgspec
 from agentv.errors import StoreError
 from agentv.store.files.lines import read_lines
 from agentv.store.files.private_files import check_link, checkout_of, open_private
-from agentv.user_code.os_errors import store_error
+from agentv.user_code.files import store_error
 
 VERSION = 3
 _FORMAT = "agentv-cassette"

@@ -23,7 +23,7 @@ from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.values import Json, JsonObject
 from agentv.store.files.encoding import to_document
 from agentv.store.files.private_files import DIRECTORY_MODE, make_private, new_private, open_private
-from agentv.user_code.os_errors import store_error
+from agentv.user_code.files import store_error
 
 RUN, INDEX, JOURNAL, SUMMARY = "run.json", "index.jsonl", "journal.jsonl", "summary.json"
 HISTORY = "history.jsonl"
@@ -255,7 +255,7 @@ class RunDirectory:
 
 def _sweep(path: Path) -> None:
     """Remove temporary files of a process that was killed while replacing a file; no other process writes here."""
-    from agentv.user_code.processes.leftovers import sweep
+    from agentv.user_code.files import sweep
 
     for name in (RUN, INDEX, JOURNAL, SUMMARY, HISTORY):
         with suppress(OSError):

@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from agentv.errors import StoreError
 from agentv.store.files.private_files import new_private, open_private
-from agentv.user_code.os_errors import store_error
+from agentv.user_code.files import store_error
 
 _READ_AHEAD = 1 << 17
 """Bytes; a row is about two kilobytes long, and the usual buffer holds four of them."""

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from agentv.errors import StoreError
 from agentv.store.files.private_files import check_link, new_private
-from agentv.user_code.os_errors import store_error
-from agentv.user_code.processes.leftovers import sweep
+from agentv.user_code.files import store_error, sweep
 
 
 def write_whole(path: Path, chunks: Iterable[str]) -> None:

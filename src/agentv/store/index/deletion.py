@@ -21,7 +21,7 @@ from agentv.store.files.directory import (
     is_being_written,
     read_document,
 )
-from agentv.user_code.os_errors import store_error
+from agentv.user_code.files import store_error
 
 _LAST = (RUN, JOURNAL)
 """What goes last: as long as there is a `run.json` it can be deleted again, and the lock is on the journal."""

@@ -29,7 +29,7 @@ from agentv.store.journal.answers import (
     verified,
 )
 from agentv.store.rows.reading import key_of_row
-from agentv.user_code.os_errors import store_error
+from agentv.user_code.files import store_error
 
 _NOTHING = Amount()
 

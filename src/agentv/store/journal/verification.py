@@ -22,7 +22,7 @@ from agentv.store.journal.answers import (
     verified,
 )
 from agentv.store.rows.reading import is_torn, key_of_row
-from agentv.user_code.os_errors import store_error
+from agentv.user_code.files import store_error
 
 _TAIL = 1 << 16
 """Bytes at the end of a journal that hold the checksum of `summary.json`: it is written last."""

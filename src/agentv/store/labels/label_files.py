@@ -17,7 +17,7 @@ from agentv.errors import StoreError
 from agentv.model.run.labels import Label
 from agentv.store.files.encoding import to_json
 from agentv.store.files.lines import read_lines
-from agentv.user_code.os_errors import store_error
+from agentv.user_code.files import store_error
 
 LABELS = "labels"
 _MARKER = re.compile(rb"<{7}|={7}\s|>{7}|\|{7}")

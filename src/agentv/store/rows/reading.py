@@ -17,7 +17,7 @@ from agentv.model.values.response import RUN_INTERRUPTED
 from agentv.store.files.directory import HISTORY, INDEX
 from agentv.store.files.encoding import decoder_of
 from agentv.store.files.lines import read_lines, read_placed_lines
-from agentv.user_code.os_errors import store_error
+from agentv.user_code.files import store_error
 
 T = TypeVar("T")
 

@@ -26,7 +26,7 @@ from agentv.store.files.encoding import decodable
 from agentv.store.totals.group_tally import GroupTally, merged, one_rule
 from agentv.store.totals.spending import SpentByCell
 from agentv.store.totals.tally import Profile, Tally
-from agentv.user_code.os_errors import store_error
+from agentv.user_code.files import store_error
 
 if TYPE_CHECKING:
     from agentv.stats.samples.case_samples import SamplesTally

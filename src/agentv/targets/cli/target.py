@@ -41,8 +41,8 @@ from agentv.targets.http.healthcheck import Healthcheck
 from agentv.targets.http.once import Once, timed
 from agentv.targets.promptfoo.calls import context_of, options_of, prompt_of
 from agentv.user_code.excerpts import is_javascript_error, last_error, tail
-from agentv.user_code.processes.leftovers import temporary_prefix
-from agentv.user_code.processes.processes import Finished, run_program
+from agentv.user_code.files import temporary_prefix
+from agentv.user_code.processes import Finished, run_program
 
 MCP_VARIABLE = f"AGENTV_{MCP_CONFIG}"
 """Variable that names the file with the MCP servers of a case that has `tools`."""

@@ -35,7 +35,7 @@ from agentv.targets.model_api.ceilings import RequestSettings
 from agentv.targets.model_api.prices import load_prices
 from agentv.targets.model_api.settings import ModelSettings, OptionalParameters, schema_in
 from agentv.targets.model_api.streams import ContentStream, ReplyStream
-from agentv.user_code.proxies import proxy_for
+from agentv.user_code.connections import proxy_for
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession

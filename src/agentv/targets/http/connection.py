@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from agentv.model.values.response import Failure
 from agentv.targets.http.answers import LIMIT, TOO_LARGE
 from agentv.targets.http.bodies import ENCODINGS, PackedError, bounded
-from agentv.user_code.proxies import proxy_for
+from agentv.user_code.connections import proxy_for
 
 if TYPE_CHECKING:
     from aiohttp import ClientHandlerType, ClientRequest, ClientResponse, ClientSession
@@ -117,7 +117,7 @@ def unlimited_session(ssl: SSLContext | bool = True, **options: Any) -> ClientSe
     """A session without cookies, time limits and a limit of connections. It belongs to the loop that runs now."""
     from aiohttp import ClientSession, ClientTimeout, DummyCookieJar
 
-    from agentv.user_code.connectors import unlimited_connector
+    from agentv.user_code.connections import unlimited_connector
 
     return ClientSession(
         headers={"Accept-Encoding": ENCODINGS},

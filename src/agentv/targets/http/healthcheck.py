@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from agentv.model.values.response import Failure
 from agentv.registry.fields import Alias, Command, Declared, DirectoryPath, Doc, Issue, Seconds, Text
 from agentv.user_code.excerpts import tail
-from agentv.user_code.processes.processes import run_program
+from agentv.user_code.processes import run_program
 
 URL = re.compile(r"https?://\S+")
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.ports import Executor
-from agentv.user_code.functions.deadline import LIMIT
+from agentv.user_code.deadline import LIMIT
 
 T = TypeVar("T")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agentv.model.values.response import Failure
 from agentv.model.values.usage import TokenUsage
-from agentv.user_code.functions.guard import attempt
+from agentv.user_code.guard import attempt
 
 
 def cost_of(provider: str, model: str, usage: TokenUsage | None, *, cache_written: int = 0) -> float | None:

@@ -26,8 +26,8 @@ from agentv.targets.http.statuses import failure_of, shown
 from agentv.targets.model_api.streams import ReplyStream, events_in, is_stream
 from agentv.targets.openai_api.dialect import Dialect
 from agentv.targets.openai_api.replies import bad_answer, filtered, reported_error
+from agentv.user_code.connections import proxy_for
 from agentv.user_code.excerpts import head
-from agentv.user_code.proxies import proxy_for
 from agentv.version import __version__
 
 if TYPE_CHECKING:

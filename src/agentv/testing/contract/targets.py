@@ -15,7 +15,7 @@ from agentv.model.values.response import Failure, TargetResponse
 from agentv.ports import Target, TargetRequest
 from agentv.registry.types import ProviderSettings
 from agentv.testing.contract.assertions import check_declaration
-from agentv.user_code.functions.threads import DaemonThreads
+from agentv.user_code.threads import DaemonThreads
 
 T = TypeVar("T")
 

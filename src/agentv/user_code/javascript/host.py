@@ -19,7 +19,6 @@ from agentv.model.values.response import Failure
 from agentv.model.values.values import Json, JsonObject
 from agentv.user_code.javascript.runtime import HOW_TO_GET, find_runtime
 from agentv.user_code.javascript.worker import LostError, WorkerProcess, WorkerReply
-from agentv.user_code.loop_thread import LoopThread
 
 PATIENCE_S = 1.0
 """Seconds without a word after which the process that all share is taken to be blocked."""
@@ -207,27 +206,3 @@ def _encode(request: Mapping[str, Json]) -> bytes:
 def _plain(value: object) -> Json:
     """Mappings of other kinds as objects, paths and the like as text."""
     return dict(value) if isinstance(value, Mapping) else str(value)
-
-
-class BlockingHost:
-    """A host on an event loop of its own.
-
-    Args:
-        env: of its process.
-        timeout_s: seconds that each call may take.
-    """
-
-    def __init__(self, env: Mapping[str, str], timeout_s: float) -> None:
-        self._host = JavaScriptHost(env, patience_s=timeout_s)
-        self._timeout_s = timeout_s
-        self._loop = LoopThread("agentv-authoring-javascript")
-
-    def call(self, source: str, payload: JsonObject) -> Json | Failure:
-        """What `JavaScriptHost.call` gives."""
-        calling = self._host.call(source, payload, self._timeout_s)
-        return self._loop.start(calling).result()
-
-    def close(self) -> None:
-        """End its process."""
-        self._loop.start(self._host.close()).result()
-        self._loop.close()

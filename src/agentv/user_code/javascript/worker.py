@@ -15,7 +15,7 @@ import msgspec
 
 from agentv.registry.fields import Command
 from agentv.user_code.excerpts import last_error
-from agentv.user_code.processes.processes import KILL_TIMEOUT_S, kill_group, start_program
+from agentv.user_code.processes import KILL_TIMEOUT_S, kill_group, start_program
 
 _SHELL = """
 exec 3<&0 4>&1 </dev/null >&2

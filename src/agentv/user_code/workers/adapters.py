@@ -14,8 +14,8 @@ from typing import Any
 
 from agentv.model.values.response import Embeddings, TargetResponse
 from agentv.model.values.usage import TokenUsage
-from agentv.user_code.functions.functions import CallPlan, plan_call
-from agentv.user_code.functions.guard import ForeignError
+from agentv.user_code.functions import CallPlan, plan_call
+from agentv.user_code.guard import ForeignError
 
 asking: list[Callable[[str, Sequence[object]], Awaitable[Any]]] = []
 """How this worker asks the process that started it."""
@@ -81,7 +81,7 @@ def load(function: Function | None, payload: object) -> None:
 
 def load_module(function: Function | None, payload: Mapping[str, Any]) -> None:
     """Load a module without calling a function of it."""
-    from agentv.user_code.workers.loading import load_module as load_user_module
+    from agentv.user_code.functions import load_module as load_user_module
 
     del function
     load_user_module(payload["file"], payload["module"])

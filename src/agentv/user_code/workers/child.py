@@ -27,10 +27,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from agentv.model.values.response import Failure
-from agentv.user_code.functions.guard import ForeignError, describe, foreign_code
-from agentv.user_code.processes.orphans import kill_with_parent
+from agentv.user_code.functions import load_function, newly_loaded
+from agentv.user_code.guard import ForeignError, describe, foreign_code
+from agentv.user_code.orphans import kill_with_parent
 from agentv.user_code.workers.adapters import asking, named
-from agentv.user_code.workers.loading import load_function, newly_loaded
 from agentv.user_code.workers.messages import (
     CLOSED_STATUS,
     LENGTH,
@@ -44,13 +44,14 @@ from agentv.user_code.workers.messages import (
     Ready,
     Request,
     Unsendable,
+    UnsendableError,
     Value,
     Withdraw,
     Withdrawn,
     packed,
+    plain,
     unpacker,
 )
-from agentv.user_code.workers.plain import UnsendableError, plain
 
 if TYPE_CHECKING:
     import asyncio

@@ -15,7 +15,7 @@ from typing import Any
 
 from agentv.model.values.response import Attempt
 from agentv.ports import CodeCall, Raised, Returned, Role
-from agentv.user_code.functions.deadline import LIMIT, LONGEST_S
+from agentv.user_code.deadline import LIMIT, LONGEST_S
 from agentv.user_code.workers.messages import Begin, Call, Failed, Unsendable, Value
 from agentv.user_code.workers.worker_process import LostError, WithdrawnError, WorkerProcess
 

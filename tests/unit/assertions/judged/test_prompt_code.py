@@ -236,10 +236,10 @@ def test_run_by_hand_a_template_prints_the_prompt(lab, tmp_path):
     import shutil
     import subprocess
 
-    from agentv.user_code.javascript import commands
+    from agentv.user_code.javascript import runtime
 
     sdk = tmp_path / "node_modules" / "@agentv"
-    shutil.copytree(commands.__file__.rpartition("/")[0] + "/sdk", sdk / "sdk")
+    shutil.copytree(runtime.SDK, sdk / "sdk")
     file = tmp_path / "prompt.mjs"
     file.write_text(SDK + "export default definePromptTemplate(({ question }) => `Judge ${question}`);")
     program = next((lab.folder / "bin").iterdir())

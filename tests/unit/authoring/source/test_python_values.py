@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from agentv.authoring.source.nodes import children, plain
 from agentv.authoring.source.python_values import as_authored, traced
 from agentv.sdk import Case
-from agentv.user_code.functions.guard import ForeignError
+from agentv.user_code.guard import ForeignError
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=3),

@@ -20,7 +20,7 @@ from agentv.engine.calls.server_limiter import ServerLimiter
 from agentv.engine.calls.target_channel import CallNews, InterruptibleSleep, TargetChannel
 from agentv.model.suite.suite import DEFAULT_RETRY, Retry, TargetSpec
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
-from agentv.user_code.functions.deadline import Deadline
+from agentv.user_code.deadline import Deadline
 from doubles.virtual_time import now, run_at_once
 
 FINE = TargetResponse("fine")

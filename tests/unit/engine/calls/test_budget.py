@@ -14,7 +14,7 @@ from agentv.model.suite.suite import Retry, TargetSpec
 from agentv.model.values.response import CallFailure, Embeddings, Failure, TargetResponse
 from agentv.model.values.usage import TokenUsage
 from agentv.ports import TargetRequest
-from agentv.user_code.functions.deadline import LIMIT, Deadline
+from agentv.user_code.deadline import LIMIT, Deadline
 from doubles.virtual_time import run_at_once
 
 

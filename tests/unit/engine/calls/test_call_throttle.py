@@ -14,7 +14,7 @@ from agentv.engine.calls.deadlines import in_time
 from agentv.model.suite.suite import Rate, Retry, TargetSpec
 from agentv.model.values.response import Attempt, CallFailure, Failure, TargetResponse
 from agentv.ports import TargetRequest
-from agentv.user_code.functions.deadline import LIMIT, Deadline
+from agentv.user_code.deadline import LIMIT, Deadline
 from doubles.virtual_time import now, run_at_once
 
 FINE = TargetResponse("fine")

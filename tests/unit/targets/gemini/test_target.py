@@ -15,7 +15,7 @@ from agentv.registry import extras
 from agentv.targets.gemini.replies import refusal_of, response_of
 from agentv.targets.gemini.target import Gemini
 from agentv.testing import Answer, ContentFilter, EmptyChoices, ModelServer, Status, WrongType
-from agentv.user_code.functions.threads import DaemonThreads
+from agentv.user_code.threads import DaemonThreads
 from doubles.asking import answer, answers, at_home, request, spec_of
 from doubles.documents import PDF_BASE64, pdf
 

@@ -5,8 +5,8 @@ import time
 from agentv.engine.calls.deadlines import in_time
 from agentv.model.values.response import TargetResponse
 from agentv.targets.http.once import Imports
-from agentv.user_code.functions.deadline import Deadline
-from agentv.user_code.functions.threads import DaemonThreads
+from agentv.user_code.deadline import Deadline
+from agentv.user_code.threads import DaemonThreads
 
 
 async def test_loading_takes_no_time_of_the_call_nor_of_the_grade_that_waits_for_it():

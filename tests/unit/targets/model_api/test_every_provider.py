@@ -17,7 +17,7 @@ from agentv.targets.litellm.target import LiteLLM
 from agentv.targets.openai_compatible.azure import Azure
 from agentv.targets.openai_compatible.openai import OpenAI
 from agentv.testing import ClosedConnection, MalformedJson, ModelServer, Status, Truncated, WrongType
-from agentv.user_code.proxies import proxy_for
+from agentv.user_code.connections import proxy_for
 from doubles.asking import answer, request
 from needs import each
 

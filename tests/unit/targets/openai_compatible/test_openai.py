@@ -27,7 +27,7 @@ from agentv.testing import (
     StoppedStream,
     WrongType,
 )
-from agentv.user_code.functions.threads import DaemonThreads
+from agentv.user_code.threads import DaemonThreads
 from doubles.asking import answer, asked, at_home, request, spec_of
 from doubles.documents import PDF_BASE64, pdf
 

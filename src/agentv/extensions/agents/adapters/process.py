@@ -12,7 +12,7 @@ from pathlib import Path
 from agentv.model.values.response import Failure
 from agentv.ports import Sandbox, TargetRequest
 from agentv.registry.fields import Command
-from agentv.user_code.processes.processes import STDERR_KEPT, end_program, interrupt_program, start_program
+from agentv.user_code.processes import STDERR_KEPT, end_program, interrupt_program, start_program
 
 GRACE_S = 5.0
 """Seconds between SIGTERM and SIGKILL."""

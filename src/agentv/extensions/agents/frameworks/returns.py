@@ -19,8 +19,8 @@ from agentv.model.values.json_text import compact, parse
 from agentv.model.values.json_text import plain as bounded
 from agentv.model.values.response import STRUCTURED, CallFailure, Failure, TargetResponse
 from agentv.model.values.trace import MessageStep, Step, ToolCallStep, Trace, UsageStep
-from agentv.user_code.functions.guard import attempt
-from agentv.user_code.workers.plain import plain
+from agentv.user_code.guard import attempt
+from agentv.user_code.workers.messages import plain
 
 
 class _Run(NamedTuple):

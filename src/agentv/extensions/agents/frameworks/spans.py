@@ -22,7 +22,7 @@ from agentv.extensions.agents.traces.otlp_spans import span_of
 from agentv.model.values.trace import Trace
 from agentv.registry.extras import missing_extra
 from agentv.registry.fields import Issue
-from agentv.user_code.workers.plain import plain
+from agentv.user_code.workers.messages import plain
 
 if TYPE_CHECKING:
     from contextvars import Token

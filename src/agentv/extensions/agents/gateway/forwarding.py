@@ -28,8 +28,8 @@ from agentv.extensions.agents.gateway.usage import ReplyReader, StreamReader, To
 from agentv.model.suite.gateway import DROP, ModelProtocol, ModelUpstream
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.trace import ModelReply, ModelRequest
-from agentv.user_code.functions.deadline import LIMIT
-from agentv.user_code.proxies import proxy_for
+from agentv.user_code.connections import proxy_for
+from agentv.user_code.deadline import LIMIT
 from agentv.work_ports import TrialExchanges
 
 SPENT = 402

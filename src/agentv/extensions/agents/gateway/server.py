@@ -46,8 +46,7 @@ from agentv.model.values.response import Failure
 from agentv.model.values.trace import ModelRequest
 from agentv.ports import SpendingLog
 from agentv.targets.model_api.prices import load_prices
-from agentv.user_code.connectors import unlimited_connector
-from agentv.user_code.proxies import proxy_for
+from agentv.user_code.connections import proxy_for, unlimited_connector
 
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
 

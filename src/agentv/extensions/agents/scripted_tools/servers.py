@@ -22,7 +22,7 @@ from agentv.model.values.trace import MessageStep, Step, ToolCallStep, Trace
 from agentv.model.values.values import JsonObject
 from agentv.ports import Executor
 from agentv.registry.extras import missing_extra
-from agentv.user_code.processes.leftovers import temporary_prefix
+from agentv.user_code.files import temporary_prefix
 
 if TYPE_CHECKING:
     from agentv.extensions.agents.scripted_tools.mcp_server import HttpServer, SocketServer

@@ -17,7 +17,7 @@ from agentv.model.values.response import Failure
 from agentv.model.values.trace import ToolCallStep
 from agentv.model.values.values import Json, JsonObject
 from agentv.ports import CodeCall, Executor, Raised
-from agentv.user_code.functions.functions import arguments_for, plan_call
+from agentv.user_code.functions import arguments_for, plan_call
 
 STATE = "state"
 ARGUMENTS = "arguments"

@@ -25,7 +25,7 @@ from agentv.model.values.thoughts import spoken
 from agentv.model.values.usage import TokenUsage, total_cost
 from agentv.model.values.values import JsonObject
 from agentv.ports import USER, CodeCall, Executor, Target, TargetRequest
-from agentv.user_code.functions.deadline import Deadline
+from agentv.user_code.deadline import Deadline
 from agentv.work_ports import UserReply
 
 _EQUAL = 3

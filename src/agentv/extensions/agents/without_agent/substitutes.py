@@ -20,7 +20,7 @@ from agentv.ports import Executor, Target, TargetRequest
 from agentv.registry.fields import Command
 from agentv.registry.types import ProviderSettings
 from agentv.user_code.excerpts import tail
-from agentv.user_code.processes.processes import run_program
+from agentv.user_code.processes import run_program
 
 CaseKey: TypeAlias = tuple[str, str]
 """The name of a suite, and the id of a case in it."""

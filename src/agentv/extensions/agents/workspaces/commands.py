@@ -13,7 +13,7 @@ from agentv.model.values.response import Failure
 from agentv.ports import ProgramResult, Sandbox
 from agentv.registry.fields import Command
 from agentv.user_code.excerpts import tail
-from agentv.user_code.processes.processes import Finished, run_program
+from agentv.user_code.processes import Finished, run_program
 
 OUTPUT_LIMIT = 10_000_000
 _FOR_HOOKS = ("HOME", "USER", "LOGNAME", "SHELL", "XDG_RUNTIME_DIR", "DOCKER_HOST")

@@ -11,7 +11,7 @@ from tempfile import mkdtemp
 from agentv.extensions.agents.workspaces.files.placing import remove_directory
 from agentv.extensions.agents.workspaces.sandboxes.docker import remove_containers_of_run
 from agentv.extensions.agents.workspaces.sandboxes.process_group import Places, end_processes
-from agentv.user_code.processes.leftovers import is_alive, temporary_prefix
+from agentv.user_code.files import is_alive, temporary_prefix
 
 _KIND = "workspaces-"
 

@@ -29,7 +29,7 @@ from agentv.extensions.agents.workspaces.sandboxes.process_group import Places, 
 from agentv.extensions.agents.workspaces.workspace import Baseline, LocalWorkspace, RunStorage
 from agentv.model.suite.workspace import DockerImage, Variant, WorkspaceSpec
 from agentv.model.values.response import Failure
-from agentv.user_code.repositories.clone import cache_home
+from agentv.user_code.repositories import cache_home
 
 
 class LocalWorkspaces:

@@ -101,7 +101,7 @@ def compare(judges: tuple[str, ...], *, margin: float, as_json: bool, **options:
     """
     from agentv.extensions.labels.judges.comparing import CompareRequest, compare_judges
     from agentv.extensions.labels.reports.judge_compare import judge_comparison_json, render_judge_comparison
-    from agentv.user_code.functions.guard import apart_from_output
+    from agentv.user_code.guard import apart_from_output
 
     with verdict_progress() as report, apart_from_output():
         found = compare_judges(CompareRequest(judges, margin=margin / 100, **options), report)

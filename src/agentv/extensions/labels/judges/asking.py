@@ -32,7 +32,7 @@ from agentv.model.suite.suite import Suite, TargetSpec
 from agentv.model.values.formatting import plural
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.ports import AnswerLookup, Target, TargetRequest
-from agentv.user_code.processes.processes import kill_all
+from agentv.user_code.processes import kill_all
 
 
 @dataclass(frozen=True, slots=True)

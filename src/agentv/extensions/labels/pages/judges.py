@@ -13,8 +13,7 @@ from agentv.extensions.labels.pages.labelling import label_store
 from agentv.extensions.labels.reports.judge_check import judge_check_content
 from agentv.store.files.directory import is_being_written
 from agentv.web.answers import RefusedError
-from agentv.web.context import ProjectContext
-from agentv.web.endpoints import Call, Endpoint
+from agentv.web.endpoints import Call, Endpoint, ProjectContext
 
 
 class JudgesQuery(Struct, frozen=True, forbid_unknown_fields=True):

@@ -21,8 +21,7 @@ from agentv.extensions.labels.stats import SAMPLE
 from agentv.model.run.labels import Label, LabelItem, LabelVerdict
 from agentv.reports.text.escaping import without_directories
 from agentv.web.answers import RefusedError
-from agentv.web.context import ProjectContext
-from agentv.web.endpoints import Call, Endpoint
+from agentv.web.endpoints import Call, Endpoint, ProjectContext
 
 LONGEST_NOTE = 10_000
 """Characters of a note."""

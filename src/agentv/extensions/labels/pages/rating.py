@@ -11,8 +11,7 @@ from agentv.extensions.labels.pages.labelling import LONGEST_NOTE, label_store
 from agentv.extensions.labels.ratings import answers_of, as_in_rows, rate, ratings_of_run
 from agentv.model.run.labels import LabelVerdict, person_key
 from agentv.web.answers import RefusedError
-from agentv.web.context import ProjectContext
-from agentv.web.endpoints import Call, Endpoint
+from agentv.web.endpoints import Call, Endpoint, ProjectContext
 
 Thumb = Literal["up", "down", ""]
 

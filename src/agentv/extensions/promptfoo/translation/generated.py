@@ -13,8 +13,8 @@ from agentv.extensions.promptfoo.translation.source import FILE, Source, text_no
 from agentv.model.suite.suite import CODE_TIMEOUT_S
 from agentv.model.values.response import Failure
 from agentv.ports import CodeCall
-from agentv.user_code.functions.guard import ForeignError
-from agentv.user_code.workers.blocking import ADAPTERS, call_blocking
+from agentv.user_code.blocking import ADAPTERS, call_blocking
+from agentv.user_code.guard import ForeignError
 
 _BAD = "bad-generator"
 _AGAIN = "convert again when the code changes"
@@ -111,7 +111,7 @@ def _in_python(path: str, function: str, given: list[Any], source: Source) -> An
 
 
 def _in_javascript(path: str, function: str, given: list[Any], source: Source) -> Any:
-    from agentv.user_code.javascript.host import BlockingHost
+    from agentv.user_code.blocking import BlockingHost
 
     host = BlockingHost(source.reading.scope.env, CODE_TIMEOUT_S)
     try:

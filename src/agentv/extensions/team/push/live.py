@@ -16,7 +16,7 @@ from agentv.errors import AgentvError, StoreError
 from agentv.extensions.team.push.remote import Remote
 from agentv.model.values.response import Failure
 from agentv.store.files.directory import INDEX, RUN, read_document
-from agentv.user_code.functions.guard import attempt
+from agentv.user_code.guard import attempt
 
 if TYPE_CHECKING:
     from agentv.extensions.team.push.pushing import RunPush

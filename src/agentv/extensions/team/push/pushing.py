@@ -20,7 +20,7 @@ from agentv.extensions.team.store.uploaded import LARGEST_BATCH, Received, Uploa
 from agentv.model.secrets.redaction import Redactor
 from agentv.store.files.directory import ARTIFACTS, INDEX, RUN, SUMMARY, is_being_written, read_document
 from agentv.store.journal.verification import check_rows, stored_summary
-from agentv.user_code.os_errors import store_error
+from agentv.user_code.files import store_error
 
 _SETTLED_S = 1.0
 """Seconds after which a file is not being written any more."""

@@ -18,7 +18,7 @@ from agentv.extensions.team.store.uploaded import LARGEST_BATCH, Received, RowBa
 from agentv.model.run.labels import Label
 from agentv.store.labels.label_files import label_in
 from agentv.web.answers import RefusedError
-from agentv.web.openapi import description
+from agentv.web.endpoints import description
 
 ENDPOINTS: list[TeamEndpoint] = []
 

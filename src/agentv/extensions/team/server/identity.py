@@ -16,7 +16,7 @@ from agentv.extensions.team.server.state import TeamState
 from agentv.extensions.team.store.members import LONGEST
 from agentv.extensions.team.store.tokens import PREFIX, Scope, Token
 from agentv.web.answers import RefusedError
-from agentv.web.context import TOKEN_HEADER
+from agentv.web.endpoints import TOKEN_HEADER
 from agentv.web.security import SAFE
 
 Purpose = Literal["session", "sign-in"]

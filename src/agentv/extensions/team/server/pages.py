@@ -25,8 +25,8 @@ from agentv.extensions.team.store.uploads import Uploads
 from agentv.registry.extensions import PAGES, loaded
 from agentv.store.files.directory import RUN, is_being_written, results_directory
 from agentv.web.answers import RefusedError
-from agentv.web.context import SCOPE_OF, ProjectContext, Viewer
 from agentv.web.documents import document, message_page
+from agentv.web.endpoints import SCOPE_OF, ProjectContext, Viewer
 from agentv.web.security import SAFE, Application, Message, Receive, Send
 
 _WAIT_S = 2.0

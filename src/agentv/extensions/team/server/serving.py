@@ -29,7 +29,7 @@ from agentv.extensions.team.server.sign_in import sign_in_routes
 from agentv.extensions.team.server.state import TeamState
 from agentv.extensions.team.server.upload_totals import UploadTotals
 from agentv.extensions.team.store.replica import Replica
-from agentv.user_code.processes.memory import map_large_blocks
+from agentv.user_code.memory import map_large_blocks
 from agentv.web.answers import RefusedError
 from agentv.web.connections import LimitedConnection
 from agentv.web.security import Guard, loopback_addresses

@@ -23,8 +23,8 @@ from agentv.extensions.team.store.tokens import PREFIX, Token
 from agentv.registry.extensions import PAGES, loaded
 from agentv.reports.text.escaping import safe
 from agentv.web.answers import RefusedError
-from agentv.web.context import TOKEN_HEADER
 from agentv.web.documents import module, page
+from agentv.web.endpoints import TOKEN_HEADER
 from agentv.web.security import HEADERS
 
 _MODULE = "sign_in/sign_in.js"

@@ -16,7 +16,7 @@ from pathlib import Path
 from agentv.app.results.totals import totals_of_upload
 from agentv.errors import StoreError
 from agentv.store.files.directory import INDEX
-from agentv.user_code.processes.memory import map_large_blocks
+from agentv.user_code.memory import map_large_blocks
 
 _LARGE = 16_000_000
 """Bytes of rows whose totals take about half a second; those of more are computed by a process of their own."""

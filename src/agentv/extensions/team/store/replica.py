@@ -26,7 +26,7 @@ from agentv.store.files.private_files import make_private, open_private
 from agentv.store.journal.answers import HEADER, SummaryChecksum, row_checksum_line, summary_checksum_line
 from agentv.store.labels.label_files import label_line, labels_directory, labels_file
 from agentv.store.rows.reading import count_interrupted, key_of_row
-from agentv.user_code.os_errors import store_error
+from agentv.user_code.files import store_error
 
 _AT_ONCE = 4 << 20
 """Bytes of rows that are read from the database at once."""

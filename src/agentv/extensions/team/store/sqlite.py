@@ -12,7 +12,7 @@ from typing import Any
 from agentv.errors import StoreError
 from agentv.extensions.team.store.database import DatabaseUnavailableError, Transaction, Values
 from agentv.store.files.private_files import make_private
-from agentv.user_code.os_errors import store_error
+from agentv.user_code.files import store_error
 
 _WAITS_S = 10.0
 """Seconds for which a transaction waits for another one."""

@@ -19,7 +19,7 @@ from agentv.reports.run.failures import FailureGroups
 from agentv.store.rows.reading import row_in
 from agentv.store.rows.results import result_in
 from agentv.store.totals.summary import RunCounts
-from agentv.user_code.os_errors import store_error
+from agentv.user_code.files import store_error
 
 _CHECKED = 4096
 """Bytes at the beginning of a file, and before a place in it, by which the file is recognized."""

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from agentv.extensions.agents.assertions.command import CommandPasses
 from agentv.ports import FailingTests, ProgramResult
 from agentv.registry.fields import Command
-from agentv.user_code.processes.processes import run_program
+from agentv.user_code.processes import run_program
 from doubles.grading import grade
 
 REPORT = """<?xml version="1.0"?><testsuites><testsuite name="pytest">

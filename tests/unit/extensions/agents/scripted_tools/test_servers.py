@@ -11,7 +11,7 @@ from mcp import Client, MCPError, StdioServerParameters
 from agentv.extensions.agents.scripted_tools.servers import LocalScriptedTools
 from agentv.model.suite.tools import ScriptedServer, ScriptedTool, ToolFailure
 from agentv.model.values.response import Failure
-from agentv.user_code.functions.threads import DaemonThreads
+from agentv.user_code.threads import DaemonThreads
 from needs import needs
 
 FUNCTIONS = """

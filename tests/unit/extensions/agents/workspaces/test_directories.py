@@ -16,7 +16,7 @@ OPENS = """
 import asyncio, sys
 from agentv.model.suite.workspace import CopiedFiles, WorkspaceSpec
 from agentv.registry.fields import Command
-from agentv.user_code.processes.processes import run_program
+from agentv.user_code.processes import run_program
 from agentv.app.wiring import WorkspaceSettings
 from agentv.extensions.agents.workspaces.workspaces import LocalWorkspaces
 

@@ -39,7 +39,7 @@ from agentv.model.values.trace import AgentActivity, Step, Trace, UsageStep
 from agentv.model.values.trace_messages import messages_of
 from agentv.model.values.usage import TokenUsage
 from agentv.ports import TargetRequest
-from agentv.user_code.processes.leftovers import temporary_prefix
+from agentv.user_code.files import temporary_prefix
 from agentv.version import __version__
 
 NATIVE_NAME = "acp.jsonl"

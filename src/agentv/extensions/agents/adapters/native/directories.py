@@ -13,7 +13,7 @@ from agentv.extensions.agents.adapters.native.stream import Directories
 from agentv.extensions.agents.adapters.process import STREAM_LIMIT
 from agentv.model.values.response import Failure
 from agentv.ports import TargetRequest
-from agentv.user_code.processes.leftovers import temporary_prefix
+from agentv.user_code.files import temporary_prefix
 
 _HIDDEN_DIRECTORY = ".agentv-agent-"
 _PRIVATE_FILE = 0o600

@@ -12,7 +12,7 @@ from agentv.extensions.agents.adapters.trials import SessionTarget
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.ports import TargetRequest
 from agentv.registry.fields import Command
-from agentv.user_code.processes.processes import run_program
+from agentv.user_code.processes import run_program
 
 VERSION_S = 20.0
 """Seconds that `--version` may take; then the version is not known."""

@@ -19,7 +19,7 @@ from agentv.model.values.response import Failure
 from agentv.model.values.trace import WorkspaceChanges
 from agentv.registry.fields import Command
 from agentv.user_code.excerpts import tail
-from agentv.user_code.processes.processes import Finished, run_program
+from agentv.user_code.processes import Finished, run_program
 
 GIT_S = 300.0
 OUTPUT_LIMIT = 100_000_000

@@ -20,7 +20,7 @@ from agentv.model.suite.workspace import CopiedFiles
 from agentv.model.values.response import Failure
 from agentv.registry.fields import Command
 from agentv.user_code.excerpts import tail
-from agentv.user_code.processes.processes import run_program
+from agentv.user_code.processes import run_program
 
 EXECUTABLE, LINK = "100755", "120000"
 

@@ -16,7 +16,7 @@ from agentv.extensions.agents.workspaces.sandboxes.launcher import command_line
 from agentv.extensions.agents.workspaces.sandboxes.process_group import PROXIES, Places, ProcessGroup
 from agentv.extensions.agents.workspaces.sandboxes.visible_paths import visible_paths
 from agentv.model.suite.workspace import Network, SandboxName
-from agentv.user_code.processes.orphans import MARK as STARTED_BY
+from agentv.user_code.orphans import MARK as STARTED_BY
 
 _ALSO_TEMPORARY = "/var/tmp"  # noqa: S108  # as below
 TEMPORARY = "/tmp"  # noqa: S108  # as the program sees it: a directory of its own

@@ -20,8 +20,8 @@ from agentv.model.suite.workspace import DockerImage, Network, SandboxName
 from agentv.model.values.response import Failure
 from agentv.registry.fields import Command
 from agentv.user_code.excerpts import tail
-from agentv.user_code.processes.orphans import MARK as STARTED_BY
-from agentv.user_code.processes.processes import run_program
+from agentv.user_code.orphans import MARK as STARTED_BY
+from agentv.user_code.processes import run_program
 
 TEMPORARY = "/tmp"  # noqa: S108  # in the container: a directory of its own
 BUILD_S = 3600.0

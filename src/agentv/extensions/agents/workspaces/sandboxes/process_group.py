@@ -13,7 +13,7 @@ from typing import ClassVar
 from agentv.extensions.agents.workspaces.sandboxes import launcher
 from agentv.extensions.agents.workspaces.sandboxes.launcher import command_line
 from agentv.model.suite.workspace import Network, SandboxName
-from agentv.user_code.processes.orphans import MARK as STARTED_BY
+from agentv.user_code.orphans import MARK as STARTED_BY
 
 MARK = "AGENTV_WORKSPACE"
 """Variable of every program of a trial: the directory of the trial, by which its processes are found."""

@@ -12,7 +12,7 @@ from agentv.extensions.agents.workspaces.sandboxes.choice import Capabilities, c
 from agentv.model.suite.workspace import WorkspaceCommand
 from agentv.model.values.response import Failure
 from agentv.registry.fields import Command
-from agentv.user_code.processes.processes import run_program
+from agentv.user_code.processes import run_program
 from doubles.opened_workspaces import Place, printed
 from needs import needs
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from agentv.model.suite.repository import RepositoryFile
 from agentv.model.values.response import Failure
-from agentv.user_code.processes.processes import Finished, run_program
+from agentv.user_code.processes import Finished, run_program
 
 LIST_S = 60.0
 """Seconds to list the branches and tags of a repository."""

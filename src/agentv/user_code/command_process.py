@@ -113,7 +113,7 @@ def run_command(work: Callable[[], int]) -> NoReturn:
     Args:
         work: gives the exit status; it never raises.
     """
-    from agentv.user_code.processes.orphans import adopt_orphans, end_all_children
+    from agentv.user_code.orphans import adopt_orphans, end_all_children
 
     _fill_standard()
     handle_signals()
@@ -153,7 +153,7 @@ def _start_watch() -> int:
 
     At an orderly end it is killed before. It has a session of its own: a signal to the process group passes it by.
     """
-    from agentv.user_code.processes.orphans import end_all_programs
+    from agentv.user_code.orphans import end_all_programs
 
     read, write = os.pipe()
     if watch := os.fork():

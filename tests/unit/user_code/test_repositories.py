@@ -17,9 +17,9 @@ import pytest
 
 from agentv.model.suite.repository import Checkout, RepositoryFile, Unavailable
 from agentv.model.values.response import Failure
-from agentv.user_code.processes.processes import Finished
-from agentv.user_code.repositories.git import RAW, run_git
-from agentv.user_code.repositories.repositories import DAY_S, Repositories
+from agentv.user_code.git import RAW, run_git
+from agentv.user_code.processes import Finished
+from agentv.user_code.repositories import DAY_S, Repositories
 from doubles.git_remotes import Hosts, Remote
 from doubles.waiting import until
 
@@ -338,7 +338,7 @@ def closing_server(handler: type[BaseHTTPRequestHandler]) -> Iterator[int]:
 
 FETCH = """
 import json, os, sys
-from agentv.user_code.repositories.repositories import Repositories
+from agentv.user_code.repositories import Repositories
 from agentv.model.suite.repository import RepositoryFile
 checkout = Repositories().checkout(RepositoryFile("github.com", "acme/evals", ("main", "docs", "a.md")), dict(os.environ))
 print(json.dumps([checkout.tree, checkout.path]))

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from agentv.ports import CodeCall, Raised, Returned, Role
     from agentv.user_code.workers.workers import Workers
 
+
 T = TypeVar("T")
 
 Job = Callable[[], None]

@@ -2,8 +2,8 @@ import functools
 
 import pytest
 
-from agentv.user_code.functions.functions import arguments_for, plan_call
-from agentv.user_code.functions.guard import ForeignError
+from agentv.user_code.functions import arguments_for, plan_call
+from agentv.user_code.guard import ForeignError
 
 OFFERED = {"prompt": "the prompt", "messages": ["the messages"], "vars": {"a": 1}}
 

@@ -1,10 +1,11 @@
-"""Pools of connections for HTTP, which no unasked response can confuse. Import this module where HTTP is used."""
+"""HTTP connections: pools that no unasked response can confuse, and the proxies of the environment."""
 
 from __future__ import annotations
 
 import asyncio
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
+from urllib.parse import urlsplit
 
 from aiohttp import TCPConnector
 from aiohttp.client_proto import ResponseHandler
@@ -25,3 +26,15 @@ def unlimited_connector(**options: Any) -> TCPConnector:
     # aiohttp offers no other way
     made._factory = partial(_Protocol, loop=asyncio.get_running_loop())  # type: ignore[assignment]  # noqa: SLF001
     return made
+
+
+@lru_cache(maxsize=64)
+def proxy_for(url: str) -> str | None:
+    """The proxy that HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY name; aiohttp would ask two threads a call."""
+    from urllib.request import getproxies, proxy_bypass
+
+    parts = urlsplit(url)
+    if proxy_bypass(parts.hostname or ""):
+        return None
+    proxies = getproxies()
+    return proxies.get(parts.scheme) or proxies.get("all")

@@ -12,7 +12,7 @@ from types import FrameType
 from typing import TypeVar
 
 from agentv.model.values.response import Failure
-from agentv.user_code.processes.command_process import SignalError
+from agentv.user_code.command_process import SignalError
 
 A = TypeVar("A")
 T = TypeVar("T")

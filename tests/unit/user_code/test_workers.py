@@ -20,11 +20,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from agentv.ports import CodeCall, Raised, Returned
-from agentv.user_code.functions.deadline import LIMIT, Deadline
-from agentv.user_code.functions.guard import ForeignError
-from agentv.user_code.workers.loading import load_function, load_module
-from agentv.user_code.workers.messages import LENGTH, Reply, Value, packed, unpacker
-from agentv.user_code.workers.plain import UnsendableError, plain
+from agentv.user_code.deadline import LIMIT, Deadline
+from agentv.user_code.functions import load_function, load_module
+from agentv.user_code.guard import ForeignError
+from agentv.user_code.workers.messages import LENGTH, Reply, UnsendableError, Value, packed, plain, unpacker
 from agentv.user_code.workers.workers import Workers
 from doubles.processes_alive import alive
 

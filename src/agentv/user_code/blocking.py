@@ -2,19 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import asyncio
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from concurrent.futures import TimeoutError as LateError
-from typing import Any
+from threading import Thread
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
 from agentv.model.values.response import Failure
+from agentv.model.values.values import Json, JsonObject
 from agentv.ports import CodeCall, Raised
-from agentv.user_code.functions.guard import ForeignError
-from agentv.user_code.loop_thread import LoopThread
+from agentv.user_code.guard import ForeignError
+from agentv.user_code.javascript.host import JavaScriptHost
 from agentv.user_code.workers.workers import Workers
 
+T = TypeVar("T")
+
 ADAPTERS = "agentv.user_code.workers.adapters"
+
+
+class LoopThread:
+    """An event loop on a thread of its own, until `close`: the caller's thread may run a loop already.
+
+    Args:
+        name: of the thread.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = Thread(target=self._loop.run_forever, name=name, daemon=True)
+        self._thread.start()
+
+    def start(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
+        """Run a coroutine on the loop; what it comes to."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+
+    def close(self) -> None:
+        """End the loop and its thread."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
 
 
 class BlockingWorkers:
@@ -96,3 +125,27 @@ def series_of(call: CodeCall, convert: str, arguments: Sequence[str], wait_s: fl
     while not ended:
         items, ended = call_blocking(taking, wait_s)
         yield from items
+
+
+class BlockingHost:
+    """A host on an event loop of its own.
+
+    Args:
+        env: of its process.
+        timeout_s: seconds that each call may take.
+    """
+
+    def __init__(self, env: Mapping[str, str], timeout_s: float) -> None:
+        self._host = JavaScriptHost(env, patience_s=timeout_s)
+        self._timeout_s = timeout_s
+        self._loop = LoopThread("agentv-authoring-javascript")
+
+    def call(self, source: str, payload: JsonObject) -> Json | Failure:
+        """What `JavaScriptHost.call` gives."""
+        calling = self._host.call(source, payload, self._timeout_s)
+        return self._loop.start(calling).result()
+
+    def close(self) -> None:
+        """End its process."""
+        self._loop.start(self._host.close()).result()
+        self._loop.close()

@@ -1,13 +1,48 @@
-"""Removal of temporary files of killed processes, found by the process number in the name."""
+"""Files of agentv on disk: errors as messages, the directory in a user's home, and leftovers of killed processes."""
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+
+from agentv.errors import StoreError
+
+_REASONS = {
+    errno.ENOSPC: "no space left on the disk",
+    errno.EFBIG: "the file exceeds the maximum size",
+    errno.EDQUOT: "the disk quota is exceeded",
+    errno.EROFS: "the file system is read-only",
+    errno.EACCES: "permission denied",
+    errno.EPERM: "permission denied",
+    errno.ENOENT: "it does not exist",
+    errno.ESTALE: "it was removed",
+    errno.ENOTDIR: "a part of its path is a file",
+    errno.EEXIST: "a file exists in its place",
+    errno.EISDIR: "it is a directory",
+}
+
+
+def store_error(action: str, path: Path, error: OSError) -> StoreError:
+    """What the system said, in the words of a user: `cannot write /x/index.jsonl: no space is left on the disk`."""
+    reason = _REASONS.get(error.errno or 0, error.strerror or type(error).__name__)
+    return StoreError(f"cannot {action} {path}: {reason}")
+
+
+def agentv_home(env: Mapping[str, str]) -> Path:
+    """`$AGENTV_HOME`, else `~/.agentv`.
+
+    Raises:
+        RuntimeError: the user has no home.
+    """
+    home = env.get("AGENTV_HOME")
+    return Path(home).absolute() if home else Path.home() / ".agentv"
+
 
 OLD_S = 3600.0
 """Seconds after which a file that nobody here writes is a leftover: on a shared disk, its process may be elsewhere."""

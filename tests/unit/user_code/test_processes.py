@@ -10,11 +10,11 @@ import pytest
 
 from agentv.model.values.response import Failure
 from agentv.registry.fields import Command
-from agentv.user_code.processes import command_process, processes
-from agentv.user_code.processes.command_process import SignalError, acting_on_signals
-from agentv.user_code.processes.leftovers import is_alive, sweep
-from agentv.user_code.processes.orphans import tree_of
-from agentv.user_code.processes.processes import (
+from agentv.user_code import command_process, processes
+from agentv.user_code.command_process import SignalError, acting_on_signals
+from agentv.user_code.files import is_alive, sweep
+from agentv.user_code.orphans import tree_of
+from agentv.user_code.processes import (
     STDERR_KEPT,
     Finished,
     kill_all,

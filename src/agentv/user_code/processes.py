@@ -22,6 +22,7 @@ from agentv.registry.fields import Command
 if TYPE_CHECKING:
     from subprocess import Popen
 
+
 OUTPUT_LIMIT = 10_000_000
 """Bytes that a program may print before it is stopped (SPEC section 12)."""
 
@@ -67,7 +68,7 @@ async def run_program(
     Returns:
         The ended program, or a Failure with code `cannot-start`, `timeout` or `output-too-large`.
     """
-    from agentv.user_code.processes.orphans import marked
+    from agentv.user_code.orphans import marked
 
     environment, mark = marked(env)
     try:
@@ -105,7 +106,7 @@ async def start_program(command: Command, *, env: Mapping[str, str], stdout: int
         OSError: it cannot be started.
         ValueError: an argument holds a NUL byte.
     """
-    from agentv.user_code.processes.orphans import marked
+    from agentv.user_code.orphans import marked
 
     environment, mark = marked(env)
     options = {"stdin": PIPE, "stdout": stdout, "stderr": PIPE, "cwd": command.cwd or None, "env": environment}
@@ -131,7 +132,7 @@ async def end_program(process: Process, grace_s: float) -> None:
 
     Cancelled meanwhile, it is killed at once.
     """
-    from agentv.user_code.processes.orphans import end_orphans
+    from agentv.user_code.orphans import end_orphans
 
     mark = _marks.get(process.pid, b"")
     try:
@@ -189,7 +190,7 @@ def kill_all() -> None:
 
 async def _end_leftovers(mark: bytes) -> None:
     """Kill what a program has left behind, and what that leaves behind, until there is nothing more of it."""
-    from agentv.user_code.processes.orphans import end_orphans
+    from agentv.user_code.orphans import end_orphans
 
     for _ in range(_ROUNDS):
         if not end_orphans(mark, _alive):

@@ -1,1 +1,0 @@
-"""Other programs, and the processes of a run."""

@@ -1,1 +1,0 @@
-"""Files from repositories on git hosts."""
