@@ -253,10 +253,10 @@ def _parameters(path: str, query: type[msgspec.Struct]) -> list[dict[str, Any]]:
     ]
     schema = msgspec.json.schema(query)["$defs"][query.__name__]
     meanings = _meanings(query)
-    for field in msgspec.structs.fields(query):
-        name = field.encode_name
-        one = {"name": name, "in": "query", "required": field.required, "schema": schema["properties"][name]}
-        named.append({**one, "description": meanings[field.name]} if field.name in meanings else one)
+    for parameter in msgspec.structs.fields(query):
+        name = parameter.encode_name
+        one = {"name": name, "in": "query", "required": parameter.required, "schema": schema["properties"][name]}
+        named.append({**one, "description": meanings[parameter.name]} if parameter.name in meanings else one)
     return named
 
 
