@@ -16,8 +16,8 @@ from pathlib import Path
 
 from acp import PROTOCOL_VERSION, spawn_agent_process, text_block
 
-from agentv.extensions.agents.adapters.acp.session import open_session
-from agentv.extensions.agents.adapters.acp.target import Acp
+from agentv.extensions.agents.adapters.acp import Acp
+from agentv.extensions.agents.adapters.acp_session import open_session
 from agentv.model.values.message import Message
 from agentv.ports import TargetRequest
 from agentv.registry.fields import Command

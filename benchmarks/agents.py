@@ -31,8 +31,8 @@ from pathlib import Path
 from typing import Any, Self
 from uuid import uuid4
 
-from agentv.extensions.agents.adapters.native.directories import TrialDirectories
-from agentv.extensions.agents.adapters.native.settings import NativeAgentSettings
+from agentv.extensions.agents.adapters.native import TrialDirectories
+from agentv.extensions.agents.adapters.native_settings import NativeAgentSettings
 from agentv.model.values.message import Message
 from agentv.model.values.response import Failure
 from agentv.model.values.usage import TokenUsage

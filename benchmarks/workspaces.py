@@ -22,8 +22,8 @@ import time
 from pathlib import Path
 
 from agentv.app.wiring import WorkspaceSettings
+from agentv.extensions.agents.workspaces.choice import capabilities
 from agentv.extensions.agents.workspaces.directories import RunDirectory, sweep
-from agentv.extensions.agents.workspaces.sandboxes.choice import capabilities
 from agentv.extensions.agents.workspaces.workspaces import LocalWorkspaces
 from agentv.model.suite.workspace import CopiedFiles, SandboxName, WorkspaceRepository, WorkspaceSpec
 from agentv.model.values.response import Failure

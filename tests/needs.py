@@ -51,7 +51,7 @@ def axe() -> Path | None:
 
 def bwrap() -> bool:
     """Whether bubblewrap is installed and the machine lets it make a sandbox."""
-    from agentv.extensions.agents.workspaces.sandboxes.choice import capabilities
+    from agentv.extensions.agents.workspaces.choice import capabilities
 
     return capabilities().bwrap
 

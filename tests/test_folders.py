@@ -35,7 +35,7 @@ NOT_IN_FOLDERS = {
         ["no-docker", "sandbox-unavailable"],
         "what confines programs is this machine's; see tests/unit/extensions/agents/authoring/test_reader.py",
     ),
-    "missing-agent": "which programs are installed is this machine's; see tests/unit/extensions/agents/adapters/native",
+    "missing-agent": "which programs are installed is this machine's; see tests/unit/extensions/agents/adapters",
     "missing-extra": "the libraries of all extras are there where this runs; tests/unit/assertions take them away",
     **dict.fromkeys(
         ["bad-plugin", "shadowed-plugin"], "it needs an installed package; see tests/unit/app/plugins and tests/e2e"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from agentv.extensions.agents.adapters.acp.target import Acp
+from agentv.extensions.agents.adapters.acp import Acp
 from agentv.registry.fields import Command
 
 AGENT = Path(__file__).with_name("acp_agent.py")

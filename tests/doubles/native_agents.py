@@ -5,13 +5,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from agentv.extensions.agents.adapters.native.recorder import Recording
-from agentv.extensions.agents.adapters.native.settings import NativeAgentSettings
-from agentv.extensions.agents.adapters.native.stream import Ending, StreamReader
+from agentv.extensions.agents.adapters.native_settings import Ending, NativeAgentSettings, StreamReader
+from agentv.extensions.agents.adapters.recorder import Recording
 from agentv.registry.fields import Command
 
 PROGRAM = Path(__file__).with_name("native_agent.py")
-STREAMS = Path(__file__).parents[1] / "unit/extensions/agents/adapters/native/streams"
+STREAMS = Path(__file__).parents[1] / "unit/extensions/agents/adapters/streams"
 
 
 def stream(agent: str, situation: str) -> Path:

@@ -1,6 +1,6 @@
 """Programs that print what a real agent printed against our own model server, so that adapters are tested as they run.
 
-The streams are in `tests/unit/extensions/agents/adapters/native/streams/AGENT/SCENARIO.jsonl`, with paths, and what only takes space,
+The streams are in `tests/unit/extensions/agents/adapters/streams/AGENT/SCENARIO.jsonl`, with paths, and what only takes space,
 replaced. What an agent writes to a file beside its stdout stands in them behind it, as its trace keeps it.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 from agentv.registry.fields import Command
 from agentv.targets.catalogue import PROVIDERS
 
-STREAMS = Path(__file__).parents[1] / "unit/extensions/agents/adapters/native/streams"
+STREAMS = Path(__file__).parents[1] / "unit/extensions/agents/adapters/streams"
 
 _PRINT = """
 import sys

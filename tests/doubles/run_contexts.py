@@ -47,6 +47,6 @@ class GivenRunContext:
     @property
     def works(self) -> Any:
         """What trials have besides their calls, by the ports that the test gives."""
-        from agentv.extensions.agents.trial.opening import open_work
+        from agentv.extensions.agents.trial.works import open_work
 
         return SimpleNamespace(open=lambda trial: open_work(trial, self))

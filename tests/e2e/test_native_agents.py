@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from agentv.extensions.agents.adapters.native.claude import Claude
-from agentv.extensions.agents.adapters.native.codex import Codex
+from agentv.extensions.agents.adapters.claude import Claude
+from agentv.extensions.agents.adapters.codex import Codex
 from agentv.testing import AgentScript, Answer, ModelServer, Status, use_tool
 from doubles.native_agents import PROGRAM, STREAMS, target_of
 from needs import needs

@@ -208,7 +208,9 @@ def test_every_type_of_these_families_is_held_to_the_laws():
     families = ("matching", "similarity", "json", "xml_text", "html_text", "sql", "fields", "measured", "structure")
     families = (*families, "tool_calls", "trajectory", "embeddings")
     ours = {name for name, place in TYPES.items() if place.split(":")[0].rpartition(".")[2] in families}
-    assert OPTIONS.keys() == ours - {"tool-errors", "permission-denials", "turns"}, "add how its options are drawn"
+    assert OPTIONS.keys() == ours - {"tool-errors", "permission-denials", "tool-state", "turns"}, (
+        "add how its options are drawn"
+    )
 
 
 each_type = pytest.mark.parametrize("name", OPTIONS)

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from agentv.cli.progress import _ProgressLines, resuming
-from agentv.extensions.agents.reports.working import AgentsView
+from agentv.extensions.agents.trial.working import AgentsView
 from agentv.model.run.budget import BudgetUse
 from agentv.model.run.events import AgentProgress, LimitedTarget, RunProgress
 from agentv.model.values.trace import AgentActivity

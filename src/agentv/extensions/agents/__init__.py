@@ -11,14 +11,14 @@ COMMANDS = {
 COMMAND_SECTIONS = {"prepare": "Agents", "grade": "Agents", "check": "Judge", "trace": "Agents", "import": "Share"}
 
 PROVIDERS = {
-    "acp": "agentv.extensions.agents.adapters.acp.target:Acp",
-    "claude": "agentv.extensions.agents.adapters.native.claude:Claude",
-    "codex": "agentv.extensions.agents.adapters.native.codex:Codex",
-    "gemini-cli": "agentv.extensions.agents.adapters.native.gemini_cli:GeminiCli",
-    "copilot-cli": "agentv.extensions.agents.adapters.native.copilot_cli:CopilotCli",
-    "pi-cli": "agentv.extensions.agents.adapters.native.pi_cli:PiCli",
-    "opencode": "agentv.extensions.agents.adapters.native.opencode:OpenCode",
-    "mini-swe-agent": "agentv.extensions.agents.adapters.native.mini_swe_agent:MiniSweAgent",
+    "acp": "agentv.extensions.agents.adapters.acp:Acp",
+    "claude": "agentv.extensions.agents.adapters.claude:Claude",
+    "codex": "agentv.extensions.agents.adapters.codex:Codex",
+    "gemini-cli": "agentv.extensions.agents.adapters.gemini_cli:GeminiCli",
+    "copilot-cli": "agentv.extensions.agents.adapters.copilot_cli:CopilotCli",
+    "pi-cli": "agentv.extensions.agents.adapters.pi_cli:PiCli",
+    "opencode": "agentv.extensions.agents.adapters.opencode:OpenCode",
+    "mini-swe-agent": "agentv.extensions.agents.adapters.mini_swe_agent:MiniSweAgent",
 }
 
 ASSERTIONS = {
@@ -29,9 +29,9 @@ ASSERTIONS = {
     "trajectory:tool-args-match": "agentv.extensions.agents.assertions.trajectory:ToolArgsMatch",
     "trajectory:step-count": "agentv.extensions.agents.assertions.trajectory:StepCount",
     "activation": "agentv.extensions.agents.assertions.skills:Activation",
-    "agent-rubric": "agentv.extensions.agents.assertions.agent_rubric:AgentRubric",
+    "agent-rubric": "agentv.extensions.agents.assertions.files:AgentRubric",
     "skill-used": "agentv.extensions.agents.assertions.trajectory:SkillUsed",
-    "tool-state": "agentv.extensions.agents.assertions.tool_state:ToolState",
+    "tool-state": "agentv.extensions.agents.assertions.tool_calls:ToolState",
     "command": "agentv.extensions.agents.assertions.command:CommandPasses",
     "file-exists": "agentv.extensions.agents.assertions.files:FileExists",
     "file-contains": "agentv.extensions.agents.assertions.files:FileContains",
@@ -45,43 +45,43 @@ ASSERTIONS = {
 }
 
 SUITE_KEYS = {
-    "workspace": "agentv.extensions.agents.authoring.json_schema:WORKSPACE",
-    "sandbox": "agentv.extensions.agents.authoring.json_schema:SANDBOX",
-    "environment": "agentv.extensions.agents.authoring.json_schema:ENVIRONMENT",
-    "tools": "agentv.extensions.agents.authoring.json_schema:TOOLS",
-    "variants": "agentv.extensions.agents.authoring.json_schema:VARIANTS",
-    "extensions": "agentv.extensions.agents.authoring.json_schema:EXTENSIONS",
-    "activation": "agentv.extensions.agents.authoring.json_schema:ACTIVATION",
+    "workspace": "agentv.extensions.agents.authoring.schema:WORKSPACE",
+    "sandbox": "agentv.extensions.agents.authoring.schema:SANDBOX",
+    "environment": "agentv.extensions.agents.authoring.schema:ENVIRONMENT",
+    "tools": "agentv.extensions.agents.authoring.schema:TOOLS",
+    "variants": "agentv.extensions.agents.authoring.schema:VARIANTS",
+    "extensions": "agentv.extensions.agents.authoring.schema:EXTENSIONS",
+    "activation": "agentv.extensions.agents.authoring.schema:ACTIVATION",
     "limits": "agentv.authoring.fields.schema:AuthoredLimits",
 }
 
 CASE_KEYS = {
-    "workspace": "agentv.extensions.agents.authoring.json_schema:WORKSPACE",
-    "sandbox": "agentv.extensions.agents.authoring.json_schema:SANDBOX",
-    "environment": "agentv.extensions.agents.authoring.json_schema:ENVIRONMENT",
-    "tools": "agentv.extensions.agents.authoring.json_schema:TOOLS",
-    "solution": "agentv.extensions.agents.authoring.json_schema:SOLUTION",
-    "user": "agentv.extensions.agents.authoring.json_schema:USER",
+    "workspace": "agentv.extensions.agents.authoring.schema:WORKSPACE",
+    "sandbox": "agentv.extensions.agents.authoring.schema:SANDBOX",
+    "environment": "agentv.extensions.agents.authoring.schema:ENVIRONMENT",
+    "tools": "agentv.extensions.agents.authoring.schema:TOOLS",
+    "solution": "agentv.extensions.agents.authoring.schema:SOLUTION",
+    "user": "agentv.extensions.agents.authoring.schema:USER",
     "limits": "agentv.authoring.fields.schema:AuthoredLimits",
 }
 
-SCHEMA_DEFS = {"workspaces": "agentv.extensions.agents.authoring.json_schema:workspace_defs"}
+SCHEMA_DEFS = {"workspaces": "agentv.extensions.agents.authoring.schema:workspace_defs"}
 
 PORTS = {
-    "ModelExchanges": "agentv.extensions.agents.recording.trial_replay:CassetteExchanges",
-    "Sandboxes": "agentv.extensions.agents.workspaces.sandboxes.choice:LocalSandboxes",
+    "ModelExchanges": "agentv.extensions.agents.gateway.recording:CassetteExchanges",
+    "Sandboxes": "agentv.extensions.agents.workspaces.choice:LocalSandboxes",
     "TrialWorks": "agentv.extensions.agents.trial.works:RunWorks",
-    "WorkingAgents": "agentv.extensions.agents.reports.working:AgentsView",
+    "WorkingAgents": "agentv.extensions.agents.trial.working:AgentsView",
     "WorkReader": "agentv.extensions.agents.authoring.suite_work:SuiteReader",
 }
 
-RETURNS = {"frameworks": "agentv.extensions.agents.frameworks.returns:answer_in"}
+RETURNS = {"frameworks": "agentv.extensions.agents.traces.returns:answer_in"}
 
-RECORDINGS = {"otel": "agentv.extensions.agents.frameworks.spans:SpanRecording"}
+RECORDINGS = {"otel": "agentv.extensions.agents.traces.spans:SpanRecording"}
 
 TRACE_FORMATS = {
-    "otlp": "agentv.extensions.agents.stored_traces.exporting:export_otlp",
-    "atif": "agentv.extensions.agents.stored_traces.exporting:export_atif",
+    "otlp": "agentv.extensions.agents.commands.stored_traces:export_otlp",
+    "atif": "agentv.extensions.agents.commands.stored_traces:export_atif",
 }
 
 OPTIONS = {

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from agentv.app.settings import EvalSettings
 from agentv.cli.main import cli
 from agentv.errors import LoadError
-from agentv.extensions.agents.without_agent.checking import check_cases
+from agentv.extensions.agents.commands.checking import check_cases
 from agentv.extensions.datasets.converting import DatasetRequest
 from agentv.extensions.datasets.harbor import from_harbor
 from needs import require

@@ -12,7 +12,7 @@ from agentv import sdk
 from agentv.app.settings import EvalSettings
 from agentv.cli.main import cli
 from agentv.errors import LoadError, UsageError
-from agentv.extensions.agents.without_agent.checking import check_cases
+from agentv.extensions.agents.commands.checking import check_cases
 from agentv.extensions.datasets.converting import DatasetRequest
 from agentv.extensions.datasets.swe_bench import COMMAND, from_swe_bench
 from doubles.git_remotes import Hosts

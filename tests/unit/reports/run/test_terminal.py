@@ -6,7 +6,7 @@ import pyte
 import pytest
 from msgspec.structs import replace
 
-from agentv.extensions.agents.reports.working import AgentsView
+from agentv.extensions.agents.trial.working import AgentsView
 from agentv.model.run.events import AgentProgress
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import AgentActivity

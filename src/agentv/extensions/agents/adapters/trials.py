@@ -1,4 +1,4 @@
-"""Sessions of agents, one for each trial: begun at its first turn, asked again at the next, ended; and their limits."""
+"""Reasons why an agent gave no answer that counts. None of them is ever an empty or a passing answer."""
 
 from __future__ import annotations
 
@@ -9,13 +9,29 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
-from agentv.extensions.agents.adapters.failures import LIMIT, NO_SESSION
 from agentv.extensions.agents.adapters.process import GRACE_S
 from agentv.extensions.agents.adapters.settings import AgentSettings
 from agentv.model.values.message import Message
-from agentv.model.values.response import RUN_INTERRUPTED, Failure, TargetResponse
+from agentv.model.values.response import RUN_INTERRUPTED, CallFailure, Failure, TargetResponse
 from agentv.model.values.trace import Trace
 from agentv.ports import TargetRequest
+from agentv.user_code.excerpts import is_javascript_error, last_error, tail
+
+LIMIT = "agent-limit"
+AGENT_STOPPED = "agent-stopped"
+PROTOCOL = "agent-protocol"
+API = "agent-api"
+DENIED = "permission-denied"
+NO_TOOLS = "no-tools"
+NO_SESSION = "no-session"
+REFUSED = "refused"
+
+
+def failed(code: str, message: str, response: TargetResponse | None = None, stderr: bytes = b"") -> CallFailure:
+    """The failure, with what the agent had done until then, and the end of what it printed on stderr."""
+    said = last_error(stderr) if is_javascript_error(stderr) else tail(stderr)
+    return CallFailure(code, f"{message}; stderr: {said}" if said else message, response=response)
+
 
 _MARGIN_S = 10.0
 

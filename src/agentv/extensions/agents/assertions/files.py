@@ -15,10 +15,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
+from msgspec import structs
 from msgspec.structs import replace
 
 from agentv.assertions.evidence import around, excerpt, listed, quoted
 from agentv.assertions.json_compare import differences, shown
+from agentv.assertions.judged.rubric import LlmRubric
 from agentv.extensions.agents.assertions.calls import all_or_nothing
 from agentv.matching.json_text import NotJson, UnsearchableError
 from agentv.matching.json_text import parse as parse_json
@@ -27,9 +29,11 @@ from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check, Grade, spent_on
 from agentv.model.run.verdict import combined
 from agentv.model.suite.assertion import AssertionEntry
+from agentv.model.suite.suite import AGENT_JUDGE_TIMEOUT_S
 from agentv.model.values.formatting import plural
 from agentv.model.values.json_path import Missing, parse, read
 from agentv.model.values.path_globs import GlobError, check_glob, glob_pattern, is_glob, matches
+from agentv.model.values.response import Failure
 from agentv.model.values.trace import FileChange
 from agentv.model.values.values import Json
 from agentv.registry.fields import (
@@ -484,3 +488,29 @@ def _paths_of(change: FileChange) -> tuple[str, ...]:
 
 def _shown(paths: tuple[str, ...]) -> str:
     return excerpt(f"changed: {listed(paths)}") if paths else "no file was changed"
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRubric(LlmRubric):
+    """An agent grades by a rubric after it looked at a copy of the workspace."""
+
+    needs_agent: ClassVar[bool] = True
+    timeout_s: ClassVar[float | None] = AGENT_JUDGE_TIMEOUT_S
+    title: ClassVar[str] = "agent-rubric"
+
+    async def grade(self, context: AssertionContext) -> Grade:
+        """Let the judge look at a copy. A judge that changed the workspace itself has no verdict."""
+        workspace = context.workspace
+        if workspace is None:
+            return NO_WORKSPACE
+        if context.output is None:
+            return Grade.errored("no-output", "there is no answer to grade")
+        place = await workspace.copy_for_judge()
+        if isinstance(place, Failure):
+            return Grade.errored(place.code, place.message)
+        place = structs.replace(place, max_turns=self.max_steps)
+        grade = await LlmRubric.grade(self, replace(context, judge_workspace=place))
+        if await workspace.is_as(place.sha256):
+            return grade
+        why = Failure("workspace-failed", "the judge changed the workspace that it was to look at")
+        return structs.replace(grade, score=0.0, passed=False, checks=(), reason=why.message, error=why)

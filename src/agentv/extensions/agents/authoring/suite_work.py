@@ -66,13 +66,13 @@ class SuiteReader:
 
     def user(self, node: Node, reading: Reading, registry: TargetRegistry) -> SimulatedUser | None:
         """The simulated user of a case."""
-        from agentv.extensions.agents.authoring.solution import read_user
+        from agentv.extensions.agents.authoring.tools import read_user
 
         return read_user(node, reading, registry)
 
     def solution(self, case: AuthoredCase, tools: Sequence[ScriptedServer], reading: Reading) -> Solution | None:
         """The solution of a case."""
-        from agentv.extensions.agents.authoring.solution import read_solution
+        from agentv.extensions.agents.authoring.tools import read_solution
 
         return None if case.solution is None else read_solution(case.solution, tools, reading)
 

@@ -1,25 +1,202 @@
-"""`agentv import`."""
+"""`agentv import`: sessions that others recorded, as rows that the `replay` target grades without running anything."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+from msgspec import structs
 
+from agentv.authoring.source.masking import mask_keys
 from agentv.cli.values import Choice
 from agentv.errors import ExitStatus, UsageError
+from agentv.extensions.agents.commands.sessions import PROGRAMS, read_session
+from agentv.extensions.agents.traces.values import LARGEST
+from agentv.model.run.trace_summary import Spent, summary_of_trace
+from agentv.model.values.response import Failure
+from agentv.model.values.trace import Trace
+from agentv.model.values.trace_document import document
+from agentv.model.values.trace_messages import messages_of
 
-if TYPE_CHECKING:
-    from agentv.extensions.agents.stored_traces.importing import ImportedSession
 
-PROGRAMS = ("claude", "codex", "copilot", "gemini", "pi")
-FORMATS = ("acp", "otlp", "atif", *PROGRAMS)
+@dataclass(frozen=True, slots=True)
+class ImportedSession:
+    """One session of a file, and the id that its row gets."""
+
+    test_id: str
+    trace: Trace
+    file: str
+
+    def row(self) -> str:
+        """The row, as one line of JSON. What looks like the key of a well-known service is masked."""
+        trace = self.trace
+        said = [message.text for message in messages_of(trace) if message.role == "assistant" and message.text]
+        summary = summary_of_trace(trace, Spent())
+        tokens = summary.token_usage
+        row: dict[str, Any] = {
+            "test_id": self.test_id,
+            "output": said[-1] if said else None,
+            "target": trace.agent or None,
+            "token_usage": None if tokens is None else structs.asdict(tokens),
+            "cost_usd": summary.cost_usd,
+            "duration_ms": summary.duration_ms,
+            "trace": json.loads(document(structs.replace(trace, native=b"", native_name=""))),
+        }
+        if trace.unanswered:
+            row["error"] = {"code": "agent-stopped", "message": trace.unanswered}
+        known = {key: value for key, value in row.items() if value is not None or key == "output"}
+        return json.dumps(mask_keys(known), ensure_ascii=False)
+
+
+def import_files(form: str, files: Sequence[str], test_id: str | None = None) -> list[ImportedSession]:
+    """The sessions in files of one format.
+
+    Args:
+        form: a key of `FORMATS` or `PROGRAMS`.
+        files: paths.
+        test_id: of the one session that there is; None: named by the case that it is of, its file, or its own id.
+
+    Raises:
+        UsageError: a file cannot be read, has nothing of that format, or two sessions have one id.
+    """
+    found = [session for file in files for session in _sessions(form, file)]
+    if test_id is not None:
+        if len(found) > 1:
+            raise UsageError(
+                f"--test-id names one session, and there are {len(found)}", "import their files one by one"
+            )
+        found = [replace(found[0], test_id=test_id)]
+    seen: dict[str, str] = {}
+    for session in found:
+        if session.test_id in seen:
+            what = f"two sessions have the id '{session.test_id}': in {seen[session.test_id]} and {session.file}"
+            raise UsageError(what, "import them one by one, with --test-id")
+        seen[session.test_id] = session.file
+    return found
+
+
+def import_session(program: str, path: Path, test_id: str | None = None) -> ImportedSession:
+    """The session of a program in a file.
+
+    Args:
+        program: a key of `PROGRAMS`.
+        path: of the file.
+        test_id: of the row; None: the id of the session.
+
+    Raises:
+        UsageError: the file cannot be read, or is not a session.
+    """
+    try:
+        trace = read_session(program, path)
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}", _beside(path)) from None
+    if isinstance(trace, Failure):
+        raise UsageError(f"{path}: {trace.message}", _other_form(program, path))
+    trace = structs.replace(trace, native=b"")  # the file is there, and may be large
+    return ImportedSession(test_id or trace.session_id or path.name.partition(".")[0], trace, str(path))
+
+
+def _other_form(program: str, path: Path) -> str | None:
+    for name in PROGRAMS:
+        if name != program and isinstance(read_session(name, path), Trace):
+            return f"it reads as {name}: agentv import {name} {path}"
+    return None
+
+
+def _sessions(form: str, file: str) -> list[ImportedSession]:
+    if form in PROGRAMS:
+        _check_file(file)
+        return [import_session(form, Path(file))]
+    data = _content(file)
+    read = FORMATS[form]
+    traces = read(data)
+    if isinstance(traces, Failure):
+        other = next((name for name, one in FORMATS.items() if name != form and isinstance(one(data), list)), None)
+        raise UsageError(
+            f"{file}: {traces.message}", f"it reads as {other}: agentv import {other} {file}" if other else None
+        )
+    stem = Path(file).name.partition(".")[0] or Path(file).name
+    alone = len(traces) == 1
+    return [
+        ImportedSession(_case_of(trace) or (stem if alone else trace.session_id or f"{stem}-{place}"), trace, file)
+        for place, trace in enumerate(traces, 1)
+    ]
+
+
+def _content(file: str) -> bytes:
+    path = Path(file)
+    try:
+        _check_file(file)
+        return path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read {file}: {error.strerror}", _beside(path)) from None
+
+
+def _check_file(file: str) -> None:
+    path = Path(file)
+    if path.is_dir():
+        raise UsageError(f"cannot read {file}: it is a directory")
+    if path.exists() and path.stat().st_size > LARGEST:
+        raise UsageError(f"{file} is larger than {LARGEST / 1_000_000:g} MB")
+
+
+def _beside(path: Path) -> str | None:
+    """The file that was meant by a name that nothing has."""
+    from agentv.authoring.source.nearest import did_you_mean
+
+    try:
+        names = [one.name for one in path.parent.iterdir()]
+    except OSError:
+        return None
+    return did_you_mean(path.name, names)
+
+
+def _case_of(trace: Trace) -> str:
+    said = trace.metadata.get("agentv.case.id")
+    return said if isinstance(said, str) else ""
+
+
+def _acp(data: bytes) -> list[Trace] | Failure:
+    from agentv.extensions.agents.traces.acp import read_acp
+
+    found = read_acp(data)
+    return found if isinstance(found, Failure) else [found]
+
+
+def _otlp(data: bytes) -> list[Trace] | Failure:
+    from agentv.extensions.agents.traces.otlp import read_otlp
+
+    return read_otlp(data)
+
+
+def _atif(data: bytes) -> list[Trace] | Failure:
+    from agentv.extensions.agents.traces.atif import read_atif, trace_of_trajectory
+    from agentv.extensions.agents.traces.values import Problems, records_of
+
+    whole = read_atif(data)
+    if not isinstance(whole, Failure):
+        return [whole]
+    problems = Problems()
+    rows = [trace_of_trajectory(record) for _, record in records_of(data, problems)]
+    traces = [row for row in rows if not isinstance(row, Failure)]
+    if problems or len(traces) < len(rows) or not traces:
+        return whole
+    return traces
+
+
+FORMATS: Mapping[str, Callable[[bytes], list[Trace] | Failure]] = {"acp": _acp, "otlp": _otlp, "atif": _atif}
+"""Format → what reads the sessions in a file of it."""
+
+
 _LONGEST_PROJECT = 40
 
 
 @click.command("import", epilog="Example: agentv import claude --session latest --test-id refund -o recorded.jsonl")
-@click.argument("form", type=Choice(FORMATS), metavar="FORMAT")
+@click.argument("form", type=Choice((*FORMATS, *PROGRAMS)), metavar="FORMAT")
 @click.argument("files", nargs=-1, metavar="FILE…")
 @click.option("--test-id", metavar="ID", help="Case that the session is of. Default: named by its file or its id.")
 @click.option("--session", "--session-id", metavar="ID", help="Session of the program, or 'latest'.")
@@ -55,8 +232,7 @@ def command(
 
     Exit status 2 if a file has no session of that format.
     """
-    from agentv.extensions.agents.stored_traces.importing import import_files, import_session
-    from agentv.extensions.agents.stored_traces.sessions import find_session
+    from agentv.extensions.agents.commands.sessions import find_session
     from agentv.store.files.whole_file import check_place
 
     test_id: str | None = given["test_id"]
@@ -82,7 +258,7 @@ def _list(program: str, directory: Path | None) -> int:
 
     from agentv.authoring.source.masking import mask_keys_in
     from agentv.cli.printing import width_and_color
-    from agentv.extensions.agents.stored_traces.sessions import MOST_LISTED, PROGRAMS, list_sessions
+    from agentv.extensions.agents.commands.sessions import MOST_LISTED, list_sessions
     from agentv.model.values.formatting import plural
     from agentv.model.values.response import Failure
     from agentv.reports.text.escaping import one_line

@@ -1,7 +1,10 @@
-"""`agentv trace …`: what agents did in a stored run."""
+"""`agentv trace …`: what agents did in a stored run, as a tree of steps and in figures."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -10,6 +13,14 @@ from agentv.cli.lazy import LazyCommands
 from agentv.cli.results.trials import choosing, chosen_of, selection_of
 from agentv.cli.values import runs
 from agentv.errors import ExitStatus
+from agentv.model.run.trace_summary import Spent, summary_of_trace
+from agentv.model.values.formatting import duration, money, plural
+from agentv.model.values.trace import MessageStep, PermissionStep, Step, ToolCallStep, Trace, UsageStep, depths_of
+from agentv.model.values.usage import TokenUsage
+from agentv.model.values.values import Json
+from agentv.reports.text.escaping import TAB, one_line, safe
+from agentv.reports.text.tables import Cell, aligned, paint
+from agentv.stats.samples.distribution import PERCENTILES, RunFigures
 
 COMMANDS = {
     "show": "agentv.extensions.agents.commands.trace:show",
@@ -44,8 +55,7 @@ def show(run: str, case: str, *, full: bool, partial: bool, as_json: bool, **cho
     """
     from agentv.app.results.stored import open_run
     from agentv.cli.printing import width_and_color
-    from agentv.extensions.agents.reports.traces import TraceOptions, render_trace
-    from agentv.extensions.agents.stored_traces.stored import trials_of_case
+    from agentv.extensions.agents.commands.stored_traces import trials_of_case
     from agentv.model.values.response import Failure
     from agentv.reports.text.escaping import one_line
 
@@ -84,8 +94,7 @@ def stats(run: str, *, partial: bool, as_json: bool, **chosen: Any) -> int:
     """
     from agentv.app.results.stored import open_run
     from agentv.cli.printing import width_and_color
-    from agentv.extensions.agents.reports.traces import figures_json, render_figures
-    from agentv.extensions.agents.stored_traces.stored import figures_of, traced_trials
+    from agentv.extensions.agents.commands.stored_traces import figures_of, traced_trials
     from agentv.model.run.selection import Selection
     from agentv.reports.text.escaping import one_line
 
@@ -99,3 +108,184 @@ def stats(run: str, *, partial: bool, as_json: bool, **chosen: Any) -> int:
     for text in figures.unread:
         click.echo(f"error: {one_line(text)}", err=True)
     return ExitStatus.ERRORED if figures.unread else ExitStatus.PASSED
+
+
+LONGEST = 200
+"""Characters of one text that are shown where not all is asked for."""
+
+MOST_STEPS = 500
+"""Steps that are shown where not all are asked for."""
+
+DEEPEST = 20
+"""Levels of sub-agents that are indented."""
+
+
+@dataclass(frozen=True, slots=True)
+class TraceOptions:
+    """How a trace is shown: columns of the terminal, whether to paint, and whether every text is shown to its end."""
+
+    width: int
+    color: bool = False
+    full: bool = False
+
+
+def render_trace(name: str, trace: Trace, options: TraceOptions) -> str:
+    """The trace of one trial.
+
+    Args:
+        name: of the trial.
+        trace: hostile text in it is escaped.
+        options: how it is shown.
+    """
+    return "\n".join(_trace(name, trace, options))
+
+
+def _trace(name: str, trace: Trace, options: TraceOptions) -> Iterator[str]:
+    yield paint(one_line(name, LONGEST), "bold", color=options.color)
+    yield one_line(", ".join(_facts(trace)), 2 * LONGEST)
+    if trace.partial:
+        yield paint(f"partial: {one_line(trace.partial, 2 * LONGEST)}", "errored", color=options.color)
+    steps = trace.steps if options.full else trace.steps[:MOST_STEPS]
+    depths = depths_of(steps, DEEPEST)
+    counted = trace.is_counted
+    rows = [_row(step, depth, options, counted=counted) for step, depth in zip(steps, depths, strict=True)]
+    if rows:
+        yield from _lines(rows, options)
+    if len(steps) < len(trace.steps):
+        yield f"{plural(len(trace.steps) - len(steps), 'more step')}; --full shows them"
+
+
+def _facts(trace: Trace) -> Iterator[str]:
+    summary = summary_of_trace(trace, Spent())
+    yield " ".join(filter(None, [trace.agent or "unknown agent", trace.agent_version]))
+    yield f"from {trace.source or 'an unknown source'}"
+    yield plural(summary.tool_calls, "tool call")
+    yield plural(summary.error_count, "error")
+    if summary.token_usage is not None and summary.token_usage.total is not None:
+        yield f"{summary.token_usage.total:,} tokens"
+    if summary.cost_usd is not None:
+        yield money(summary.cost_usd)
+    if summary.duration_ms is not None:
+        yield duration(summary.duration_ms)
+    if trace.stop_reason:
+        yield f"ended: {trace.stop_reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A step on its way into columns: when it began, how long it took, what it used; its text, and its style."""
+
+    facts: tuple[str, str, str]
+    text: str
+    style: str | None = None
+
+
+def _row(step: Step, depth: int, options: TraceOptions, *, counted: bool) -> _Row:
+    """One step. `counted`: the gateway counted the model calls; what the agent says of them is only a report."""
+    started = "" if step.started_ms is None else f"+{duration(step.started_ms)}"
+    indent = TAB * depth
+    if isinstance(step, MessageStep):
+        thought = f" (thought: {_shown(step.reasoning, options)})" if step.reasoning else ""
+        return _Row((started, "", ""), f"{indent}{step.role}: {_shown(step.text, options)}{thought}")
+    if isinstance(step, PermissionStep):
+        reason = f": {_shown(step.reason, options)}" if step.reason else ""
+        text = f"{indent}permission for {_shown(step.tool, options)} {'allowed' if step.allowed else 'denied'}{reason}"
+        return _Row((started, "", ""), text, None if step.allowed else "failed")
+    took = "" if step.duration_ms is None else duration(step.duration_ms)
+    if isinstance(step, UsageStep):
+        error = f": {_shown(step.error, options)}" if step.error else ""
+        who = "the agent reports" if counted and step.evidence == "agent" else "model"
+        model = step.model or ("" if counted and step.evidence == "agent" else "unknown")
+        text = f"{indent}{f'{who} {_shown(model, options)}'.rstrip()}{error}"
+        return _Row((started, took, _used(step)), text, "failed" if step.error else "dim")
+    return _Row((started, took, ""), indent + _called(step, options), "failed" if step.failed else "tested")
+
+
+def _used(step: UsageStep) -> str:
+    tokens = step.tokens or TokenUsage()
+    said = [
+        f"{tokens.input:,} in" if tokens.input is not None else "",
+        f"{tokens.output:,} out" if tokens.output is not None else "",
+    ]
+    cost = [] if step.cost_usd is None else [money(step.cost_usd)]
+    return ", ".join(filter(None, [*said, *cost]))
+
+
+def _called(step: ToolCallStep, options: TraceOptions) -> str:
+    native = f" [{_shown(step.native_name, options)}]" if step.native_name not in ("", step.name) else ""
+    arguments = _shown(_json(step.arguments), options)
+    seen = "" if step.evidence == "agent" else f" (seen by {step.evidence})"
+    text = f"{_shown(step.name, options)}{native}({arguments}) {step.status}{seen}"
+    result = step.error if step.error is not None else step.result
+    return text if result is None else f"{text}: {_shown(_json(result), options)}"
+
+
+def _json(value: Json) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _shown(text: str, options: TraceOptions) -> str:
+    if not options.full:
+        return one_line(" ".join(text[: 4 * LONGEST].split()) if text else "", LONGEST)
+    return safe(text)
+
+
+def _lines(rows: Sequence[_Row], options: TraceOptions) -> Iterator[str]:
+    """The rows as columns; columns that no row fills are left out."""
+    filled = [at for at in range(3) if any(row.facts[at] for row in rows)]
+    if not options.full:
+        cells: list[list[Cell]] = [[*((row.facts[at], "dim") for at in filled), (row.text, row.style)] for row in rows]
+        yield from aligned(cells, options.width, color=options.color)
+        return
+    for row in rows:
+        first, *rest = row.text.split("\n")
+        yield "  ".join(
+            [*(row.facts[at] for at in filled if row.facts[at]), paint(first, row.style, color=options.color)]
+        )
+        yield from (f"{TAB}{line}" for line in rest)
+
+
+_TITLES: Mapping[str, str] = {
+    "score": "score",
+    "duration_ms": "time",
+    "cost_usd": "cost",
+    "tokens": "tokens",
+    "tool_calls": "tool calls",
+}
+
+
+def render_figures(figures: RunFigures, width: int, *, color: bool = False) -> str:
+    """A table: a row for each measure; `n` is the number of trials that report it."""
+    head: list[Cell] = [(title, "dim") for title in ("", "n", "mean", *(f"P{percent}" for percent in PERCENTILES))]
+    rows = [head]
+    for name, title in _TITLES.items():
+        found = figures.measures.get(name)
+        if found is None:
+            rows.append([(title, None), ("0", None), *([("", None)] * (1 + len(PERCENTILES)))])
+        else:
+            values = (found.mean, *found.percentiles)
+            rows.append([(title, None), (str(found.count), None), *((_value(name, one), None) for one in values)])
+    lines = [plural(figures.trials, "trial"), *aligned(rows, width, color=color)]
+    if figures.partial:
+        lines.append(f"{plural(figures.partial, 'trace')} partial: tool calls not counted")
+    return "\n".join(lines)
+
+
+def _value(name: str, value: float) -> str:
+    if name == "duration_ms":
+        return duration(value)
+    if name == "cost_usd":
+        return money(value)
+    return f"{value:.3f}" if name == "score" else f"{value:,.1f}".removesuffix(".0")
+
+
+def figures_json(figures: RunFigures) -> str:
+    """The figures as JSON."""
+    measures: dict[str, Json] = {}
+    for name, found in figures.measures.items():
+        if found is None:
+            measures[name] = None
+            continue
+        percentiles = {f"p{percent}": value for percent, value in zip(PERCENTILES, found.percentiles, strict=True)}
+        measures[name] = {"n": found.count, "mean": found.mean, **percentiles}
+    return json.dumps({"trials": figures.trials, "partial_traces": figures.partial, "measures": measures}, indent=2)

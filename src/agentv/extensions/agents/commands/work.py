@@ -17,7 +17,7 @@ from agentv.model.values.formatting import plural
 from agentv.reports.text.escaping import one_line
 
 if TYPE_CHECKING:
-    from agentv.extensions.agents.without_agent.checking import CaseProblem, CheckReport
+    from agentv.extensions.agents.commands.checking import CaseProblem, CheckReport
 
 
 @click.command("prepare", epilog="Example: agentv prepare fix.eval.yaml --test-id negative --out negative")
@@ -36,7 +36,7 @@ def prepare(*, path: str, test_id: str, out: str, variant: str | None, sandbox: 
 
     Exit status: 2 a file or the command is wrong; 3 the workspace could not be made.
     """
-    from agentv.extensions.agents.without_agent.prepared_work import PROMPT, WORKSPACE, prepare_case
+    from agentv.extensions.agents.commands.prepared_work import PROMPT, WORKSPACE, prepare_case
 
     settings = EvalSettings(
         paths=(path,),
@@ -71,7 +71,7 @@ def grade(path: str, test_id: str, prepared: str, response: str | None, trace: s
     Exit status: as of `agentv eval`.
     """
     from agentv.cli.progress import ProgressOptions, follow
-    from agentv.extensions.agents.without_agent.prepared_work import GradeRequest, work_to_grade
+    from agentv.extensions.agents.commands.prepared_work import GradeRequest, work_to_grade
 
     form = chosen_format(options.pop("format_name"), as_json=options.pop("as_json"))
     settings = EvalSettings(paths=(path,), **options)
@@ -99,7 +99,7 @@ def check(paths: tuple[str, ...], *, oracle: bool, as_json: bool, **options: Any
     Exit status: 0 all cases are sound; 1 some are not, or have no solution; 2 a file or the command is wrong; 3 a case
     could not be graded.
     """
-    from agentv.extensions.agents.without_agent.checking import check_cases
+    from agentv.extensions.agents.commands.checking import check_cases
 
     settings = EvalSettings(paths=paths, **options)
     found = check_cases(settings, oracle=oracle)

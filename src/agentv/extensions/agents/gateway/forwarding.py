@@ -14,7 +14,6 @@ from aiohttp import ClientConnectionResetError, ClientConnectorError, ClientErro
 from aiohttp.web import Request, Response, StreamResponse
 from yarl import URL
 
-from agentv.extensions.agents.gateway import model_apis
 from agentv.extensions.agents.gateway.routes import (
     CallBody,
     Route,
@@ -24,7 +23,16 @@ from agentv.extensions.agents.gateway.routes import (
     sent_headers,
 )
 from agentv.extensions.agents.gateway.session import ENDED_BEFORE, CountedCall, TrialSession
-from agentv.extensions.agents.gateway.usage import ReplyReader, StreamReader, TooLongEventError
+from agentv.extensions.agents.gateway.usage import (
+    ReplyReader,
+    StreamReader,
+    TooLongEventError,
+    ceiling,
+    cost_in,
+    failure_in,
+    is_local,
+    usage_of,
+)
 from agentv.model.suite.gateway import DROP, ModelProtocol, ModelUpstream
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.trace import ModelReply, ModelRequest
@@ -169,8 +177,8 @@ class ForwardedCall:
     async def _asked(self) -> StreamResponse:
         """The reply of the API, asked as often as the target's settings say."""
         session, call, body = self.session, self.call, self.body
-        ceiling = model_apis.ceiling(session.upstream, body.model, body.values)
-        outcome = await session.limits.call(self._attempt, ceiling, len(body.data))
+        most = ceiling(session.upstream, body.model, body.values)
+        outcome = await session.limits.call(self._attempt, most, len(body.data))
         if isinstance(outcome, TargetResponse):
             call.failure = None
             assert self.reply is not None  # noqa: S101  # an answer was passed on
@@ -228,7 +236,7 @@ class ForwardedCall:
         session = self.session
         data = redacted(await bounded(reply.content) or b"", session.upstream)
         self.last = (reply.status, returned_headers(reply.headers, session.upstream), data)
-        return model_apis.failure_in(session.upstream, reply.status, reply.headers, data, session.retried)
+        return failure_in(session.upstream, reply.status, reply.headers, data, session.retried)
 
     async def _passed_on(self, reply: ClientResponse) -> TargetResponse | Failure:
         """Pass a good reply on, and count it."""
@@ -284,22 +292,22 @@ class ForwardedCall:
         """What a reply used, which is known of one that failed, too."""
         session, call = self.session, self.call
         usage = dict(reader.usage) if reader.usage is not None else None
-        tokens, written = model_apis.usage_of(self.route.protocol, usage)
+        tokens, written = usage_of(self.route.protocol, usage)
         call.model = reader.model or call.model
         call.tokens, call.finish = tokens, reader.finish
         reported = usage.get("cost") if usage is not None else None
         call.cost_usd = (
             float(reported)
             if isinstance(reported, int | float) and not isinstance(reported, bool) and reported >= 0
-            else model_apis.cost_in(session.upstream, self.body.model, tokens, cache_written=written)
+            else cost_in(session.upstream, self.body.model, tokens, cache_written=written)
         )
         if call.cost_usd is None and reader.model not in {"", self.body.model}:
-            call.cost_usd = model_apis.cost_in(session.upstream, reader.model, tokens, cache_written=written)
+            call.cost_usd = cost_in(session.upstream, reader.model, tokens, cache_written=written)
         if reader.error is not None:
             return CallFailure("bad-answer", f"the API broke off its reply: {reader.error}")
         if not reader.complete:
             return CallFailure("bad-answer", "the stream ended early")
-        cost = 0.0 if call.cost_usd is None and model_apis.is_local(session.upstream) else call.cost_usd
+        cost = 0.0 if call.cost_usd is None and is_local(session.upstream) else call.cost_usd
         return TargetResponse(None, token_usage=tokens, cost_usd=cost)
 
     async def _replayed(self, recorded: ModelReply | Failure) -> StreamResponse:

@@ -25,7 +25,6 @@ from agentv.extensions.agents.gateway.forwarding import (
     reason_of,
     replayed_response,
 )
-from agentv.extensions.agents.gateway.model_apis import endpoint_of_upstream
 from agentv.extensions.agents.gateway.routes import (
     LONGEST,
     RefusedBodyError,
@@ -39,6 +38,7 @@ from agentv.extensions.agents.gateway.routes import (
     token_in,
 )
 from agentv.extensions.agents.gateway.session import CountedCall, GatewayTrial, TrialSession
+from agentv.extensions.agents.gateway.usage import endpoint_of_upstream
 from agentv.extensions.agents.unix_sockets import listening_at
 from agentv.model.suite.gateway import GatewayAccess, ModelUpstream
 from agentv.model.suite.suite import TargetSpec

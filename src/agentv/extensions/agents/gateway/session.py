@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from agentv.engine.calls.model_calls import TrialModelCalls
-from agentv.extensions.agents.gateway.model_apis import ending
 from agentv.extensions.agents.gateway.routes import Api, CallBody
+from agentv.extensions.agents.gateway.usage import ending
 from agentv.model.suite.gateway import GatewayAccess, ModelUpstream
 from agentv.model.values.response import CallFailure, Failure
 from agentv.model.values.trace import UsageStep

@@ -153,7 +153,7 @@ class GatewayUse(Struct):
 
     def _conversation(self, calls: int, answer: str | None) -> Trace | None:
         """What the latest calls show that an agent did which reports nothing itself; None: it made none."""
-        from agentv.extensions.agents.frameworks.model_calls import trace_of_calls
+        from agentv.extensions.agents.gateway.model_calls import trace_of_calls
 
         if not calls:
             return None

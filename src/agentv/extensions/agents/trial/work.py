@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from agentv.engine.calls.circuit_breaker import is_interrupted
 from agentv.engine.calls.recorded_call import Given
-from agentv.extensions.agents.assertions.tool_state import ToolState
+from agentv.extensions.agents.assertions.tool_calls import ToolState
 from agentv.extensions.agents.trial.work_context import WorkContext, agent_env, limits_of
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check, Grade
@@ -32,9 +32,9 @@ from agentv.model.values.values import EMPTY, JsonObject
 from agentv.ports import SessionTarget, TargetRequest, Workspace
 
 if TYPE_CHECKING:
-    from agentv.extensions.agents.frameworks.receiver import TrialSpans
-    from agentv.extensions.agents.scripted_tools.servers import RunningTools
+    from agentv.extensions.agents.traces.spans import TrialSpans
     from agentv.extensions.agents.trial.gateway_use import GatewayUse
+    from agentv.extensions.agents.trial.scripted_tools import RunningTools
 
 
 _LIMIT_CODES = frozenset({"agent-limit", "timeout"})

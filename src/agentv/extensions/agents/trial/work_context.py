@@ -17,9 +17,9 @@ from agentv.model.values.response import Failure
 from agentv.ports import Workspace
 
 if TYPE_CHECKING:
-    from agentv.extensions.agents.frameworks.receiver import SpanReceivers
     from agentv.extensions.agents.gateway.server import LocalGateway
-    from agentv.extensions.agents.scripted_tools.servers import LocalScriptedTools
+    from agentv.extensions.agents.traces.spans import SpanReceivers
+    from agentv.extensions.agents.trial.scripted_tools import LocalScriptedTools
     from agentv.extensions.agents.workspaces.workspaces import LocalWorkspaces
 
 
@@ -93,7 +93,7 @@ class WorkContext:
     @cached_property
     def scripted_tools(self) -> LocalScriptedTools:
         """Starts scripted tools."""
-        from agentv.extensions.agents.scripted_tools.servers import LocalScriptedTools
+        from agentv.extensions.agents.trial.scripted_tools import LocalScriptedTools
 
         return LocalScriptedTools(self._connections.executor)
 
@@ -108,7 +108,7 @@ class WorkContext:
     @cached_property
     def receivers(self) -> SpanReceivers:
         """Take the spans of targets."""
-        from agentv.extensions.agents.frameworks.receiver import SpanReceivers
+        from agentv.extensions.agents.traces.spans import SpanReceivers
 
         return SpanReceivers()
 

@@ -1,13 +1,24 @@
-"""The works of a run's trials."""
+"""The works of a run's trials, and the opening of each: its workspace, its tools, its gateway."""
 
 from __future__ import annotations
 
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+
 from agentv.app.wiring import Connections
+from agentv.engine.calls.recorded_call import call_key
+from agentv.engine.conversation import first_request, turns_of
+from agentv.extensions.agents.traces.spans import DEFAULT_PORT, SOCKET
+from agentv.extensions.agents.trial.gateway_use import open_use
+from agentv.extensions.agents.trial.work import AgentTrial
 from agentv.extensions.agents.trial.work_context import WorkContext, new_workspace
 from agentv.model.run.trial import Trial
+from agentv.model.values.message import portable
 from agentv.model.values.response import Failure
-from agentv.ports import Workspace
-from agentv.work_ports import ConversationUser, TrialWork
+from agentv.ports import Call, Workspace
+from agentv.work_ports import ConversationUser, TrialExchanges, TrialWork
 
 
 class RunWorks(WorkContext):
@@ -23,8 +34,6 @@ class RunWorks(WorkContext):
 
     async def open(self, trial: Trial) -> TrialWork | Failure:
         """The workspace, the tools and the gateway of a trial; why they cannot be had."""
-        from agentv.extensions.agents.trial.opening import open_work
-
         return await open_work(trial, self)
 
     async def workspace(self, trial: Trial) -> Workspace | Failure:
@@ -33,8 +42,6 @@ class RunWorks(WorkContext):
 
     def work(self, trial: Trial, workspace: Workspace | None) -> TrialWork:
         """The work of a trial whose agent has worked."""
-        from agentv.extensions.agents.trial.work import AgentTrial
-
         return AgentTrial(trial, self, workspace)
 
     def user(self, trial: Trial) -> ConversationUser:
@@ -51,3 +58,115 @@ class RunWorks(WorkContext):
             await self.receivers.close()
         if "workspaces" in vars(self):
             self.failures = await self.workspaces.close()
+
+
+_encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
+
+
+def exchanges_of(trial: Trial, run_context: WorkContext) -> TrialExchanges | Failure | None:
+    """The recording of a trial's model calls, to write or to replay, or why it cannot be replayed, or None."""
+    if trial.target.upstream is None or run_context.exchanges is None:
+        return None
+    return run_context.exchanges.open(recorded_call(trial))
+
+
+def recorded_call(trial: Trial) -> Call:
+    """The first call of a trial; its key covers all turns, since one agent's session answers them all."""
+    request = first_request(trial)
+    key = call_key(trial.target, request)
+    if trial.case.turns:
+        inputs = [portable(turn.input, request.root) for turn in turns_of(trial)]
+        key = sha256(f"{key}\0".encode() + _encode(inputs)).hexdigest()
+    return Call(key, trial.target.name, request)
+
+
+def placeholders_of(trial: Trial, workspace: Workspace | None, token: str) -> dict[str, str]:
+    """What is new for each trial → what stands for it in prompts that are compared, and in replies that are kept."""
+    texts = {token: "[token]", trial.suite.root: "[repository]"}
+    if workspace is not None:
+        path, home = workspace.path, workspace.sandbox.home
+        texts |= {path: "[workspace]", home: "[home]"}
+        if home and Path(home).parent == Path(path).parent:  # a directory of this trial alone
+            texts[str(Path(path).parent)] = "[trial]"
+    return {text: name for text, name in texts.items() if text}
+
+
+async def open_work(trial: Trial, run_context: WorkContext) -> AgentTrial | Failure:
+    """The workspace and the tools of a trial; why they cannot be had. A trial whose answer is recorded has neither."""
+    work = AgentTrial(trial, run_context)
+    exchanges = exchanges_of(trial, run_context)
+    if isinstance(exchanges, Failure):
+        return exchanges
+    if run_context.unanswered is not None and exchanges is None:
+        return work
+    uncounted = _uncounted(trial)
+    if uncounted is not None:
+        return uncounted
+    if trial.case.workspace is not None:
+        opened = await new_workspace(trial, run_context)
+        if isinstance(opened, Failure):
+            return opened
+        work.workspace = opened
+    if trial.case.tools:
+        try:
+            home = work.workspace.sandbox.home if work.workspace is not None else ""
+            servers = await run_context.scripted_tools.start(trial.case.tools, home, work.network)
+        except BaseException:
+            await work.discard()
+            raise
+        if isinstance(servers, Failure):
+            await work.discard()
+            return servers
+        work.servers = servers
+    return await _receiving(await _at_gateway(work, exchanges))
+
+
+async def _receiving(work: AgentTrial | Failure) -> AgentTrial | Failure:
+    """The work with a receiver for the spans of its target, where the target asks for one."""
+    wanted = False if isinstance(work, Failure) else getattr(work.trial.target.settings, "otel", False)
+    if isinstance(work, Failure) or wanted is False:
+        return work
+    if wanted is True:  # a server sends to the usual port, unless its author chose another
+        wanted = 0 if getattr(work.trial.target.settings, "confined", False) else DEFAULT_PORT
+    opened = await work.run_context.receivers.open(wanted, str(Path(apart, SOCKET)) if (apart := _apart(work)) else "")
+    if isinstance(opened, Failure):
+        await work.discard()
+        return opened
+    work.spans = opened
+    return work
+
+
+def _apart(work: AgentTrial) -> str:
+    """The directory that an agent with a network of its own shares with us; empty: it has none of its own."""
+    return work.workspace.sandbox.home if work.workspace is not None and work.network != "host" else ""
+
+
+def _uncounted(trial: Trial) -> Failure | None:
+    """Why a budget of the trial could not be enforced, or faults of its target not be injected."""
+    target = trial.target
+    if target.upstream is not None or getattr(target.settings, "free", False):
+        return None
+    calls = f"model calls of '{target.name}' do not pass the gateway"
+    if trial.budget_usd is not None:
+        return Failure("no-gateway", f"{calls}, so that the trial's 'budget_usd' cannot be enforced")
+    if getattr(target.settings, "faults", None):
+        return Failure("no-gateway", f"{calls}, so that its 'faults' cannot be injected; is its API key set?")
+    return None
+
+
+async def _at_gateway(work: AgentTrial, exchanges: TrialExchanges | None) -> AgentTrial | Failure:
+    """The work with a session of the gateway, where its target's model calls pass it."""
+    if work.trial.target.upstream is None:
+        return work
+    try:
+        use = await open_use(work.trial, work.run_context, _apart(work), exchanges)
+    except BaseException:
+        await work.discard()
+        raise
+    if isinstance(use, Failure):
+        await work.discard()
+        return use
+    work.gateway = use
+    if use is not None and exchanges is not None:
+        exchanges.set_placeholders(placeholders_of(work.trial, work.workspace, use.session.access.token))
+    return work

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from agentv.extensions.agents.workspaces.sandboxes.process_group import allowed
+from agentv.extensions.agents.workspaces.process_group import allowed
 from agentv.model.suite.workspace import WorkspaceCommand
 from agentv.model.values.response import Failure
 from agentv.ports import ProgramResult, Sandbox

@@ -8,9 +8,9 @@ from itertools import count
 from pathlib import Path
 from tempfile import mkdtemp
 
-from agentv.extensions.agents.workspaces.files.placing import remove_directory
-from agentv.extensions.agents.workspaces.sandboxes.docker import remove_containers_of_run
-from agentv.extensions.agents.workspaces.sandboxes.process_group import Places, end_processes
+from agentv.extensions.agents.workspaces.docker import remove_containers_of_run
+from agentv.extensions.agents.workspaces.placing import remove_directory
+from agentv.extensions.agents.workspaces.process_group import Places, end_processes
 from agentv.user_code.files import is_alive, temporary_prefix
 
 _KIND = "workspaces-"

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from agentv.extensions.agents.workspaces.changes.snapshot import Snapshot, take
+from agentv.extensions.agents.workspaces.snapshot import Snapshot, take
 from agentv.model.suite.workspace import CopiedFiles, WorkspaceRepository
 from agentv.model.values.response import Failure
 from agentv.user_code.git import FETCH_S, FULL_SHA, RAW, reason_of, run_git

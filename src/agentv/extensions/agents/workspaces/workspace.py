@@ -17,28 +17,21 @@ from tempfile import mkdtemp
 
 from msgspec.structs import replace
 
-from agentv.extensions.agents.workspaces.changes.baseline import Baselines
-from agentv.extensions.agents.workspaces.changes.diff import (
+from agentv.extensions.agents.workspaces.baseline import (
+    Baselines,
     changed_paths,
     changed_protected,
     matching,
     shown_path,
     without,
 )
-from agentv.extensions.agents.workspaces.changes.failing_tests import CHEATS, failing, failing_names
-from agentv.extensions.agents.workspaces.changes.runner_config import (
-    changed_test_config,
-    is_checked_bytecode,
-    is_in_part,
-    parts,
-    plants_modules,
-    with_parts_of,
-)
-from agentv.extensions.agents.workspaces.changes.snapshot import LINK, REGULAR, TEXT_LIMIT, Snapshot, content, take
+from agentv.extensions.agents.workspaces.choice import ConfinedPrograms
 from agentv.extensions.agents.workspaces.commands import run_confined, run_hooks
+from agentv.extensions.agents.workspaces.copies import digest_of, disarm, remove_secrets
 from agentv.extensions.agents.workspaces.directories import grading
-from agentv.extensions.agents.workspaces.files.copies import digest_of, disarm, remove_secrets
-from agentv.extensions.agents.workspaces.files.placing import (
+from agentv.extensions.agents.workspaces.failing_tests import CHEATS, failing, failing_names
+from agentv.extensions.agents.workspaces.launcher import GRACE_S
+from agentv.extensions.agents.workspaces.placing import (
     copy_directory,
     make_writable,
     place_files,
@@ -46,9 +39,16 @@ from agentv.extensions.agents.workspaces.files.placing import (
     remove_file,
     write_file,
 )
-from agentv.extensions.agents.workspaces.sandboxes.choice import ConfinedPrograms
-from agentv.extensions.agents.workspaces.sandboxes.launcher import GRACE_S
-from agentv.extensions.agents.workspaces.sandboxes.process_group import SAFE_PATH, Places, ProcessGroup
+from agentv.extensions.agents.workspaces.process_group import SAFE_PATH, Places, ProcessGroup
+from agentv.extensions.agents.workspaces.runner_config import (
+    changed_test_config,
+    is_checked_bytecode,
+    is_in_part,
+    parts,
+    plants_modules,
+    with_parts_of,
+)
+from agentv.extensions.agents.workspaces.snapshot import LINK, REGULAR, TEXT_LIMIT, Snapshot, content, take
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.suite.workspace import CopiedFiles, WorkspaceCommand, WorkspaceSpec
 from agentv.model.values.path_globs import matches

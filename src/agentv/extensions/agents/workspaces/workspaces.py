@@ -11,21 +11,21 @@ from pathlib import Path
 from msgspec import structs
 
 from agentv.app.wiring import WorkspaceSettings
-from agentv.extensions.agents.workspaces.changes.baseline import Baselines
-from agentv.extensions.agents.workspaces.changes.snapshot import TICK_S, Snapshot, take
-from agentv.extensions.agents.workspaces.commands import run_hooks
-from agentv.extensions.agents.workspaces.directories import RunDirectory, sweep
-from agentv.extensions.agents.workspaces.files.placing import place_files, remove_directory
-from agentv.extensions.agents.workspaces.prepared import PreparedWorkspace, PreparedWorkspaces
-from agentv.extensions.agents.workspaces.repositories import Checkouts
-from agentv.extensions.agents.workspaces.sandboxes.choice import (
+from agentv.extensions.agents.workspaces.baseline import Baselines
+from agentv.extensions.agents.workspaces.choice import (
     ConfinedPrograms,
     SandboxMaker,
     capabilities,
     chosen_sandbox,
 )
-from agentv.extensions.agents.workspaces.sandboxes.docker import build_image
-from agentv.extensions.agents.workspaces.sandboxes.process_group import Places, end_processes
+from agentv.extensions.agents.workspaces.commands import run_hooks
+from agentv.extensions.agents.workspaces.directories import RunDirectory, sweep
+from agentv.extensions.agents.workspaces.docker import build_image
+from agentv.extensions.agents.workspaces.placing import place_files, remove_directory
+from agentv.extensions.agents.workspaces.prepared import PreparedWorkspace, PreparedWorkspaces
+from agentv.extensions.agents.workspaces.process_group import Places, end_processes
+from agentv.extensions.agents.workspaces.repositories import Checkouts
+from agentv.extensions.agents.workspaces.snapshot import TICK_S, Snapshot, take
 from agentv.extensions.agents.workspaces.workspace import Baseline, LocalWorkspace, RunStorage
 from agentv.model.suite.workspace import DockerImage, Variant, WorkspaceSpec
 from agentv.model.values.response import Failure

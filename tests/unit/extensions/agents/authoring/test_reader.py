@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from agentv.app.registries import registries
 from agentv.authoring.loading.load import LoadRequest, load
 from agentv.errors import LoadError
-from agentv.extensions.agents.workspaces.sandboxes.choice import Capabilities, chosen_sandbox
+from agentv.extensions.agents.workspaces.choice import Capabilities, chosen_sandbox
 from agentv.registry import extras
 
 SUITE = """\

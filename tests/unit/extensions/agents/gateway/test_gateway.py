@@ -15,9 +15,9 @@ from google import genai
 
 from agentv.app.wiring import Connections
 from agentv.engine.calls.budget import Budget, BudgetLimiter
+from agentv.extensions.agents.gateway.recording import CassetteExchanges
 from agentv.extensions.agents.gateway.routes import route_of
 from agentv.extensions.agents.gateway.session import GatewayTrial
-from agentv.extensions.agents.recording.trial_replay import CassetteExchanges
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.suite.gateway import ModelUpstream
 from agentv.model.suite.suite import Retry, TargetSpec

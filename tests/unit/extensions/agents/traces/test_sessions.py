@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentv.extensions.agents.stored_traces.sessions import list_sessions, read_session
+from agentv.extensions.agents.commands.sessions import list_sessions, read_session
 from agentv.extensions.agents.traces.sessions.claude import read_claude
 from agentv.extensions.agents.traces.sessions.codex import read_codex
 from agentv.extensions.agents.traces.sessions.copilot import read_copilot

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agentv.extensions.agents.workspaces.directories import RunDirectory, sweep
-from agentv.extensions.agents.workspaces.sandboxes.process_group import MARK, processes_of
+from agentv.extensions.agents.workspaces.process_group import MARK, processes_of
 from doubles.opened_workspaces import SANDBOXES, command_lines
 
 OPENS = """

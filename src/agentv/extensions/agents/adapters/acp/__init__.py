@@ -1,1 +1,0 @@
-"""`acp`: any agent that speaks the Agent Client Protocol on stdio, by the official SDK."""

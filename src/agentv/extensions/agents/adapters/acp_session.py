@@ -1,0 +1,462 @@
+"""One session with an agent: started, asked in content blocks, ended; what it says of itself, and its trace."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from acp import PROTOCOL_VERSION, RequestError, connect_to_agent, image_block, resource_link_block, text_block
+from acp.schema import (
+    ClientCapabilities,
+    EnvVariable,
+    HttpHeader,
+    HttpMcpServer,
+    Implementation,
+    InitializeResponse,
+    McpServerStdio,
+)
+from pydantic import ValidationError
+
+from agentv.extensions.agents.adapters.acp_stream import (
+    AcpClient,
+    AcpTransport,
+    TraceBuilder,
+    is_call,
+    model_in,
+    usage_of,
+)
+from agentv.extensions.agents.adapters.process import GRACE_S, AgentProcess, KeptStream, start_agent
+from agentv.extensions.agents.adapters.settings import AcpSettings
+from agentv.extensions.agents.adapters.trials import (
+    AGENT_STOPPED,
+    API,
+    DENIED,
+    LIMIT,
+    PROTOCOL,
+    REFUSED,
+    SessionLimits,
+    did_nothing,
+    failed,
+    file_clock,
+    new_messages,
+)
+from agentv.extensions.agents.traces.acp import usage_of_turn
+from agentv.model.suite.tools import McpServer
+from agentv.model.values.message import DocumentBlock, ImageBlock, Message, prompt_text
+from agentv.model.values.pictures import media_type_in
+from agentv.model.values.response import Failure, TargetResponse
+from agentv.model.values.trace import AgentActivity, Step, Trace, UsageStep
+from agentv.model.values.trace_messages import messages_of
+from agentv.model.values.usage import TokenUsage
+from agentv.ports import TargetRequest
+from agentv.user_code.files import temporary_prefix
+from agentv.version import __version__
+
+NATIVE_NAME = "acp.jsonl"
+
+
+@dataclass(slots=True)
+class SessionFacts:
+    """What an agent says of itself and its session.
+
+    Attributes:
+        agent: its answer to the initialization.
+        id: of the session.
+        model: that the session is set to; None: the agent does not say.
+        earlier_cost_usd, earlier_tokens: of the turns that have ended.
+    """
+
+    agent: InitializeResponse | None = None
+    id: str = ""
+    model: str | None = None
+    earlier_cost_usd: float = 0.0
+    earlier_tokens: TokenUsage | None = None
+
+    def end_turn(self, builder: TraceBuilder, response: TargetResponse) -> None:
+        """A turn has ended with an answer: what it took belongs to the earlier ones from now on."""
+        self.earlier_cost_usd = builder.cost_usd or self.earlier_cost_usd
+        used, earlier = response.token_usage, self.earlier_tokens
+        self.earlier_tokens = used if earlier is None else earlier + (used or TokenUsage())
+
+    def cost(self, builder: TraceBuilder) -> float | None:
+        """Of this turn: the agent gives that of the session."""
+        whole = builder.cost_usd
+        return None if whole is None else max(0.0, whole - self.earlier_cost_usd)
+
+    def trace(self, builder: TraceBuilder, transport: AcpTransport, reason: str, ended: Any) -> Trace:
+        """The trace of a turn.
+
+        Args:
+            builder: has its steps.
+            transport: has the stream as it came.
+            reason: why the agent ended it, in its own words.
+            ended: the agent's answer to the prompt, or None.
+        """
+        steps: tuple[Step, ...] = builder.steps(cancelled=ended is None)
+        agent = self.agent and self.agent.agent_info
+        reported, cost = usage_of(getattr(ended, "usage", None)), self.cost(builder)
+        usage = usage_of_turn(agent.name if agent else "", reported, called_tools=bool(builder.calls))
+        if usage is not None or cost is not None:
+            steps = (*steps, UsageStep(builder.model or self.model, usage, cost))
+        return Trace(
+            steps,
+            source="acp",
+            agent=agent.name if agent else "",
+            agent_version=agent.version if agent else "",
+            session_id=self.id,
+            stop_reason=reason,
+            duration_ms=builder.now_ms,
+            metadata=self.metadata(builder, transport),
+            native=bytes(transport.native),
+            native_name=NATIVE_NAME,
+        )
+
+    def metadata(self, builder: TraceBuilder, transport: AcpTransport) -> dict[str, Any]:
+        """What is known of the agent beside its steps."""
+        agent = self.agent
+        facts: dict[str, Any] = {"session_id": self.id, "turns": builder.turns}
+        if agent is not None:
+            capabilities = agent.agent_capabilities
+            facts |= {
+                "protocol_version": agent.protocol_version,
+                "capabilities": capabilities.model_dump(mode="json", by_alias=True, exclude_none=True)
+                if capabilities
+                else {},
+            }
+            if agent.agent_info is not None:
+                facts |= {"agent": agent.agent_info.name, "agent_version": agent.agent_info.version}
+        model = builder.model or self.model
+        facts |= {"model": model} if model else {}
+        facts |= {"noise_lines": transport.noise} if transport.noise else {}
+        return facts | ({"native_truncated": True} if transport.native.truncated else {})
+
+
+def prompt_blocks(messages: Sequence[Message], agent: InitializeResponse | None) -> list[Any] | Failure:
+    """What an agent is asked, as content blocks; why it cannot be.
+
+    Args:
+        messages: those that are new to the session. Several are one text, as a prompt of theirs is.
+        agent: what it said of itself.
+    """
+    blocks: list[Any] = [text_block(prompt_text(tuple(messages)))]
+    for message in messages:
+        for block in message.content if isinstance(message.content, tuple) else ():
+            if isinstance(block, ImageBlock):
+                picture = _picture(block, agent)
+                if isinstance(picture, Failure):
+                    return picture
+                blocks.append(picture)
+            elif isinstance(block, DocumentBlock):
+                path = Path(block.path)
+                blocks.append(resource_link_block(path.name, path.as_uri(), mime_type=block.media_type))
+    return blocks
+
+
+def _picture(block: ImageBlock, agent: InitializeResponse | None) -> Any:
+    known = agent and agent.agent_capabilities
+    capabilities = known and known.prompt_capabilities
+    if not capabilities or not capabilities.image:
+        return Failure("bad-picture", "the agent takes no pictures")
+    if block.path is None:
+        return Failure("bad-picture", f"{block.value}: an agent takes pictures of files, not addresses")
+    try:
+        data = Path(block.path).read_bytes()
+    except OSError as error:
+        return Failure("bad-picture", f"{block.value}: {error.strerror}")
+    return image_block(base64.b64encode(data).decode(), media_type_in(data) or "image/png")
+
+
+def mcp_servers(servers: Sequence[McpServer], agent: InitializeResponse) -> list[Any] | Failure:
+    """MCP servers as `session/new` takes them; a Failure `no-tools` where the agent does not speak their transport."""
+    capabilities = agent.agent_capabilities and agent.agent_capabilities.mcp_capabilities
+    made: list[Any] = []
+    for one in servers:
+        if one.transport == "stdio":
+            env = [EnvVariable(name=name, value=value) for name, value in one.env.items()]
+            made.append(McpServerStdio(name=one.name, command=one.command[0], args=list(one.command[1:]), env=env))
+        elif not capabilities or not capabilities.http:
+            return Failure("no-tools", f"the agent does not connect to MCP servers over HTTP, such as '{one.name}'")
+        else:
+            headers = [HttpHeader(name=name, value=value) for name, value in one.headers.items()]
+            made.append(HttpMcpServer(type="http", name=one.name, url=one.url, headers=headers))
+    return made
+
+
+AUTH_REQUIRED = -32000
+CANCEL_S = 2.0
+"""Seconds that a cancelled agent has to end its turn."""
+
+_EXIT_S = 1.0
+
+
+class AcpSession:
+    """A session that takes prompts. Made by `open_session`.
+
+    Attributes:
+        usable: it can be asked again.
+    """
+
+    def __init__(
+        self,
+        settings: AcpSettings,
+        process: AgentProcess,
+        request: TargetRequest,
+        root: str,
+        directory: TemporaryDirectory[str] | None,
+    ) -> None:
+        self._settings = settings
+        self._directory = directory
+        self._process = process
+        self._root = root
+        self.limits = SessionLimits(settings, request)
+        self._trace = TraceBuilder(prompt_text(request.messages), self._progressed)
+        self._client = AcpClient(settings.permissions, root)
+        self._client.trace = self._trace
+        self._transport = AcpTransport(process, self._updated)
+        self._connection = connect_to_agent(self._client, self._transport, use_unstable_protocol=True)  # type: ignore[arg-type]  # a Client by what it does
+        self._facts = SessionFacts()
+        self._on_activity = request.on_activity
+        self.usable = False
+
+    def _updated(self, session_id: object, fields: Mapping[str, Any]) -> str | None:
+        """Take an update. Of another session, such as a sub-agent's, only the tool calls are work of this turn."""
+        if session_id in {None, self._facts.id}:
+            return self._trace.update(fields)
+        return self._trace.update(fields) if is_call(fields) else None
+
+    async def open(self, request: TargetRequest) -> Failure | None:
+        """Initialize, authenticate where that takes nothing, and begin the session; why that fails."""
+        limits = self.limits
+        opening = asyncio.ensure_future(self._opened(request))
+        opening.add_done_callback(lambda one: one.cancelled() or one.exception())  # seen, whoever waits for it
+        try:
+            both = (opening, limits.reached)
+            await asyncio.wait(both, timeout=limits.left_s, return_when=asyncio.FIRST_COMPLETED)
+            if opening.done():
+                return opening.result()
+            if limits.reached.done():
+                return self._failed(limits.code, f"{limits.reached.result()} before the agent began its session")
+            return self._failed(LIMIT, f"the agent did not begin a session within {request.timeout_s:g} s")
+        except (RequestError, ConnectionError, ValidationError) as error:
+            return await self._lost(error, "before its session began")
+        finally:
+            opening.cancel()
+
+    async def _opened(self, request: TargetRequest) -> Failure | None:
+        info = Implementation(name="agentv", version=__version__)
+        connection = self._connection
+        self._facts.agent = agent = await connection.initialize(PROTOCOL_VERSION, ClientCapabilities(), info)
+        if agent.protocol_version != PROTOCOL_VERSION:
+            message = f"the agent speaks version {agent.protocol_version} of ACP, not {PROTOCOL_VERSION}"
+            return self._failed(PROTOCOL, message)
+        if self._settings.auth_method is not None:
+            await connection.authenticate(self._settings.auth_method)
+        servers = mcp_servers((*request.mcp_servers, *self._settings.servers), agent)
+        if isinstance(servers, Failure):
+            return servers
+        try:
+            made = await connection.new_session(self._root, mcp_servers=servers)
+        except RequestError as error:
+            method = _free_method(agent, request.env) if error.code == AUTH_REQUIRED else None
+            if method is None:
+                raise
+            await connection.authenticate(method)
+            made = await connection.new_session(self._root, mcp_servers=servers)
+        self._facts.id = made.session_id
+        options = made.model_dump(mode="json", by_alias=True, exclude_none=True).get("configOptions")
+        self._facts.model = model_in(options)
+        return await self._configured(options)
+
+    async def _configured(self, options: Any) -> Failure | None:
+        """Set the model and the mode that the target names; why that cannot be."""
+        settings = self._settings
+        if settings.model is not None and settings.model != self._facts.model:
+            found = next((one for one in options or () if one.get("category") == "model"), None)
+            if found is None:
+                return self._failed(PROTOCOL, "the agent has no option for its model; set it by 'args' or 'env'")
+            await self._connection.set_config_option(found["id"], self._facts.id, settings.model)
+            self._facts.model = settings.model
+        if settings.mode is not None:
+            await self._connection.set_session_mode(settings.mode, self._facts.id)
+        self.usable = True
+        return None
+
+    async def prompt(self, request: TargetRequest) -> TargetResponse | Failure:
+        """Ask; the answer with its trace. After a failure the session is not asked again."""
+        follows = request.turn is not None and request.turn > 1
+        messages = new_messages(request.messages) if follows else request.messages
+        if follows:
+            self.limits.begin(request)
+            self._on_activity = request.on_activity
+            self._trace = self._client.trace = TraceBuilder(prompt_text(messages), self._progressed)
+        self.usable = False
+        moment = file_clock()
+        blocks = prompt_blocks(messages, self._facts.agent)
+        if isinstance(blocks, Failure):
+            return blocks
+        asking = asyncio.ensure_future(self._connection.prompt(self._facts.id, blocks))
+        asking.add_done_callback(lambda one: one.cancelled() or one.exception())  # seen, whoever waits for it
+        try:
+            limits = self.limits
+            both = (asking, limits.reached)
+            await asyncio.wait(both, timeout=limits.left_s, return_when=asyncio.FIRST_COMPLETED)
+            if limits.reached.done() and not (asking.done() and limits.is_interrupted):
+                return await self._stopped(asking, limits.reached.result())
+            if not asking.done():
+                return await self._stopped(asking, f"no answer after {request.timeout_s:g} s")
+            return self._judged(asking.result(), moment)
+        except (RequestError, ConnectionError, ValidationError) as error:
+            return await self._lost(error, "before it answered")
+        finally:
+            asking.cancel()
+            self._transport.native = KeptStream()  # what it has is of this answer
+
+    def _judged(self, ended: Any, moment: float) -> TargetResponse | Failure:
+        """The answer, unless how it ended makes it none."""
+        if self._transport.broken is not None:
+            return self._failed(self._transport.broken.code, self._transport.broken.message)
+        reason = ended.stop_reason
+        response = self._response(reason, ended)
+        if reason in {"max_tokens", "max_turn_requests"}:
+            return failed(LIMIT, f"the agent stopped at a limit of its own: {reason}", response)
+        if reason == "cancelled":
+            return failed(AGENT_STOPPED, "the agent says that its turn was cancelled, which nobody asked for", response)
+        if reason == "refusal":
+            return failed(REFUSED, "the agent's model refused to go on (stop reason 'refusal')", response)
+        forbids, trace = self._settings.on_denied == "error", response.trace
+        if forbids and trace is not None and self._trace.denied and did_nothing(trace, self._root, moment):
+            return failed(DENIED, self._traced("").denial_message, response)
+        self.limits.end(self._trace.turns, len(self._trace.calls))
+        self._facts.end_turn(self._trace, response)
+        self.usable = True
+        return response
+
+    async def _stopped(self, asking: asyncio.Future[Any], why: str) -> Failure:
+        """Have the agent end its turn, and give what it has done until then."""
+        with suppress(Exception):
+            async with asyncio.timeout(min(CANCEL_S, self.limits.remaining_s * 0.3)):
+                await self._connection.cancel(self._facts.id)
+                await asyncio.wait([asking])
+        return failed(self.limits.code, why, self._response("cancelled", None))
+
+    async def _lost(self, error: Exception, when: str) -> Failure:
+        """Why a call of the agent gave nothing."""
+        if isinstance(error, RequestError):
+            error_text = _details(error)
+            if error.code == AUTH_REQUIRED:
+                error_text = (
+                    f"{error_text}; it offers {_methods(self._facts.agent)}; 'auth_method' of the target chooses one"
+                )
+            return self._failed(API, f"the agent reports an error: {error_text}")
+        if isinstance(error, ValidationError):
+            first = error.errors()[0]
+            place = ".".join(str(one) for one in first["loc"])
+            return self._failed(PROTOCOL, f"the agent's reply is not of the protocol: {place}: {first['msg']}")
+        with suppress(TimeoutError):  # what it still said tells more than that it is gone
+            async with asyncio.timeout(_EXIT_S):
+                await self._transport.ended.wait()
+        broken = self._transport.broken
+        if broken is not None:
+            return self._failed(broken.code, broken.message)
+        status = await self._process.wait(_EXIT_S)
+        how = "closed its stdout" if status is None else f"ended with exit status {status}"
+        return self._failed(AGENT_STOPPED, f"the agent {how} {when}")
+
+    def _failed(self, code: str, message: str) -> Failure:
+        return failed(code, message, self._response("", None), self._process.stderr)
+
+    def _response(self, reason: str, ended: Any) -> TargetResponse:
+        trace = self._traced(reason, ended)
+        return TargetResponse(
+            self._trace.answer,
+            messages=tuple(one for one in messages_of(trace) if one.role != "user"),
+            token_usage=trace.tokens,
+            cost_usd=trace.cost_usd,
+            duration_ms=self.limits.elapsed_ms,
+            finish_reason=reason or None,
+            metadata=trace.metadata,
+            trace=trace,
+            logs={"stderr.txt": self._process.stderr} if self._process.stderr else {},
+        )
+
+    def _traced(self, reason: str, ended: Any = None) -> Trace:
+        return self._facts.trace(self._trace, self._transport, reason, ended)
+
+    def _progressed(self) -> None:
+        trace, limits = self._trace, self.limits
+        limits.check(trace.turns, len(trace.calls))
+        if self._on_activity is None:
+            return
+        used = self._facts.earlier_tokens
+        self._on_activity(
+            AgentActivity(
+                trace.latest.names.name if trace.latest is not None else "",
+                limits.turns + trace.turns,
+                limits.tool_calls + len(trace.calls),
+                None if used is None else used.total,
+                trace.cost_usd if trace.cost_usd is not None else self._facts.earlier_cost_usd or None,
+            )
+        )
+
+    async def close(self, grace_s: float = GRACE_S) -> None:
+        """End the agent, and remove the directory that was made for it."""
+        self.usable = False
+        self.limits.close()
+        try:
+            await self._process.end(grace_s)
+        finally:
+            try:
+                await self._connection.close()
+            finally:
+                if self._directory is not None:
+                    self._directory.cleanup()
+
+
+async def open_session(settings: AcpSettings, request: TargetRequest) -> AcpSession | Failure:
+    """Start an agent and begin a session in the workspace, else in a directory of its own."""
+    directory = None if request.workspace_path is not None else TemporaryDirectory(prefix=temporary_prefix())
+    root = request.workspace_path or (directory.name if directory else "")
+    process: AgentProcess | Failure | None = None
+    try:
+        process = await start_agent(settings.started, request, root)
+    finally:
+        if directory is not None and not isinstance(process, AgentProcess):
+            directory.cleanup()
+    if isinstance(process, Failure):
+        return process
+    session = AcpSession(settings, process, request, root, directory)
+    try:
+        failure = await session.open(request)
+    except BaseException:
+        await session.close(0.0)
+        raise
+    if failure is not None:
+        await session.close(session.limits.grace_s)
+        return failure
+    return session
+
+
+def _free_method(agent: InitializeResponse, env: Mapping[str, str]) -> str | None:
+    """A way to authenticate that needs nothing: its variables are all set."""
+    for one in agent.auth_methods or ():
+        variables = getattr(one, "vars", None)
+        if variables and all(variable.name in env or getattr(variable, "optional", False) for variable in variables):
+            return str(one.id)
+    return None
+
+
+def _methods(agent: InitializeResponse | None) -> str:
+    methods = [str(one.id) for one in (agent.auth_methods if agent else None) or ()]
+    return ", ".join(methods) or "no method"
+
+
+def _details(error: RequestError) -> str:
+    data = error.data
+    more = data.get("details") or data.get("message") if isinstance(data, Mapping) else data
+    return f"{error} ({error.code})" if not more else f"{error} ({error.code}): {str(more)[:500]}"

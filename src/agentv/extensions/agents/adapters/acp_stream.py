@@ -1,0 +1,414 @@
+"""The stream of an agent that speaks the Agent Client Protocol: messages, permissions, the trace of an answer.
+
+The SDK gets requests and responses. Notifications of the session go straight to the trace, in the order of the wire, so
+that one that the SDK cannot read is not lost. Files and commands are the agent's own business, which it does in its
+sandbox: we announce neither capability.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fnmatch
+import json
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from acp import RequestError, RequestPermissionResponse
+from acp.schema import AllowedOutcome, DeclineElicitationResponse, DeniedOutcome
+
+from agentv.extensions.agents.adapters.process import AgentProcess, KeptStream, TooLargeStreamError
+from agentv.extensions.agents.adapters.settings import Decision, PermissionRule
+from agentv.extensions.agents.traces.acp import AcpCall, AcpMessage
+from agentv.model.values.response import Failure
+from agentv.model.values.trace import MessageStep, PermissionStep, Step
+from agentv.model.values.usage import TokenUsage
+
+MASK = "***"
+_SHOWN = 200
+
+
+class AcpTransport:
+    """A `Transport` of the SDK over an agent's standard streams.
+
+    Args:
+        process: the agent.
+        on_update: gets the session of each `session/update`, and the update as JSON; says what is wrong with it.
+
+    Attributes:
+        broken: what the agent sent that is not the protocol; None: nothing. The stream ends there.
+        ended: set when nothing more is read.
+        native: the stream as it came, both directions together, a message a line.
+        noise: lines that are no messages, such as logs on stdout.
+    """
+
+    def __init__(self, process: AgentProcess, on_update: Callable[[object, Mapping[str, Any]], str | None]) -> None:
+        self._process = process
+        self._on_update = on_update
+        self.native = KeptStream()
+        self.broken: Failure | None = None
+        self.noise = 0
+        self.ended = asyncio.Event()
+
+    async def send(self, message: dict[str, Any]) -> None:
+        """Write a message.
+
+        Raises:
+            ConnectionError: it is a request, and the agent reads no more. A response is then left unsaid.
+        """
+        line = json.dumps(message, separators=(",", ":"), ensure_ascii=True).encode()
+        secret = message.get("method") == "session/new"
+        self.native.keep(json.dumps(masked(message), separators=(",", ":")).encode() if secret else line)
+        try:
+            await self._process.write(line)
+        except OSError as error:
+            if "method" in message and "id" in message:
+                raise ConnectionError("the agent reads no more") from error
+
+    async def receive(self) -> dict[str, Any] | None:
+        """The next request or response; None: the stream has ended, or is broken."""
+        while self.broken is None:
+            try:
+                line = await self._process.line()
+            except TooLargeStreamError:
+                self.broken = Failure("output-too-large", "the agent printed more than is allowed")
+                break
+            except OSError:
+                line = None
+            if line is None:
+                self._end()
+                break
+            message = self._message(line)
+            if message is None:
+                continue
+            if "method" in message and "id" not in message:
+                self._notified(message)
+                continue
+            return message
+        self.ended.set()
+        return None
+
+    async def close(self) -> None:
+        """Nothing: the process is ended by who started it."""
+
+    def _end(self) -> None:
+        rest = self._process.partial.strip()
+        if rest:
+            self.native.keep(rest)
+            if self._message(rest) is not None or _looks_like_message(rest):
+                self.broken = _not_protocol("the stream ends in the middle of a message", rest)
+
+    def _message(self, line: bytes) -> dict[str, Any] | None:
+        """The message of a line; None where it has none, which may break the stream."""
+        line = line.strip()
+        if not line:
+            return None
+        self.native.keep(line)
+        value: Any = None
+        with suppress(ValueError, RecursionError):
+            value = json.loads(line)
+        if isinstance(value, dict) and ("method" in value or "id" in value):
+            return value
+        if _looks_like_message(line):
+            self.broken = _not_protocol("a line on stdout is malformed JSON-RPC", line)
+        else:
+            self.noise += 1
+        return None
+
+    def _notified(self, message: Mapping[str, Any]) -> None:
+        params = message.get("params")
+        if message["method"] != "session/update":
+            return
+        known = params if isinstance(params, Mapping) else {}
+        update = known.get("update")
+        fault = self._on_update(known.get("sessionId"), update) if isinstance(update, Mapping) else "has no update"
+        if fault is not None:
+            self.broken = _not_protocol(f"a session/update {fault}", json.dumps(message).encode())
+
+
+def _looks_like_message(line: bytes) -> bool:
+    return line.startswith(b"{") or b'"jsonrpc"' in line
+
+
+def _not_protocol(what: str, line: bytes) -> Failure:
+    shown = line[:_SHOWN].decode(errors="replace")
+    return Failure("agent-protocol", f"{what}: {shown}")
+
+
+def masked(message: Mapping[str, Any]) -> dict[str, Any]:
+    """A `session/new` without the values of the environment and the headers of its MCP servers."""
+    params = dict(message["params"])
+    params["mcpServers"] = [
+        {
+            key: [{**pair, "value": MASK} for pair in one] if key in {"env", "headers"} else one
+            for key, one in server.items()
+        }
+        for server in params.get("mcpServers", ())
+    ]
+    return {**message, "params": params}
+
+
+_CALLS = frozenset({"tool_call", "tool_call_update"})
+
+
+class TraceBuilder:
+    """Takes updates as they come; gives the steps when the answer is there.
+
+    Args:
+        prompt: what the agent is asked.
+        on_progress: called after each update that counts for a limit, or costs.
+
+    Attributes:
+        turns: calls of the model, as far as updates show them: one begins where the agent says or calls something
+            after results of tools.
+        cost_usd: of the session so far; None where the agent does not say.
+        model: its name, where the agent says.
+        latest: the call that was updated last.
+    """
+
+    def __init__(self, prompt: str, on_progress: Callable[[], None] = lambda: None) -> None:
+        self._start = time.monotonic()
+        self._on_progress = on_progress
+        self._prompt = MessageStep("user", prompt, started_ms=0.0)
+        self._parts: list[AcpMessage | AcpCall | PermissionStep] = []
+        self._open: AcpMessage | None = None
+        self._after_result = True
+        self.calls: dict[str, AcpCall] = {}
+        self.turns = 0
+        self.cost_usd: float | None = None
+        self.model: str | None = None
+        self.latest: AcpCall | None = None
+
+    @property
+    def now_ms(self) -> float:
+        """Milliseconds since the start."""
+        return round((time.monotonic() - self._start) * 1000, 3)
+
+    def update(self, fields: Mapping[str, Any]) -> str | None:
+        """Take an update; what is wrong with it. Kinds that say nothing of the work are passed over."""
+        kind = fields.get("sessionUpdate")
+        if not isinstance(kind, str):
+            return "has no 'sessionUpdate'"
+        if kind in _CALLS:
+            return self._call(fields)
+        if kind in {"agent_message_chunk", "agent_thought_chunk"}:
+            return self._chunk(fields, thought=kind == "agent_thought_chunk")
+        if kind == "usage_update":
+            self._usage(fields)
+        elif kind == "config_option_update":
+            self.model = model_in(fields.get("configOptions")) or self.model
+        return None
+
+    def permission(self, call: Mapping[str, Any], *, allowed: bool, reason: str) -> None:
+        """Record what was answered to a request for permission."""
+        known = self.calls.get(str(call.get("toolCallId")))
+        made = known or AcpCall(str(call.get("toolCallId")), self.now_ms)
+        self._open = None
+        if known is not None:
+            known.denied = not allowed
+        self._parts.append(PermissionStep(made.names.name, allowed, reason, self.now_ms))
+
+    def use(self, fields: Mapping[str, Any]) -> AcpCall:
+        """The call that a request for permission is about, which may be new."""
+        self._call(fields)
+        return self.calls[str(fields.get("toolCallId"))]
+
+    @property
+    def answer(self) -> str:
+        """The text of the last message."""
+        return next((one.text for one in reversed(self._parts) if isinstance(one, AcpMessage) and one.texts), "")
+
+    @property
+    def denied(self) -> bool:
+        """Whether anything was refused."""
+        return any(isinstance(one, PermissionStep) and not one.allowed for one in self._parts)
+
+    def steps(self, *, cancelled: bool = False) -> tuple[Step, ...]:
+        """All steps so far."""
+        steps: list[Step] = [self._prompt]
+        for one in self._parts:
+            if isinstance(one, AcpCall):
+                steps.append(one.step(cancelled=cancelled))
+            else:
+                steps.append(one.step() if isinstance(one, AcpMessage) else one)
+        return tuple(steps)
+
+    def _call(self, fields: Mapping[str, Any]) -> str | None:
+        identity = fields.get("toolCallId")
+        if not isinstance(identity, str) or not identity:
+            return "has no 'toolCallId'"
+        self._open = None
+        call = self.calls.get(identity)
+        if call is None:
+            call = self.calls[identity] = AcpCall(identity, self.now_ms)
+            self._parts.append(call)
+            self._count_turn()
+        call.update(fields, self.now_ms)
+        self.latest = call
+        if call.ended:
+            self._after_result = True
+        self._on_progress()
+        return None
+
+    def _chunk(self, fields: Mapping[str, Any], *, thought: bool) -> str | None:
+        content = fields.get("content")
+        if not isinstance(content, Mapping):
+            return "has no 'content'"
+        text = content.get("text") if content.get("type") == "text" else f"[{content.get('type')}]"
+        if not isinstance(text, str):
+            return "has a 'text' that is not text"
+        self._count_turn()
+        said = self._open
+        identity = fields.get("messageId")
+        follows = said is not None and said.identity in (None, identity) and not (thought and said.texts)
+        if said is None or not follows:
+            said = self._open = AcpMessage("assistant", identity, self.now_ms)
+            self._parts.append(said)
+        (said.thoughts if thought else said.texts).append(text)
+        said.identity = identity if not thought else said.identity
+        self._on_progress()
+        return None
+
+    def _count_turn(self) -> None:
+        if self._after_result:
+            self.turns += 1
+            self._after_result = False
+
+    def _usage(self, fields: Mapping[str, Any]) -> None:
+        cost = fields.get("cost")
+        amount = cost.get("amount") if isinstance(cost, Mapping) and cost.get("currency") == "USD" else None
+        if isinstance(amount, int | float) and not isinstance(amount, bool) and amount > 0:
+            self.cost_usd = float(amount)
+            self._on_progress()
+
+
+def is_call(fields: Mapping[str, Any]) -> bool:
+    """Whether an update is about a tool call."""
+    return fields.get("sessionUpdate") in _CALLS
+
+
+def model_in(options: Any) -> str | None:
+    """The model that a session is set to, out of its options."""
+    for one in options if isinstance(options, list) else ():
+        if isinstance(one, Mapping) and one.get("category") == "model" and isinstance(one.get("currentValue"), str):
+            return str(one["currentValue"])
+    return None
+
+
+def usage_of(usage: Any) -> TokenUsage | None:
+    """Token counts of a PromptResponse."""
+    if usage is None:
+        return None
+    return TokenUsage(
+        usage.input_tokens,
+        usage.output_tokens,
+        usage.total_tokens,
+        usage.cached_read_tokens,
+        usage.thought_tokens,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUse:
+    """What an agent asks to do.
+
+    Attributes:
+        names: of the tool: canonical and native.
+        kind: such as `edit`, as the agent says.
+        paths: absolute paths of the files that it names.
+    """
+
+    names: tuple[str, ...]
+    kind: str = ""
+    paths: tuple[str, ...] = ()
+
+
+def decide(policy: Decision | Sequence[PermissionRule], use: ToolUse, root: str) -> tuple[bool, str]:
+    """Whether it may, and why: the first rule that applies; none does: it may not.
+
+    Args:
+        policy: of the target.
+        use: what is asked for.
+        root: the workspace, which the paths of rules count from.
+    """
+    if isinstance(policy, str):
+        return policy == "allow", f"permissions: {policy}"
+    for number, rule in enumerate(policy, 1):
+        if _applies(rule, use, root):
+            return rule.action == "allow", f"rule {number}: {rule.action}"
+    return False, "no rule applies"
+
+
+def _applies(rule: PermissionRule, use: ToolUse, root: str) -> bool:
+    if rule.kind is not None and rule.kind != use.kind:
+        return False
+    if rule.tool is not None and not any(fnmatch.fnmatchcase(name, rule.tool) for name in use.names):
+        return False
+    if rule.path is None:
+        return True
+    matches = [_is_under(rule.path, one, root) for one in use.paths]
+    return bool(matches) and (all(matches) if rule.action == "allow" else any(matches))
+
+
+def _is_under(pattern: str, path: str, root: str) -> bool:
+    """Whether a file's true place matches a glob: a symbolic link counts as what it leads to."""
+    true_root = os.path.realpath(root)
+    true_path = os.path.realpath(path if os.path.isabs(path) else os.path.join(root, path))  # noqa: PTH117, PTH118  # text in, text out
+    inside = true_path == true_root or true_path.startswith(true_root + os.sep)
+    seen = os.path.relpath(true_path, true_root) if inside else true_path
+    if pattern.startswith("**/") and fnmatch.fnmatchcase(seen, pattern[3:]):
+        return True
+    return fnmatch.fnmatchcase(seen, pattern) and (inside or pattern.startswith(("/", "*")))
+
+
+_WANTED = {True: ("allow_once", "allow_always"), False: ("reject_once", "reject_always")}
+"""Kinds of options for either decision, the narrower first."""
+
+
+class AcpClient:
+    """The client of one session; a `Client` of the SDK.
+
+    Args:
+        policy: of the target.
+        root: the workspace.
+
+    Attributes:
+        trace: of the answer that is being given; set before each prompt.
+    """
+
+    trace: TraceBuilder
+
+    def __init__(self, policy: Decision | Sequence[PermissionRule], root: str) -> None:
+        self._policy = policy
+        self._root = root
+
+    def on_connect(self, conn: Any) -> None:
+        """Nothing: the session talks to the agent."""
+
+    async def request_permission(self, session_id: str, tool_call: Any, options: Any, **_: Any) -> Any:  # noqa: ARG002  # the SDK's signature
+        """Answer by the policy, with an option of the agent's."""
+        fields: Mapping[str, Any] = tool_call.model_dump(mode="json", by_alias=True, exclude_none=True)
+        call = self.trace.use(fields)
+        use = ToolUse((call.names.name, call.names.native_name, call.title), call.kind, call.paths)
+        allowed, reason = decide(self._policy, use, self._root)
+        chosen = next((one for kind in _WANTED[allowed] for one in options if one.kind == kind), None)
+        if allowed and chosen is None:
+            allowed, reason = False, "the agent offers no option that allows it"
+        self.trace.permission(fields, allowed=allowed, reason=reason)
+        if chosen is None:
+            return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
+        return RequestPermissionResponse(outcome=AllowedOutcome(outcome="selected", option_id=chosen.option_id))
+
+    async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
+        """Nothing: updates reach the trace as JSON."""
+
+    async def create_elicitation(self, **_: Any) -> DeclineElicitationResponse:
+        """There is nobody to ask."""
+        return DeclineElicitationResponse(action="decline")
+
+    async def ext_method(self, method: str, params: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002  # as above
+        """Extensions are not known here."""
+        raise RequestError.method_not_found(method)

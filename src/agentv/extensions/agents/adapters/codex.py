@@ -1,0 +1,290 @@
+"""`codex`: Codex, by the events of `codex exec --json`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+from agentv.extensions.agents.adapters.model_access import NativeProvider
+from agentv.extensions.agents.adapters.native_settings import AgentProgram, Directories, Ending, Launch, Memory
+from agentv.extensions.agents.adapters.recorder import Recording, count, items, mapping, text, text_of
+from agentv.extensions.agents.adapters.trials import API
+from agentv.model.suite.gateway import ModelProtocol
+from agentv.model.suite.tools import McpServer
+from agentv.model.values.response import Failure
+from agentv.model.values.usage import TokenUsage
+from agentv.model.values.values import JsonObject
+from agentv.ports import TargetRequest
+from agentv.registry.fields import Doc, FromEnvironment, Secret, Text
+
+_PROVIDER = "agentv"
+_KEY = "OPENAI_API_KEY"
+_DIRECTORY = ".codex"
+_TEMPORARY = ".agentv/tmp"
+_READ_ONLY = "Read-only file system"
+_REFUSED = "rejected by user approval settings"
+_ROLLOUT = f"{_DIRECTORY}/sessions/*/*/*/rollout-*.jsonl"
+_INSTRUCTIONS = ".agentv/instructions.md"
+
+
+@dataclass(frozen=True, slots=True)
+class Codex(NativeProvider):
+    """Starts Codex."""
+
+    title: ClassVar[str] = "Codex"
+    protocol: ClassVar[ModelProtocol | None] = "openai"
+    program: ClassVar[AgentProgram] = AgentProgram(
+        "codex",
+        module="codex_cli_bin",
+        path="bin/codex",
+        extra="codex",
+        npm="@openai/codex",
+        version_argv=("--version",),
+        tested=("0.163.0", "0.171.0"),
+    )
+    without_rules: ClassVar[str] = "knows no rules; 'deny' lets it read only, 'allow' lets it do all"
+    unsupported: ClassVar[Mapping[str, str]] = {
+        "allowed_tools": "its tools need no permission with 'permissions: allow'",
+    }
+
+    base_url: Annotated[
+        Text | None,
+        FromEnvironment(("OPENAI_BASE_URL",), required=False),
+        Doc("base URL of the model's API, which must have `/responses`; defaults to OPENAI_BASE_URL"),
+    ] = None
+    api_key: Annotated[
+        Text | None,
+        Secret(),
+        FromEnvironment((_KEY,), required=False),
+        Doc(f"key of the model's API; defaults to {_KEY}"),
+    ] = None
+
+    def launch(self, request: TargetRequest, directories: Directories, session_id: str) -> Launch | Failure:
+        """Its command line; the configuration is a file in a HOME of the trial's own, else flags."""
+        config = self._config(request, directories)
+        report = _ROLLOUT if self.permissions == "deny" else ""
+        if report and not directories.fresh_home:
+            return Failure("cannot-start", "what Codex is denied is seen in a HOME of its own alone, not in the user's")
+        argv = ["exec", *(["resume", session_id] if session_id else []), "--json", "--skip-git-repo-check"]
+        argv += ["--disable", "plugins"]
+        argv += ["--model", self.model] if self.model else []
+        files = {_INSTRUCTIONS: self.system_prompt or ""} if self.system_prompt else {}
+        if directories.fresh_home:
+            files |= {f"{_DIRECTORY}/config.toml": "".join(f"{key} = {one}\n" for key, one in config.items())}
+            files |= {f"{_TEMPORARY}/.keep": ""}
+        else:
+            argv += [word for key, one in config.items() for word in ("-c", f"{key}={one}")]
+        skills = f"{_DIRECTORY}/skills" if directories.fresh_home else ""
+        argv += ["-"]
+        stdin = request.prompt.encode(errors="replace")
+        return Launch(tuple(argv), self._env(request, directories), files, skills, stdin, report)
+
+    def reader(self, recorder: Recording, memory: Memory) -> CodexStream:
+        """A reader for one turn."""
+        return CodexStream(recorder, memory.usage, memory.refused, reads_only=self.permissions == "deny")
+
+    def _config(self, request: TargetRequest, directories: Directories) -> dict[str, str]:
+        """Key of its configuration → value, as TOML spells it."""
+        gateway = request.gateway
+        confined = self.permissions == "allow"
+        config = {
+            "approval_policy": '"never"',
+            "sandbox_mode": '"danger-full-access"' if confined else '"read-only"',
+            "otel.metrics_exporter": '"none"',
+            "check_for_update_on_startup": "false",
+        }
+        url = gateway.base_url("openai") if gateway is not None else self.base_url
+        if url or gateway is not None or self.api_key:
+            provider = {
+                "name": _PROVIDER,
+                "base_url": url or "https://api.openai.com/v1",
+                "wire_api": "responses",
+                "supports_websockets": False,
+                **({"env_key": _KEY} if gateway is not None or self.api_key else {}),
+            }
+            config["model_provider"] = toml(_PROVIDER)
+            config[f"model_providers.{_PROVIDER}"] = toml(provider)
+        if self.reasoning_effort:
+            config["model_reasoning_effort"] = toml(self.reasoning_effort)
+        if self.system_prompt:
+            config["model_instructions_file"] = toml(f"{directories.config}/{_INSTRUCTIONS}")
+        if self.append_system_prompt:
+            config["developer_instructions"] = toml(self.append_system_prompt)
+        for server in (*request.mcp_servers, *self.servers):
+            config[f"mcp_servers.{server.name}"] = toml(_server(server))
+        return config
+
+    def _env(self, request: TargetRequest, directories: Directories) -> dict[str, str]:
+        gateway = request.gateway
+        key = gateway.token if gateway is not None else self.api_key
+        own = {"CODEX_HOME": f"{directories.home}/{_DIRECTORY}", "TMPDIR": f"{directories.home}/{_TEMPORARY}"}
+        return {**(own if directories.fresh_home else {}), **({_KEY: key} if key else {})}
+
+
+class CodexStream:
+    """Reads the events of one turn: items that begin, change and are completed.
+
+    Args:
+        recorder: of the turn.
+        session_usage: counts of the session so far, which each turn's usage includes; kept up to date.
+        refused: calls of the session that were refused, so that none counts in two turns; kept up to date.
+        reads_only: its sandbox lets it write nothing. Its stream shows that in what its commands print alone; that a
+            patch was refused is in its record of the session.
+    """
+
+    def __init__(
+        self, recorder: Recording, session_usage: dict[str, int], refused: set[str], *, reads_only: bool = False
+    ) -> None:
+        self._recorder = recorder
+        self._refused = refused
+        self._session_usage = session_usage
+        self._reads_only = reads_only
+        self._session_id = ""
+        self._ended = 0
+        self._works = False
+        self._failure: Failure | None = None
+        self._trouble = ""
+        recorder.agent("codex")
+
+    def read(self, event: JsonObject) -> None:
+        """Take the next event."""
+        kind = text(event, "type")
+        if kind == "thread.started":
+            self._session_id = text(event, "thread_id")
+        elif kind.startswith("item."):
+            self._works = True
+            self._item(mapping(event, "item"), done=kind == "item.completed")
+        elif kind == "turn.completed":
+            self._ended, self._works = self._ended + 1, False
+            self._recorder.usage(None, _tokens(self._of_turn(mapping(event, "usage"))))
+        elif kind == "turn.failed":
+            self._ended, self._works = self._ended + 1, False
+            self._failure = Failure(API, f"the agent reports an error: {_message(mapping(event, 'error'))}")
+        elif kind == "error":
+            self._trouble = _message(event)
+            if self._ended:
+                self._failure = Failure(API, f"the agent reports an error after its turn: {self._trouble}")
+        elif kind == "response_item":
+            self._recorded(mapping(event, "payload"))
+
+    def ending(self) -> Ending:
+        """How the turn ended. An error that nothing followed is its end, too."""
+        failure = self._failure
+        if failure is None and not self._ended and self._trouble:
+            failure = Failure(API, f"the agent reports an error: {self._trouble}")
+        return Ending(
+            failure=failure,
+            session_id=self._session_id,
+            stop_reason="failed" if self._failure else "completed" if self._ended else "",
+            complete=self._ended > 0 and not self._works,
+            repeated=self._ended > 1,
+        )
+
+    def _recorded(self, payload: JsonObject) -> None:
+        """Take an entry of its record of the session: the outputs of calls that its sandbox refused."""
+        parts = (text(one, "text") for one in items(payload, "output"))
+        output, call_id = text(payload, "output") or "\n".join(parts), text(payload, "call_id")
+        if call_id in self._refused or _REFUSED not in output:
+            return
+        self._refused.add(call_id)
+        reason = next((one for one in output.splitlines() if _REFUSED in one), output)
+        self._recorder.denied("apply_patch" if reason.startswith("patch") else "command_execution", reason[:500])
+
+    def _of_turn(self, usage: JsonObject) -> JsonObject:
+        """The counts of the turn, out of those of the session."""
+        counts = {key: count(usage, key) for key in usage}
+        earlier = dict(self._session_usage)
+        self._session_usage.update(counts)
+        includes = all(counts.get(key, 0) >= number for key, number in earlier.items())
+        return {key: number - earlier.get(key, 0) for key, number in counts.items()} if includes else usage
+
+    def _item(self, item: JsonObject, *, done: bool) -> None:
+        kind = text(item, "type")
+        if kind != "error":
+            self._trouble = ""
+        if kind == "agent_message" and done:
+            self._recorder.message(text(item, "text"), message_id=text(item, "id"))
+        elif kind == "reasoning" and done:
+            self._recorder.message("", reasoning=text(item, "text"))
+        elif kind in _CALLS:
+            name, arguments = _CALLS[kind](item)
+            self._recorder.tool_call(text(item, "id"), name, arguments)
+            if done:
+                self._end_call(item, kind, name)
+
+    def _end_call(self, item: JsonObject, kind: str, name: str) -> None:
+        status, call_id = text(item, "status"), text(item, "id")
+        result, error = _result(item, kind)
+        if self._reads_only and kind == "command_execution" and _READ_ONLY in text_of(result):
+            self._recorder.denied(name, _READ_ONLY, call_id)
+        if status == "declined":
+            self._recorder.denied(name, error or "declined", call_id)
+            error = error or "declined"
+        if status == "failed" and error is None:
+            error = text_of(result) or "the tool failed"
+        self._recorder.tool_result(call_id, None if error is not None else result, error=error)
+
+
+def _mcp(item: JsonObject) -> tuple[str, JsonObject]:
+    arguments = item.get("arguments")
+    name = f"mcp__{text(item, 'server')}__{text(item, 'tool')}"
+    return name, arguments if isinstance(arguments, dict) else {"input": arguments} if arguments is not None else {}
+
+
+_CALLS: Mapping[str, Callable[[JsonObject], tuple[str, JsonObject]]] = {
+    "command_execution": lambda item: ("command_execution", {"command": item.get("command")}),
+    "file_change": lambda item: ("file_change", {"changes": list(items(item, "changes"))}),
+    "mcp_tool_call": _mcp,
+    "web_search": lambda item: ("web_search", {"query": item.get("query")}),
+    "todo_list": lambda item: ("todo_list", {"items": list(items(item, "items"))}),
+    "collab_tool_call": lambda item: (text(item, "tool") or "spawn_agent", {"prompt": item.get("prompt")}),
+}
+"""Type of an item → name and arguments of the call that it is."""
+
+
+def _result(item: JsonObject, kind: str) -> tuple[Any, str | None]:
+    """Result of a call, and why it failed."""
+    if kind == "command_execution":
+        code, output = item.get("exit_code"), text(item, "aggregated_output")
+        failed = isinstance(code, int) and code != 0
+        return output, (output or f"exit status {code}") if failed else None
+    if kind == "mcp_tool_call":
+        error = _message(mapping(item, "error"))
+        return _content(mapping(item, "result")), error or None
+    return None, None
+
+
+def _content(result: JsonObject) -> Any:
+    """The result of an MCP tool: its structured content, else its text."""
+    if result.get("structured_content") is not None:
+        return result["structured_content"]
+    found = [text(one, "text") for one in items(result, "content") if one.get("type") == "text"]
+    return "\n".join(found) if found else None
+
+
+def _message(error: JsonObject) -> str:
+    return text(error, "message")[:500]
+
+
+def _tokens(usage: JsonObject) -> TokenUsage:
+    taken, given = count(usage, "input_tokens"), count(usage, "output_tokens")
+    cached, reasoning = count(usage, "cached_input_tokens"), count(usage, "reasoning_output_tokens")
+    return TokenUsage(taken, given, taken + given, cached, reasoning)
+
+
+def _server(server: McpServer) -> dict[str, Any]:
+    if server.transport == "http":
+        return {"url": server.url, **({"http_headers": dict(server.headers)} if server.headers else {})}
+    program, *arguments = server.command
+    return {"command": program, "args": arguments, **({"env": dict(server.env)} if server.env else {})}
+
+
+def toml(value: object) -> str:
+    """A value as TOML spells it on one line."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{toml(str(key))} = {toml(one)}" for key, one in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(toml, value)) + "]"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,238 @@
+"""`copilot-cli`: GitHub Copilot CLI, by its JSON output."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+from uuid import uuid4
+
+from agentv.extensions.agents.adapters.model_access import (
+    WITHOUT_RULES,
+    AnyModelSettings,
+    model_access,
+    native_tools,
+)
+from agentv.extensions.agents.adapters.native_settings import (
+    AgentProgram,
+    Directories,
+    Ending,
+    Launch,
+    Memory,
+    StreamReader,
+)
+from agentv.extensions.agents.adapters.recorder import Recording, count, items, mapping, text
+from agentv.extensions.agents.adapters.trials import AGENT_STOPPED, API, NO_TOOLS
+from agentv.model.suite.tools import McpServer
+from agentv.model.values.response import Failure
+from agentv.model.values.usage import TokenUsage
+from agentv.model.values.values import JsonObject
+from agentv.ports import TargetRequest
+from agentv.registry.fields import Issue
+
+_MCP = ".copilot/agentv-mcp.json"
+_USAGE = ".copilot/agentv-usage.json"
+_INSTRUCTIONS = ".copilot/copilot-instructions.md"
+
+_ERROR_LENGTH = 300
+_DENIALS = ("denied", "rejected")
+"""Codes of errors of a tool whose use was not allowed."""
+
+_KINDS = {"shell": "shell", "edit": "write", "write": "write"}
+"""Canonical name of a tool → what Copilot calls the permission for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CopilotCli(AnyModelSettings):
+    """Starts GitHub Copilot CLI."""
+
+    title: ClassVar[str] = "Copilot CLI"
+    program: ClassVar[AgentProgram] = AgentProgram(
+        "copilot", npm="@github/copilot", version_argv=("--version",), tested=("1.0",)
+    )
+    without_rules: ClassVar[str] = WITHOUT_RULES
+    unsupported: ClassVar[Mapping[str, str]] = {"system_prompt": "use 'append_system_prompt'"}
+
+    def validate(self) -> Iterable[Issue]:
+        """Reports what Copilot CLI has no counterpart of."""
+        yield from AnyModelSettings.validate(self)
+        if self.api == "gemini":
+            yield Issue(("api",), "Copilot CLI speaks the protocols 'openai' and 'anthropic'")
+
+    def launch(self, request: TargetRequest, directories: Directories, session_id: str) -> Launch | Failure:
+        """One headless turn; its prompt comes on stdin."""
+        access = model_access(self, request, self.model_protocol or self.api)
+        env = {"COPILOT_AUTO_UPDATE": "false"}
+        if access is not None:
+            env |= {
+                "COPILOT_OFFLINE": "true",
+                "COPILOT_PROVIDER_TYPE": access.protocol,
+                "COPILOT_PROVIDER_BASE_URL": access.base_url,
+                "COPILOT_PROVIDER_API_KEY": access.api_key,
+            }
+        if self.model:
+            env["COPILOT_MODEL"] = self.model if access is None else self.model_name
+        files = {}
+        if self.append_system_prompt is not None:
+            if not directories.fresh_home:
+                return Failure("cannot-start", "Copilot CLI takes no 'append_system_prompt' with the HOME of the user")
+            files[_INSTRUCTIONS] = self.append_system_prompt
+        servers = (*request.mcp_servers, *self.servers)
+        if servers:
+            files[_MCP] = json.dumps({"mcpServers": {one.name: _server(one) for one in servers}})
+        argv = self._arguments(directories, session_id, with_servers=bool(servers))
+        skills = ".copilot/skills" if directories.fresh_home else ""
+        return Launch(argv, env, files, skills, request.prompt.encode(), _USAGE)
+
+    def _arguments(self, directories: Directories, session_id: str, *, with_servers: bool) -> tuple[str, ...]:
+        allow = ("--allow-all",) if self.permissions == "allow" else ()
+        kinds = [_KINDS[name] for name in self.allowed_tools if name in _KINDS]
+        names = [name for name in self.allowed_tools if name not in _KINDS]
+        tools = (*kinds, *native_tools("copilot", names, "{server}({tool})"))
+        named = (f"--resume={session_id}",) if session_id else ("--session-id", str(uuid4()))
+        return (
+            *("--output-format", "json", "--no-auto-update", "--no-ask-user", *allow),
+            *(f"--allow-tool={name}" for name in dict.fromkeys(tools)),
+            *(("--additional-mcp-config", f"@{directories.config}/{_MCP}") if with_servers else ()),
+            *("--usage-output-file", f"{directories.config}/{_USAGE}"),
+            *(("--reasoning-effort", self.reasoning_effort) if self.reasoning_effort else ()),
+            *named,
+        )
+
+    def reader(self, recorder: Recording, memory: Memory) -> StreamReader:
+        """A reader for one turn."""
+        return CopilotReader(recorder, memory.usage)
+
+
+def _server(server: McpServer) -> Mapping[str, Any]:
+    shared = {"tools": ["*"]}
+    if server.transport == "http":
+        return {"type": "http", "url": server.url, "headers": dict(server.headers), **shared}
+    command, *arguments = server.command
+    return {"type": "local", "command": command, "args": arguments, "env": dict(server.env), **shared}
+
+
+class CopilotReader:
+    """Reads the events of one turn, and the file of its usage.
+
+    Args:
+        recorder: of the turn.
+        totals: model → tokens of the turns before: the file has those of the whole session.
+    """
+
+    def __init__(self, recorder: Recording, totals: dict[str, TokenUsage]) -> None:
+        self._recorder = recorder
+        self._totals = totals
+        self._tokens: TokenUsage | None = None
+        self._answer = ""
+        self._results: list[JsonObject] = []
+        self._works = False
+        self._error = ""
+        self._unconnected: dict[str, str] = {}
+        self._names: dict[str, str] = {}
+
+    def read(self, event: JsonObject) -> None:
+        """Take the next event."""
+        if event.get("type") == "result":
+            self._results.append(event)
+            self._works = False
+        elif "modelMetrics" in event:
+            self._used(mapping(event, "modelMetrics"))
+        else:
+            self._take(text(event, "type"), mapping(event, "data"))
+
+    def _take(self, kind: str, data: JsonObject) -> None:
+        if kind == "assistant.message":
+            self._said(data)
+        elif kind == "tool.execution_start":
+            self._called(data)
+        elif kind == "tool.execution_complete":
+            self._returned(data)
+        elif kind == "session.error":
+            self._error = text(data, "message") or text(data, "errorType") or "error"
+        elif kind == "session.mcp_servers_loaded":
+            failed = (one for one in items(data, "servers") if one.get("status") == "failed")
+            self._unconnected |= {text(one, "name"): text(one, "error")[:_ERROR_LENGTH] for one in failed}
+
+    def _said(self, data: JsonObject) -> None:
+        parent = text(data, "parentToolCallId") or None
+        said, thought, identity = text(data, "content"), text(data, "reasoningText"), text(data, "messageId")
+        self._recorder.agent(model=text(data, "model"))
+        self._recorder.message(said, reasoning=thought, message_id=identity, parent=parent)
+        if parent is None:
+            self._error = ""  # what failed before was tried again
+            self._answer = said
+
+    def _called(self, data: JsonObject) -> None:
+        self._works = True
+        identity, native, parent = text(data, "toolCallId"), text(data, "toolName"), text(data, "parentToolCallId")
+        server, tool = text(data, "mcpServerName"), text(data, "mcpToolName")
+        name = f"{server}.{tool}" if server and tool else ""
+        self._names[identity] = native
+        self._recorder.tool_call(identity, native, mapping(data, "arguments"), parent=parent or None, name=name)
+
+    def _returned(self, data: JsonObject) -> None:
+        identity, error = text(data, "toolCallId"), mapping(data, "error")
+        result = text(mapping(data, "result"), "content")
+        if data.get("success") is not False:
+            self._recorder.tool_result(identity, result)
+            return
+        message = text(error, "message") or "the tool failed"
+        if error.get("code") in _DENIALS:
+            self._recorder.denied(self._names.get(identity, ""), message, identity)
+        self._recorder.tool_result(identity, result or None, error=message)
+
+    def _used(self, metrics: JsonObject) -> None:
+        """The totals of a session, without what it had used before this turn."""
+        for model in metrics:
+            total = _tokens(mapping(mapping(metrics, model), "usage"))
+            used = _difference(total, self._totals.get(model))
+            self._totals[model] = total
+            self._tokens = used if self._tokens is None else self._tokens + used
+
+    def ending(self) -> Ending:
+        """How the turn ended."""
+        result = self._results[-1] if self._results else {}
+        return Ending(
+            self._answer,
+            self._failure(result),
+            text(result, "sessionId"),
+            self._tokens,
+            stop_reason=str(result.get("exitCode", "")),
+            complete=bool(self._results) and not self._works,
+            repeated=len(self._results) > 1,
+        )
+
+    def _failure(self, result: JsonObject) -> Failure | None:
+        if self._error:
+            return Failure(API, f"Copilot CLI reports an error: {self._error}")
+        if self._unconnected:
+            servers = ", ".join(f"{name} ({why})" for name, why in self._unconnected.items())
+            return Failure(NO_TOOLS, f"Copilot CLI did not connect to MCP servers: {servers}")
+        if not result:
+            return None
+        if result.get("exitCode") != 0:
+            return Failure(AGENT_STOPPED, f"Copilot CLI ended with exit code {result.get('exitCode')}")
+        if not self._names and not self._answer.strip():
+            return Failure(AGENT_STOPPED, "Copilot CLI reports success, and neither said nor did anything")
+        return None
+
+
+def _tokens(usage: JsonObject) -> TokenUsage:
+    names = ("inputTokens", "outputTokens", "cacheReadTokens", "reasoningTokens")
+    given, said, cached, thought = (count(usage, name) for name in names)
+    return TokenUsage(given, said, given + said, cached, thought)
+
+
+def _difference(total: TokenUsage, before: TokenUsage | None) -> TokenUsage:
+    if before is None:
+        return total
+    pairs = (
+        (total.input, before.input),
+        (total.output, before.output),
+        (total.total, before.total),
+        (total.cached, before.cached),
+        (total.reasoning, before.reasoning),
+    )
+    return TokenUsage(*((whole or 0) - (earlier or 0) for whole, earlier in pairs))

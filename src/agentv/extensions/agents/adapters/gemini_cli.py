@@ -1,0 +1,203 @@
+"""`gemini-cli`: Gemini CLI, by its `stream-json` output."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+from agentv.extensions.agents.adapters.model_access import (
+    WITHOUT_RULES,
+    NativeProvider,
+    model_access,
+    native_tools,
+)
+from agentv.extensions.agents.adapters.native_settings import (
+    AgentProgram,
+    Directories,
+    Ending,
+    Launch,
+    Memory,
+    StreamReader,
+)
+from agentv.extensions.agents.adapters.recorder import Recording, count, mapping, text
+from agentv.extensions.agents.adapters.trials import AGENT_STOPPED, API, LIMIT
+from agentv.model.suite.gateway import ModelProtocol
+from agentv.model.suite.tools import McpServer
+from agentv.model.values.response import Failure
+from agentv.model.values.tool_names import TOOLS
+from agentv.model.values.usage import TokenUsage
+from agentv.model.values.values import JsonObject
+from agentv.ports import TargetRequest
+from agentv.registry.fields import Doc, FromEnvironment, Secret, Text
+
+_SETTINGS = ".gemini/settings.json"
+_SYSTEM_PROMPT = ".gemini/agentv-system.md"
+_INSTRUCTIONS = ".gemini/GEMINI.md"
+
+_LIMITS = ("FatalTurnLimitedError", "MaxSessionTurns")
+_CANCELLED = "FatalCancellationError"
+_DENIALS = ("policy_violation", "tool_not_registered")
+"""Types of errors of a tool that the agent has, and was not allowed to use: without approval it is not offered."""
+
+_BUILT_IN = frozenset(name for agents in TOOLS.values() for name in agents.get("gemini", ()))
+
+
+@dataclass(frozen=True, slots=True)
+class GeminiCli(NativeProvider):
+    """Starts Gemini CLI."""
+
+    title: ClassVar[str] = "Gemini CLI"
+    program: ClassVar[AgentProgram] = AgentProgram(
+        "gemini", npm="@google/gemini-cli", version_argv=("--version",), tested=("0.61",)
+    )
+    without_rules: ClassVar[str] = WITHOUT_RULES
+    unsupported: ClassVar[Mapping[str, str]] = {"reasoning_effort": "name a model that thinks as you want in 'model'"}
+    protocol: ClassVar[ModelProtocol | None] = "gemini"
+
+    api_key: Annotated[
+        Text | None,
+        Secret(),
+        FromEnvironment(("GEMINI_API_KEY",), required=False),
+        Doc("key of the model's API; defaults to GEMINI_API_KEY"),
+    ] = None
+
+    def launch(self, request: TargetRequest, directories: Directories, session_id: str) -> Launch | Failure:
+        """One headless turn. With the HOME of the user, settings stand where they are added to the user's own."""
+        access = model_access(self, request, "gemini")
+        config: dict[str, Any] = {
+            "general": {"disableAutoUpdate": True, "enableAutoUpdate": False, "disableUpdateNag": True},
+            "privacy": {"usageStatisticsEnabled": False},
+            "telemetry": {"enabled": False},
+        }
+        env = {"GEMINI_CLI_TRUST_WORKSPACE": "true"}
+        if not directories.fresh_home:
+            env["GEMINI_CLI_SYSTEM_SETTINGS_PATH"] = f"{directories.config}/{_SETTINGS}"
+        if access is not None:
+            env |= {"GEMINI_API_KEY": access.api_key, "GOOGLE_GEMINI_BASE_URL": access.base_url}
+        if access is not None or "GEMINI_API_KEY" in request.env:
+            config["security"] = {"auth": {"selectedType": "gemini-api-key"}}
+        servers = (*request.mcp_servers, *self.servers)
+        if servers:
+            config["mcpServers"] = {one.name: _server(one) for one in servers}
+        files = {_SETTINGS: json.dumps(config)}
+        if self.system_prompt is not None:
+            files[_SYSTEM_PROMPT] = self.system_prompt
+            env["GEMINI_SYSTEM_MD"] = f"{directories.config}/{_SYSTEM_PROMPT}"
+        if self.append_system_prompt is not None:
+            files[_INSTRUCTIONS] = self.append_system_prompt
+        if not directories.fresh_home and self.append_system_prompt is not None:
+            return Failure("cannot-start", "Gemini CLI takes no 'append_system_prompt' with the HOME of the user")
+        skills = ".gemini/skills" if directories.fresh_home else ""
+        return Launch(self._arguments(session_id), env, files, skills, request.prompt.encode())
+
+    def _arguments(self, session_id: str) -> tuple[str, ...]:
+        mode = "yolo" if self.permissions == "allow" else "default"
+        allowed = ",".join(native_tools("gemini", self.allowed_tools, "mcp_{server}_{tool}"))
+        return (
+            *("--output-format", "stream-json", "--approval-mode", mode),
+            *(("--model", self.model) if self.model else ()),
+            *(("--allowed-tools", allowed) if allowed else ()),
+            *(("--resume", session_id) if session_id else ()),
+        )
+
+    def reader(self, recorder: Recording, memory: Memory) -> StreamReader:  # noqa: ARG002  # it keeps nothing
+        """A reader for one turn."""
+        return GeminiReader(recorder)
+
+
+def _server(server: McpServer) -> Mapping[str, Any]:
+    if server.transport == "http":
+        return {"httpUrl": server.url, "headers": dict(server.headers)}
+    return {"command": server.command[0], "args": list(server.command[1:]), "env": dict(server.env)}
+
+
+class GeminiReader:
+    """Reads the events of one turn. Texts come in pieces without an id: a tool's call ends a message."""
+
+    def __init__(self, recorder: Recording) -> None:
+        self._recorder = recorder
+        self._message = 0
+        self._names: dict[str, str] = {}
+        self._text: list[str] = []
+        self._results: list[JsonObject] = []
+        self._works = False
+        self._session_id = ""
+        self._errors: list[str] = []
+
+    def read(self, event: JsonObject) -> None:
+        """Take the next event."""
+        kind = event.get("type")
+        if kind == "init":
+            self._session_id = text(event, "session_id")
+            self._recorder.agent(model=text(event, "model"))
+        elif kind == "message" and event.get("role") == "assistant":
+            self._said(event)
+        elif kind == "tool_use":
+            self._called(event)
+        elif kind == "tool_result":
+            self._returned(event)
+        elif kind == "error" and event.get("severity") == "error":
+            self._errors.append(text(event, "message"))
+        elif kind == "result":
+            self._results.append(event)
+            self._works = False
+
+    def _said(self, event: JsonObject) -> None:
+        said = text(event, "content")
+        if said:
+            self._text.append(said)
+            self._recorder.message(said, message_id=f"message-{self._message}")
+
+    def _called(self, event: JsonObject) -> None:
+        self._works = True
+        identity, name = text(event, "tool_id"), text(event, "tool_name")
+        self._names[identity] = name
+        self._recorder.tool_call(identity, name, mapping(event, "parameters"))
+        self._message += 1
+        self._text.clear()
+
+    def _returned(self, event: JsonObject) -> None:
+        identity, error = text(event, "tool_id"), mapping(event, "error")
+        failed = event.get("status") == "error"
+        kind, message = text(error, "type"), text(error, "message") or text(event, "output") or "the tool failed"
+        name = self._names.get(identity, "")
+        if kind in _DENIALS and (kind != "tool_not_registered" or name in _BUILT_IN):
+            self._recorder.denied(name, message, identity)
+        self._recorder.tool_result(identity, event.get("output"), error=message if failed else None)
+
+    def ending(self) -> Ending:
+        """How the turn ended."""
+        if not self._results:
+            return Ending(session_id=self._session_id)
+        result = self._results[-1]
+        return Ending(
+            "".join(self._text),
+            self._failure(result),
+            self._session_id,
+            _tokens(mapping(result, "stats")),
+            stop_reason=text(result, "status"),
+            complete=not self._works,
+            repeated=len(self._results) > 1,
+        )
+
+    def _failure(self, result: JsonObject) -> Failure | None:
+        error = mapping(result, "error")
+        if result.get("status") == "success" and not error:
+            if self._names or "".join(self._text).strip():
+                return None
+            return Failure(AGENT_STOPPED, "Gemini CLI reports success, and neither said nor did anything")
+        kind, message = text(error, "type"), text(error, "message") or "; ".join(self._errors)
+        if kind in _LIMITS:
+            return Failure(LIMIT, f"Gemini CLI stopped at a limit: {message}")
+        if kind == _CANCELLED:
+            return Failure(AGENT_STOPPED, f"Gemini CLI was cancelled: {message}")
+        return Failure(API, f"Gemini CLI reports an error: {message}")
+
+
+def _tokens(stats: JsonObject) -> TokenUsage | None:
+    """The totals of all models. Thoughts and what tools added are in the total alone."""
+    total, given, said = (count(stats, name) for name in ("total_tokens", "input_tokens", "output_tokens"))
+    thoughts = max(0, total - given - said)
+    return TokenUsage(given, said + thoughts, total, count(stats, "cached"), thoughts) if total else None

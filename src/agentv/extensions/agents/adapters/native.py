@@ -1,0 +1,592 @@
+"""Agents that print a JSON stream of their own: started for each turn of a trial, the stream read, ended, judged."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import shutil
+import stat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from msgspec import structs
+
+from agentv.extensions.agents.adapters.native_settings import (
+    UNTESTED,
+    Directories,
+    Ending,
+    Launch,
+    NativeAgentSettings,
+    StreamReader,
+    version_note,
+)
+from agentv.extensions.agents.adapters.process import (
+    INTERRUPT_S,
+    STREAM_LIMIT,
+    AgentProcess,
+    KeptStream,
+    TooLargeStreamError,
+    argv_of,
+    environment_of,
+    start_argv,
+)
+from agentv.extensions.agents.adapters.recorder import Recording
+from agentv.extensions.agents.adapters.trials import (
+    AGENT_STOPPED,
+    API,
+    DENIED,
+    NO_TOOLS,
+    SessionLimits,
+    SessionTarget,
+    did_nothing,
+    failed,
+    file_clock,
+    new_messages,
+)
+from agentv.model.suite.tools import McpServer
+from agentv.model.values.formatting import plural
+from agentv.model.values.message import prompt_text
+from agentv.model.values.response import Failure, TargetResponse
+from agentv.model.values.tool_names import canonical_name
+from agentv.model.values.trace import AgentActivity, Trace, UsageStep
+from agentv.model.values.trace_messages import messages_of
+from agentv.ports import TargetRequest
+from agentv.registry.fields import Command
+from agentv.user_code.files import temporary_prefix
+from agentv.user_code.processes import run_program
+
+_HIDDEN_DIRECTORY = ".agentv-agent-"
+_PRIVATE_FILE = 0o600
+_PRIVATE_DIRECTORY = 0o700
+
+
+class TrialDirectories:
+    """The directories of one trial's agent. Temporary ones are removed by `remove`.
+
+    Args:
+        request: the first of the trial.
+        host_home: without a workspace, HOME is that of the user.
+    """
+
+    def __init__(self, request: TargetRequest, *, host_home: bool = False) -> None:
+        self._made: list[TemporaryDirectory[str]] = []
+        workspace = request.workspace_path or self._temporary()
+        home = request.sandbox.home if request.sandbox is not None and request.sandbox.home else ""
+        of_user = os.path.expanduser("~")  # noqa: PTH111  # None is no error here
+        home = home or (of_user if host_home else self._temporary())
+        own = os.path.realpath(home) != os.path.realpath(of_user)
+        config = home if own else self._temporary(home)
+        self.paths = Directories(workspace, home, config)
+
+    def _temporary(self, within: str | None = None) -> str:
+        made = TemporaryDirectory(prefix=_HIDDEN_DIRECTORY if within else temporary_prefix(), dir=within)
+        self._made.append(made)
+        return made.name
+
+    def write(self, files: Mapping[str, str]) -> Failure | None:
+        """Write settings files, readable by the user alone; why that is impossible."""
+        try:
+            for name, text in files.items():
+                path = self._place(name)
+                path.unlink(missing_ok=True)
+                descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _PRIVATE_FILE)
+                with os.fdopen(descriptor, "wb") as file:
+                    file.write(text.encode(errors="surrogateescape"))
+        except (OSError, ValueError) as error:
+            return Failure("cannot-start", f"the agent's settings cannot be written: {error}")
+        return None
+
+    def discard(self, name: str) -> Failure | None:
+        """Remove a file that the agent will write; why that is impossible."""
+        try:
+            if name and "*" not in name:
+                self._place(name).unlink(missing_ok=True)
+        except (OSError, ValueError) as error:
+            return Failure("cannot-start", f"the agent's earlier report cannot be removed: {error}")
+        return None
+
+    def read(self, name: str) -> bytes:
+        """What the agent wrote to a file; empty if it is missing. A link is not followed: it may lead anywhere."""
+        try:
+            if "*" in name:
+                found = Path(self.paths.config).glob(name)
+                name = max(found, key=lambda one: one.lstat().st_mtime, default=Path(name)).as_posix()
+            descriptor = os.open(self._place(name), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except (OSError, ValueError):
+            return b""
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            return b""
+        with os.fdopen(descriptor, "rb") as file:
+            return file.read(STREAM_LIMIT)
+
+    def copy_skills(self, skills: Iterable[str], place: str) -> Failure | None:
+        """Copy directories of skills to where the agent reads them; why that is impossible."""
+        try:
+            for one in skills:
+                name = Path(one).name
+                shutil.copytree(one, self._place(f"{place}/{name}"), dirs_exist_ok=True)
+        except (OSError, ValueError) as error:
+            return Failure("cannot-start", f"the skills cannot be copied: {error}")
+        return None
+
+    def _place(self, name: str) -> Path:
+        """The path of a file below the configuration, whose directories are made.
+
+        Raises:
+            OSError: they cannot be made, or an agent has put a link in their place.
+        """
+        path = Path(self.paths.config, name)
+        path.parent.mkdir(mode=_PRIVATE_DIRECTORY, parents=True, exist_ok=True)
+        root = os.path.realpath(self.paths.config)
+        if os.path.commonpath([root, os.path.realpath(path.parent)]) != root:
+            raise OSError(f"{name} lies outside of the agent's configuration")
+        return path
+
+    def remove(self) -> None:
+        """Remove the temporary ones."""
+        for one in self._made:
+            one.cleanup()
+
+
+MASK = b"***"
+_SHORTEST_SECRET = 6
+
+
+class StreamLines:
+    """The lines of one turn.
+
+    Args:
+        reader: gets each event.
+        discarded: how lines begin that are neither read nor kept.
+        secrets: texts that are masked in what is kept.
+
+    Attributes:
+        broken: why reading stopped before the end; None: it did not.
+        cut: the stream ends in the middle of an event.
+        count: lines so far.
+        noise: lines that are no events, such as logs.
+        unread: events that the adapter could not read: of another shape than it knows.
+        native: the stream as it came, secrets masked.
+    """
+
+    def __init__(self, reader: StreamReader, secrets: Iterable[str], discarded: tuple[bytes, ...] = ()) -> None:
+        self._reader = reader
+        self._discarded = discarded
+        self._secrets = [one.encode() for one in secrets if len(one) >= _SHORTEST_SECRET]
+        self.native = KeptStream()
+        self.broken: Failure | None = None
+        self.cut = False
+        self.count = 0
+        self.noise = 0
+        self.unread = 0
+
+    async def read(self, process: AgentProcess) -> None:
+        """Read until the stream ends, or cannot be read any further."""
+        try:
+            while (line := await process.line()) is not None:
+                if self._discarded and line.startswith(self._discarded):
+                    process.discount(len(line))
+                else:
+                    self.take(line)
+        except TooLargeStreamError:
+            self.broken = Failure("output-too-large", "the agent printed more than is allowed")
+            return
+        except OSError as error:
+            self.broken = Failure("agent-stopped", f"the agent's stream cannot be read: {error}")
+            return
+        rest = process.partial.strip()
+        if rest:
+            self.cut = rest.startswith(b"{") and not isinstance(_parsed(rest), dict)
+            self.take(rest)
+
+    def take_report(self, data: bytes) -> None:
+        """Take what stands in a file: one JSON document, or the lines of a stream."""
+        document = _parsed(data)
+        if isinstance(document, dict):
+            self.take(json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode(errors="replace"))
+            return
+        for line in data.splitlines():
+            self.take(line)
+
+    def take(self, line: bytes) -> None:
+        """Take a line."""
+        line = line.strip()
+        if not line:
+            return
+        self.native.keep(self.masked(line))
+        self.count += 1
+        event = _parsed(line)
+        if not isinstance(event, dict):
+            self.noise += 1
+            return
+        try:
+            self._reader.read(event)
+        except (LookupError, TypeError, ValueError, AttributeError):  # an event of a version that is not known
+            self.unread += 1
+
+    def masked(self, data: bytes) -> bytes:
+        """Data without the secrets."""
+        for secret in self._secrets:
+            data = data.replace(secret, MASK)
+        return data
+
+
+def _parsed(line: bytes) -> Any:
+    try:
+        return json.loads(line.decode(errors="replace"))
+    except (ValueError, RecursionError):
+        return None
+
+
+_BEFORE = ("", "mcp__", "mcp_")
+_JOINTS = (".", "_", "__", "/", "-")
+"""What stands between the names of server and tool, in the names that agents make of them."""
+
+
+EXIT_S = 10.0
+"""Seconds that an agent has to exit after its last event."""
+
+DRAIN_S = 1.0
+"""Seconds for the rest of the stream of an agent that has exited: what it started may hold the pipe open."""
+
+
+@dataclass(slots=True)
+class _Running:
+    """A turn that is under way."""
+
+    process: AgentProcess
+    recording: Recording
+    reader: StreamReader
+    lines: StreamLines
+    began: float
+    report: str
+
+
+class NativeSession:
+    """The agent of one trial.
+
+    Args:
+        settings: of the target.
+        request: the first of the trial.
+
+    Attributes:
+        usable: it can be asked again.
+    """
+
+    def __init__(self, settings: NativeAgentSettings, request: TargetRequest) -> None:
+        self._settings = settings
+        self._agent = settings.agent()
+        self._directories = TrialDirectories(request, host_home=settings.home == "host")
+        self.limits = SessionLimits(settings, request)
+        self._activity = AgentActivity()
+        self._session_id = ""
+        self._running: _Running | None = None
+        self.usable = True
+
+    async def ask(self, request: TargetRequest, version: str) -> TargetResponse | Failure:
+        """Start the agent for a turn; its answer with the trace. After a failure the session is not asked again.
+
+        Args:
+            request: of the turn.
+            version: of the program, where it is known before.
+        """
+        follows = request.turn is not None and request.turn > 1
+        messages = new_messages(request.messages) if follows else request.messages
+        if follows:
+            self.limits.begin(request)
+            request = structs.replace(request, messages=tuple(messages), prompt=prompt_text(tuple(messages)))
+        self.usable = False
+        recording = Recording(prompt_text(tuple(messages)), self._activity, self._reporter(request))
+        recording.agent(version=version)
+        running = await self._started(request, recording)
+        if isinstance(running, Failure):
+            return running
+        self._running = running
+        try:
+            answer = await self._ended(running, request)
+        finally:
+            self._activity = recording.activity
+            await running.process.end(self.limits.grace_s)
+        self.usable = isinstance(answer, TargetResponse)
+        return answer
+
+    def _reporter(self, request: TargetRequest) -> Any:
+        def report(activity: AgentActivity) -> None:
+            running = self._running
+            if running is not None:
+                self.limits.check(running.recording.turns, running.recording.tool_calls)
+            if request.on_activity is not None:
+                request.on_activity(activity)
+
+        return report
+
+    async def _started(self, request: TargetRequest, recording: Recording) -> _Running | Failure:
+        paths = self._directories.paths
+        launch = self._agent.launch(request, paths, self._session_id)
+        if isinstance(launch, Failure):
+            return launch
+        problem = self._prepared(launch)
+        if problem is not None:
+            return problem
+        reader = self._agent.reader(recording)
+        lines = StreamLines(reader, self._secrets(request), launch.discarded)
+        began = file_clock()
+        env = environment_of(request, {"HOME": paths.home, **launch.env})
+        process = await start_argv(self._argv(launch), request, paths.workspace, env)
+        if isinstance(process, Failure):
+            return process
+        process.feed(launch.stdin)
+        return _Running(process, recording, reader, lines, began, launch.report)
+
+    def _prepared(self, launch: Launch) -> Failure | None:
+        problem = self._directories.write(launch.files) or self._directories.discard(launch.report)
+        if problem is None and self._settings.skills and not launch.skills:
+            problem = Failure("cannot-start", f"{self._settings.title} takes no skills with the HOME of the user")
+        return problem or self._directories.copy_skills(self._settings.skills, launch.skills)
+
+    def _argv(self, launch: Launch) -> tuple[str, ...]:
+        """The command line: the program, the adapter's arguments, those of the target."""
+        words = argv_of(self._settings.started)
+        if self._settings.started.shell is not None and words[:2] == ("/bin/sh", "-c"):
+            words = (*words[:2], f'{words[2]} "$@"', "sh")
+        return (*words, *launch.argv, *self._settings.args)
+
+    def _secrets(self, request: TargetRequest) -> Iterable[str]:
+        if self._settings.api_key:
+            yield self._settings.api_key
+        if request.gateway is not None:
+            yield request.gateway.token
+        for server in self._settings.servers:
+            yield from (*server.env.values(), *server.headers.values())
+
+    async def _ended(self, running: _Running, request: TargetRequest) -> TargetResponse | Failure:
+        """Wait for the end of a turn, or end it at a limit."""
+        limits, process = self.limits, running.process
+        reading = asyncio.ensure_future(running.lines.read(process))
+        exiting = asyncio.ensure_future(process.wait(None))
+        try:
+            lingers = await self._until_over(running, reading, exiting)
+            over = lingers or reading.done() or exiting.done()
+            why = "" if over else f"no answer after {request.timeout_s:g} s"
+            why = limits.reached.result() if limits.reached.done() else why
+            if why and limits.is_interrupted:
+                await process.interrupt(min(INTERRUPT_S, limits.remaining_s * 0.3))
+            if why or lingers or running.lines.broken is not None:
+                await process.end(limits.grace_s)
+            await asyncio.wait((reading,), timeout=min(DRAIN_S, limits.remaining_s))
+            status = None if why or lingers else await process.wait(min(EXIT_S, limits.left_s))
+            if running.report:
+                running.lines.take_report(await asyncio.to_thread(self._directories.read, running.report))
+                why = why or (limits.reached.result() if limits.reached.done() else "")
+            if why:
+                return self._limited(why, running)
+            return self._judged(running, request, status)
+        finally:
+            for one in (reading, exiting):
+                one.cancel()
+
+    async def _until_over(
+        self, running: _Running, reading: asyncio.Future[None], exiting: asyncio.Future[int | None]
+    ) -> bool:
+        """Wait until the stream ends, the program exits or a limit is reached; whether it lingers after its result."""
+        limits, seen = self.limits, -1
+        both = (reading, exiting, limits.reached)
+        while limits.left_s > 0:
+            done, _ = await asyncio.wait(both, timeout=min(EXIT_S, limits.left_s), return_when=asyncio.FIRST_COMPLETED)
+            if done:
+                return False
+            if running.lines.count == seen and running.reader.ending().complete:
+                return True
+            seen = running.lines.count
+        return False
+
+    def _limited(self, why: str, running: _Running) -> Failure:
+        """The failure of a turn that was ended at a limit: what its model's API did comes first."""
+        ending = replace(running.reader.ending(), complete=False)
+        failure = ending.failure
+        if failure is not None and failure.code == API and not self.limits.is_interrupted:
+            return self._failure(structs.replace(failure, message=f"{failure.message}; {why}"), running, ending)
+        return self._failure(Failure(self.limits.code, why), running, ending)
+
+    def _judged(self, running: _Running, request: TargetRequest, status: int | None) -> TargetResponse | Failure:
+        lines, recording = running.lines, running.recording
+        ending = running.reader.ending()
+        if lines.broken is not None:
+            return self._failure(lines.broken, running, ending)
+        failure = next(self._failures(running, request.mcp_servers, ending, status), None)
+        if failure is not None:
+            return self._failure(failure, running, ending)
+        self.limits.end(recording.turns, recording.tool_calls)
+        self._session_id = ending.session_id or self._session_id
+        return self._response(running, ending)
+
+    def _failures(
+        self, running: _Running, servers: Sequence[McpServer], ending: Ending, status: int | None
+    ) -> Iterator[Failure]:
+        """Why a turn that ended by itself is no answer: what its stream reports comes first, then what it leaves out.
+
+        Args:
+            running: the turn.
+            servers: the scripted tools of the case.
+            ending: as the stream tells it.
+            status: exit status of the program; None: it went on after the end of its stream.
+        """
+        if ending.failure is not None:
+            yield ending.failure
+        cut = running.lines.cut
+        if not ending.complete or cut:
+            where = "in the middle of an event" if cut else "before its result"
+            how = "goes on" if status is None else f"ended with exit status {status}"
+            yield Failure(AGENT_STOPPED, f"the agent's stream ends {where}, and its program {how}")
+        if ending.repeated:
+            yield Failure(AGENT_STOPPED, "the agent's stream has more than one result")
+        if status:
+            yield Failure(AGENT_STOPPED, f"the agent reports success, and ended with exit status {status}")
+        missing = _missing_tools(running.recording.facts.tools, servers)
+        if missing:
+            yield Failure(NO_TOOLS, f"the agent does not offer its model the tools of {', '.join(missing)}")
+        trace, root = self._trace(running, ending), self._directories.paths.workspace
+        if self._settings.on_denied == "error" and trace.denials and did_nothing(trace, root, running.began):
+            yield Failure(DENIED, trace.denial_message)
+
+    def _failure(self, failure: Failure, running: _Running, ending: Ending) -> Failure:
+        stderr = running.lines.masked(running.process.stderr)
+        response = self._response(running, ending)
+        untested = version_note(self._settings.program, running.recording.facts.version).get(UNTESTED)
+        message = failure.message if untested is None else f"{failure.message} ({untested})"
+        return failed(failure.code, message, response, b"" if failure.code == self.limits.code else stderr)
+
+    def _response(self, running: _Running, ending: Ending) -> TargetResponse:
+        trace = self._trace(running, ending)
+        recording, stderr = running.recording, running.lines.masked(running.process.stderr)
+        return TargetResponse(
+            recording.answer if ending.output is None else ending.output,
+            messages=tuple(one for one in messages_of(trace) if one.role != "user"),
+            token_usage=trace.tokens,
+            cost_usd=trace.cost_usd,
+            duration_ms=self.limits.elapsed_ms,
+            finish_reason=trace.stop_reason or None,
+            metadata=trace.metadata,
+            trace=trace,
+            logs={"stderr.txt": stderr} if stderr else {},
+        )
+
+    def _trace(self, running: _Running, ending: Ending) -> Trace:
+        recording, lines = running.recording, running.lines
+        steps, facts = recording.steps(cancelled=not ending.complete), recording.facts
+        if ending.tokens is not None or ending.cost_usd is not None:
+            steps = tuple(one for one in steps if not isinstance(one, UsageStep))
+            steps = (*steps, UsageStep(facts.model or None, ending.tokens, ending.cost_usd))
+        name = self._settings.program.name
+        return Trace(
+            steps,
+            source=name,
+            agent=facts.name or name,
+            agent_version=facts.version,
+            session_id=ending.session_id,
+            stop_reason=ending.stop_reason,
+            duration_ms=recording.now_ms,
+            metadata=self._facts(running, ending),
+            native=bytes(lines.native),
+            native_name=f"{name}.jsonl",
+            partial="; ".join(_missing_steps(running.lines, ending)),
+        )
+
+    def _facts(self, running: _Running, ending: Ending) -> dict[str, Any]:
+        """What is known of the agent beside its steps."""
+        facts, lines = running.recording.facts, running.lines
+        known: dict[str, Any] = {
+            "session_id": ending.session_id,
+            "agent": facts.name or self._settings.program.name,
+            "agent_version": facts.version,
+            "model": facts.model,
+            "turns": running.recording.own_turns,
+            "noise_lines": lines.noise,
+            "unread_events": lines.unread,
+            "native_truncated": lines.native.truncated,
+            **version_note(self._settings.program, facts.version),
+        }
+        return {name: one for name, one in known.items() if one}
+
+    async def close(self, grace_s: float) -> None:
+        """End the agent, if it runs, and remove the directories."""
+        self.usable = False
+        self.limits.close()
+        try:
+            if self._running is not None:
+                await self._running.process.end(grace_s)
+        finally:
+            self._directories.remove()
+
+
+def _missing_steps(lines: StreamLines, ending: Ending) -> Iterator[str]:
+    """Why steps may be missing in the trace of a turn."""
+    if not ending.complete:
+        yield "the agent was ended, or ended, before its stream was complete"
+    if lines.unread:
+        yield f"{plural(lines.unread, 'event')} of the agent's stream could not be read"
+
+
+def _missing_tools(tools: Sequence[str] | None, servers: Sequence[McpServer]) -> list[str]:
+    """The servers none of whose tools the agent lists; none where it lists no tools at all."""
+    if tools is None:
+        return []
+    listed = {form for name in tools for form in (name, canonical_name(name))}
+    begins = {one.name: tuple(f"{mcp}{one.name}{joint}" for mcp in _BEFORE for joint in _JOINTS) for one in servers}
+    return [name for name, prefixes in begins.items() if not any(form.startswith(prefixes) for form in listed)]
+
+
+VERSION_S = 20.0
+"""Seconds that `--version` may take; then the version is not known."""
+
+_LIMIT = 100_000
+_VERSION = re.compile(rb"\d+\.\d+(?:\.\d+)*[\w.+-]*")
+
+
+class NativeTarget(SessionTarget[NativeSession]):
+    """Agents of one target."""
+
+    def __init__(self, settings: NativeAgentSettings) -> None:
+        super().__init__()
+        self._settings = settings
+        self._looking: asyncio.Lock = asyncio.Lock()
+        self._version: str | None = None
+
+    async def begin(self, request: TargetRequest) -> NativeSession | Failure:
+        """A session in the directories of the trial."""
+        try:
+            return NativeSession(self._settings, request)
+        except OSError as error:
+            return Failure("cannot-start", f"no directory can be made for the agent: {error}")
+
+    async def ask(self, session: NativeSession, request: TargetRequest) -> TargetResponse | Failure:
+        """The answer of the agent, whose version is looked up once."""
+        async with self._looking:
+            if self._version is None:
+                self._version = await self._found_version(request)
+        return await session.ask(request, self._version)
+
+    async def _found_version(self, request: TargetRequest) -> str:
+        """What the program says, in the sandbox of the first trial; empty: the stream tells it, or nothing does."""
+        started, asked = self._settings.started, self._settings.program.version_argv
+        if not asked or started.shell is not None:
+            return ""
+        argv, cwd = (*argv_of(started), *asked), request.workspace_path or ""
+        confined = argv if request.sandbox is None else tuple(request.sandbox.argv(argv, cwd))
+        ended = await run_program(
+            Command(confined, cwd=cwd),
+            stdin=b"",
+            env=environment_of(request),
+            timeout_s=min(VERSION_S, request.timeout_s / 4),
+            limit=_LIMIT,
+        )
+        if isinstance(ended, Failure) or ended.status:
+            return ""
+        found = _VERSION.search(ended.stdout) or _VERSION.search(ended.stderr)
+        return found[0].decode(errors="replace").rstrip(".") if found else ""

@@ -1,0 +1,226 @@
+"""`opencode`: OpenCode, by the JSON events of `opencode run`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from agentv.extensions.agents.adapters.model_access import (
+    WITHOUT_RULES,
+    AnyModelSettings,
+    model_access,
+    native_tools,
+)
+from agentv.extensions.agents.adapters.native_settings import (
+    AgentProgram,
+    Directories,
+    Ending,
+    Launch,
+    Memory,
+    StreamReader,
+)
+from agentv.extensions.agents.adapters.recorder import Recording, count, mapping, number, text
+from agentv.extensions.agents.adapters.settings import OnDenied
+from agentv.extensions.agents.adapters.trials import AGENT_STOPPED, API, DENIED, LIMIT
+from agentv.model.suite.gateway import ModelProtocol
+from agentv.model.suite.tools import McpServer
+from agentv.model.values.response import Failure
+from agentv.model.values.tool_names import canonical_name
+from agentv.model.values.usage import TokenUsage
+from agentv.model.values.values import JsonObject
+from agentv.ports import TargetRequest
+
+_SKILLS = ".config/opencode/skills"
+_INSTRUCTIONS = ".config/opencode/agentv-instructions.md"
+_PROVIDER = "agentv"
+_TITLE = "agentv"
+"""Of the session: without one OpenCode asks its model for it, which its stream does not report."""
+
+_PACKAGES: Mapping[ModelProtocol, str] = {
+    "openai": "@ai-sdk/openai-compatible",
+    "anthropic": "@ai-sdk/anthropic",
+    "gemini": "@ai-sdk/google",
+}
+_VERSIONS: Mapping[ModelProtocol, str] = {"anthropic": "/v1", "gemini": "/v1beta"}
+
+_HARMLESS = ("read", "glob", "grep", "list", "todowrite", "todoread", "skill")
+_INVALID = "invalid"
+_REJECTIONS = ("rejected permission",)
+"""In the error of a call whose permission was asked for and refused, which ends the run."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCode(AnyModelSettings):
+    """Starts OpenCode."""
+
+    title: ClassVar[str] = "OpenCode"
+    program: ClassVar[AgentProgram] = AgentProgram(
+        "opencode", npm="opencode-ai", version_argv=("--version",), tested=("1.18",)
+    )
+    without_rules: ClassVar[str] = WITHOUT_RULES
+
+    def launch(self, request: TargetRequest, directories: Directories, session_id: str) -> Launch | Failure:
+        """One headless turn; its prompt comes on stdin, since OpenCode puts arguments in quotes."""
+        access = model_access(self, request, self.model_protocol or self.api)
+        config: dict[str, Any] = {"autoupdate": False, "share": "disabled", "permission": self._permissions()}
+        model = self.model or ""
+        if access is not None:
+            model = self.model_name
+            config["provider"] = {
+                _PROVIDER: {
+                    "npm": _PACKAGES[access.protocol],
+                    "name": _PROVIDER,
+                    "options": {"baseURL": access.url(_VERSIONS), "apiKey": access.api_key},
+                    "models": {model: {"name": model, "reasoning": self.reasoning_effort is not None}},
+                }
+            }
+            model = f"{_PROVIDER}/{model}"
+        if model:
+            config |= {"model": model, "small_model": model}
+        servers = (*request.mcp_servers, *self.servers)
+        config["mcp"] = {one.name: _server(one) for one in servers}
+        files = {}
+        if self.append_system_prompt is not None:
+            files[_INSTRUCTIONS] = self.append_system_prompt
+            config["instructions"] = [f"{directories.config}/{_INSTRUCTIONS}"]
+        if self.system_prompt is not None:
+            config["agent"] = {"build": {"prompt": self.system_prompt}}
+        env = {
+            "PWD": directories.workspace,  # which it takes for its directory, wherever it is started
+            "OPENCODE_CONFIG_CONTENT": json.dumps(config),
+            "OPENCODE_DISABLE_AUTOUPDATE": "1",
+            "OPENCODE_DISABLE_MODELS_FETCH": "1",
+            "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
+        }
+        argv = (
+            *("run", "--format", "json", "--title", _TITLE),
+            *(("--auto",) if self.permissions == "allow" else ()),
+            *(("--variant", self.reasoning_effort) if self.reasoning_effort else ()),
+            *(("--session", session_id) if session_id else ()),
+        )
+        skills = _SKILLS if directories.fresh_home else ""
+        return Launch(argv, env, files, skills, request.prompt.encode())
+
+    def _permissions(self) -> Mapping[str, str]:
+        if self.permissions == "allow":
+            return {"*": "allow"}
+        allowed = (*_HARMLESS, *native_tools("opencode", self.allowed_tools, "{server}_{tool}"))
+        return {"*": "ask", **dict.fromkeys(allowed, "allow")}
+
+    def reader(self, recorder: Recording, memory: Memory) -> StreamReader:
+        """A reader for one turn."""
+        return OpenCodeReader(recorder, memory.servers, self.on_denied)
+
+
+def _server(server: McpServer) -> Mapping[str, Any]:
+    if server.transport == "http":
+        return {"type": "remote", "url": server.url, "headers": dict(server.headers), "enabled": True}
+    return {"type": "local", "command": list(server.command), "environment": dict(server.env), "enabled": True}
+
+
+class OpenCodeReader:
+    """Reads the events of one turn. The stream has no last event: the last step's reason tells whether it is complete.
+
+    Args:
+        recorder: of the turn.
+        servers: names of MCP servers, whose tools are called `server_tool`.
+        on_denied: of the target.
+    """
+
+    def __init__(self, recorder: Recording, servers: tuple[str, ...] = (), on_denied: OnDenied = "error") -> None:
+        self._recorder = recorder
+        self._servers = sorted(servers, key=len, reverse=True)
+        self._on_denied = on_denied
+        self._session_id = ""
+        self._reason = ""
+        self._answer = ""
+        self._message = ""
+        self._error: str | None = None
+        self._denied = ""
+        self._calls = 0
+
+    def read(self, event: JsonObject) -> None:
+        """Take the next event."""
+        kind, part = event.get("type"), mapping(event, "part")
+        message = text(part, "messageID")
+        self._session_id = text(event, "sessionID") or self._session_id
+        if kind == "error":
+            self._error = _message(mapping(event, "error"))
+        elif kind == "step_start":
+            self._reason, self._denied = "", ""
+            self._recorder.message("", message_id=message)
+        elif kind == "text":
+            said = text(part, "text")
+            self._answer = self._answer + said if message == self._message else said
+            self._message = message
+            self._recorder.message(said, message_id=message)
+        elif kind == "reasoning":
+            self._recorder.message("", reasoning=text(part, "text"), message_id=message)
+        elif kind == "tool_use":
+            self._called(part)
+        elif kind == "step_finish":
+            self._finished(part)
+
+    def _called(self, part: JsonObject) -> None:
+        """A call that has ended, with its result."""
+        name, identity, state = text(part, "tool"), text(part, "callID"), mapping(part, "state")
+        arguments = mapping(state, "input")
+        error = text(state, "error") or "the tool failed" if state.get("status") == "error" else None
+        if name == _INVALID:  # a tool that it does not have
+            name, error = text(arguments, "tool") or name, text(arguments, "error") or "invalid"
+        withheld = "unavailable tool" in (error or "") and canonical_name(name) != name
+        self._calls += 1
+        self._recorder.tool_call(identity, name, arguments, name=self._canonical(name))
+        rejected = error is not None and any(one in error for one in _REJECTIONS)
+        if error is not None and (withheld or rejected):
+            self._denied = error if rejected else self._denied  # it goes on without a tool that it has not got
+            self._recorder.denied(name, error, identity)
+        self._recorder.tool_result(identity, state.get("output"), error=error)
+
+    def _canonical(self, native: str) -> str:
+        server = next((one for one in self._servers if native.startswith(f"{one}_")), None)
+        return "" if server is None else f"{server}.{native[len(server) + 1 :]}"
+
+    def _finished(self, part: JsonObject) -> None:
+        self._reason, tokens = text(part, "reason"), mapping(part, "tokens")
+        if self._message != text(part, "messageID"):
+            self._answer = ""
+        if tokens:
+            self._recorder.usage(None, _tokens(tokens), number(part, "cost"))
+
+    def ending(self) -> Ending:
+        """How the turn ended."""
+        stopped = bool(self._denied) and self._reason in {"tool-calls", ""}
+        return Ending(
+            self._answer,
+            self._failure(stopped=stopped),
+            self._session_id,
+            stop_reason=self._reason,
+            complete=stopped or self._reason not in {"tool-calls", ""},
+        )
+
+    def _failure(self, *, stopped: bool) -> Failure | None:
+        if self._error is not None:
+            return Failure(API, f"OpenCode reports an error: {self._error}")
+        if stopped and self._on_denied == "error":
+            return Failure(DENIED, f"OpenCode stopped at a permission that was denied: {self._denied}")
+        if self._reason == "length":
+            return Failure(LIMIT, "the model's answer was cut off at its maximum length")
+        if self._reason in {"stop", "unknown", "other"} and not self._answer.strip() and not self._calls:
+            return Failure(AGENT_STOPPED, "OpenCode reports success, and neither said nor did anything")
+        return None
+
+
+def _message(error: JsonObject) -> str:
+    return ": ".join(one for one in (text(error, "name"), text(mapping(error, "data"), "message")) if one) or "error"
+
+
+def _tokens(tokens: JsonObject) -> TokenUsage:
+    """Counts with cached tokens in the input and reasoning in the output, as everywhere here."""
+    cache = mapping(tokens, "cache")
+    given, said, thought = (count(tokens, name) for name in ("input", "output", "reasoning"))
+    read, written = count(cache, "read"), count(cache, "write")
+    total = given + read + written + said + thought
+    return TokenUsage(given + read + written, said + thought, total, read, thought)

@@ -1,0 +1,208 @@
+"""`agentv check`: whether cases tell good work from none (AGENTS.md section 8).
+
+Each case is graded twice for an agent that does nothing, and twice for its solution. Nothing may pass, the solution
+must, two grades of one work must agree, and hidden files must be out of reach.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from tempfile import TemporaryDirectory
+from typing import Literal
+
+from msgspec import Struct, structs
+from msgspec.structs import replace
+
+from agentv.app.planning.preparation import Prepared, prepare
+from agentv.app.running.evaluate import evaluate
+from agentv.app.settings import EvalSettings
+from agentv.errors import Diagnostic, ExitStatus
+from agentv.extensions.agents.commands.substitutes import Act, CaseKey, NoAgent, SolutionAgent, substitute
+from agentv.model.run.events import Event, TrialFinished
+from agentv.model.run.trial import TrialResult
+from agentv.model.suite.suite import Case
+from agentv.model.values.message import reference_text
+
+Problem = Literal["passes-untouched", "solution-fails", "grading-differs", "hidden-readable", "not-graded"]
+
+
+class CaseProblem(Struct, frozen=True):
+    """Why a case is no sound test.
+
+    Attributes:
+        case: its id.
+        variant: with which it was tried; None: the suite has none.
+        detail: the checks, files or grades that show it.
+        errored: it is not known whether the case is sound.
+    """
+
+    suite: str
+    case: str
+    variant: str | None
+    problem: Problem
+    message: str
+    detail: tuple[str, ...] = ()
+    errored: bool = False
+
+    @property
+    def name(self) -> str:
+        """The case, with its variant."""
+        return self.case if self.variant is None else f"{self.case} ({self.variant})"
+
+
+class CheckReport(Struct, frozen=True):
+    """What became of a check.
+
+    Attributes:
+        cases: distinct cases that were checked.
+        solved: those of them whose solution was tried.
+        without_solution: names of the cases that have none, where solutions were asked for.
+        interrupted: Ctrl-C ended it early.
+    """
+
+    cases: int
+    solved: int
+    problems: tuple[CaseProblem, ...]
+    without_solution: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    interrupted: bool = False
+
+    @property
+    def sound(self) -> int:
+        """Cases without a problem."""
+        return self.cases - len({(one.suite, one.case) for one in self.problems})
+
+    @property
+    def status(self) -> ExitStatus:
+        """0 all cases are sound; 1 some are not; 3 some could not be checked."""
+        if self.interrupted:
+            return ExitStatus.INTERRUPTED
+        if any(one.errored for one in self.problems):
+            return ExitStatus.ERRORED
+        return ExitStatus.FAILED if self.problems or self.without_solution else ExitStatus.PASSED
+
+
+NOTHING = "nothing"
+SOLUTION = "solution"
+_SAMPLES = 2
+
+
+@dataclass(slots=True)
+class _Checked:
+    """The results of one substitute, by case and variant."""
+
+    results: dict[tuple[str, str, str | None], list[TrialResult]] = field(default_factory=lambda: defaultdict(list))
+    interrupted: bool = False
+    notes: tuple[str, ...] = ()
+
+
+def check_cases(settings: EvalSettings, *, oracle: bool) -> CheckReport:
+    """Check the cases that the settings choose.
+
+    Args:
+        settings: as for a run; its targets are not asked.
+        oracle: try the solutions too.
+
+    Raises:
+        LoadError, UsageError: as for a run.
+        StoreError: the results cannot be written to the temporary directory.
+    """
+    settings = replace(settings, repeat=_SAMPLES, until=None, cache=False, keep_workspaces="none", first_messages=True)
+    agent = NoAgent({}, {})
+    prepared = _prepared(settings, NOTHING, agent.act)
+    cases: dict[CaseKey, Case] = {(one.name, case.id): case for one, case, *_ in prepared.plan.planned_cases()}
+    hidden = {
+        key: tuple(one.source for one in case.workspace.hidden)
+        for key, case in cases.items()
+        if case.workspace is not None and case.workspace.hidden
+    }
+    agent = NoAgent(hidden, {})
+    nothing = _run(_prepared(settings, NOTHING, agent.act))
+    problems = [*_shown_by(nothing, solved=False), *_readable(agent.readable)]
+    solvable = {key: case for key, case in cases.items() if _is_solvable(case)} if oracle else {}
+    solved = _Checked()
+    if solvable and not nothing.interrupted:
+        solutions = {key: case.solution for key, case in solvable.items() if case.solution is not None}
+        answers = {key: reference_text(case.expected_output) for key, case in solvable.items() if case.expected_output}
+        solved = _run(_prepared(settings, SOLUTION, SolutionAgent(solutions, answers).act), tuple(solvable))
+        problems += _shown_by(solved, solved=True)
+    return CheckReport(
+        cases=len(cases),
+        solved=len(solvable),
+        problems=tuple(problems),
+        without_solution=tuple(sorted(case for suite, case in cases if (suite, case) not in solvable))
+        if oracle
+        else (),
+        notes=nothing.notes,
+        diagnostics=prepared.diagnostics,
+        interrupted=nothing.interrupted or solved.interrupted,
+    )
+
+
+def _is_solvable(case: Case) -> bool:
+    """Whether it is known what passes: a solution, or, where no files are graded, a reference answer."""
+    return case.solution is not None or (case.workspace is None and bool(case.expected_output))
+
+
+def _prepared(settings: EvalSettings, name: str, act: Act) -> Prepared:
+    return prepare(replace(settings, targets=(), given_target=substitute(name, act)))
+
+
+def _run(prepared: Prepared, only: Sequence[CaseKey] | None = None) -> _Checked:
+    """The results of all trials of a plan, or of those of some cases; nothing of the run is kept."""
+    if only is not None:
+        chosen = frozenset(trial.key for trial in prepared.plan if (trial.suite.name, trial.case.id) in only)
+        prepared = structs.replace(prepared, chosen=chosen)
+    checked = _Checked(notes=prepared.notes)
+
+    def keep(event: Event) -> None:
+        if isinstance(event, TrialFinished):
+            trial = event.result.trial
+            checked.results[trial.suite.name, trial.case.id, trial.variant_name].append(event.result)
+
+    with TemporaryDirectory(prefix="agentv-check-") as out:
+        outcome = evaluate(structs.replace(prepared, settings=replace(prepared.settings, out=f"{out}/run")), keep)
+    checked.interrupted = outcome.interrupted
+    return checked
+
+
+def _shown_by(checked: _Checked, *, solved: bool) -> Iterator[CaseProblem]:
+    """What a substitute shows: a case must fail each time for one that does nothing, and pass each time if solved."""
+    for case, results in checked.results.items():
+        errored = next((one.error for one in results if one.status == "errored"), None)
+        passed = [one.status == "passed" for one in results]
+        if errored is not None:
+            said = f"{'the solution ' if solved else ''}cannot be graded: {errored.message} [{errored.code}]"
+            yield CaseProblem(*case, "not-graded", said, errored=True)
+        elif solved and not all(passed) and len({one.status for one in results}) == 1:
+            yield CaseProblem(*case, "solution-fails", "its solution does not pass", _failed(results[0]))
+        elif not solved and any(passed):
+            yield CaseProblem(*case, "passes-untouched", "passes for an agent that does nothing")
+        else:
+            yield from _differing(case, results, "of its solution" if solved else "of an agent that does nothing")
+
+
+def _differing(case: tuple[str, str, str | None], results: Sequence[TrialResult], whose: str) -> Iterator[CaseProblem]:
+    """Grades of the same work that differ."""
+    if len({(one.status, one.score) for one in results}) == 1:
+        return
+    moved = tuple(
+        f"{scores[0].entry.name}: {' and '.join(f'{one.grade.score:g}' for one in scores)}"
+        for scores in zip(*(one.scores for one in results), strict=False)
+        if len({one.grade.score for one in scores}) > 1
+    )
+    yield CaseProblem(*case, "grading-differs", f"two grades {whose} differ", moved)
+
+
+def _failed(result: TrialResult) -> tuple[str, ...]:
+    """The checks of a result that failed, with their evidence."""
+    checks = (check for score in result.scores for check in score.grade.checks if not check.passed)
+    return tuple(f"{one.text}: {one.evidence}" if one.evidence else one.text for one in checks)
+
+
+def _readable(readable: Mapping[CaseKey, tuple[str, ...]]) -> Iterator[CaseProblem]:
+    for (suite, case), paths in readable.items():
+        yield CaseProblem(suite, case, None, "hidden-readable", "the agent can read hidden files", paths)

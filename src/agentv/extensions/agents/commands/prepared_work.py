@@ -1,0 +1,215 @@
+"""`agentv prepare` and `agentv grade`: a person or another program does the work, and agentv grades it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from msgspec import structs
+from msgspec.structs import replace
+
+from agentv.app.planning.preparation import Prepared, prepare
+from agentv.app.settings import EvalSettings
+from agentv.errors import AgentvError, Diagnostic, ExitStatus, UsageError
+from agentv.extensions.agents.commands.substitutes import PreparedWork, substitute
+from agentv.model.run.trial import Trial
+from agentv.model.values.response import Failure
+from agentv.model.values.trace import MessageStep, Trace
+
+MANIFEST = "manifest.json"
+PROMPT = "prompt.md"
+WORKSPACE = "workspace"
+_VERSION = 1
+
+TARGET = "prepared"
+"""The name of the target in the results of prepared work."""
+
+
+class PreparationError(AgentvError):
+    """A workspace could not be prepared."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(f"{failure.message} [{failure.code}]")
+        self.status = ExitStatus.ERRORED
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedCase:
+    """A case that was prepared.
+
+    Attributes:
+        directory: with the prompt, the manifest and the workspace.
+        has_workspace: whether the case has one.
+    """
+
+    directory: Path
+    has_workspace: bool
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GradeRequest:
+    """Prepared work to grade.
+
+    Attributes:
+        directory: that `agentv prepare` made.
+        test_id: of its case.
+        response: path of a file with the answer; None: the last message of the trace, if there is one.
+        trace: path of a trace in one of the formats of `agentv import`, or a trace.json.
+    """
+
+    directory: str
+    test_id: str
+    response: str | None = None
+    trace: str | None = None
+
+
+def prepare_case(settings: EvalSettings, test_id: str, out: str) -> PreparedCase:
+    """Make the workspace of a case in a directory, with the prompt of the case.
+
+    Args:
+        settings: the eval file, and the variant where there are several.
+        test_id: of the case.
+        out: directory to make; it must not exist, or be empty.
+
+    Raises:
+        LoadError, UsageError: as for a run; or the case is not the only one.
+        PreparationError: the workspace cannot be made.
+    """
+    directory = Path(out)
+    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+        raise UsageError(f"{out} exists and is not an empty directory", "give a new directory")
+    prepared = _prepared(settings, test_id, PreparedWork("", "", None))
+    trial = _only(prepared, test_id)
+    _write(trial, directory)
+    return PreparedCase(directory, trial.case.workspace is not None, prepared.diagnostics)
+
+
+def work_to_grade(settings: EvalSettings, asked: GradeRequest) -> EvalSettings:
+    """The settings of a run that grades prepared work.
+
+    Raises:
+        LoadError: the eval file is wrong.
+        UsageError: the directory was not prepared for this case, or a file cannot be read.
+    """
+    from agentv.store.files.traces import read
+
+    directory = Path(asked.directory)
+    manifest = _manifest(directory)
+    if manifest.get("test_id") != asked.test_id:
+        found = manifest.get("test_id")
+        raise UsageError(f"{asked.directory} was prepared for the case '{found}', not for '{asked.test_id}'")
+    workspace = directory / WORKSPACE
+    variant = manifest.get("variant")
+    settings = replace(settings, variants=(variant,) if isinstance(variant, str) else ())
+    trace = None if asked.trace is None else read(asked.trace)
+    if isinstance(trace, Failure):
+        raise UsageError(f"{asked.trace}: {trace.message}", "give a trace.json; `agentv import` reads other formats")
+    response = _response(asked.response, trace)
+    work = PreparedWork(str(workspace.resolve()), response, trace)
+    trial = _only(_prepared(settings, asked.test_id, work), asked.test_id)
+    if trial.case.workspace is not None and (workspace.is_symlink() or not workspace.is_dir()):
+        what = "is a link" if workspace.is_symlink() else "is missing"
+        raise UsageError(f"{workspace} {what}, and must be a directory", "prepare the case again")
+    if manifest.get("case_sha256") != trial.case.sha256:
+        raise UsageError(f"the case '{asked.test_id}' changed since it was prepared", "prepare it again")
+    return _settings(settings, asked.test_id, work)
+
+
+def _settings(settings: EvalSettings, test_id: str, work: PreparedWork) -> EvalSettings:
+    target = structs.replace(substitute(TARGET, work.act), allow_empty=True)  # checks of a missing answer are errored
+    return replace(settings, filter=test_id, targets=(), given_target=target, repeat=1, until=None, cache=False)
+
+
+def _prepared(settings: EvalSettings, test_id: str, work: PreparedWork) -> Prepared:
+    return prepare(_settings(settings, test_id, work))
+
+
+def _only(prepared: Prepared, test_id: str) -> Trial:
+    """The one trial of a plan.
+
+    Raises:
+        UsageError: there are several.
+    """
+    trials = list(prepared.plan)
+    if len(trials) == 1:
+        return trials[0]
+    variants = list(dict.fromkeys(trial.variant_name for trial in trials if trial.variant_name is not None))
+    if len(variants) > 1:
+        raise UsageError(f"the case '{test_id}' has several variants", f"add --variant {variants[0]}")
+    raise UsageError(f"'{test_id}' stands for {len(trials)} trials", "give the id of one case with one prompt")
+
+
+def _write(trial: Trial, directory: Path) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    if trial.case.workspace is not None:
+        (directory / WORKSPACE).mkdir()
+        asyncio.run(_write_workspace(trial, str(directory / WORKSPACE)))
+    prompt = "\n\n".join(message.text for message in trial.case.input)
+    (directory / PROMPT).write_text(prompt + "\n", encoding="utf-8")
+    manifest = {
+        "version": _VERSION,
+        "suite": trial.suite.name,
+        "eval_file": os.path.relpath(trial.suite.path, directory),
+        "test_id": trial.case.id,
+        "variant": trial.variant_name,
+        "case_sha256": trial.case.sha256,
+        "workspace": WORKSPACE if trial.case.workspace is not None else None,
+    }
+    text = json.dumps(manifest, ensure_ascii=False, indent=2)
+    (directory / MANIFEST).write_text(text + "\n", encoding="utf-8")
+
+
+async def _write_workspace(trial: Trial, place: str) -> None:
+    """Make the workspace as for a trial, and copy it; its hooks after the trial do not run.
+
+    Raises:
+        PreparationError: it cannot be made.
+    """
+    from agentv.app.wiring import WorkspaceSettings
+    from agentv.extensions.agents.workspaces.placing import copy_directory
+    from agentv.extensions.agents.workspaces.workspaces import LocalWorkspaces
+
+    spec = trial.case.workspace
+    if spec is None:
+        return
+    workspaces = LocalWorkspaces(WorkspaceSettings(private=(trial.suite.root,)))
+    try:
+        opened = await workspaces.open(spec, trial.variant, trial.suite.own_env)
+        if isinstance(opened, Failure):
+            raise PreparationError(opened)
+        try:
+            failure = await copy_directory(opened.path, place)
+        finally:
+            await opened.discard()
+        if failure is not None:
+            raise PreparationError(failure)
+    finally:
+        await workspaces.close()
+
+
+def _manifest(directory: Path) -> dict[str, Any]:
+    try:
+        found = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        hint = "make it with `agentv prepare FILE --test-id ID --out DIR`"
+        raise UsageError(f"{directory} is not a prepared case: {MANIFEST} cannot be read", hint) from error
+    if not isinstance(found, dict) or found.get("version") != _VERSION:
+        raise UsageError(f"{directory / MANIFEST} is not a manifest of version {_VERSION}", "prepare the case again")
+    return found
+
+
+def _response(path: str | None, trace: Trace | None) -> str | None:
+    """The answer: of a file, else the last message of the agent in the trace, or None."""
+    if path is not None:
+        try:
+            return Path(path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"--response {path} cannot be read as UTF-8 text") from error
+    steps = trace.steps if trace is not None else ()
+    said = (step for step in reversed(steps) if isinstance(step, MessageStep) and step.parent is None)
+    return next((step.text for step in said if step.role == "assistant"), None)

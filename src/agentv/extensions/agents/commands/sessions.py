@@ -1,0 +1,246 @@
+"""Sessions that coding agents keep in their HOME: where they lie, which there are, and what belongs to each."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agentv.errors import UsageError
+from agentv.extensions.agents.traces.values import LARGEST
+from agentv.model.values.response import Failure
+from agentv.model.values.trace import MessageStep, Trace
+
+if TYPE_CHECKING:
+    from agentv.extensions.agents.traces.sessions.recorder import SessionFile
+
+
+LATEST = "latest"
+MOST_LISTED = 50
+_FIRST_LINE = 65_536
+_SHORTEST_PREFIX = 6
+_SESSION_ID = re.compile(rb'"sessionId"\s*:\s*"([\w.-]{1,100})"')
+_PARENT = b'"parent_thread_id"'
+
+
+@dataclass(frozen=True, slots=True)
+class SessionProgram:
+    """Where a program keeps its sessions.
+
+    Attributes:
+        variable: of the environment, which names the directory in place of the one in HOME.
+        directory: in HOME.
+        inside: path from there to the sessions.
+        patterns: of the files.
+    """
+
+    variable: str
+    directory: str
+    inside: str
+    patterns: tuple[str, ...]
+
+    def root(self, override: Path | None) -> Path:
+        """The directory of the sessions."""
+        if override is not None:
+            return override
+        named = os.environ.get(self.variable, "")
+        return (Path(named) if named else Path.home() / self.directory) / self.inside
+
+
+PROGRAMS: Mapping[str, SessionProgram] = {
+    "claude": SessionProgram("CLAUDE_CONFIG_DIR", ".claude", "projects", ("*/*.jsonl",)),
+    "codex": SessionProgram("CODEX_HOME", ".codex", "sessions", ("*/*/*/rollout-*.jsonl", "rollout-*.jsonl")),
+    "copilot": SessionProgram("COPILOT_HOME", ".copilot", "session-state", ("*/events.jsonl", "*.jsonl")),
+    "gemini": SessionProgram("", ".gemini", "tmp", ("*/chats/session-*.json", "*/chats/session-*.jsonl")),
+    "pi": SessionProgram("PI_CODING_AGENT_DIR", ".pi/agent", "sessions", ("*/*.jsonl",)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSession:
+    """A session in the program's directory.
+
+    Attributes:
+        trace: what it holds; a Failure where it cannot be read.
+        begun: when it began, local time; None where unknown.
+    """
+
+    identity: str
+    path: Path
+    trace: Trace | Failure
+    begun: datetime | None = None
+
+    @property
+    def project(self) -> str:
+        """The directory that it ran in."""
+        said = self.trace.metadata.get("project") if isinstance(self.trace, Trace) else None
+        return said if isinstance(said, str) else ""
+
+    @property
+    def prompts(self) -> tuple[str, ...]:
+        """What the user said."""
+        steps = self.trace.steps if isinstance(self.trace, Trace) else ()
+        said = (step for step in steps if isinstance(step, MessageStep) and step.role == "user" and step.parent is None)
+        return tuple(step.text for step in said)
+
+
+def read_session(program: str, path: Path) -> Trace | Failure:
+    """The trace of the session in a file, with those of its sub-agents beside it.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    return _reader(program)(_session_file(program, path))
+
+
+def list_sessions(program: str, directory: Path | None = None) -> Iterator[FoundSession]:
+    """The sessions of a program, newest first, each read when it is asked for."""
+    for path in _paths(program, directory):
+        try:
+            trace = read_session(program, path)
+        except OSError as error:
+            trace = Failure("bad-trace", f"cannot read it: {error.strerror}")
+        named = (trace.session_id if isinstance(trace, Trace) else "") or _identity_by_name(path)
+        yield FoundSession(named, path, trace, _begun(trace, path))
+
+
+def find_session(program: str, identity: str, directory: Path | None = None) -> Path:
+    """The file of a session.
+
+    Args:
+        program: whose session it is.
+        identity: its id, the beginning of one, or `latest`.
+        directory: where the sessions lie, in place of the program's own directory.
+
+    Raises:
+        UsageError: no session or several match; the hint names the nearest.
+    """
+    from agentv.authoring.source.nearest import did_you_mean
+
+    root = PROGRAMS[program].root(directory)
+    if identity == LATEST:
+        newest = next(list_sessions(program, directory), None)
+        if newest is None:
+            raise UsageError(f"no session of {program} in {root}", f"agentv import {program} --list")
+        return newest.path
+    paths = list(_paths(program, directory))
+    named = {_identity_by_name(path): path for path in reversed(paths)}
+    begun = [name for name in named if name.startswith(identity)] if len(identity) >= _SHORTEST_PREFIX else []
+    if identity in named or len(begun) == 1:
+        return named[identity] if identity in named else named[begun[0]]
+    if begun:
+        raise UsageError(f"{len(begun)} sessions of {program} begin with '{identity}': {', '.join(sorted(begun)[:3])}")
+    by_record = next((one for one in list_sessions(program, directory) if one.identity == identity), None)
+    if by_record is not None:
+        return by_record.path
+    names = [_identity_by_name(path) for path in paths]
+    near = did_you_mean(identity, names)
+    hint = near or (f"the newest is '{names[0]}'; agentv import {program} --list" if names else None)
+    raise UsageError(f"no session '{identity}' of {program} in {root}", hint)
+
+
+def _paths(program: str, directory: Path | None) -> list[Path]:
+    """The files of sessions, newest first; those of sub-agents are not among them."""
+    about = PROGRAMS[program]
+    root = about.root(directory)
+    found: dict[Path, float] = {}
+    for pattern in about.patterns:
+        for path in root.glob(pattern):
+            try:
+                if path.is_file() and not (program == "codex" and _PARENT in _first_line(path)):
+                    found[path] = path.stat().st_mtime
+            except OSError:
+                continue
+    return sorted(found, key=lambda path: (-found[path], str(path)))
+
+
+def _first_line(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.readline(_FIRST_LINE)
+
+
+def _beginning(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(_FIRST_LINE)
+    except OSError:
+        return b""
+
+
+def _identity_by_name(path: Path) -> str:
+    """The id in a file's name (`SESSION`, `rollout-TIME-SESSION`, `TIME_SESSION`), of its directory, or within it."""
+    if path.name == "events.jsonl":
+        return path.parent.name
+    stem = path.name.partition(".")[0]
+    if stem.startswith("rollout-"):
+        return stem[-36:]
+    if stem.startswith("session-"):  # it ends with the first letters of the id only
+        named = _SESSION_ID.search(_beginning(path))
+        return named[1].decode(errors="replace") if named else stem
+    return stem.rpartition("_")[2] if "_" in stem else stem
+
+
+def _begun(trace: Trace | Failure, path: Path) -> datetime | None:
+    said = trace.metadata.get("started_at_ms") if isinstance(trace, Trace) else None
+    try:
+        return datetime.fromtimestamp(
+            said / 1000 if isinstance(said, int | float) else path.stat().st_mtime
+        ).astimezone()
+    except (OSError, OverflowError, ValueError):
+        return None
+
+
+def _reader(program: str) -> Callable[[SessionFile], Trace | Failure]:
+    if program == "claude":
+        from agentv.extensions.agents.traces.sessions.claude import read_claude as read
+    elif program == "codex":
+        from agentv.extensions.agents.traces.sessions.codex import read_codex as read
+    elif program == "copilot":
+        from agentv.extensions.agents.traces.sessions.copilot import read_copilot as read
+    elif program == "gemini":
+        from agentv.extensions.agents.traces.sessions.gemini import read_gemini as read
+    else:
+        from agentv.extensions.agents.traces.sessions.pi import read_pi as read
+    return read
+
+
+def _session_file(program: str, path: Path) -> SessionFile:
+    from agentv.extensions.agents.traces.sessions.recorder import SessionFile
+
+    data = _content(path)
+    others = {one.name: _content(one) for one in sorted(_beside(program, path, data))}
+    root = path.parent.parent / ".project_root"
+    if program == "gemini" and root.is_file():
+        others[root.name] = _content(root)
+    return SessionFile(data, others)
+
+
+def _beside(program: str, path: Path, data: bytes) -> Iterator[Path]:
+    """The files of the sub-agents of a session."""
+    if program == "claude":
+        folder = path.with_suffix("") / "subagents"
+        yield from folder.rglob("*.jsonl")
+        yield from folder.rglob("*.meta.json")
+    elif program == "codex" and b"spawn_agent" in data:
+        own = f'"{_identity_by_name(path)}"'.encode()
+        yield from (one for one in path.parent.glob("rollout-*.jsonl") if one != path and _is_child(one, own))
+    elif program == "gemini" and b'"agentId"' in data:
+        for folder in path.parent.iterdir():
+            if folder.is_dir() and folder.name.encode() in data[:_FIRST_LINE]:
+                yield from islice(folder.glob("*.json*"), 1000)
+
+
+def _is_child(path: Path, parent: bytes) -> bool:
+    line = _first_line(path)
+    return _PARENT in line and parent in line
+
+
+def _content(path: Path) -> bytes:
+    if path.stat().st_size > LARGEST:
+        raise UsageError(f"{path} is larger than {LARGEST / 1_000_000:g} MB")
+    return path.read_bytes()

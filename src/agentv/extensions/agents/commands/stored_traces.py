@@ -1,0 +1,276 @@
+"""The trace of each trial of a stored run, by its artifact or its row: measured, and exported as OTLP and ATIF."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from agentv.app.results.stored import StoredRun
+from agentv.authoring.source.nearest import did_you_mean
+from agentv.errors import UsageError
+from agentv.extensions.agents.traces.atif import atif_of
+from agentv.extensions.agents.traces.otlp_export import TraceOrigin, otlp_of, protobuf_of
+from agentv.model.run.trace_summary import Spent, summary_of_trace
+from agentv.model.values.formatting import plural
+from agentv.model.values.json_lines import without_breaks
+from agentv.model.values.response import Failure
+from agentv.model.values.trace import Trace
+from agentv.model.values.usage import TokenUsage
+from agentv.reports.text.escaping import one_line
+from agentv.stats.samples.distribution import RunFigures, distribution_of
+from agentv.store.files.directory import write_private
+from agentv.store.files.traces import artifact
+from agentv.store.files.whole_file import check_place, write_whole
+
+
+@dataclass(frozen=True, slots=True)
+class TracedTrial:
+    """A row of a run, with the trace of its trial or why it cannot be read."""
+
+    row: Mapping[str, Any]
+    trace: Trace | Failure
+
+    @property
+    def case(self) -> str:
+        """The id of its case."""
+        return str(self.row.get("test_id"))
+
+    @property
+    def name(self) -> str:
+        """The case, with all that tells it from the other trials of the run."""
+        row = self.row
+        parts = [f"on {row.get('target')}"] + [f"{row[key]}" for key in ("variant", "prompt_id") if row.get(key)]
+        sample = f", sample {row['sample']}" if row.get("sample") not in (None, 1) or row.get("repeat") else ""
+        return f"{self.case} {', '.join(parts)}{sample}"
+
+
+def traced_trials(run: StoredRun) -> Iterator[TracedTrial]:
+    """The trials of a run with their traces, in the order in which they ended."""
+    from agentv.app.exports import Exported
+
+    for line in Exported(run).rows():
+        row = json.loads(line)
+        if isinstance(row, dict):
+            yield TracedTrial(row, trace_of_row(run.path, row))
+
+
+def trials_of_case(run: StoredRun, case: str, chosen: Mapping[str, str | int | None]) -> list[TracedTrial]:
+    """The trials of one case.
+
+    Args:
+        run: the run.
+        case: id of the case.
+        chosen: key of a row → what it must say; None: anything.
+
+    Raises:
+        UsageError: the run has no such case, or none of its trials is chosen.
+    """
+    from agentv.app.exports import Exported
+
+    rows: list[Mapping[str, Any]] = []
+    names: dict[str, None] = {}
+    for line in Exported(run).rows():
+        row = json.loads(line)
+        names[str(row.get("test_id"))] = None
+        if str(row.get("test_id")) == case:
+            rows.append(row)
+    if not rows:
+        raise UsageError(f"no case '{case}' in the run {run.run_id}", did_you_mean(case, names))
+    wanted = {key: value for key, value in chosen.items() if value is not None}
+    found = [row for row in rows if all(row.get(key) == value for key, value in wanted.items())]
+    if not found:
+        said = " and ".join(f"--{key} {value}" for key, value in wanted.items())
+        there = ", ".join(sorted({str(row.get(key)) for row in rows for key in wanted}))
+        raise UsageError(f"no trial of '{case}' in the run {run.run_id} matches {said}", f"there are {there}")
+    return [TracedTrial(row, trace_of_row(run.path, row)) for row in found]
+
+
+def trace_of_row(directory: Path, row: Mapping[str, Any]) -> Trace | Failure:
+    """The trace of the trial of a row.
+
+    Args:
+        directory: of the run, which `trace_path` counts from.
+        row: of `index.jsonl`.
+    """
+    named = row.get("trace_path")
+    if not isinstance(named, str) or not named:
+        return _of_row(row)
+    from agentv.store.files.traces import read
+
+    path = artifact(directory, named)
+    return path if isinstance(path, Failure) else read(path)
+
+
+def _of_row(row: Mapping[str, Any]) -> Trace | Failure:
+    """What a row says of a trial without a trace: its messages, and what they took."""
+    from msgspec.structs import replace
+
+    from agentv.extensions.agents.traces.messages import trace_of_messages
+    from agentv.extensions.agents.traces.values import number, tokens_of
+    from agentv.model.values.trace import UsageStep
+
+    messages = list(row["input"]) if isinstance(row.get("input"), list) else []
+    if isinstance(row.get("output"), str) and not row.get("turns"):
+        messages.append({"role": "assistant", "content": row["output"]})
+    trace = trace_of_messages(messages, "row")
+    if isinstance(trace, Failure):
+        return Failure("no-output", "the trial has neither a trace nor an answer")
+    used = UsageStep(
+        None, tokens_of(row.get("token_usage")), number(row.get("cost_usd")), 0.0, number(row.get("duration_ms"))
+    )
+    return replace(trace, steps=(*trace.steps, used), duration_ms=used.duration_ms)
+
+
+MEASURES = ("score", "duration_ms", "cost_usd", "tokens", "tool_calls")
+
+
+def figures_of(trials: Iterable[TracedTrial]) -> RunFigures:
+    """The figures of trials. What a trial does not say is left out of that measure, and is no zero."""
+    values: dict[str, list[float]] = {name: [] for name in MEASURES}
+    number, partial = 0, 0
+    unread: list[str] = []
+    for trial in trials:
+        number += 1
+        trace = trial.trace
+        if isinstance(trace, Failure) and trace.code != "no-output":
+            unread.append(f"{trial.name}: {trace.message}")
+        partial += not isinstance(trace, Failure) and bool(trace.partial)
+        for name, value in _measured(trial):
+            values[name].append(value)
+    return RunFigures(number, {name: distribution_of(found) for name, found in values.items()}, tuple(unread), partial)
+
+
+def _measured(trial: TracedTrial) -> Iterator[tuple[str, float]]:
+    row, trace = trial.row, trial.trace
+    for name in ("score", "duration_ms", "cost_usd"):
+        if _is_number(row.get(name)):
+            yield name, float(row[name])
+    usage = row.get("token_usage")
+    total = usage.get("total") if isinstance(usage, dict) else None
+    if isinstance(total, int | float) and not isinstance(total, bool):
+        yield "tokens", float(total)
+    if isinstance(trace, Failure) or trace.source == "row":
+        return
+    summary = summary_of_trace(trace, Spent())
+    if not trace.partial:
+        yield "tool_calls", float(summary.tool_calls)
+    tokens = (summary.token_usage or TokenUsage()).total
+    if not _is_number(total) and tokens is not None:
+        yield "tokens", float(tokens)
+    if not _is_number(row.get("cost_usd")) and summary.cost_usd is not None:
+        yield "cost_usd", summary.cost_usd
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+PROTOBUF = frozenset({".pb", ".binpb"})
+
+
+def export_otlp(run: StoredRun, files: Sequence[Path]) -> Iterator[str]:
+    """Write the traces of a run, or of some of its trials, as OTLP; a line for each file, then for what was left out.
+
+    Args:
+        run: of the traces.
+        files: to write: `.json`, or `.pb` for protobuf.
+
+    Raises:
+        UsageError: there is no trace; a file has another suffix; a library is missing.
+        StoreError: the system refuses.
+    """
+    return _exported(run, files, ("otlp", (".json", *sorted(PROTOBUF))), partial(_write_otlp, run))
+
+
+def export_atif(run: StoredRun, files: Sequence[Path]) -> Iterator[str]:
+    """As `export_otlp`, as trajectories of ATIF: `.jsonl` has one a line, `.json` a single one."""
+    return _exported(run, files, ("atif", (".json", ".jsonl")), _write_atif)
+
+
+def _exported(
+    run: StoredRun,
+    files: Sequence[Path],
+    form: tuple[str, tuple[str, ...]],
+    write: Callable[[Sequence[tuple[TracedTrial, Trace]], Path], None],
+) -> Iterator[str]:
+    name, suffixes = form
+    for path in files:
+        if path.suffix.lower() not in suffixes:
+            raise UsageError(f"cannot export {name} to {path}: its name must end in {', '.join(suffixes)}")
+        check_place(path)
+    left_out: list[str] = []
+    for path in files:
+        found: list[tuple[TracedTrial, Trace]] = []
+        left_out = []
+        for trial in traced_trials(run):
+            if isinstance(trial.trace, Failure):
+                left_out.append(f"{trial.name}: {trial.trace.message}")
+            else:
+                found.append((trial, trial.trace))
+        if not found:
+            raise UsageError(f"nothing to export: no trial of the run {run.run_id} has a trace", *left_out[:1])
+        write(found, path)
+        yield f"wrote {one_line(str(path))}: {plural(len(found), 'trace')}"
+    yield from (f"not exported: {one_line(text)}" for text in left_out)
+
+
+def _write_otlp(run: StoredRun, found: Sequence[tuple[TracedTrial, Trace]], path: Path) -> None:
+    document = otlp_of([(trace, _origin(run, trial)) for trial, trace in found])
+    if path.suffix.lower() not in PROTOBUF:
+        write_whole(path, [json.dumps(document, ensure_ascii=False), "\n"])
+        return
+    data = protobuf_of(document)
+    if isinstance(data, Failure):
+        raise UsageError(data.message)
+    write_private(path, data)
+
+
+def _write_atif(found: Sequence[tuple[TracedTrial, Trace]], path: Path) -> None:
+    if path.suffix.lower() == ".json" and len(found) > 1:
+        what = f"{path} can hold one trajectory, and there are {len(found)}"
+        raise UsageError(what, "use the suffix .jsonl, or choose one trial with --case")
+    write_whole(path, _trajectories(found))
+
+
+def _trajectories(found: Sequence[tuple[TracedTrial, Trace]]) -> Iterator[str]:
+    for trial, trace in found:
+        trajectory = atif_of(trace, _began(trial))
+        extra = trajectory.get("extra")
+        about = {"case_id": trial.case, "target": trial.row.get("target"), "score": trial.row.get("score")}
+        trajectory["extra"] = {**(extra if isinstance(extra, dict) else {}), "agentv": about}
+        yield without_breaks(json.dumps(trajectory, ensure_ascii=False).encode()).decode() + "\n"
+
+
+def _origin(run: StoredRun, trial: TracedTrial) -> TraceOrigin:
+    row = trial.row
+    began = _began(trial)
+    about: dict[str, Any] = {
+        "agentv.run.id": run.run_id,
+        "agentv.case.id": trial.case,
+        "agentv.target": row.get("target"),
+        "agentv.variant": row.get("variant"),
+        "agentv.sample": row.get("sample"),
+        "agentv.status": row.get("status"),
+        "agentv.score": row.get("score"),
+    }
+    return TraceOrigin(
+        f"{run.run_id}\0{row.get('key')}\0{trial.name}",
+        0.0 if began is None else began.timestamp() * 1000,
+        {key: value for key, value in about.items() if value is not None},
+    )
+
+
+def _began(trial: TracedTrial) -> datetime | None:
+    """When a trial began: its row says when it ended, and how long it took."""
+    said, took = trial.row.get("timestamp"), trial.row.get("duration_ms")
+    try:
+        ended = datetime.fromisoformat(str(said))
+    except ValueError:
+        return None
+    ended = ended if ended.tzinfo is not None else ended.replace(tzinfo=UTC)
+    return ended - timedelta(milliseconds=took if isinstance(took, int | float) else 0)

@@ -1,0 +1,218 @@
+"""Substitutes for an agent: one that does nothing, one that applies the solution, one whose work is in a directory."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, TypeAlias
+
+from msgspec.structs import replace
+
+from agentv.model.suite.suite import TargetSpec
+from agentv.model.suite.workspace import Solution, ToolUse, WorkspaceCommand
+from agentv.model.values.response import Failure, TargetResponse
+from agentv.model.values.trace import MessageStep, Trace
+from agentv.ports import Executor, Target, TargetRequest
+from agentv.registry.fields import Command
+from agentv.registry.types import ProviderSettings
+from agentv.user_code.excerpts import tail
+from agentv.user_code.processes import run_program
+
+CaseKey: TypeAlias = tuple[str, str]
+"""The name of a suite, and the id of a case in it."""
+
+Act = Callable[[TargetRequest], Awaitable[TargetResponse | Failure]]
+
+NOTHING_DONE = "Done."
+"""The answer of an agent that did nothing, and says otherwise."""
+
+_TIMEOUT_S = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Substitute(ProviderSettings):
+    """Does something in place of an agent."""
+
+    act: Act
+
+    short: ClassVar[str | None] = None
+    free: ClassVar[bool] = True
+    confined: ClassVar[bool] = True
+
+    def connect(self, spec: TargetSpec, executor: Executor) -> Target:
+        """A target that needs nothing."""
+        del spec, executor
+        return _Connected(self.act)
+
+
+class _Connected:
+    def __init__(self, act: Act) -> None:
+        self._act = act
+
+    def answer(self, request: TargetRequest) -> Awaitable[TargetResponse | Failure]:
+        return self._act(request)
+
+    async def close(self) -> None:
+        """There is nothing to let go of."""
+
+
+def substitute(name: str, act: Act) -> TargetSpec:
+    """A target that does something in place of an agent."""
+    return TargetSpec(name, "python", Substitute(act), public={"provider": "python", "function": name})
+
+
+@dataclass(frozen=True, slots=True)
+class NoAgent:
+    """An agent that does nothing with its tools, and tries to read what is hidden from it.
+
+    Attributes:
+        hidden: case → absolute paths of its hidden files.
+        readable: case → those of them that it could read.
+    """
+
+    hidden: Mapping[CaseKey, tuple[str, ...]]
+    readable: dict[CaseKey, tuple[str, ...]]
+
+    async def act(self, request: TargetRequest) -> TargetResponse | Failure:
+        """Say that all is done."""
+        paths = self.hidden.get(key_of(request), ())
+        if paths and request.sandbox is not None:
+            found = [path for path in paths if await _succeeds(("test", "-r", path), request)]
+            if found:
+                self.readable[key_of(request)] = tuple(found)
+        return await _called((), request) or _answered(NOTHING_DONE)
+
+
+@dataclass(frozen=True, slots=True)
+class SolutionAgent:
+    """An agent that applies the solution of each case, and gives its reference answer.
+
+    Attributes:
+        solutions: case → its solution.
+        answers: case → its reference answer, where it has one.
+    """
+
+    solutions: Mapping[CaseKey, Solution]
+    answers: Mapping[CaseKey, str]
+
+    async def act(self, request: TargetRequest) -> TargetResponse | Failure:
+        """Apply the patch, copy the files, run the commands, call the tools."""
+        solution = self.solutions.get(key_of(request), Solution())
+        if replace(solution, calls=()) != Solution() and request.workspace_path is None:
+            return Failure("no-workspace", "the case has a 'solution' and no workspace to apply it to")
+        failure = await _applied(solution, request) or await _called(solution.calls, request)
+        return failure or _answered(self.answers.get(key_of(request), NOTHING_DONE))
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedWork:
+    """An agent whose work was done elsewhere, in a prepared directory.
+
+    Attributes:
+        workspace: absolute path of the directory with the work.
+        response: the answer; without one, assertions on it are errored.
+        trace: of the work; None: nothing is known of it.
+    """
+
+    workspace: str
+    response: str | None
+    trace: Trace | None
+
+    async def act(self, request: TargetRequest) -> TargetResponse | Failure:
+        """Make the workspace what the directory is."""
+        if request.workspace_path is not None:
+            from agentv.extensions.agents.workspaces.placing import copy_directory, remove_content
+
+            await asyncio.to_thread(remove_content, request.workspace_path)
+            failure = await copy_directory(self.workspace, request.workspace_path)
+            if failure is not None:
+                return failure
+        return TargetResponse(self.response, trace=self.trace)
+
+
+def _answered(text: str) -> TargetResponse:
+    """An answer with its trace: no tool was called."""
+    return TargetResponse(text, trace=Trace((MessageStep("assistant", text),), source="substitute"))
+
+
+def key_of(request: TargetRequest) -> CaseKey:
+    """The case that a request belongs to."""
+    return request.suite.partition("\0")[0], request.case_id
+
+
+async def _called(calls: Sequence[ToolUse], request: TargetRequest) -> Failure | None:
+    """Connect to the scripted tools as an agent does, and make these calls; why one of them failed."""
+    if not request.mcp_servers:
+        return None
+    from mcp import ClientSession, StdioServerParameters
+    from mcp.client.stdio import stdio_client
+    from mcp.client.streamable_http import streamable_http_client
+
+    async with AsyncExitStack() as open_:
+        sessions: dict[str, ClientSession] = {}
+        for one in request.mcp_servers:
+            started = StdioServerParameters(command=one.command[0], args=list(one.command[1:])) if one.command else None
+            way = stdio_client(started) if started is not None else streamable_http_client(one.url)
+            read, write, *_ = await open_.enter_async_context(way)
+            sessions[one.name] = await open_.enter_async_context(ClientSession(read, write))
+            await sessions[one.name].initialize()
+            await sessions[one.name].list_tools()
+        for call in calls:
+            server, _, tool = call.tool.partition(".")
+            result = await sessions[server].call_tool(tool, dict(call.args))
+            if result.is_error:
+                said = " ".join(getattr(one, "text", "") for one in result.content)
+                return Failure("solution-failed", f"{call.tool} of the solution fails: {said}")
+    return None
+
+
+async def _applied(solution: Solution, request: TargetRequest) -> Failure | None:
+    if solution.patch:
+        arguments = ("git", "apply", "--whitespace=nowarn", "-")
+        failed = await _run(WorkspaceCommand(argv=arguments), request, solution.patch.encode())
+        if failed is not None:
+            return failed
+    if solution.files:
+        from agentv.extensions.agents.workspaces.placing import place_files
+
+        failed = await asyncio.to_thread(place_files, solution.files, request.workspace_path or "")
+        if failed is not None:
+            return failed
+    for command in solution.commands:
+        failed = await _run(command, request)
+        if failed is not None:
+            return failed
+    return None
+
+
+async def _run(command: WorkspaceCommand, request: TargetRequest, stdin: bytes = b"") -> Failure | None:
+    """Run a command of the solution as the agent would; why it failed."""
+    words = ("/bin/sh", "-c", command.shell) if command.shell is not None else command.argv
+    place = os.path.join(request.workspace_path or "", command.cwd)  # noqa: PTH118  # as text
+    ended = await run_program(
+        Command(argv=_confined(words, request, place), cwd=place),
+        stdin=stdin,
+        env={**request.env, **command.env},
+        timeout_s=min(command.timeout_s, _TIMEOUT_S),
+    )
+    if isinstance(ended, Failure):
+        return ended
+    if ended.status:
+        said = tail(ended.stderr or ended.stdout)
+        return Failure("solution-failed", f"'{command}' of the solution exits with {ended.status}: {said}")
+    return None
+
+
+async def _succeeds(words: tuple[str, ...], request: TargetRequest) -> bool:
+    place = request.workspace_path or str(Path.cwd())
+    command = Command(argv=_confined(words, request, place), cwd=place)
+    ended = await run_program(command, stdin=b"", env=dict(request.env), timeout_s=_TIMEOUT_S)
+    return not isinstance(ended, Failure) and ended.status == 0
+
+
+def _confined(words: tuple[str, ...], request: TargetRequest, place: str) -> tuple[str, ...]:
+    return words if request.sandbox is None else request.sandbox.argv(words, place)

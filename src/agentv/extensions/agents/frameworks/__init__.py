@@ -1,1 +1,0 @@
-"""Programs built with agent frameworks: what their functions return, and the spans that they record."""

@@ -1,0 +1,462 @@
+"""The model's side of one trial, kept in a cassette as a whole or not at all, and replayed from it.
+
+In a replay the real agent runs, and its model calls are answered from the recording. Requests are matched within their
+conversation: the agent's own, that of a sub-agent, a side call such as one for a title. A request that is the same as a
+recorded one gets its reply; any other gets the first reply of its conversation that is left, and is reported as
+different. So calls that agents make at once may come in any order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from msgspec import UNSET
+
+from agentv.errors import StoreError
+from agentv.extensions.agents.gateway.prompts import Placeholders, Prompt, prompt_of, shared, shortened
+from agentv.extensions.agents.gateway.trial_texts import TrialTexts, reply_texts
+from agentv.model.values.formatting import plural
+from agentv.model.values.message import portable
+from agentv.model.values.response import Failure
+from agentv.model.values.trace import ModelReply, ModelRequest
+from agentv.ports import Call
+from agentv.store.cassettes.cassette import Cassette
+from agentv.store.cassettes.recorded_trials import (
+    ExchangeLine,
+    RecordedTrial,
+    ReplyLine,
+    RequestLine,
+    ShownMessage,
+    TrialLine,
+    recording_digest,
+)
+
+_NO_REPLY = ModelReply(0, "", complete=False)
+_OVERLOADED = frozenset({408, 409, 425, 429})
+SYSTEM_SHOWN = 300
+"""Characters of a system prompt that a cassette shows."""
+
+
+@dataclass(slots=True)
+class _Exchange:
+    prompt: Prompt
+    reply: ModelReply = _NO_REPLY
+
+    @property
+    def failed(self) -> bool:
+        """True if the server could not answer, which says nothing about the model."""
+        status = self.reply.status
+        return status in _OVERLOADED or status >= 500 or not self.reply.complete
+
+
+class TrialRecording:
+    """The exchanges of a trial that is being recorded. A `TrialExchanges`.
+
+    Args:
+        call: the first call of the trial.
+        keep: gets the recording once the trial has ended.
+    """
+
+    replays = False
+
+    def __init__(self, call: Call, keep: Callable[[RecordedTrial | None], None]) -> None:
+        self._call = call
+        self._keep = keep
+        self._exchanges: list[_Exchange] = []
+        self._placeholders = Placeholders()
+        self._texts = TrialTexts()
+
+    def set_placeholders(self, texts: Mapping[str, str]) -> None:
+        """Name the texts that are new for each trial."""
+        self._placeholders = Placeholders(texts)
+        self._texts = TrialTexts(texts)
+
+    def recorded(self, request: ModelRequest) -> Failure:
+        """Nothing: the request is forwarded."""
+        return Failure("not-recorded", f"{request.method} {request.path} is being recorded")
+
+    def begin(self, request: ModelRequest) -> int:
+        """The number of a request that is forwarded."""
+        self._exchanges.append(_Exchange(prompt_of(request, self._placeholders)))
+        return len(self._exchanges)
+
+    def keep(self, number: int, reply: ModelReply) -> None:
+        """Record the reply to a request."""
+        self._exchanges[number - 1].reply = reply
+
+    def finish(self, *, complete: bool) -> None:
+        """Keep the trial, if its agent gave an answer and called its model."""
+        if complete:
+            self._keep(self._recording())
+
+    def notes(self) -> tuple[str, ...]:
+        """Nothing: what is recorded differs from nothing."""
+        return ()
+
+    def _recording(self) -> RecordedTrial | None:
+        kept = [one for number, one in enumerate(self._exchanges) if not self._is_overcome(number)]
+        if not kept:
+            return None
+        call, request = self._call, self._call.request
+        replies = [ReplyLine.of(self._texts.kept(one.reply)) for one in kept]
+        recording = recording_digest(call.key, replies)
+        trial = TrialLine(
+            key=call.key,
+            case=request.case_id,
+            target=call.target,
+            variant=request.variant or UNSET,
+            sample=request.sample if request.sample > 1 else UNSET,
+            suite=request.suite.partition("\0")[0] or UNSET,
+            workspace=request.workspace_key or UNSET,
+            recording=recording,
+            exchanges=len(kept),
+            asked=[dict(one.as_json()) for one in portable(request.messages, request.root)],
+        )
+        lines = _lines([one.prompt for one in kept], replies, trial)
+        return RecordedTrial(trial, tuple(lines))
+
+    def _is_overcome(self, number: int) -> bool:
+        """Whether an exchange failed, and the agent asked the same again: only the last try is kept."""
+        one = self._exchanges[number]
+        return one.failed and any(later.prompt == one.prompt for later in self._exchanges[number + 1 :])
+
+
+def _lines(prompts: list[Prompt], replies: list[ReplyLine], trial: TrialLine) -> Iterator[ExchangeLine]:
+    conversations: dict[tuple[str, ...], tuple[int, Prompt]] = {}
+    for number, (prompt, reply) in enumerate(zip(prompts, replies, strict=True), 1):
+        place = conversation_of(prompt)
+        known = conversations.get(place)
+        conversation = len(conversations) + 1 if known is None else known[0]
+        after = 0 if known is None else shared(known[1].digests, prompt.digests)
+        conversations[place] = (conversation, prompt)
+        new = prompt.messages[after:]
+        yield ExchangeLine(
+            recording=trial.recording,
+            exchange=number,
+            case=trial.case,
+            target=trial.target,
+            request=RequestLine(
+                conversation,
+                prompt.method,
+                prompt.path,
+                prompt.model,
+                prompt.system,
+                prompt.tools,
+                prompt.parameters,
+                after,
+                [message.digest for message in new],
+            ),
+            asked=[ShownMessage(one.role, shortened(one.text)) for one in new if not (one.is_reply and after)],
+            system=prompt.system_text[:SYSTEM_SHOWN] if known is None and prompt.system_text else UNSET,
+            tools=list(prompt.tool_names) if known is None and prompt.tool_names else UNSET,
+            reply=reply,
+        )
+
+
+def conversation_of(prompt: Prompt) -> tuple[str, ...]:
+    """A key of a conversation within a trial: the agent's own, one of a sub-agent, or a side call."""
+    first = prompt.messages[0].digest if prompt.messages else ""
+    return (prompt.method, prompt.path, prompt.model, prompt.system, prompt.tools, first)
+
+
+_BEFORE, _BEHIND = 20, 60
+"""Characters of a text that are quoted around the first difference."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Recorded:
+    """A recorded exchange, with the digests of all messages of its request."""
+
+    line: ExchangeLine
+    digests: tuple[str, ...]
+
+    @property
+    def is_model_call(self) -> bool:
+        """True if a model answered it: lists of models and counts of tokens say nothing."""
+        asked = self.line.request
+        return asked.method == "POST" and not asked.path.endswith(_COUNTS)
+
+    def asks(self, prompt: Prompt) -> bool:
+        """Return true if a prompt is the recorded one."""
+        asked = self.line.request
+        facts = (asked.method, asked.path, asked.model, asked.system, asked.tools, asked.parameters)
+        return self.digests == prompt.digests and facts == (*_head(prompt), prompt.parameters)
+
+    def likeness(self, prompt: Prompt) -> int:
+        """The likeness of the conversation that it begins to the one that a prompt begins."""
+        asked = self.line.request
+        recorded = (asked.method, asked.path, asked.model, asked.system, asked.tools)
+        same = [one == other for one, other in zip(recorded, _head(prompt), strict=True)]
+        return sum(same) + (self.digests[:1] == prompt.digests[:1])
+
+
+class _Live(NamedTuple):
+    """A conversation of the replay: the recorded one that it follows, and its last prompt."""
+
+    conversation: int
+    last: Prompt | None = None
+
+
+class TrialReplay:
+    """The exchanges of a trial that is replayed. A `TrialExchanges`.
+
+    Args:
+        file: name of the cassette.
+        recording: of the trial.
+        ended: gets this object when the agent has ended.
+
+    Attributes:
+        case: whose trial it is.
+        differing: how many requests differ from the recorded ones.
+    """
+
+    replays = True
+
+    def __init__(self, file: str, recording: RecordedTrial, ended: Callable[[TrialReplay], None]) -> None:
+        self.case = recording.trial.case
+        self.differing = 0
+        self._file = file
+        self._recorded = list(_whole(recording.exchanges))
+        self._ended = ended
+        self._left = list(self._recorded)
+        self._live: dict[tuple[str, ...], _Live] = {}
+        self._differences: list[str] = []
+        self._missing: Failure | None = None
+        self._placeholders = Placeholders()
+        self._texts = TrialTexts()
+
+    def set_placeholders(self, texts: Mapping[str, str]) -> None:
+        """Name the texts that are new for each trial."""
+        self._placeholders = Placeholders(texts)
+        self._texts = TrialTexts(texts)
+
+    def begin(self, request: ModelRequest) -> int:
+        """Nothing is forwarded.
+
+        Raises:
+            RuntimeError: always, so that a replay cannot call a model.
+        """
+        raise RuntimeError(f"{request.method} {request.path} is forwarded, although its trial is replayed")
+
+    def keep(self, number: int, reply: ModelReply) -> None:
+        """Nothing is recorded."""
+
+    def recorded(self, request: ModelRequest) -> ModelReply | Failure:
+        """The recorded reply to the next request, or a Failure."""
+        prompt = prompt_of(request, self._placeholders)
+        place = conversation_of(prompt)
+        live = self._live.get(place) or self._begun(prompt)
+        found = self._next(live.conversation, prompt) if live is not None else None
+        if live is None or found is None:
+            return self._not_recorded(prompt)
+        self._live[place] = _Live(live.conversation, prompt)
+        if found in self._left:
+            self._left.remove(found)
+            self._compare(found.line, prompt, live.last)
+        return self._texts.given(found.line.reply.reply())
+
+    def finish(self, *, complete: bool) -> Failure | None:
+        """Why the replay cannot count: the recording lacks a reply, or the agent did not use it at all."""
+        del complete
+        self._ended(self)
+        calls = [one for one in self._recorded if one.is_model_call] or self._recorded
+        if self._missing is None and all(one in self._left for one in calls):
+            number = plural(len(calls), "recorded model call")
+            return Failure("not-replayed", f"the agent made none of the {number} of {self._file}")
+        return self._missing
+
+    def notes(self) -> tuple[str, ...]:
+        """Descriptions of how the requests differ from the recorded ones."""
+        notes = []
+        if self.differing:
+            count = f"{self.differing} of {plural(len(self._recorded), 'recorded model call')}"
+            what = f"replayed from {self._file} with different prompts: {count} differ"
+            notes.append(f"{what}; first difference: {self._differences[0]}")
+        if self._left and self._live:
+            count = f"{len(self._left)} of {plural(len(self._recorded), 'recorded model call')}"
+            verb = "was" if len(self._left) == 1 else "were"
+            notes.append(f"replayed from {self._file}: {count} {verb} not made")
+        return tuple(notes)
+
+    @property
+    def drifted(self) -> bool:
+        """True if the agent's requests differ from the recorded ones."""
+        return bool(self.differing or self._left)
+
+    def _begun(self, prompt: Prompt) -> _Live | None:
+        """A conversation that begins: it follows the most similar recorded one that nothing follows yet."""
+        followed = {live.conversation for live in self._live.values()}
+        firsts = {one.line.request.conversation: one for one in reversed(self._recorded)}
+        left = {one.line.request.conversation for one in self._left}
+        of_path = [
+            (place, one)
+            for place, one in firsts.items()
+            if (one.line.request.method, one.line.request.path) == (prompt.method, prompt.path) and place in left
+        ]
+        if not of_path:
+            return None
+        best = max(of_path, key=lambda pair: (pair[0] not in followed, pair[1].likeness(prompt), -pair[0]))
+        same = [place for place, one in of_path if one.likeness(prompt) == _ALIKE]
+        return _Live(same[0] if same else best[0])
+
+    def _next(self, conversation: int, prompt: Prompt) -> _Recorded | None:
+        """The recorded exchange whose reply a prompt gets; one that was never answered whole may be asked again."""
+        left = [one for one in self._left if one.line.request.conversation == conversation]
+        exact = next((one for one in left if one.asks(prompt)), None)
+        if exact is not None or left:
+            return exact or left[0]
+        cut = (one for one in self._recorded if one.line.reply.complete is False and one.asks(prompt))
+        return next(cut, None)
+
+    def _not_recorded(self, prompt: Prompt) -> Failure:
+        what = f"the agent made a model call that is not recorded ({prompt.method} {prompt.path})"
+        differing = f" after {self._differences[0]}" if self._differences else ""
+        made = len(self._recorded) - len(self._left)
+        count = f"{made} of {plural(len(self._recorded), 'recorded call')} made"
+        failure = Failure("not-recorded", f"{self._file}: {what}{differing}; {count}. Record the trial again")
+        self._missing = self._missing or failure
+        return failure
+
+    def _compare(self, line: ExchangeLine, prompt: Prompt, last: Prompt | None) -> None:
+        found = list(_differences(line, prompt, last))
+        self.differing += bool(found)
+        self._differences += [f"call {line.exchange}: {one}" for one in found]
+
+
+_COUNTS = ("/count_tokens", "/input_tokens", ":countTokens")
+"""How the paths end that count tokens."""
+
+_ALIKE = 6
+"""Likeness of a conversation to itself."""
+
+
+def _whole(exchanges: tuple[ExchangeLine, ...]) -> Iterator[_Recorded]:
+    """The exchanges with the digests of all their messages."""
+    known: dict[int, tuple[str, ...]] = {}
+    for line in exchanges:
+        asked = line.request
+        digests = (*known.get(asked.conversation, ())[: asked.after], *asked.messages)
+        known[asked.conversation] = digests
+        yield _Recorded(line, digests)
+
+
+def _head(prompt: Prompt) -> tuple[str, ...]:
+    return (prompt.method, prompt.path, prompt.model, prompt.system, prompt.tools)
+
+
+def _differences(line: ExchangeLine, prompt: Prompt, last: Prompt | None) -> Iterator[str]:
+    """How a prompt differs from the recorded one. What all prompts of a conversation share is reported once."""
+    asked = line.request
+    if last is None:
+        if asked.model != prompt.model:
+            yield f"model '{prompt.model}' instead of '{asked.model}'"
+        if asked.system != prompt.system:
+            yield f"the system prompt{_excerpt(line.system or '', prompt.system_text[:SYSTEM_SHOWN])}"
+        if asked.tools != prompt.tools:
+            yield f"the tools{_other_tools(line.tools or [], prompt.tool_names)}"
+    if asked.parameters != prompt.parameters:
+        yield "the parameters of the request"
+    after = 0 if last is None else shared(last.digests, prompt.digests)
+    if (asked.after, asked.messages) == (after, list(prompt.digests[after:])):
+        return
+    new = [one for one in prompt.messages[after:] if not (one.is_reply and after)]
+    for recorded, now in zip(line.asked, new, strict=False):
+        if recorded.text != shortened(now.text):
+            yield f"the message of role '{now.role}'{_excerpt(recorded.text, shortened(now.text))}"
+            return
+    if len(line.asked) == len(new):
+        yield "the messages"
+    else:
+        yield f"{plural(len(new), 'new message')} instead of {len(line.asked)}"
+
+
+def _other_tools(recorded: list[str], now: tuple[str, ...]) -> str:
+    added = [f"+{name}" for name in now if name not in recorded]
+    removed = [f"-{name}" for name in recorded if name not in now]
+    return f" ({', '.join((*added, *removed))})" if added or removed else ""
+
+
+def _excerpt(recorded: str, now: str) -> str:
+    """The texts around their first difference."""
+    at = next((place for place, pair in enumerate(zip(recorded, now, strict=False)) if pair[0] != pair[1]), None)
+    if at is None:
+        if len(recorded) == len(now):
+            return ""
+        at = min(len(recorded), len(now))
+    return f" says {_quoted(now, at)} instead of {_quoted(recorded, at)}"
+
+
+def _quoted(text: str, at: int) -> str:
+    start = max(0, at - _BEFORE)
+    piece = text[start : at + _BEHIND]
+    shown = " ".join(piece.split())
+    return f"'{'…' if start else ''}{shown}{'…' if at + _BEHIND < len(text) else ''}'"
+
+
+_SHOWN = 10
+"""Cases that a note names."""
+
+
+class CassetteExchanges:
+    """The model calls of the agents of a run. A `ModelExchanges`.
+
+    Args:
+        cassette: that is recorded or replayed.
+        records: trials that the cassette lacks are recorded; else they are errors.
+        adds: a recorded trial is written at once, so that a run that is killed loses none.
+    """
+
+    def __init__(self, cassette: Cassette, *, records: bool, adds: bool) -> None:
+        self._cassette = cassette
+        self._records = records
+        self._adds = adds
+        self._replayed = 0
+        self._drifted: list[str] = []
+        self._silent: list[str] = []
+
+    def open(self, call: Call) -> TrialRecording | TrialReplay | Failure:
+        """The recording of a trial, to be replayed or made; why it cannot be replayed."""
+        found = self._cassette.recorded_trial(call)
+        if isinstance(found, RecordedTrial):
+            return TrialReplay(self._cassette.path.name, found, self._ended)
+        if not self._records:
+            return found
+
+        def keep(recorded: RecordedTrial | None) -> None:
+            self._keep(call, recorded)
+
+        return TrialRecording(call, keep)
+
+    def notes(self) -> Iterator[str]:
+        """Notes for people about the agents of the run."""
+        name = self._cassette.path.name
+        if self._replayed:
+            yield f"{plural(self._replayed, 'agent trial')} replayed from {name}: real agents, recorded replies"
+        if self._drifted:
+            count = f"{len(self._drifted)} of {plural(self._replayed, 'replayed trial')}"
+            which = f"({_listed(self._drifted)})"
+            yield f"in {count}, the agent's prompts differ from the recorded ones {which}: record again to be sure"
+        if self._silent:
+            yield f"not recorded, because the agent made no model call through the gateway: {_listed(self._silent)}"
+
+    def _keep(self, call: Call, recorded: RecordedTrial | None) -> None:
+        if recorded is None:
+            self._silent.append(call.request.case_id)
+            return
+        texts = (text for exchange in recorded.exchanges for text in reply_texts(exchange.reply.reply().body))
+        if self._cassette.keep_trial(recorded, texts) and self._adds:
+            with suppress(StoreError):  # it is added at the end of the run too, which says what is wrong
+                self._cassette.add()
+
+    def _ended(self, replay: TrialReplay) -> None:
+        self._replayed += 1
+        if replay.drifted:
+            self._drifted.append(replay.case)
+
+
+def _listed(cases: list[str]) -> str:
+    names = sorted(set(cases))
+    return ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")

@@ -1,1 +1,0 @@
-"""Recorded trials of agents: the model's side of each, kept in a cassette and replayed from it."""

@@ -1,1 +1,0 @@
-"""What people read of agents: those that are working, traces, sessions, and checks of cases."""

@@ -1,1 +1,0 @@
-"""Traces of stored runs, and of sessions that others recorded."""

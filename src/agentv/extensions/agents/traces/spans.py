@@ -1,0 +1,400 @@
+"""Spans of OpenTelemetry that a target records: collected in its worker (`trace: otel`), or sent to us (`otel`).
+
+Each call in a worker has a trace of OpenTelemetry of its own, whose id tells its spans from those of others that run
+beside it. Programs and servers send theirs by OTLP over HTTP to a port of loopback: a program gets an address of its
+trial alone; a server sends to one address whatever the trial, and the id of the trace in the `traceparent` that it was
+called with says whose its spans are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import sys
+from collections.abc import Awaitable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from threading import Lock
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from msgspec import structs
+
+from agentv.extensions.agents.traces.otlp import traces_of
+from agentv.extensions.agents.traces.otlp_spans import OtelSpan, span_of, spans_of
+from agentv.extensions.agents.traces.returns import priced
+from agentv.extensions.agents.traces.values import Problems
+from agentv.extensions.agents.unix_sockets import listening_at
+from agentv.model.values.response import CallFailure, Failure, TargetResponse
+from agentv.model.values.trace import Trace
+from agentv.registry.extras import missing_extra
+from agentv.registry.fields import Issue
+from agentv.user_code.workers.messages import plain
+
+if TYPE_CHECKING:
+    from contextvars import Token
+
+    from aiohttp.web import AppRunner, Request, Response, SockSite
+    from opentelemetry.context import Context
+    from opentelemetry.sdk.trace import ReadableSpan
+
+
+MOST_SPANS = 100_000
+"""Spans of a call that are kept."""
+
+CONTENT = {
+    "OTEL_SEMCONV_STABILITY_OPT_IN": "gen_ai_latest_experimental",
+    "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGECONTENT": "SPAN_ONLY",
+}
+"""Variables without which instrumentations by OpenTelemetry's own conventions record no messages."""
+
+
+class SpanRecording:
+    """The spans that are recorded while it is entered, in the contexts that begin there."""
+
+    @staticmethod
+    def problems() -> Iterable[Issue]:
+        """The Issue `missing-extra` where OpenTelemetry is not installed."""
+        missing = missing_extra("opentelemetry.sdk", "otel", "'trace: otel'")
+        return () if missing is None else (missing,)
+
+    def __init__(self) -> None:
+        self.trace_id = secrets.randbits(128) | 1
+        self.spans: list[ReadableSpan] = []
+        self.left_out = 0
+        self._token: Token[Context] | None = None
+
+    def __enter__(self) -> Self:
+        from opentelemetry import context
+        from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
+
+        _collector().recordings[self.trace_id] = self
+        above = SpanContext(self.trace_id, secrets.randbits(64) | 1, is_remote=True, trace_flags=TraceFlags(1))
+        self._token = context.attach(set_span_in_context(NonRecordingSpan(above), context.Context()))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        from opentelemetry import context
+
+        assert self._token is not None  # noqa: S101  # it was entered
+        context.detach(self._token)
+        _ours.recordings.pop(self.trace_id, None)
+
+    def add(self, span: ReadableSpan) -> None:
+        """Keep a span that has ended."""
+        if len(self.spans) < MOST_SPANS:
+            self.spans.append(span)
+        else:
+            self.left_out += 1
+
+    def trace(self) -> Trace:
+        """The trace that they give; one without steps says why."""
+        partial = f"{self.left_out:,} spans beyond {MOST_SPANS:,} were left out" if self.left_out else ""
+        rows = [_row(span, f"{self.trace_id:032x}") for span in self.spans]
+        found = traces_of(filter(None, (span_of(row, resource) for row, resource in rows)), partial)
+        if not found:
+            names = ", ".join(sorted({span.name[:40] for span in self.spans})[:5])
+            seen = f"there are {names}" if names else "there is no span at all"
+            return Trace(
+                source="otel", partial=f"no span is about generative AI; {seen}; is the framework instrumented?"
+            )
+        return structs.replace(found[0], source="otel", steps=priced(found[0].steps))
+
+
+class _Collector:
+    """A span processor of OpenTelemetry's: gives each span that ends to the recording of its trace."""
+
+    def __init__(self) -> None:
+        self.recordings: dict[int, SpanRecording] = {}
+
+    def on_start(self, span: ReadableSpan, parent_context: Context | None = None) -> None:
+        """Nothing: a span counts when it has ended."""
+
+    def on_end(self, span: ReadableSpan) -> None:
+        """Keep a span. One that began on a thread without a context is of the call that runs, if there is but one."""
+        running = list(self.recordings.values())
+        found = self.recordings.get(span.context.trace_id if span.context is not None else 0)
+        if found is None and len(running) == 1:
+            found = running[0]
+        if found is not None:
+            found.add(span)
+
+    def _on_ending(self, span: ReadableSpan) -> None:
+        """Nothing: as above."""
+
+    def shutdown(self) -> None:
+        """Nothing: it holds nothing open."""
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:  # noqa: ARG002  # as OpenTelemetry calls it
+        """Nothing waits here."""
+        return True
+
+
+_ours = _Collector()
+_registered: set[int] = set()
+_lock = Lock()
+
+
+def _collector() -> _Collector:
+    """The collector, which listens to the tracer provider of the process: the user's, or one made here."""
+    from opentelemetry import trace
+
+    with _lock:
+        if not _registered:
+            for name, value in CONTENT.items():
+                os.environ.setdefault(name, value)
+            _instrument()
+        provider: Any = trace.get_tracer_provider()
+        if not hasattr(provider, "add_span_processor"):
+            from opentelemetry.sdk.trace import TracerProvider
+
+            provider = TracerProvider(shutdown_on_exit=False)
+            trace.set_tracer_provider(provider)
+        if id(provider) not in _registered:
+            provider.add_span_processor(_ours)
+            _registered.add(id(provider))
+    return _ours
+
+
+def _instrument() -> None:
+    """Switch on the instrumentations that are installed, as `opentelemetry-instrument` does, and pydantic-ai's own."""
+    from importlib.metadata import entry_points
+
+    disabled = {one.strip() for one in os.environ.get("OTEL_PYTHON_DISABLED_INSTRUMENTATIONS", "").split(",")}
+    for one in entry_points(group="opentelemetry_instrumentor"):
+        if one.name not in disabled:
+            with suppress(Exception):  # one that does not fit the installed libraries
+                one.load()().instrument()
+    agent = getattr(sys.modules.get("pydantic_ai"), "Agent", None)
+    if agent is not None and "pydantic_ai" not in disabled:
+        agent.instrument_all()
+
+
+def _row(span: ReadableSpan, trace_id: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A span as JSON of OTLP, and the attributes of its resource."""
+    context, parent, status = span.context, span.parent, span.status
+    row = {
+        "traceId": trace_id,
+        "spanId": f"{context.span_id:016x}" if context is not None else "",
+        "parentSpanId": f"{parent.span_id:016x}" if parent is not None else "",
+        "name": span.name,
+        "startTimeUnixNano": span.start_time,
+        "endTimeUnixNano": span.end_time,
+        "attributes": plain(span.attributes or {}),
+        "events": [{"name": one.name, "attributes": plain(one.attributes or {})} for one in span.events],
+        "status": {"code": status.status_code.value, "message": status.description},
+    }
+    return row, dict(span.resource.attributes)
+
+
+LATE_S = 2.0
+"""Seconds for which spans are awaited once the target has answered."""
+
+_QUIET_S = 0.1
+"""Seconds without a span after which a trace whose spans are all there is complete."""
+
+_LARGEST = 64_000_000
+
+SOCKET = "spans.sock"
+"""File of the Unix socket in a directory that the sandbox shows to the program."""
+
+DEFAULT_PORT = 4318
+"""Where OTLP over HTTP goes by default, so that servers need no configuration."""
+
+
+@dataclass(slots=True)
+class TrialSpans:
+    """The spans of one trial.
+
+    Attributes:
+        url: where its program sends them.
+        socket: of Unix, which leads there too; empty without one.
+    """
+
+    receiver: SpanReceiver
+    url: str
+    token: str
+    trace_id: str = field(default_factory=lambda: secrets.token_hex(16))
+    parent: str = field(default_factory=lambda: secrets.token_hex(8))
+    spans: list[OtelSpan] = field(default_factory=list)
+    problems: Problems = field(default_factory=Problems)
+    arrived: asyncio.Event = field(default_factory=asyncio.Event)
+    socket: str = ""
+    site: SockSite | None = None
+
+    def env(self) -> dict[str, str]:
+        """The variables by which OpenTelemetry's SDKs find the receiver and the trace."""
+        return {
+            **CONTENT,
+            "TRACEPARENT": f"00-{self.trace_id}-{self.parent}-01",
+            "OTEL_EXPORTER_OTLP_ENDPOINT": self.url,
+            "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf",
+            "OTEL_TRACES_EXPORTER": "otlp",
+            "OTEL_BSP_SCHEDULE_DELAY": "100",
+        }
+
+    def add(self, spans: list[OtelSpan]) -> None:
+        """Take in spans that have arrived."""
+        room = MOST_SPANS - len(self.spans)
+        if len(spans) > room:
+            self.problems.note(f"spans beyond {MOST_SPANS:,} were left out")
+        self.spans += spans[:room]
+        self.arrived.set()
+
+    async def joined(
+        self, given: TargetResponse | Failure | Awaitable[TargetResponse | Failure]
+    ) -> TargetResponse | Failure:
+        """The answer with the trace that its spans give, once the late ones have arrived."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        answer = given if isinstance(given, TargetResponse | Failure) else await given
+        if isinstance(answer, TargetResponse) and answer.duration_ms is None:  # that of its spans is without its start
+            answer = structs.replace(answer, duration_ms=round((loop.time() - began) * 1000, 3))
+        await self._late()
+        spans, self.spans = self.spans, []
+        found = traces_of((replace(one, trace_id=self.trace_id) for one in spans), str(self.problems))
+        if not found:
+            return answer
+        return _with_trace(answer, found[0])
+
+    async def _late(self) -> None:
+        """Wait until the spans are there, or it is too late for them."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + LATE_S
+        while (left := end - loop.time()) > 0:
+            self.arrived.clear()
+            try:
+                await asyncio.wait_for(self.arrived.wait(), min(left, _QUIET_S if self._is_whole() else left))
+            except TimeoutError:
+                if self._is_whole():
+                    return
+
+    def _is_whole(self) -> bool:
+        """Whether there are spans, and each is within one that is there or within none of ours."""
+        known = {span.id for span in self.spans} | {self.parent, ""}
+        return bool(self.spans) and all(span.parent in known for span in self.spans)
+
+    async def close(self) -> None:
+        """Take no more spans."""
+        if self.site is not None:
+            await self.site.stop()
+        self.receiver.trials.pop(self.token, None)
+        self.receiver.trials.pop(self.trace_id, None)
+
+
+class SpanReceiver:
+    """Listens on one port of loopback.
+
+    Attributes:
+        trials: by their tokens, and by the ids of their traces.
+    """
+
+    def __init__(self) -> None:
+        self.trials: dict[str, TrialSpans] = {}
+        self.port = 0
+        self._runner: AppRunner | None = None
+
+    async def start(self, port: int) -> None:
+        """Listen; 0: on a free port.
+
+        Raises:
+            OSError: the port is taken.
+        """
+        from aiohttp.web import Application, AppRunner, TCPSite
+
+        app = Application(client_max_size=_LARGEST)
+        app.router.add_post("/{path:.*}", self._handle)
+        self._runner = AppRunner(app, access_log=None, shutdown_timeout=1.0)
+        await self._runner.setup()
+        await TCPSite(self._runner, "127.0.0.1", port).start()
+        self.port = self._runner.addresses[0][1]
+
+    async def open(self, socket: str = "") -> TrialSpans:
+        """Take the spans of a trial, which may come by a Unix socket at a path, too."""
+        from aiohttp.web import SockSite
+
+        token = secrets.token_urlsafe(16)
+        trial = TrialSpans(self, f"http://127.0.0.1:{self.port}/{token}", token, socket=socket)
+        if socket and self._runner is not None:
+            trial.site = SockSite(self._runner, listening_at(socket))
+            await trial.site.start()
+        self.trials[token] = self.trials[trial.trace_id] = trial
+        return trial
+
+    async def _handle(self, request: Request) -> Response:
+        from aiohttp.web import Response
+
+        kind = request.content_type
+        empty = Response(body=b"{}" if kind == "application/json" else b"", content_type=kind)
+        token, _, rest = request.path.strip("/").partition("/v1/")
+        if "traces" not in (rest, token.removeprefix("v1/")):
+            return empty  # logs and metrics, which nobody reads
+        data = await request.read()
+        trial, problems = self.trials.get(token), Problems()
+        found = spans_of(data, problems)
+        if isinstance(found, Failure):
+            if trial is not None:
+                trial.problems.note(found.message)
+            return Response(status=400, text=found.message)
+        groups: dict[str, list[OtelSpan]] = {}
+        for span in found:
+            groups.setdefault(token if trial is not None else span.trace_id, []).append(span)
+        for key, spans in groups.items():
+            if (owner := self.trials.get(key)) is not None:  # others are of no trial of this run, or too late
+                owner.add(spans)
+        return empty
+
+    async def stop(self) -> None:
+        """Stop listening."""
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+
+class SpanReceivers:
+    """The receivers of a run, by the port that targets ask for."""
+
+    def __init__(self) -> None:
+        self._receivers: dict[int, SpanReceiver] = {}
+        self._starting = asyncio.Lock()
+
+    async def open(self, port: int, socket: str = "") -> TrialSpans | Failure:
+        """Take the spans of a trial; a Failure if the port is taken."""
+        async with self._starting:
+            receiver = self._receivers.get(port)
+            if receiver is None:
+                receiver = SpanReceiver()
+                try:
+                    await receiver.start(port)
+                except OSError as error:
+                    await receiver.stop()
+                    why = f"the receiver of spans cannot listen on port {port} of 127.0.0.1: {error.strerror or error}"
+                    return Failure("no-receiver", why)
+                self._receivers[port] = receiver
+        return await receiver.open(socket)
+
+    async def close(self) -> None:
+        """Stop listening."""
+        for receiver in self._receivers.values():
+            await receiver.stop()
+
+
+def _with_trace(answer: TargetResponse | Failure, trace: Trace) -> TargetResponse | Failure:
+    """An answer with the trace of its spans, joined with one that the target reports itself."""
+    trace = structs.replace(trace, steps=priced(trace.steps))
+    if isinstance(answer, TargetResponse):
+        own = answer.trace
+        if own is not None and own.steps:
+            steps = own.steps if own.usages else (*own.steps, *trace.usages)
+            return structs.replace(answer, trace=structs.replace(own, steps=steps))
+        if not trace.error:
+            return structs.replace(answer, trace=trace)
+        return CallFailure("target-error", trace.unanswered, response=TargetResponse(None, trace=trace))
+    if isinstance(answer, CallFailure):
+        known = answer.response or TargetResponse(None)
+        return (
+            answer if known.trace is not None else structs.replace(answer, response=structs.replace(known, trace=trace))
+        )
+    return CallFailure(answer.code, answer.message, answer.retryable, response=TargetResponse(None, trace=trace))

@@ -1,0 +1,177 @@
+"""The MCP server of scripted tools, by the official package, over a Unix socket or loopback HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import mcp_types as types
+from mcp import MCPError
+from mcp.server.lowlevel import Server
+from mcp.shared.message import SessionMessage
+
+from agentv.extensions.agents.trial.tool_calls import Result, ToolCalls
+from agentv.model.suite.tools import ScriptedServer
+from agentv.version import __version__
+
+if TYPE_CHECKING:
+    import uvicorn
+
+
+LINE_LIMIT = 16_000_000
+MOST_CONNECTIONS = 32
+REQUEST_TIMEOUT = -32001
+"""What clients of MCP report for a request that is not answered in time."""
+
+
+def server_of(server: ScriptedServer, calls: ToolCalls) -> Server[Any]:
+    """A server with these tools; each call goes to `calls`."""
+    tools = [
+        types.Tool(name=one.name, description=one.description or None, input_schema=dict(one.schema))
+        for one in server.tools
+    ]
+
+    async def list_tools(context: Any, params: Any) -> types.ListToolsResult:
+        del context, params
+        calls.listed = True
+        return types.ListToolsResult(tools=tools)
+
+    async def call_tool(context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+        del context
+        return _as_result(await calls.call(params.name, params.arguments or {}))
+
+    return Server(server.name, version=__version__, on_list_tools=list_tools, on_call_tool=call_tool)
+
+
+def _as_result(result: Result) -> types.CallToolResult:
+    """What the agent sees.
+
+    Raises:
+        MCPError: the call is to time out.
+    """
+    if result.timed_out:
+        raise MCPError(REQUEST_TIMEOUT, "Request timed out")
+    value = result.error if result.error is not None else result.value
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    structured = value if isinstance(value, dict) else None
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=text)],
+        structured_content=structured,
+        is_error=result.error is not None,
+    )
+
+
+class SocketServer:
+    """Serves connections of a Unix socket; each of them is one MCP session."""
+
+    def __init__(self, server: Server[Any]) -> None:
+        self._server = server
+        self._listening: asyncio.Server | None = None
+        self._sessions: set[asyncio.Task[None]] = set()
+
+    async def start(self, listening: socket.socket) -> None:
+        """Accept connections."""
+        self._listening = await asyncio.start_unix_server(self._accept, sock=listening, limit=LINE_LIMIT)
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        if task is None or len(self._sessions) >= MOST_CONNECTIONS:
+            writer.close()
+            return
+        self._sessions.add(task)
+        try:
+            await self._serve(reader, writer)
+        except (OSError, ValueError, ExceptionGroup):  # the agent broke it off
+            pass
+        except asyncio.CancelledError:  # closed: this task is nobody's to wait for but `close`
+            pass
+        finally:
+            self._sessions.discard(task)
+            writer.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        said, heard = anyio.create_memory_object_stream[SessionMessage | Exception](1)
+        answers, answered = anyio.create_memory_object_stream[SessionMessage](1)
+
+        async def read() -> None:
+            async with said:
+                with suppress(OSError, ValueError):  # a line over the limit ends the session
+                    while line := await reader.readline():
+                        try:
+                            message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+                        except ValueError as error:
+                            await said.send(error)
+                        else:
+                            await said.send(SessionMessage(message))
+
+        async def write() -> None:
+            async with answered:
+                async for one in answered:
+                    writer.write(one.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+                    with suppress(OSError):
+                        await writer.drain()
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(read)
+            group.start_soon(write)
+            await self._server.run(heard, answers, self._server.create_initialization_options())
+            group.cancel_scope.cancel()
+
+    async def close(self) -> None:
+        """End all sessions."""
+        if self._listening is not None:
+            self._listening.close()
+        for task in tuple(self._sessions):
+            task.cancel()
+        if self._sessions:
+            await asyncio.wait(tuple(self._sessions), timeout=1)
+
+
+class HttpServer:
+    """Serves streamable HTTP on loopback, under a path that nobody can guess."""
+
+    def __init__(self, server: Server[Any]) -> None:
+        self._server = server
+        self._task: asyncio.Task[None] | None = None
+        self._running: uvicorn.Server | None = None
+
+    async def start(self, listening: socket.socket | None = None, port: int = 0) -> str:
+        """Listen; the URL.
+
+        Args:
+            listening: a socket that connections to 127.0.0.1 are forwarded to; None: a free port there.
+            port: that such connections are made to.
+        """
+        import uvicorn
+
+        class Quiet(uvicorn.Server):
+            @contextmanager
+            def capture_signals(self) -> Iterator[None]:
+                yield  # signals are the run's own
+
+        path = f"/{secrets.token_urlsafe(24)}/mcp"
+        if listening is None:
+            listening = socket.create_server(("127.0.0.1", 0))
+            port = listening.getsockname()[1]
+        app = self._server.streamable_http_app(streamable_http_path=path)
+        config = uvicorn.Config(
+            app, log_config=None, log_level="critical", access_log=False, lifespan="on", timeout_graceful_shutdown=1
+        )
+        self._running = Quiet(config)
+        self._task = asyncio.ensure_future(self._running.serve(sockets=[listening]))
+        while not self._running.started and not self._task.done():  # noqa: ASYNC110  # it tells nobody
+            await asyncio.sleep(0.005)
+        return f"http://127.0.0.1:{port}{path}"
+
+    async def close(self) -> None:
+        """Listen no more."""
+        if self._running is not None and self._task is not None:
+            self._running.should_exit = True
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([self._task], timeout=5)

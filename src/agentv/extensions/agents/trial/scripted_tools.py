@@ -1,0 +1,266 @@
+"""Scripted tools of trials: started, reached by agents; their calls are joined with what the agent reports."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from agentv.extensions.agents.trial.tool_calls import ToolCalls, checked
+from agentv.extensions.agents.unix_sockets import listening_at
+from agentv.model.suite.tools import FIRST_SANDBOX_PORT, McpServer, ScriptedServer
+from agentv.model.suite.workspace import Network, ToolUse
+from agentv.model.values.response import Failure
+from agentv.model.values.trace import MessageStep, Step, ToolCallStep, Trace
+from agentv.model.values.values import JsonObject
+from agentv.ports import Executor
+from agentv.registry.extras import missing_extra
+from agentv.user_code.files import temporary_prefix
+
+if TYPE_CHECKING:
+    from agentv.extensions.agents.trial.mcp_server import HttpServer, SocketServer
+
+
+UNCONFIRMED = "unconfirmed_calls"
+"""Key of the trace's metadata: calls of our tools that the agent reports, and that never reached them."""
+
+_JOINTS = (".", "_", "__", "/", "-")
+"""What stands between the names of server and tool, in the names that agents make of them."""
+
+
+def joined(trace: Trace | None, calls: Sequence[ToolCallStep], servers: Sequence[str]) -> Trace:
+    """The trace with the recorded calls.
+
+    A call that the agent reports too stands where the agent reports it, with the arguments and the result that we saw.
+    One that it does not report keeps its place among the recorded ones. One that we never saw is named in the metadata
+    and left out. If the agent says that it failed, it stays under another name: it is an error of the agent, and no
+    call of the tool.
+
+    Args:
+        trace: of the agent; None: it reports none.
+        calls: in the order in which they came.
+        servers: the names of our servers.
+    """
+    if trace is None:
+        return Trace(tuple(calls), source="tools")
+    steps: list[Step] = list(trace.steps)
+    free = [place for place, step in enumerate(steps) if isinstance(step, ToolCallStep)]
+    seen: dict[int, ToolCallStep] = {}
+    extra: dict[int, list[ToolCallStep]] = {}
+    last = -1
+    for call in calls:
+        place = _match(call, steps, free)
+        if place is None:
+            extra.setdefault(last, []).append(replace(call, started_ms=None))  # the agent's clock began later
+            continue
+        free.remove(place)
+        seen[place] = call
+        last = place
+    missing = [place for place in free if _is_claimed(steps[place], servers)]
+    made: list[Step] = []
+    begin = min([*seen, _first_answer(steps)])
+    for place, step in enumerate(steps):
+        made += extra.get(-1, ()) if place == begin else ()
+        if place in missing:
+            made += _renamed(step)
+            continue
+        made.append(_confirmed(step, seen[place]) if place in seen else step)
+        made += extra.get(place, ())
+    made += extra.get(-1, ()) if begin == len(steps) else ()
+    names = [step.name for place in missing if isinstance(step := steps[place], ToolCallStep)]
+    metadata = {**trace.metadata, UNCONFIRMED: names} if names else trace.metadata
+    return replace(trace, steps=tuple(made), metadata=metadata)
+
+
+def _match(call: ToolCallStep, steps: Sequence[Step], free: Sequence[int]) -> int | None:
+    """The agent's report of a recorded call: with the same arguments if there is one, else the first of that name."""
+    named = [place for place in free if _is_named(steps[place], call)]
+    same = (place for place in named if _arguments(steps[place]) == call.arguments)
+    return next(same, named[0] if named else None)
+
+
+def _is_named(step: Step, call: ToolCallStep) -> bool:
+    if not isinstance(step, ToolCallStep) or step.evidence != "agent":
+        return False
+    server, _, tool = call.name.partition(".")
+    if {step.name, step.native_name} & {call.name, *(f"{server}{joint}{tool}" for joint in _JOINTS)}:
+        return True
+    words = step.native_name.replace("(", " ").replace(")", " ").split()
+    return call.native_name in (step.name, step.native_name, *words[:1])
+
+
+def _arguments(step: Step) -> object:
+    return step.arguments if isinstance(step, ToolCallStep) else None
+
+
+def _is_claimed(step: Step, servers: Sequence[str]) -> bool:
+    """Whether the agent reports a call of one of our tools. Names count in any case, as they do for assertions."""
+    if not isinstance(step, ToolCallStep):
+        return False
+    names = (step.name.casefold(), step.native_name.casefold())
+    ours = [f"{server.casefold()}{joint}" for server in servers for joint in _JOINTS]
+    return any(name.startswith(one) for name in names for one in ours)
+
+
+def _renamed(step: Step) -> Sequence[Step]:
+    """A call that failed on the agent's side, renamed so that it is not one of our tools; empty for any other."""
+    if not isinstance(step, ToolCallStep) or step.status in {"completed", "unknown"}:
+        return ()
+    name = f"unconfirmed:{step.name}"
+    return (replace(step, name=name, native_name=name),)
+
+
+def _confirmed(step: Step, call: ToolCallStep) -> Step:
+    if not isinstance(step, ToolCallStep):
+        return step
+    return replace(
+        call,
+        native_name=step.native_name,
+        id=step.id,
+        parent=step.parent,
+        started_ms=step.started_ms,
+        duration_ms=step.duration_ms if step.duration_ms is not None else call.duration_ms,
+    )
+
+
+def _first_answer(steps: Sequence[Step]) -> int:
+    """Where calls go if the agent reports none: before its last message."""
+    said = [place for place, step in enumerate(steps) if isinstance(step, MessageStep) and step.role == "assistant"]
+    return said[-1] if said else len(steps)
+
+
+_RELAY = Path(__file__).with_name("relay.py")
+_HIDDEN_DIRECTORY = ".agentv-tools-"
+
+
+class LocalScriptedTools:
+    """Starts scripted tools in this process. Functions of users run in workers."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+
+    async def start(
+        self, servers: Sequence[ScriptedServer], directory: str = "", network: Network = "host"
+    ) -> RunningTools | Failure:
+        """Tools that answer; why they do not.
+
+        Args:
+            servers: of the case.
+            directory: absolute; writable by us and reachable by the agent under the same path, such as the HOME of its
+                sandbox. Sockets are put there. Empty: a temporary directory, which no sandbox may hide.
+            network: of the agent; with `loopback`, servers over HTTP listen on sockets too.
+        """
+        missing = missing_extra("mcp", "agents", "serving scripted tools")
+        if missing is not None:
+            return Failure("cannot-load", f"{missing.message}; {missing.hint}")
+        for tool in (tool for server in servers for tool in server.tools if tool.function):
+            failure = await checked(tool, self._executor)
+            if failure is not None:
+                return failure
+        running = RunningTools(servers, self._executor)
+        try:
+            await running.open(directory, network)
+        except OSError as error:
+            await running.close()
+            return Failure("cannot-start", f"the scripted tools cannot listen: {error}")
+        except BaseException:
+            await running.close()
+            raise
+        return running
+
+    async def state_after(self, calls: Sequence[ToolUse], servers: Sequence[ScriptedServer]) -> JsonObject | Failure:
+        """The state that new instances of the servers have after these calls; why one of them failed."""
+        whole = [replace(one, tools=tuple(replace(tool, failure=None) for tool in one.tools)) for one in servers]
+        fresh = {one.name: ToolCalls(one, self._executor, time.monotonic()) for one in whole}
+        for call in calls:
+            server, _, tool = call.tool.partition(".")
+            result = await fresh[server].call(tool, call.args)
+            if result.error is not None:
+                return Failure("solution-failed", f"{call.tool} of the solution fails: {result.error}")
+        return {name: one.state for name, one in fresh.items()}
+
+
+class RunningTools:
+    """The scripted tools of one trial."""
+
+    def __init__(self, servers: Sequence[ScriptedServer], executor: Executor) -> None:
+        began = time.monotonic()
+        self._scripted = servers
+        self._calls = {one.name: ToolCalls(one, executor, began) for one in servers}
+        self._listening: list[SocketServer | HttpServer] = []
+        self._directory = ""
+        self.servers: tuple[McpServer, ...] = ()
+        self.forwards: dict[int, str] = {}
+
+    async def open(self, directory: str, network: Network = "host") -> None:
+        """Listen. What the agent starts is a relay to a socket; the tools themselves stay here.
+
+        Raises:
+            OSError: that is not possible.
+        """
+        from agentv.extensions.agents.trial.mcp_server import HttpServer, SocketServer, server_of
+
+        made: list[McpServer] = []
+        for number, one in enumerate(self._scripted):
+            server = server_of(one, self._calls[one.name])
+            if one.transport == "http" and network != "loopback":
+                http = HttpServer(server)
+                self._listening.append(http)
+                made.append(McpServer(one.name, "http", url=await http.start()))
+                continue
+            relay, path = self._relay(directory), f"{self._directory}/{number}"
+            if one.transport == "http":
+                http, port = HttpServer(server), FIRST_SANDBOX_PORT + number
+                self._listening.append(http)
+                made.append(McpServer(one.name, "http", url=await http.start(listening_at(path), port)))
+                self.forwards[port] = path
+                continue
+            sockets = SocketServer(server)
+            self._listening.append(sockets)
+            await sockets.start(listening_at(path))
+            python = shutil.which("python3") or sys.executable  # agents can start it too: sandboxes show PATH
+            made.append(McpServer(one.name, command=(python, "-I", "-S", relay, path)))
+        self.servers = tuple(made)
+
+    def _relay(self, directory: str) -> str:
+        """Path of the relay, beside the sockets."""
+        if not self._directory:
+            prefix = _HIDDEN_DIRECTORY if directory else temporary_prefix()
+            self._directory = mkdtemp(prefix=prefix, dir=directory or None)
+            shutil.copyfile(_RELAY, f"{self._directory}/relay.py")
+        return f"{self._directory}/relay.py"
+
+    def calls(self) -> tuple[ToolCallStep, ...]:
+        """The calls that reached the tools, in order."""
+        found = (step for calls in self._calls.values() for step in calls.record)
+        return tuple(sorted(found, key=lambda step: step.started_ms or 0.0))
+
+    def joined(self, trace: Trace | None) -> Trace:
+        """The agent's trace with these calls."""
+        return joined(trace, self.calls(), tuple(self._calls))
+
+    def failure(self) -> Failure | None:
+        """Why an answer says nothing of the tools."""
+        unlisted = [name for name, calls in self._calls.items() if not (calls.listed or calls.record)]
+        if unlisted:
+            return Failure("no-tools", f"the agent never asked for the tools of {', '.join(unlisted)}")
+        broken = next((calls.broken for calls in self._calls.values() if calls.broken), None)
+        return broken and Failure(broken.code, f"a scripted tool is broken: {broken.message}")
+
+    def state(self) -> JsonObject:
+        """Server name → the state that its functions kept."""
+        return {name: calls.state for name, calls in self._calls.items()}
+
+    async def close(self) -> None:
+        """Listen no more, and remove the sockets."""
+        await asyncio.gather(*(one.close() for one in self._listening))
+        self._listening.clear()
+        if self._directory:
+            shutil.rmtree(self._directory, ignore_errors=True)

@@ -1,0 +1,315 @@
+"""The baseline of workspaces and the diff against it, in a git repository of agentv's own.
+
+The repository lies outside the workspaces, and git never looks at a workspace: files are read here, without following
+links, and streamed into `git fast-import`. So no attribute, filter, hook or configuration that an agent leaves has any
+effect. What is no text is stored as one line with its size and hash.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import count
+from pathlib import Path
+
+from agentv.extensions.agents.workspaces.snapshot import FileState, Snapshot, content
+from agentv.model.values.path_globs import glob_pattern
+from agentv.model.values.response import Failure
+from agentv.model.values.trace import ChangeKind, FileChange, WorkspaceChanges
+from agentv.registry.fields import Command
+from agentv.user_code.excerpts import tail
+from agentv.user_code.processes import Finished, run_program
+
+PATCH_LIMIT = 5_000_000
+_CUT = " more characters are not shown\n"
+"""Characters of a patch that are kept."""
+
+_COMMON = ("diff-tree", "-r", "-M", "--no-commit-id", "--no-ext-diff", "--no-textconv", "--no-color")
+NAMES = (*_COMMON, "--raw", "--numstat", "-z")
+"""Arguments of git that list the changed files between two commits, and count their lines."""
+
+PATCH = (*_COMMON, "--patch", "--text")
+"""Arguments of git that print the patch between two commits."""
+
+_KINDS: dict[bytes, ChangeKind] = {b"A": "added", b"D": "deleted", b"R": "renamed"}
+
+
+def changes_of(names: bytes, patch: bytes, now: Snapshot) -> WorkspaceChanges:
+    """The changes, in the order of their paths.
+
+    Args:
+        names: what git prints for `NAMES`.
+        patch: and for `PATCH`.
+        now: the final state.
+    """
+    words = iter(names.split(b"\0"))
+    changes: list[tuple[ChangeKind, bytes, bytes | None]] = []
+    lines: dict[bytes, tuple[int, int]] = {}
+    for word in words:
+        if word.startswith(b":"):
+            changes.append(_change(word, words))
+        elif word:
+            path, counts = _counts(word, words)
+            lines[path] = counts
+    files = tuple(_file_change(*one, lines.get(one[1], (0, 0)), now) for one in changes)
+    text = _text(patch)
+    return WorkspaceChanges(files, text, cut=len(text) > PATCH_LIMIT or text.endswith(_CUT))
+
+
+def shown_path(path: bytes) -> str:
+    """A path as text; bytes that are no UTF-8 are shown as escapes."""
+    return path.decode("utf-8", "backslashreplace")
+
+
+def _change(word: bytes, words: Iterator[bytes]) -> tuple[ChangeKind, bytes, bytes | None]:
+    """Kind and path of a change, and the path before it was renamed."""
+    status = word.rpartition(b" ")[2][:1]
+    first = next(words)
+    if status in {b"R", b"C"}:
+        return "renamed", next(words), first
+    return _KINDS.get(status, "modified"), first, None
+
+
+def _counts(word: bytes, words: Iterator[bytes]) -> tuple[bytes, tuple[int, int]]:
+    added, deleted, path = word.split(b"\t", 2)
+    if not path:  # of a rename: both paths follow
+        next(words)
+        path = next(words)
+    return path, (_number(added), _number(deleted))
+
+
+def _number(text: bytes) -> int:
+    return int(text) if text.isdigit() else 0
+
+
+def _file_change(
+    kind: ChangeKind, path: bytes, old_path: bytes | None, lines: tuple[int, int], now: Snapshot
+) -> FileChange:
+    state = now.files.get(path)
+    binary = state is not None and state.binary
+    return FileChange(
+        path=shown_path(path),
+        kind=kind,
+        old_path=shown_path(old_path) if old_path is not None else None,
+        added_lines=None if binary else lines[0],
+        deleted_lines=None if binary else lines[1],
+        size=state.size if state is not None else None,
+        sha256=state.sha256 if state is not None else None,
+        binary=binary,
+    )
+
+
+def _text(patch: bytes) -> str:
+    text = patch.decode(errors="replace")
+    if len(text) <= PATCH_LIMIT:
+        return text
+    kept = text[:PATCH_LIMIT].rpartition("\n")[0]
+    return f"{kept}\n… {len(text) - len(kept):,}{_CUT}"
+
+
+def changed_protected(globs: Iterable[str], before: Snapshot, now: Snapshot) -> tuple[str, ...]:
+    """The paths of protected files that were changed, deleted, added, or replaced by something else.
+
+    A file that was renamed is deleted at its old path. One below a directory that was replaced by a link is deleted,
+    and one that is reached through that link is not looked for.
+    """
+    patterns = tuple(glob_pattern(glob, below=True, parents=True) for glob in globs)
+    if not patterns:
+        return ()
+    return tuple(
+        shown_path(path)
+        for path in sorted(changed_paths(before, now))
+        if any(pattern.fullmatch(shown_path(path)) for pattern in patterns)
+    )
+
+
+def matching(globs: Iterable[str], snapshot: Snapshot) -> Iterator[str]:
+    """The paths of a snapshot that some globs name."""
+    patterns = tuple(glob_pattern(glob, below=True, parents=True) for glob in globs)
+    paths = map(shown_path, snapshot.files) if patterns else ()
+    return (path for path in paths if any(pattern.fullmatch(path) for pattern in patterns))
+
+
+def without(globs: Iterable[str], snapshot: Snapshot) -> Snapshot:
+    """A snapshot without the files that some globs name."""
+    patterns = tuple(glob_pattern(glob, below=True) for glob in globs)
+    if not patterns:
+        return snapshot
+    kept = {
+        path: state
+        for path, state in snapshot.files.items()
+        if not any(pattern.fullmatch(shown_path(path)) for pattern in patterns)
+    }
+    return Snapshot(kept)
+
+
+def changed_paths(before: Snapshot, now: Snapshot) -> Iterator[bytes]:
+    """The paths of all files that were changed, deleted or added, in no order."""
+    for path, state in before.files.items():
+        after = now.files.get(path)
+        if after is None or not after.is_like(state):
+            yield path
+    yield from (path for path in now.files if path not in before.files)
+
+
+GIT_S = 300.0
+OUTPUT_LIMIT = 100_000_000
+SHOWN_LIMIT = 20_000_000
+"""Bytes of changed text files whose content the diff shows; of the others it shows size and hash."""
+
+_BATCH = 16_000_000
+_CONFIG = (
+    "core.compression=0",
+    "pack.compression=0",
+    "core.quotePath=false",
+    "core.attributesFile=/dev/null",
+    "gc.auto=0",
+    "diff.renameLimit=1000",
+)
+_HEAD = b"committer agentv <agentv> 0 +0000\ndata 0\n"
+
+
+class Baselines:
+    """The baselines of all workspaces of a run.
+
+    Args:
+        directory: of the repository; nothing is there yet.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._numbers = count(1)
+        self._starting = asyncio.Lock()
+        self._started = False
+
+    async def store(
+        self, directory: str, now: Snapshot, base: str = "", earlier: Snapshot | None = None
+    ) -> str | Failure:
+        """Store the state of a directory as a commit; its name.
+
+        Args:
+            directory: where the files lie.
+            now: their state.
+            base: the commit that most of it is in already; empty: none.
+            earlier: the state which that commit has.
+        """
+        started = await self._start()
+        if started is not None:
+            return started
+        before = earlier.files if earlier is not None else {}
+        changed = [path for path, state in now.files.items() if path not in before or not before[path].is_like(state)]
+        gone = [path for path in before if path not in now.files]
+        if base and not changed and not gone:
+            return base
+        commit = f"refs/heads/state-{next(self._numbers)}"
+        for stream in _streams(directory, now.files, changed, gone, commit.encode(), base.encode()):
+            failure = await self._git("fast-import", "--quiet", "--force", stdin=stream)
+            if isinstance(failure, Failure):
+                return failure
+        return commit
+
+    async def changes(self, base: str, final: str, now: Snapshot) -> WorkspaceChanges | Failure:
+        """The changes between two commits.
+
+        Args:
+            base: the commit of the baseline.
+            final: that of the final state.
+            now: the final state.
+        """
+        names = await self._git(*NAMES, base, final)
+        if isinstance(names, Failure):
+            return names
+        patch = await self._git(*PATCH, base, final)
+        if isinstance(patch, Failure):
+            return patch
+        return changes_of(names.stdout, patch.stdout, now)
+
+    async def text(self, commit: str, path: bytes) -> str:
+        """The text of a file in a commit; empty if it is missing."""
+        shown = await self._git("cat-file", "blob", f"{commit}:{os.fsdecode(path)}")
+        return "" if isinstance(shown, Failure) else shown.stdout.decode(errors="replace")
+
+    async def _start(self) -> Failure | None:
+        async with self._starting:
+            if self._started:
+                return None
+            made = await self._git("init", "--quiet", "--bare", "--template=")
+            if isinstance(made, Failure):
+                return made
+            self._started = True
+            return None
+
+    async def _git(self, *arguments: str, stdin: bytes = b"") -> Finished | Failure:
+        flags = [word for setting in _CONFIG for word in ("-c", setting)]
+        command = Command(
+            argv=("git", f"--git-dir={self._directory}", *flags, *arguments), cwd=str(self._directory.parent)
+        )
+        ended = await run_program(command, stdin=stdin, env=_environment(), timeout_s=GIT_S, limit=OUTPUT_LIMIT)
+        if isinstance(ended, Failure):
+            return Failure("workspace-failed", f"the diff of a workspace failed: {ended.message}")
+        if ended.status:
+            return Failure("workspace-failed", f"the diff of a workspace failed: {_reason(ended.stderr)}")
+        return ended
+
+
+def _reason(said: bytes) -> str:
+    if b"Out of diskspace" in said or b"No space left" in said:
+        return "no space is left on the disk"
+    return f"git says: {tail(said)}"
+
+
+def _environment() -> dict[str, str]:
+    return {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_CONFIG_SYSTEM": os.devnull,
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_ATTR_NOSYSTEM": "1",
+        "HOME": os.devnull,
+        "LC_ALL": "C",
+    }
+
+
+def _streams(
+    directory: str,
+    files: Mapping[bytes, FileState],
+    changed: Iterable[bytes],
+    gone: Iterable[bytes],
+    commit: bytes,
+    base: bytes,
+) -> Iterator[bytes]:
+    """What `git fast-import` reads, in parts that fit into memory: each is a commit on top of the one before."""
+    lines = bytearray(b"commit %b\n%b" % (commit, _HEAD))
+    if base:
+        lines += b"from %b^0\n" % base
+    for path in gone:
+        lines += b"D %b\n" % _quoted(path)
+    shown = 0
+    for path in changed:
+        state = files[path]
+        text = _stored(directory, path, state, shown)
+        shown += 0 if state.binary else state.size
+        lines += b"M %b inline %b\ndata %d\n%b\n" % (state.mode.encode(), _quoted(path), len(text), text)
+        if len(lines) > _BATCH:
+            yield bytes(lines)
+            lines = bytearray(b"commit %b\n%bfrom %b^0\n" % (commit, _HEAD, commit))
+    yield bytes(lines)
+
+
+def _stored(directory: str, path: bytes, state: FileState, shown: int) -> bytes:
+    if state.special:
+        return f"{state.special}\n".encode()
+    if state.binary or shown > SHOWN_LIMIT:
+        kind = "binary file" if state.binary else "text file"
+        return f"{kind}, {state.size} bytes, sha256 {state.sha256}\n".encode()
+    return content(directory, path)
+
+
+def _quoted(path: bytes) -> bytes:
+    """A path as git quotes it."""
+    return b'"' + b"".join(_escaped(one) for one in path) + b'"'
+
+
+def _escaped(byte: int) -> bytes:
+    return b"\\%03o" % byte if byte < 0x20 or byte in b'"\\' or byte == 0x7F else bytes((byte,))

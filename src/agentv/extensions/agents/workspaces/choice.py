@@ -1,0 +1,202 @@
+"""Choice of the sandbox of a trial, by what this machine can do."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from msgspec import structs
+
+from agentv.app.wiring import WorkspaceSettings
+from agentv.extensions.agents.workspaces.bubblewrap import Bubblewrap
+from agentv.extensions.agents.workspaces.docker import Docker
+from agentv.extensions.agents.workspaces.process_group import Places, ProcessGroup
+from agentv.model.suite.workspace import DockerImage, Network, SandboxName, WorkspaceSpec
+from agentv.model.values.response import Failure
+
+_PROBE_S = 10.0
+_PROBE = ("--unshare-pid", "--die-with-parent", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--", "true")
+
+WITHOUT_BWRAP = (
+    "Without bwrap, agents can read the user's files, hidden tests among them, and can write outside their workspaces; "
+    "the network is the host's. Processes still end with their trial, unless an agent sets out to stop agentv itself. "
+    "The environment is an allowlist."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What can confine agents here. Each `…_problem` is empty, or says why not and how to get it.
+
+    Attributes:
+        bwrap: path of a `bwrap` that works.
+        user_namespaces: whether it makes user namespaces, so that it needs no root.
+    """
+
+    bwrap: str | None
+    bwrap_problem: str
+    user_namespaces: bool
+
+    @property
+    def docker(self) -> str | None:
+        """Path of a `docker` whose daemon answers. It is tried when this is first asked: a daemon may be far."""
+        return _docker()[0]
+
+    @property
+    def docker_problem(self) -> str:
+        """Why docker cannot be used."""
+        return _docker()[1]
+
+
+@cache
+def capabilities() -> Capabilities:
+    """Try what there is, once in a process. It blocks for some milliseconds."""
+    bwrap, namespaces, problem = _bwrap()
+    return Capabilities(bwrap, problem, namespaces)
+
+
+def _bwrap() -> tuple[str | None, bool, str]:
+    if sys.platform != "linux":
+        return None, False, "It exists for Linux only. Use `sandbox: docker`, or run agentv in a virtual machine."
+    program = shutil.which("bwrap")
+    if program is None:
+        return None, False, "Install bubblewrap: `apt install bubblewrap`, `dnf install bubblewrap`."
+    said = _failed(program, "--unshare-user", *_PROBE)
+    if not said:
+        return program, True, ""
+    if os.geteuid() == 0 and not _failed(program, *_PROBE):
+        return program, False, ""
+    return None, False, f"{program} does not work here ({said}). {_remedy(said)}"
+
+
+def _remedy(said: str) -> str:
+    """How to get namespaces, by what bubblewrap says of them."""
+    if "proc" in said:
+        return "In a container, start it with `--security-opt systempaths=unconfined`, or privileged."
+    return (
+        "The kernel gives no user namespaces: on Ubuntu, `sysctl kernel.apparmor_restrict_unprivileged_userns=0`; "
+        "elsewhere `sysctl user.max_user_namespaces=10000` or `kernel.unprivileged_userns_clone=1`; in a container, "
+        "start it with `--security-opt seccomp=unconfined --security-opt apparmor=unconfined`, or privileged."
+    )
+
+
+@cache
+def _docker() -> tuple[str | None, str]:
+    program = shutil.which("docker")
+    if program is None:
+        return None, "Install Docker, whose `docker` must be on PATH."
+    said = _failed(program, "version", "--format", "{{.Server.Version}}")
+    return (None, f"{said}. Start the Docker daemon, or set DOCKER_HOST.") if said else (program, "")
+
+
+def _failed(*argv: str) -> str:
+    """The last line of what a program says that failed; empty where it did not."""
+    try:
+        ended = subprocess.run(argv, capture_output=True, timeout=_PROBE_S, check=False, stdin=subprocess.DEVNULL)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    lines = ended.stderr.decode(errors="replace").strip().splitlines()
+    return (lines[-1] if lines else f"exit {ended.returncode}").rstrip(".?") if ended.returncode else ""
+
+
+ConfinedPrograms = ProcessGroup | Bubblewrap | Docker
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxMaker:
+    """Makes the sandboxes of one case.
+
+    Attributes:
+        name: of the sandbox that was chosen.
+        spec: of the case.
+        settings: of the run.
+        found: what works here.
+        run: the directory of the run.
+        image: of docker, where that is what the case runs in.
+    """
+
+    name: SandboxName
+    spec: WorkspaceSpec
+    settings: WorkspaceSettings
+    found: Capabilities
+    run: str
+    image: str = ""
+
+    def make(self, places: Places, env: Mapping[str, str], *, setup: bool = False) -> ConfinedPrograms:
+        """A sandbox.
+
+        Args:
+            places: where the program may write.
+            env: what is set for every program.
+            setup: it is for commands that prepare the workspace, which have the host's network.
+        """
+        spec, name = self.spec, self.name
+        inner = ProcessGroup(places, env)
+        network = "host" if setup else spec.network
+        if name == "docker" and self.found.docker:
+            recipe = spec.docker or DockerImage()
+            root = next((path for path, below in spec.mounts.items() if not below), "")
+            recipe = structs.replace(recipe, workdir=recipe.workdir or root)
+            return Docker(self.found.docker, self.image, recipe, inner, network, self.run, spec.mounts)
+        if name == "bwrap" and self.found.bwrap:
+            program, user_namespaces = self.found.bwrap, self.found.user_namespaces
+            return Bubblewrap(program, user_namespaces, inner, network, self._private(), mounts=spec.mounts)
+        return inner
+
+    def _private(self) -> tuple[str, ...]:
+        hidden = (one.source for one in self.spec.hidden)
+        template = self.spec.template.source if self.spec.template else ""
+        places = (*self.settings.private, *hidden, self.settings.kept_directory, template, self.run)
+        return tuple(filter(None, places))
+
+
+def chosen_sandbox(wanted: Sequence[SandboxName], network: Network, found: Capabilities) -> SandboxName | Failure:
+    """The first sandbox that works here and gives the network that is asked for; why none does."""
+    problems = []
+    for name in wanted:
+        problem = _problem(name, network, found)
+        if not problem:
+            return name
+        problems.append(problem.rstrip("."))
+    why = f"nothing was run: {'; '.join(problems)}"
+    if tuple(wanted) == ("docker",) and not found.docker:
+        return Failure("no-docker", why)
+    return Failure("sandbox-unavailable", why)
+
+
+def _problem(name: SandboxName, network: Network, found: Capabilities) -> str:
+    """Why a sandbox cannot be used here; empty: it can."""
+    if name == "docker":
+        if not found.docker:
+            return f"docker is not available. {found.docker_problem}"
+        return "`network: loopback` is not available in docker: it needs `sandbox: bwrap`" * (network == "loopback")
+    if name == "bwrap":
+        return "" if found.bwrap else f"bwrap is not available. {found.bwrap_problem}"
+    return "" if network == "host" else f"`network: {network}` needs `sandbox: bwrap`"
+
+
+class LocalSandboxes:
+    """What can confine agents here. An `agentv.work_ports.Sandboxes`."""
+
+    warning = WITHOUT_BWRAP
+
+    def choose(self, wanted: Sequence[SandboxName], network: Network) -> SandboxName | Failure:
+        """The sandbox that works here."""
+        return chosen_sandbox(wanted, network, capabilities())
+
+    def problem(self, name: SandboxName) -> str:
+        """Why one is not available."""
+        found = capabilities()
+        return "" if name == "none" else found.bwrap_problem if name == "bwrap" else found.docker_problem
+
+    def lines(self) -> tuple[str, ...]:
+        """What a person reads."""
+        found = capabilities()
+        bwrap = f"bwrap: works ({found.bwrap})" if found.bwrap else f"bwrap: not available. {found.bwrap_problem}"
+        docker = f"docker: works ({found.docker})" if found.docker else f"docker: not available. {found.docker_problem}"
+        return (bwrap, *(() if found.bwrap else (WITHOUT_BWRAP,)), docker)

@@ -1,0 +1,157 @@
+"""Copies of a workspace that are looked at or kept after its trial.
+
+Agents read instructions, settings, skills, hooks and servers from the directory that they work in, and git runs what
+the configuration of a repository says. What the judged agent left may be made for that, so these are renamed in the
+copy for an agent that judges. Links out of it are replaced by files that say where they led.
+
+An agent gets secrets in its environment, and can write them down. In the text of a workspace that is kept they are
+replaced. A file that is no text, or is too large to be rewritten, is removed where a secret stands in it, and so is
+what has one in its name. Compressed files are not looked into.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+
+from agentv.extensions.agents.workspaces.snapshot import Snapshot
+from agentv.model.secrets.redaction import REDACTED, Redactor
+
+SUFFIX = ".data"
+"""At the end of the names of renamed files and directories."""
+
+_NAMES = frozenset(
+    {
+        *("agents.md", "agents.override.md", "claude.md", "claude.local.md", "gemini.md", "qwen.md", "context.md"),
+        *("copilot-instructions.md", "system.md", ".cursorrules", ".windsurfrules", ".clinerules", ".mcp.json"),
+        *("opencode.json", "opencode.jsonc", ".env", ".envrc", ".git", ".gitmodules", ".gitattributes"),
+        *(".claude", ".claude-plugin", ".codex", ".gemini", ".agents", ".opencode", ".copilot", ".cursor", ".pi"),
+        *(".vscode", ".continue", ".aider.conf.yml", ".geminiignore"),
+    }
+)
+_OF_GITHUB = frozenset({"agents", "skills", "instructions", "prompts", "hooks"})
+"""Directories in `.github` that Copilot reads."""
+
+
+def disarm(directory: str) -> None:
+    """Rename what agents and git take for their own, and replace links that lead out of a copy. It blocks.
+
+    Raises:
+        OSError: the system refuses.
+    """
+    root = os.path.realpath(directory)
+    for top, folders, files in os.walk(root, topdown=False):
+        for name in (*folders, *files):
+            path = Path(top, name)
+            if path.is_symlink() and not _is_inside(path, root):
+                target = path.readlink()
+                path.unlink()
+                path = _free(path)
+                path.write_text(f"a link to {target}\n", errors="surrogateescape")
+            elif name.casefold() in _NAMES or (Path(top).name == ".github" and name.casefold() in _OF_GITHUB):
+                path.rename(_free(path))
+
+
+def digest_of(snapshot: Snapshot) -> str:
+    """A hash of the files of a workspace."""
+    facts = sorted((path, one.mode, one.sha256, one.special) for path, one in snapshot.files.items())
+    return sha256(repr(facts).encode()).hexdigest()
+
+
+def _is_inside(link: Path, root: str) -> bool:
+    resolved = os.path.realpath(link)
+    return not link.readlink().is_absolute() and f"{resolved}{os.sep}".startswith(f"{root}{os.sep}")
+
+
+def _free(path: Path) -> Path:
+    """The path with the suffix; with more of them where that is taken."""
+    while os.path.lexists(path := path.with_name(path.name + SUFFIX)):
+        pass
+    return path
+
+
+_REWRITTEN = 20_000_000
+"""Bytes up to which a file is rewritten."""
+
+_OVERLAP = 8_192
+_BINARY_WITHIN = 8_000
+
+
+def remove_secrets(directory: str, redactor: Redactor) -> list[str]:
+    """Take the secrets out of all files below a directory; what was done, one line each. It blocks.
+
+    Raises:
+        OSError: a file cannot be read or written.
+    """
+    return sorted(_removed(directory, redactor)) if redactor else []
+
+
+def _removed(directory: str, redactor: Redactor) -> Iterator[str]:
+    for folder, folders, files in os.walk(directory, topdown=False):
+        for name in files:
+            path = Path(folder, name)
+            shown = redactor.redact(os.path.relpath(path, directory))
+            how = _without_secrets(path, name, redactor)
+            if how:
+                yield f"{shown}: {how}"
+        for name in folders:
+            path = Path(folder, name)
+            if redactor.redact(name) != name or (path.is_symlink() and _names_secret(path, redactor)):
+                shown = redactor.redact(os.path.relpath(path, directory))
+                _rename(path, redactor.redact(name))
+                yield f"{shown}: renamed"
+
+
+def _without_secrets(path: Path, name: str, redactor: Redactor) -> str:
+    """Clean one file; how. Empty: there was no secret."""
+    if redactor.redact(name) != name or (path.is_symlink() and _names_secret(path, redactor)):
+        path.unlink()
+        return "removed, since a secret was part of its name or of where it leads"
+    if path.is_symlink() or not path.is_file():
+        return ""
+    if path.stat().st_size > _REWRITTEN:
+        return _removed_if(path, any(redactor.stretches(_text(block)) for block in _blocks(path)))
+    data = path.read_bytes()
+    clean = redactor.redact(_text(data)).encode(errors="surrogateescape")
+    if clean == data:
+        return ""
+    if b"\0" in data[:_BINARY_WITHIN]:
+        return _removed_if(path, True)
+    new = path.with_name(f".{os.getpid()}.clean")
+    new.write_bytes(clean)
+    new.chmod(path.stat().st_mode & 0o777)
+    new.replace(path)  # other hard links keep the old file
+    return f"secrets replaced by {REDACTED}"
+
+
+def _removed_if(path: Path, holds: bool) -> str:
+    if not holds:
+        return ""
+    path.unlink()
+    return "removed, since it contained a secret and is no text that can be rewritten"
+
+
+def _rename(path: Path, name: str) -> None:
+    if path.is_symlink():
+        path.unlink()
+    else:
+        path.rename(path.with_name(name))
+
+
+def _names_secret(path: Path, redactor: Redactor) -> bool:
+    target = str(path.readlink())
+    return redactor.redact(target) != target
+
+
+def _blocks(path: Path) -> Iterator[bytes]:
+    rest = b""
+    with path.open("rb") as file:
+        while block := file.read(_REWRITTEN):
+            yield rest + block
+            rest = block[-_OVERLAP:]
+
+
+def _text(data: bytes) -> str:
+    return data.decode(errors="surrogateescape")

@@ -1,1 +1,0 @@
-"""Files of workspaces: copied, placed and removed, never through links."""

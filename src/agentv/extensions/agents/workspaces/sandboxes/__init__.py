@@ -1,1 +1,0 @@
-"""What confines the programs of a trial."""
