@@ -111,9 +111,9 @@ GROUPS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             "engine/calls/attempts.py",
             "engine/calls/budget.py",
             "engine/calls/circuit_breaker.py",
-            "targets/http/statuses.py",
+            "targets/http/failures.py",
         ),
-        ("engine/calls", "targets/http/test_statuses.py"),
+        ("engine/calls", "targets/http/test_failures.py"),
     ),
     **{
         f"stats-{part}": ((f"stats/{part}/*.py",), (f"stats/{part}",))

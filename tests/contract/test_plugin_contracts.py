@@ -22,9 +22,9 @@ from agentv.plugins import (
     TokenUsage,
 )
 from agentv.registry.fields import Command
-from agentv.targets.cli.target import Cli
+from agentv.targets.cli import Cli
 from agentv.targets.mock import Echo, Mock
-from agentv.targets.openai_compatible.openai import OpenAI
+from agentv.targets.openai_api.providers import OpenAI
 from agentv.testing import ModelServer
 from agentv.testing.contract import AssertionContract, ReportContract, TargetContract
 

@@ -20,18 +20,16 @@ from agentv.registry.fields import Command, Doc, FunctionRef, JavaScriptSource, 
 from agentv.registry.types import ProviderSettings
 from agentv.targets.anthropic.target import Anthropic
 from agentv.targets.catalogue import PROVIDERS, registry
-from agentv.targets.cli.target import Cli
+from agentv.targets.cli import Cli
 from agentv.targets.gemini.target import Gemini
 from agentv.targets.http.target import Http
-from agentv.targets.javascript import JavaScript
 from agentv.targets.litellm.target import LiteLLM
 from agentv.targets.mock import Echo, Mock
-from agentv.targets.openai_compatible.azure import Azure
-from agentv.targets.openai_compatible.hosted import OpenRouter
-from agentv.targets.openai_compatible.ollama import Ollama
-from agentv.targets.openai_compatible.openai import OpenAI
+from agentv.targets.openai_api.hosted import OpenRouter
+from agentv.targets.openai_api.providers import Azure, Ollama, OpenAI
+from agentv.targets.promptfoo import JavaScript
 from agentv.targets.python import Python
-from agentv.targets.replay.target import Replay
+from agentv.targets.replay import Replay
 from agentv.testing import Hang, ModelCall, ModelServer, Status, Step
 from agentv.user_code.threads import DaemonThreads
 from doubles.asking import answers, asked, request, spec_of

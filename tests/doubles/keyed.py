@@ -13,7 +13,7 @@ from agentv.registry.fields import Alias, Doc, FromEnvironment, Secret, Text
 from agentv.registry.table import Registry
 from agentv.registry.types import Provider, ProviderSettings
 from agentv.targets.catalogue import PROVIDERS
-from agentv.targets.http.model_calls import other_server
+from agentv.targets.http.failures import other_server
 
 
 @dataclass(frozen=True, slots=True)

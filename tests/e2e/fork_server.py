@@ -48,7 +48,7 @@ LIBRARIES = (
     "acp",
     "agentv.targets.anthropic.target",
     "agentv.targets.gemini.target",
-    "agentv.targets.openai_compatible.openai",
+    "agentv.targets.openai_api.providers",
     "aiohttp",
     "anthropic.resources.messages",
     "genai_prices",

@@ -24,7 +24,7 @@ from agentv.model.suite.workspace import WorkLimits, WorkspaceSpec
 from agentv.model.values.message import Message
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.ports import Target, TargetRequest
-from agentv.targets.http.model_calls import carries_key
+from agentv.targets.http.failures import carries_key
 from agentv.user_code.deadline import Deadline
 from agentv.user_code.guard import attempt
 from agentv.user_code.processes import kill_all

@@ -12,22 +12,22 @@ from agentv.registry.types import Provider, ProviderSettings
 PROVIDERS = {
     "echo": "agentv.targets.mock:Echo",
     "mock": "agentv.targets.mock:Mock",
-    "replay": "agentv.targets.replay.target:Replay",
+    "replay": "agentv.targets.replay:Replay",
     "python": "agentv.targets.python:Python",
-    "javascript": "agentv.targets.javascript:JavaScript",
-    "cli": "agentv.targets.cli.target:Cli",
+    "javascript": "agentv.targets.promptfoo:JavaScript",
+    "cli": "agentv.targets.cli:Cli",
     "http": "agentv.targets.http.target:Http",
-    "openai": "agentv.targets.openai_compatible.openai:OpenAI",
-    "azure": "agentv.targets.openai_compatible.azure:Azure",
-    "ollama": "agentv.targets.openai_compatible.ollama:Ollama",
-    "openrouter": "agentv.targets.openai_compatible.hosted:OpenRouter",
+    "openai": "agentv.targets.openai_api.providers:OpenAI",
+    "azure": "agentv.targets.openai_api.providers:Azure",
+    "ollama": "agentv.targets.openai_api.providers:Ollama",
+    "openrouter": "agentv.targets.openai_api.hosted:OpenRouter",
     "anthropic": "agentv.targets.anthropic.target:Anthropic",
     "gemini": "agentv.targets.gemini.target:Gemini",
     "litellm": "agentv.targets.litellm.target:LiteLLM",
-    "bedrock": "agentv.targets.litellm.clouds:Bedrock",
-    "vertex": "agentv.targets.litellm.clouds:Vertex",
+    "bedrock": "agentv.targets.litellm.target:Bedrock",
+    "vertex": "agentv.targets.litellm.target:Vertex",
     **{
-        name: f"agentv.targets.openai_compatible.hosted:{name.capitalize()}"
+        name: f"agentv.targets.openai_api.hosted:{name.capitalize()}"
         for name in (
             "cohere",
             "deepseek",

@@ -20,8 +20,7 @@ from agentv.registry.extensions import lacking, loaded, registered
 from agentv.registry.fields import Doc, FunctionRef, Issue, Text
 from agentv.registry.types import ProviderSettings
 from agentv.targets.http.answers import error_in, from_object, from_text, parsed
-from agentv.targets.promptfoo.calls import context_of, options_of, prompt_of
-from agentv.targets.promptfoo.responses import from_provider
+from agentv.targets.promptfoo import context_of, from_provider, options_of, prompt_of
 from agentv.targets.python_call import Kind, answer_in, called, from_wire, with_trace
 from agentv.user_code.guard import ForeignError, foreign_code
 

@@ -3,29 +3,38 @@
 from __future__ import annotations
 
 import asyncio
-from functools import lru_cache, partial
-from typing import Any
+from functools import cache, lru_cache, partial
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from aiohttp import TCPConnector
-from aiohttp.client_proto import ResponseHandler
-
-
-class _Protocol(ResponseHandler):
-    def is_connected(self) -> bool:
-        """Whether a kept connection can be used again: not if the server has sent something that nobody asked for.
-
-        Such a response would be taken for that of the next request.
-        """
-        return super().is_connected() and not self.should_close
+if TYPE_CHECKING:
+    from aiohttp import TCPConnector
+    from aiohttp.client_proto import ResponseHandler
 
 
 def unlimited_connector(**options: Any) -> TCPConnector:
     """A pool without a limit of its own: how many calls there are at once the engine decides."""
+    from aiohttp import TCPConnector
+
     made = TCPConnector(limit=0, **options)
     # aiohttp offers no other way
-    made._factory = partial(_Protocol, loop=asyncio.get_running_loop())  # type: ignore[assignment]  # noqa: SLF001
+    made._factory = partial(_protocol(), loop=asyncio.get_running_loop())  # noqa: SLF001
     return made
+
+
+@cache
+def _protocol() -> type[ResponseHandler]:
+    from aiohttp.client_proto import ResponseHandler
+
+    class Protocol(ResponseHandler):
+        def is_connected(self) -> bool:
+            """Whether a kept connection can be used again: not if the server has sent something that nobody asked for.
+
+            Such a response would be taken for that of the next request.
+            """
+            return super().is_connected() and not self.should_close
+
+    return Protocol
 
 
 @lru_cache(maxsize=64)

@@ -16,9 +16,9 @@ from agentv.model.values.response import Embeddings, Failure, TargetResponse
 from agentv.model.values.retrieved import RetrievedText
 from agentv.ports import Embedder
 from agentv.registry.fields import Command
-from agentv.targets.cli.target import Cli
+from agentv.targets.cli import Cli
 from agentv.targets.http.target import Http
-from agentv.targets.openai_compatible.openai import OpenAI
+from agentv.targets.openai_api.providers import OpenAI
 from agentv.testing import ModelServer, Status
 from agentv.user_code.threads import DaemonThreads
 from doubles.asking import asked, request

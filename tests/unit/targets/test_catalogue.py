@@ -9,8 +9,7 @@ from agentv.targets.catalogue import _provider
 from agentv.targets.gemini.target import Gemini
 from agentv.targets.http.target import Http
 from agentv.targets.litellm.target import LiteLLM
-from agentv.targets.openai_compatible.azure import Azure
-from agentv.targets.openai_compatible.openai import OpenAI
+from agentv.targets.openai_api.providers import Azure, OpenAI
 from agentv.testing import ModelServer, Status
 from doubles.asking import answer
 from needs import each

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from agentv.model.values.message import Message, ToolCall
 from agentv.model.values.response import STRUCTURED, Embeddings, Failure, TargetResponse
 from agentv.model.values.usage import TokenUsage
-from agentv.targets.openai_api.replies import chat_answer, response_answer, with_calls_as_output
-from agentv.targets.openai_api.vectors import Batches, vectors_of
+from agentv.targets.openai_api.replies import Batches, chat_answer, response_answer, vectors_of, with_calls_as_output
 
 SAID = {"role": "assistant", "content": "Hi"}
 

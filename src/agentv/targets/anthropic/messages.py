@@ -1,4 +1,4 @@
-"""Messages as Anthropic's Messages API takes them.
+"""Messages as Anthropic's Messages API takes them, and its replies, read as data: nothing is raised.
 
 Source: platform.claude.com/docs, Messages API of the versions 2023-06-01 and 2026-10-21, and mid-conversation system
 messages.
@@ -7,15 +7,26 @@ messages.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from agentv.model.values.message import DocumentBlock, ImageBlock, Message
-from agentv.model.values.response import Failure
+from agentv.model.values.message import Message
+from agentv.model.values.response import CallFailure, Failure, TargetResponse
+from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json, JsonObject
-from agentv.targets.model_api.content_parts import PDF, PartBuilders, content_parts, document_of
-from agentv.targets.model_api.pictures import Picture, picture_of
-from agentv.targets.model_api.tool_calls import ToolStep, functions_in, tool_steps
+from agentv.targets.http.answers import invalid_reply
+from agentv.targets.http.failures import shown, unreadable_reply
+from agentv.targets.model_api.content import (
+    Attached,
+    PartBuilders,
+    ToolStep,
+    content_parts,
+    functions_in,
+    tool_call,
+    tool_steps,
+)
+from agentv.targets.model_api.prices import cost_of
 
 SYSTEM_ONLY_FIRST = re.compile(r"claude-(?:instant|[123]\b|(?:sonnet|haiku)-4|opus-4(?!-[89]))")
 """Models that refuse messages of the role `system`, and take the system prompt alone: all before Claude Opus 4.8."""
@@ -85,26 +96,20 @@ def _text(text: str) -> JsonObject:
     return {"type": "text", "text": text}
 
 
-def _image(block: ImageBlock) -> JsonObject | Failure:
-    picture = picture_of(block)
-    if isinstance(picture, Failure):
-        return picture
-    if isinstance(picture, Picture):
-        source = {"type": "base64", "media_type": picture.media_type, "data": picture.base64}
-    else:
+def _picture(picture: Attached | str) -> JsonObject:
+    if isinstance(picture, str):
         source = {"type": "url", "url": picture}
+    else:
+        source = {"type": "base64", "media_type": picture.media_type, "data": picture.base64}
     return {"type": "image", "source": source}
 
 
-def _document(block: DocumentBlock) -> JsonObject | Failure:
-    document = document_of(block)
-    if isinstance(document, Failure):
-        return document
-    source = {"type": "base64", "media_type": PDF, "data": document.base64}
+def _document(document: Attached) -> JsonObject:
+    source = {"type": "base64", "media_type": document.media_type, "data": document.base64}
     return {"type": "document", "source": source, "title": document.name}
 
 
-_PARTS = PartBuilders(_text, _image, _document)
+_PARTS = PartBuilders(_text, _picture, _document)
 
 
 def tools_in(tools: Sequence[Json]) -> list[Json]:
@@ -144,3 +149,63 @@ def texts_of(blocks: Iterable[JsonObject]) -> str:
             pieces[-1] += text
         apart = False
     return "\n\n".join(piece for piece in pieces if piece)
+
+
+def response_of(reply: Json, model: str, prices: str = "anthropic") -> TargetResponse | Failure:
+    """The answer in a `message`; a Failure if it is malformed (`bad-answer`) or the provider gave no text (`refused`).
+
+    `output` is the text, without thoughts. Calls of tools stand in `messages`. `prices`: as `cost_of` takes a provider.
+    """
+    content = reply.get("content") if isinstance(reply, Mapping) else None
+    if not isinstance(reply, Mapping) or not isinstance(content, list):
+        return unreadable_reply("the reply is not a message of Anthropic's API: it has no list 'content'")
+    blocks: list[JsonObject] = [block for block in content if isinstance(block, Mapping)]
+    text, calls = (
+        texts_of(blocks),
+        tuple(
+            tool_call(block.get("name"), block.get("input"), block.get("id"))
+            for block in blocks
+            if block.get("type") == "tool_use"
+        ),
+    )
+    reason = reply.get("stop_reason")
+    if reason == "refusal":
+        return _refused(reply.get("stop_details"))
+    if reason == "pause_turn":
+        return unreadable_reply("the API paused the turn before its answer was complete (pause_turn)")
+    if not blocks and reason is None:
+        return unreadable_reply("the reply is a message with neither content nor 'stop_reason'")
+    usage, written = usage_of(reply.get("usage"))
+    return invalid_reply(text) or TargetResponse(
+        output=text or None,
+        messages=(Message("assistant", text, tool_calls=calls),) if calls else (),
+        token_usage=usage,
+        cost_usd=cost_of(prices, model, usage, cache_written=written),
+        finish_reason=reason if isinstance(reason, str) else None,
+        metadata={"model": reply["model"]} if isinstance(reply.get("model"), str) else {},
+    )
+
+
+def _refused(details: Json) -> CallFailure:
+    refusal = details if isinstance(details, Mapping) else {}
+    why = ": ".join(str(refusal[key]) for key in ("category", "explanation") if refusal.get(key))
+    return CallFailure("refused", shown(f"Anthropic refused to answer{f' ({why})' if why else ''}"))
+
+
+def usage_of(usage: Json) -> tuple[TokenUsage | None, int]:
+    """The tokens, and how many were written to the cache. Anthropic counts cached ones beside `input_tokens`."""
+    if not isinstance(usage, Mapping):
+        return None, 0
+    fresh, output = _count(usage.get("input_tokens")), _count(usage.get("output_tokens"))
+    if fresh is None or output is None:
+        return None, 0
+    read = _count(usage.get("cache_read_input_tokens"))
+    written = _count(usage.get("cache_creation_input_tokens")) or 0
+    details = usage.get("output_tokens_details")
+    thought = _count(details.get("thinking_tokens")) if isinstance(details, Mapping) else None
+    whole = fresh + (read or 0) + written
+    return TokenUsage(whole, output, whole + output, read, thought), written
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

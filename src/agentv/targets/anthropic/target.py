@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -17,12 +17,12 @@ from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.values import Json, JsonObject
 from agentv.ports import Executor, Target, TargetRequest
 from agentv.registry.fields import Between, Doc, Fraction, FromEnvironment, Issue, NoSecrets, Secret, Text, Verbatim
-from agentv.targets.anthropic.messages import conversation, tool_choice_in, tools_in
-from agentv.targets.anthropic.replies import response_of
+from agentv.targets.anthropic.messages import conversation, response_of, tool_choice_in, tools_in
 from agentv.targets.http.answers import TOO_LARGE, decoded, parsed
-from agentv.targets.http.bodies import PackedError, TooLargeError
-from agentv.targets.http.model_calls import (
+from agentv.targets.http.connection import ENCODINGS, BoundedBody, PackedError, TooLargeError
+from agentv.targets.http.failures import (
     endpoint_of,
+    failure_of,
     incomplete_reply,
     missing_key,
     no_connection,
@@ -30,10 +30,8 @@ from agentv.targets.http.model_calls import (
     other_server,
     unreadable_reply,
 )
-from agentv.targets.http.once import Imports, timed
-from agentv.targets.http.statuses import failure_of
-from agentv.targets.model_api.ceilings import RequestSettings
-from agentv.targets.model_api.prices import load_prices
+from agentv.targets.http.preparation import Imports, timed
+from agentv.targets.model_api.prices import RequestSettings, load_prices
 from agentv.targets.model_api.settings import ModelSettings, OptionalParameters, schema_in
 from agentv.targets.model_api.streams import MessageStream, ReplyStream, is_stream
 
@@ -158,8 +156,6 @@ class Anthropic(ModelSettings):
 def _import() -> None:
     """Import the SDK and read the price list."""
     import anthropic  # noqa: F401
-
-    import agentv.targets.anthropic.transport  # noqa: F401
 
     load_prices()
 
@@ -293,14 +289,12 @@ class _Anthropic:
         if self._client is None:
             from anthropic import AsyncAnthropic, DefaultAioHttpClient
 
-            from agentv.targets.anthropic.transport import HOOKS
-
             self._client = AsyncAnthropic(
                 api_key=self._settings.api_key,
                 base_url=self._settings.base_url or URL,
                 max_retries=0,
                 timeout=None,  # the engine's limit holds, and the SDK's own would refuse large 'max_tokens'
-                http_client=DefaultAioHttpClient(timeout=None, follow_redirects=False, event_hooks=HOOKS),
+                http_client=DefaultAioHttpClient(timeout=None, follow_redirects=False, event_hooks=_hooks()),
                 default_headers=dict(self._settings.headers),
                 open_telemetry=False,
             )
@@ -311,6 +305,23 @@ class _Anthropic:
         client, self._client = self._client, None
         if client is not None:
             await client.close()
+
+
+def _hooks() -> dict[str, list[Callable[..., Any]]]:
+    """What the SDK's client calls around each request: replies are unpacked a piece at a time, and bounded."""
+    from httpx2 import AsyncByteStream, Request, Response
+
+    class BoundedReply(BoundedBody, AsyncByteStream):
+        """A body that ends with an error where it is too large."""
+
+    async def before_request(request: Request) -> None:
+        request.headers["Accept-Encoding"] = ENCODINGS
+
+    async def on_response(response: Response) -> None:
+        assert isinstance(response.stream, AsyncByteStream)  # noqa: S101  # what an async client gets
+        response.stream = BoundedReply(response)
+
+    return {"request": [before_request], "response": [on_response]}
 
 
 def _fixed_body(settings: Anthropic) -> dict[str, Any]:

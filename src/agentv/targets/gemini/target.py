@@ -17,11 +17,17 @@ from agentv.model.values.values import Json
 from agentv.ports import Executor, Target, TargetRequest
 from agentv.registry.extras import missing_extra
 from agentv.registry.fields import Between, Doc, FromEnvironment, Issue, Secret, Text, Verbatim
-from agentv.targets.gemini.contents import conversation, tool_config_in, tools_in
-from agentv.targets.gemini.replies import embeddings_of, refusal_of, response_of
+from agentv.targets.gemini.messages import (
+    conversation,
+    embeddings_of,
+    refusal_of,
+    response_of,
+    tool_config_in,
+    tools_in,
+)
 from agentv.targets.http.answers import TOO_LARGE, parsed
-from agentv.targets.http.connection import RedirectError, session_of_sdk
-from agentv.targets.http.model_calls import (
+from agentv.targets.http.connection import RedirectError, TooLargeError, session_of_sdk, tls_context
+from agentv.targets.http.failures import (
     endpoint_of,
     incomplete_reply,
     missing_key,
@@ -30,9 +36,8 @@ from agentv.targets.http.model_calls import (
     other_server,
     unreadable_reply,
 )
-from agentv.targets.http.once import Imports, timed
-from agentv.targets.model_api.ceilings import RequestSettings
-from agentv.targets.model_api.prices import load_prices
+from agentv.targets.http.preparation import Imports, timed
+from agentv.targets.model_api.prices import RequestSettings, load_prices
 from agentv.targets.model_api.settings import ModelSettings, OptionalParameters, schema_in
 from agentv.targets.model_api.streams import ContentStream, ReplyStream
 from agentv.user_code.connections import proxy_for
@@ -243,9 +248,7 @@ class _Gemini:
     def _lost(self, error: Exception) -> Failure:
         from aiohttp import ClientPayloadError
 
-        from agentv.targets.http.bounded_replies import TooLargeReplyError
-
-        if isinstance(error, TooLargeReplyError):
+        if isinstance(error.__cause__, TooLargeError):
             return TOO_LARGE
         return (incomplete_reply if isinstance(error, ClientPayloadError) else no_connection)(
             error, self._settings.secrets
@@ -261,8 +264,6 @@ class _Gemini:
         if self._client is None:
             from google.genai import Client
             from google.genai.types import HttpOptions, HttpRetryOptions
-
-            from agentv.targets.http.certificates import tls_context
 
             # without a handler Python writes its warnings to stderr, as of two keys in the environment
             logging.getLogger("google_genai").addHandler(logging.NullHandler())

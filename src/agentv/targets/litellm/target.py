@@ -1,4 +1,4 @@
-"""`litellm`: whatever model the library LiteLLM knows answers (extra `litellm`)."""
+"""`litellm`: whatever model the library LiteLLM knows answers (extra `litellm`); `bedrock`, `vertex`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from agentv.ports import Executor, Target, TargetRequest
 from agentv.registry.extras import missing_extra
 from agentv.registry.fields import Doc, Issue, Nonempty, Secret, Text, Verbatim
 from agentv.targets.http.connection import session_of_sdk
-from agentv.targets.http.model_calls import (
+from agentv.targets.http.failures import (
     carries_key,
     endpoint_of,
     missing_key,
@@ -26,11 +26,9 @@ from agentv.targets.http.model_calls import (
     other_server,
     unreadable_reply,
 )
-from agentv.targets.http.once import Imports, timed
-from agentv.targets.litellm.failures import failure_in
-from agentv.targets.litellm.library import address_for, asking, library, parameters_from, wanted_by
-from agentv.targets.model_api.ceilings import RequestSettings
-from agentv.targets.model_api.prices import cost_of, load_prices
+from agentv.targets.http.preparation import Imports, timed
+from agentv.targets.litellm.library import address_for, asking, failure_in, library, parameters_from, wanted_by
+from agentv.targets.model_api.prices import RequestSettings, cost_of, load_prices
 from agentv.targets.model_api.settings import JSON_OBJECT, ModelSettings, OptionalParameters, schema_in
 from agentv.targets.model_api.streams import ENDED_EARLY, ChatStream, ReplyStream
 from agentv.targets.openai_api.messages import chat_messages, with_system
@@ -38,6 +36,7 @@ from agentv.targets.openai_api.replies import chat_answer
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
+
 
 _PRICED_AS = {
     "bedrock": "aws",
@@ -345,3 +344,37 @@ def key_found(model: str, env: Mapping[str, str]) -> str | None:
     """The variable that lets LiteLLM in, of those of the model's provider."""
     names = (*keys_of(model), *_INSTEAD.get(model.partition("/")[0], ()))
     return next((name for name in names if env.get(name, "").strip()), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Bedrock(LiteLLM):
+    """Calls a model of Amazon Bedrock, through LiteLLM."""
+
+    small_model: ClassVar[str | None] = "us.anthropic.claude-haiku-4-5-20251001-v1:0"
+    route: ClassVar[str] = "bedrock/"
+
+    model: Annotated[
+        Text, Nonempty(), Doc("model ID or inference profile: `us.anthropic.claude-haiku-4-5-20251001-v1:0`")
+    ]
+    region: Annotated[Text | None, Doc("AWS region; defaults to AWS_REGION_NAME, then AWS_REGION")] = None
+
+    def parameters(self) -> JsonObject:
+        """The region, as LiteLLM calls it."""
+        return {"aws_region_name": self.region} if self.region else {}
+
+
+@dataclass(frozen=True, slots=True)
+class Vertex(LiteLLM):
+    """Calls a model of Google's Vertex AI, through LiteLLM."""
+
+    small_model: ClassVar[str | None] = "gemini-2.5-flash"
+    route: ClassVar[str] = "vertex_ai/"
+
+    model: Annotated[Text, Nonempty(), Doc("model name: `gemini-2.5-pro`")]
+    project: Annotated[Text | None, Doc("Google Cloud project; defaults to VERTEXAI_PROJECT")] = None
+    location: Annotated[Text | None, Doc("region; defaults to VERTEXAI_LOCATION")] = None
+
+    def parameters(self) -> JsonObject:
+        """Project and location, as LiteLLM calls them."""
+        given = {"vertex_project": self.project, "vertex_location": self.location}
+        return {name: value for name, value in given.items() if value}

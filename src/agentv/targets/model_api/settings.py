@@ -14,9 +14,9 @@ from agentv.model.values.values import Json, JsonObject
 from agentv.ports import TargetRequest
 from agentv.registry.fields import Between, Doc, Fraction, Issue, Nonempty, NoSecrets, Secret, Text, Verbatim
 from agentv.registry.types import Calls, ProviderSettings
-from agentv.targets.http.model_calls import key_issues, url_issues
-from agentv.targets.model_api.ceilings import RequestSettings
-from agentv.targets.model_api.tool_calls import tool_issues
+from agentv.targets.http.failures import key_issues, url_issues
+from agentv.targets.model_api.content import tool_issues
+from agentv.targets.model_api.prices import RequestSettings
 
 JSON_OBJECT = "json_object"
 

@@ -8,11 +8,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agentv.model.values.message import Block, DocumentBlock, ImageBlock, Message, ToolCall
+from agentv.model.values.message import DocumentBlock, ImageBlock, Message, ToolCall
 from agentv.model.values.response import Failure
-from agentv.targets.model_api.content_parts import Attached, document_of, not_taken
-from agentv.targets.model_api.pictures import Picture, picture_of
-from agentv.targets.model_api.tool_calls import ToolStep, tool_steps
+from agentv.targets.model_api.content import (
+    Attached,
+    PartBuilders,
+    ToolStep,
+    content_parts,
+    not_taken,
+    picture_of,
+    tool_steps,
+)
 
 _NO_NAME = re.compile(r"[\s<|\\/>]+")
 """What a `name` must not hold."""
@@ -22,9 +28,7 @@ _NO_NAME = re.compile(r"[\s<|\\/>]+")
 class _Form:
     """How one of the two APIs writes content and what it makes of a message."""
 
-    text: str
-    picture: Callable[[str], dict[str, Any]]
-    document: Callable[[Attached], dict[str, Any]]
+    parts: PartBuilders[dict[str, Any]]
     rows: Callable[[ToolStep, str | list[Any]], Iterator[dict[str, Any]]]
 
 
@@ -73,27 +77,12 @@ def _content(message: Message, form: _Form, accepted: AcceptedContent) -> str | 
     blocks = message.content if isinstance(message.content, tuple) else ()
     if not any(isinstance(block, ImageBlock | DocumentBlock) for block in blocks):
         return message.text
-    parts: list[Any] = []
     for block in blocks:
-        part = _part(block, form, accepted)
-        if isinstance(part, Failure):
-            return part
-        parts.append(part)
-    return parts
-
-
-def _part(block: Block, form: _Form, accepted: AcceptedContent) -> dict[str, Any] | Failure:
-    if isinstance(block, DocumentBlock):
-        document = document_of(block) if accepted.documents else not_taken(block, "this API")
-        return document if isinstance(document, Failure) else form.document(document)
-    if not isinstance(block, ImageBlock):
-        return {"type": form.text, "text": Message("user", (block,)).text}
-    picture = picture_of(block)
-    if isinstance(picture, str) and not accepted.urls:
-        return Failure("bad-picture", f"this API does not fetch pictures: '{block.value}' must be a local file")
-    if isinstance(picture, Failure):
-        return picture
-    return form.picture(picture.data_url if isinstance(picture, Picture) else picture)
+        if isinstance(block, DocumentBlock) and not accepted.documents:
+            return not_taken(block, "this API")
+        if isinstance(block, ImageBlock) and not accepted.urls and isinstance(picture_of(block), str):
+            return Failure("bad-picture", f"this API does not fetch pictures: '{block.value}' must be a local file")
+    return content_parts(message, form.parts)
 
 
 def _chat_rows(step: ToolStep, content: str | list[Any]) -> Iterator[dict[str, Any]]:
@@ -131,21 +120,23 @@ def _arguments(call: ToolCall) -> str:
     return json.dumps(call.arguments, ensure_ascii=False)
 
 
-def _chat_picture(url: str) -> dict[str, Any]:
-    return {"type": "image_url", "image_url": {"url": url}}
+def _url(picture: Attached | str) -> str:
+    return picture if isinstance(picture, str) else picture.data_url
 
 
-def _response_picture(url: str) -> dict[str, Any]:
-    return {"type": "input_image", "image_url": url}
-
-
-def _chat_document(document: Attached) -> dict[str, Any]:
-    return {"type": "file", "file": {"filename": document.name, "file_data": document.data_url}}
-
-
-def _response_document(document: Attached) -> dict[str, Any]:
-    return {"type": "input_file", "filename": document.name, "file_data": document.data_url}
-
-
-_CHAT = _Form("text", _chat_picture, _chat_document, _chat_rows)
-_RESPONSES = _Form("input_text", _response_picture, _response_document, _response_rows)
+_CHAT = _Form(
+    PartBuilders(
+        lambda text: {"type": "text", "text": text},
+        lambda picture: {"type": "image_url", "image_url": {"url": _url(picture)}},
+        lambda document: {"type": "file", "file": {"filename": document.name, "file_data": document.data_url}},
+    ),
+    _chat_rows,
+)
+_RESPONSES = _Form(
+    PartBuilders(
+        lambda text: {"type": "input_text", "text": text},
+        lambda picture: {"type": "input_image", "image_url": _url(picture)},
+        lambda document: {"type": "input_file", "filename": document.name, "file_data": document.data_url},
+    ),
+    _response_rows,
+)

@@ -15,9 +15,9 @@ from agentv.app.settings import EvalSettings
 from agentv.errors import LoadError
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.response import TargetResponse
-from agentv.targets.cli.target import Cli
+from agentv.targets.cli import Cli
 from agentv.targets.mock import Echo
-from agentv.targets.openai_compatible.openai import OpenAI
+from agentv.targets.openai_api.providers import OpenAI
 from doubles.loading import repository
 from doubles.stores import MemoryStore, call
 

@@ -202,7 +202,7 @@ def test_tokens_of_the_cache_count_as_input_and_have_their_price():
 
 
 def test_tokens_written_to_the_cache_count_as_input_too():
-    from agentv.targets.anthropic.replies import response_of
+    from agentv.targets.anthropic.messages import response_of
 
     counts = {"input_tokens": 1, "cache_creation_input_tokens": 10, "cache_read_input_tokens": 100, "output_tokens": 7}
     found = response_of({"content": [], "stop_reason": "end_turn", "usage": counts}, "claude-haiku-4-5")
@@ -266,7 +266,7 @@ def test_an_endpoint_is_the_address_with_a_hash_of_the_key():
 
 
 def test_text_between_other_blocks_stays_apart():
-    from agentv.targets.anthropic.replies import response_of
+    from agentv.targets.anthropic.messages import response_of
 
     pieces = [("text", "I look. "), ("text", "Now."), ("server_tool_use", ""), ("text", "It is so.")]
     content = [{"type": kind, "text": text} for kind, text in pieces]

@@ -12,7 +12,7 @@ from agentv.model.values.response import CallFailure, TargetResponse
 from agentv.model.values.usage import TokenUsage
 from agentv.ports import Embedder
 from agentv.registry import extras
-from agentv.targets.gemini.replies import refusal_of, response_of
+from agentv.targets.gemini.messages import refusal_of, response_of
 from agentv.targets.gemini.target import Gemini
 from agentv.testing import Answer, ContentFilter, EmptyChoices, ModelServer, Status, WrongType
 from agentv.user_code.threads import DaemonThreads

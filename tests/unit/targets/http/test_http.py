@@ -11,16 +11,13 @@ from agentv.model.suite.assertion import Transform
 from agentv.model.values.response import STRUCTURED, Failure, TargetResponse
 from agentv.targets.anthropic.target import Anthropic
 from agentv.targets.gemini.target import Gemini
-from agentv.targets.http.bodies import LARGEST_BODY, PackedError, TooLargeError, bounded
-from agentv.targets.http.certificates import tls_context
-from agentv.targets.http.model_calls import other_server
-from agentv.targets.http.once import Once, timed
+from agentv.targets.http.connection import LARGEST_BODY, PackedError, TooLargeError, bounded, tls_context
+from agentv.targets.http.failures import other_server
+from agentv.targets.http.preparation import Once, timed
 from agentv.targets.http.target import Http
 from agentv.targets.litellm.target import LiteLLM
-from agentv.targets.openai_compatible.azure import Azure
-from agentv.targets.openai_compatible.hosted import OpenRouter
-from agentv.targets.openai_compatible.ollama import Ollama
-from agentv.targets.openai_compatible.openai import OpenAI
+from agentv.targets.openai_api.hosted import OpenRouter
+from agentv.targets.openai_api.providers import Azure, Ollama, OpenAI
 from agentv.testing import ModelServer
 from doubles.asking import answer, request
 from doubles.misbehaving_server import MisbehavingServer, misbehaving_server

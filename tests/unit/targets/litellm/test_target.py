@@ -15,9 +15,8 @@ from agentv.model.values.response import TargetResponse
 from agentv.model.values.usage import TokenUsage
 from agentv.registry import extras
 from agentv.targets.litellm import target as litellm_keys
-from agentv.targets.litellm.clouds import Bedrock, Vertex
 from agentv.targets.litellm.library import parameters_from, wanted_by
-from agentv.targets.litellm.target import LiteLLM, _fixed_parameters, key_found, keys_of
+from agentv.targets.litellm.target import Bedrock, LiteLLM, Vertex, _fixed_parameters, key_found, keys_of
 from agentv.testing import Answer, ContentFilter, ModelServer, WrongType
 from doubles.asking import answer, at_home, request
 from needs import needs

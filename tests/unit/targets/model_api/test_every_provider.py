@@ -14,8 +14,7 @@ from agentv.model.values.response import CallFailure
 from agentv.targets.anthropic.target import Anthropic
 from agentv.targets.gemini.target import Gemini
 from agentv.targets.litellm.target import LiteLLM
-from agentv.targets.openai_compatible.azure import Azure
-from agentv.targets.openai_compatible.openai import OpenAI
+from agentv.targets.openai_api.providers import Azure, OpenAI
 from agentv.testing import ClosedConnection, MalformedJson, ModelServer, Status, Truncated, WrongType
 from agentv.user_code.connections import proxy_for
 from doubles.asking import answer, request

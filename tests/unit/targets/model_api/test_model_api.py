@@ -11,15 +11,12 @@ from agentv.ports import TargetRequest
 from agentv.targets.anthropic.target import MAX_TOKENS, Anthropic
 from agentv.targets.gemini.target import Gemini
 from agentv.targets.litellm.target import LiteLLM
-from agentv.targets.model_api import content_parts
-from agentv.targets.model_api.ceilings import MESSAGE, PICTURE, tokens_at_most
-from agentv.targets.model_api.content_parts import document_of
-from agentv.targets.model_api.pictures import Picture, picture_of
-from agentv.targets.model_api.prices import cost_of
+from agentv.targets.model_api import content
+from agentv.targets.model_api.content import Attached, document_of, functions_in, picture_of, tool_steps
+from agentv.targets.model_api.prices import MESSAGE, PICTURE, cost_of, tokens_at_most
 from agentv.targets.model_api.settings import format_issues, schema_in
-from agentv.targets.model_api.tool_calls import functions_in, tool_steps
-from agentv.targets.openai_compatible.hosted import OpenRouter
-from agentv.targets.openai_compatible.openai import OpenAI
+from agentv.targets.openai_api.hosted import OpenRouter
+from agentv.targets.openai_api.providers import OpenAI
 from doubles.documents import pdf
 from needs import needs
 
@@ -79,7 +76,7 @@ def test_a_pdf_that_is_gone_or_too_large_is_a_failure(tmp_path, monkeypatch):
     block = pdf(tmp_path, "gone.pdf")
     (tmp_path / "gone.pdf").unlink()
     assert document_of(block) == Failure("bad-document", "'./gone.pdf' cannot be read: No such file or directory")
-    monkeypatch.setattr(content_parts, "LARGEST_PDF", 5)
+    monkeypatch.setattr(content, "LARGEST", 5)
     assert document_of(pdf(tmp_path, "large.pdf")) == Failure("bad-document", "'./large.pdf' is larger than 5e-06 MB")
 
 
@@ -89,7 +86,7 @@ def local(tmp_path, name, data):
 
 
 def test_a_data_url_is_taken_apart():
-    assert picture_of(ImageBlock("data:image/gif;base64,R0lG\nODlh")) == Picture("image/gif", "R0lGODlh")
+    assert picture_of(ImageBlock("data:image/gif;base64,R0lG\nODlh")) == Attached("image/gif", "R0lGODlh")
 
 
 @pytest.mark.parametrize(

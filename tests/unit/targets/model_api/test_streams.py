@@ -13,9 +13,7 @@ from agentv.targets.anthropic.target import Anthropic
 from agentv.targets.gemini.target import Gemini
 from agentv.targets.litellm.target import LiteLLM
 from agentv.targets.model_api.streams import events_in
-from agentv.targets.openai_compatible.azure import Azure
-from agentv.targets.openai_compatible.ollama import Ollama
-from agentv.targets.openai_compatible.openai import OpenAI
+from agentv.targets.openai_api.providers import Azure, Ollama, OpenAI
 from agentv.testing import Answer, ContentFilter, Hang, ModelServer, SlowDrip, Status, StoppedStream, Truncated
 from doubles.asking import answer, request
 from doubles.event_server import event_server

@@ -17,12 +17,10 @@ from agentv.model.suite.gateway import ModelProtocol, ModelUpstream
 from agentv.model.values.response import CallFailure, Failure, is_cut
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json, JsonObject
-from agentv.targets.anthropic import replies as anthropic
-from agentv.targets.gemini import replies as gemini
-from agentv.targets.http.model_calls import endpoint_of, host_of, other_server
-from agentv.targets.http.statuses import failure_of
-from agentv.targets.model_api.ceilings import RequestSettings
-from agentv.targets.model_api.prices import cost_of
+from agentv.targets.anthropic import messages as anthropic
+from agentv.targets.gemini import messages as gemini
+from agentv.targets.http.failures import endpoint_of, failure_of, host_of, other_server
+from agentv.targets.model_api.prices import RequestSettings, cost_of
 from agentv.targets.openai_api import replies as openai
 
 LONGEST_EVENT = 32_000_000

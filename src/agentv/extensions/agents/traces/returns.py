@@ -186,7 +186,7 @@ def _row(message: Any) -> Any:
     row = plain(message)
     used = getattr(message, "usage_metadata", None)
     if hasattr(message, "author") and used is not None:
-        from agentv.targets.gemini.replies import usage_of
+        from agentv.targets.gemini.messages import usage_of
 
         tokens = usage_of(used.model_dump(by_alias=True, exclude_none=True))
         return {**row, "usage_metadata": None if tokens is None else structs.asdict(tokens)}
@@ -216,13 +216,13 @@ def _openai_response(reply: Any) -> TargetResponse | Failure:
 
 
 def _anthropic_message(reply: Any) -> TargetResponse | Failure:
-    from agentv.targets.anthropic.replies import response_of
+    from agentv.targets.anthropic.messages import response_of
 
     return response_of(reply.model_dump(mode="json"), reply.model)
 
 
 def _gemini_reply(reply: Any) -> TargetResponse | Failure:
-    from agentv.targets.gemini.replies import response_of
+    from agentv.targets.gemini.messages import response_of
 
     return response_of(reply.model_dump(mode="json", by_alias=True, exclude_none=True), reply.model_version or "")
 

@@ -12,7 +12,7 @@ from agentv.extensions.agents.traces.atif import atif_of
 from agentv.extensions.agents.traces.otlp_export import TraceOrigin, otlp_of
 from agentv.model.values.response import Failure
 from agentv.store.files.traces import write
-from agentv.targets.replay.recordings import Recordings
+from agentv.targets.replay import Recordings
 from doubles.traces import WORK
 
 ACP = b'{"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "done"}}\n'

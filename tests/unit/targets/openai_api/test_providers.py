@@ -12,10 +12,8 @@ from agentv.model.values.message import FileBlock, ImageBlock, Message, TextBloc
 from agentv.model.values.response import STRUCTURED, CallFailure, Failure, TargetResponse
 from agentv.model.values.usage import TokenUsage
 from agentv.targets.catalogue import registry
-from agentv.targets.openai_compatible.azure import Azure
-from agentv.targets.openai_compatible.hosted import Hosted, OpenRouter
-from agentv.targets.openai_compatible.ollama import Ollama
-from agentv.targets.openai_compatible.openai import OpenAI
+from agentv.targets.openai_api.hosted import Hosted, OpenRouter
+from agentv.targets.openai_api.providers import Azure, Ollama, OpenAI
 from agentv.testing import (
     Answer,
     ContentFilter,

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from agentv.registry.fields import Alias, Doc, FromEnvironment, Secret, Text
-from agentv.targets.http.model_calls import is_local, other_server
-from agentv.targets.openai_api.dialect import Dialect
-from agentv.targets.openai_api.provider import OpenAIProvider
+from agentv.targets.http.failures import is_local, other_server
+from agentv.targets.openai_api.parameters import Dialect
+from agentv.targets.openai_api.providers import OpenAIProvider
 
 
 @dataclass(frozen=True, slots=True)

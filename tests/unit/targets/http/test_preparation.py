@@ -4,7 +4,7 @@ import time
 
 from agentv.engine.calls.deadlines import in_time
 from agentv.model.values.response import TargetResponse
-from agentv.targets.http.once import Imports
+from agentv.targets.http.preparation import Imports
 from agentv.user_code.deadline import Deadline
 from agentv.user_code.threads import DaemonThreads
 

@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentv.registry.fields import Command
-from agentv.targets.cli.placeholders import NAMES, command_issues, plan_command
-from agentv.targets.cli.shell import words_in_braces
+from agentv.targets.placeholders import NAMES, command_issues, plan_command, words_in_braces
 
 HOSTILE = "'; touch pwned; $(touch pwned) `touch pwned` \" \\ \n * ~ {FILES} {{ x }} %s -n"
 

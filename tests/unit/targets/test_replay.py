@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from agentv.model.values.response import TargetResponse
 from agentv.model.values.retrieved import RetrievedText
 from agentv.model.values.usage import TokenUsage
-from agentv.targets.replay.recordings import AMBIGUOUS, COMPARED, _Places
-from agentv.targets.replay.target import Replay
+from agentv.targets.replay import AMBIGUOUS, COMPARED, Replay, _Places
 from doubles.asking import answer, answers, request
 
 numbers = count()

@@ -9,8 +9,8 @@ from agentv.model.values.message import FileBlock, Message, TextBlock
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.usage import TokenUsage
 from agentv.registry.fields import Command
-from agentv.targets.cli.target import PROMPT_LIMIT, Cli, arguments_of, format_issues
-from agentv.targets.http.healthcheck import Healthcheck
+from agentv.targets.cli import PROMPT_LIMIT, Cli, arguments_of, format_issues
+from agentv.targets.http.preparation import Healthcheck
 from doubles.asking import answer, answers, code, request
 from doubles.misbehaving_server import misbehaving_server
 

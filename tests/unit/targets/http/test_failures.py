@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agentv.targets.http.statuses import failure_of, retry_after, shown
+from agentv.targets.http.failures import failure_of, retry_after, shown
 
 NOW = datetime(2026, 11, 22, 12, 0, 0, tzinfo=UTC)
 

@@ -1,0 +1,219 @@
+"""Content of messages as model APIs take it: texts, pictures, PDFs, and calls of tools with their results."""
+
+from __future__ import annotations
+
+import base64
+import mimetypes
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from msgspec.structs import replace
+
+from agentv.model.values.message import DocumentBlock, ImageBlock, Message, ToolCall
+from agentv.model.values.pictures import is_none, media_type_in
+from agentv.model.values.response import Failure
+from agentv.model.values.values import Json, JsonObject
+from agentv.registry.fields import Issue
+
+PDF = "application/pdf"
+LARGEST = 50_000_000
+"""Bytes of a picture or a PDF that is read. Every API refuses less than that, in its own words."""
+
+_DATA_URL = re.compile(r"data:(?P<type>image/[\w.+-]+);base64,(?P<base64>[A-Za-z0-9+/=\s]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Attached:
+    """A picture or a PDF: its media type, its bytes as `base64`, and the `name` of its file without directories."""
+
+    media_type: str
+    base64: str
+    name: str = ""
+
+    @property
+    def data_url(self) -> str:
+        """Media type and bytes as a data URL, which OpenAI's API accepts."""
+        return f"data:{self.media_type};base64,{self.base64}"
+
+
+def document_of(block: DocumentBlock) -> Attached | Failure:
+    """A PDF with its bytes, or why it cannot be sent (code `bad-document`)."""
+    try:
+        return _document(block.path, block.sha256)
+    except OSError as error:
+        return Failure("bad-document", f"'{block.value}' cannot be read: {error.strerror or error}")
+    except ValueError as error:
+        return Failure("bad-document", f"'{block.value}' {error}")
+
+
+def not_taken(block: DocumentBlock, who: str) -> Failure:
+    """Why a PDF cannot be sent to an API that has no place for one."""
+    return Failure(
+        "bad-document", f"{who} does not accept PDFs: replace '{block.value}' with pictures of its pages, or its text"
+    )
+
+
+def picture_of(block: ImageBlock) -> Attached | str | Failure:
+    """A picture's bytes, its URL where it lies on the web, or why it cannot be sent (code `bad-picture`)."""
+    if block.path is not None:
+        try:
+            return _picture(block.path)
+        except OSError as error:
+            return Failure("bad-picture", f"the picture '{block.value}' cannot be read: {error.strerror or error}")
+        except ValueError as error:
+            return Failure("bad-picture", f"'{block.value}' {error}")
+    if not block.value.startswith("data:"):
+        return block.value
+    found = _DATA_URL.fullmatch(block.value)
+    if found is None:
+        return Failure("bad-picture", "a data: URL of a picture must have the form data:image/TYPE;base64,…")
+    return Attached(found["type"], "".join(found["base64"].split()))
+
+
+@lru_cache(maxsize=16)  # many cases show the same file
+def _document(path: str, _sha256: str) -> Attached:
+    return Attached(PDF, base64.b64encode(_content(path)).decode(), Path(path).name)
+
+
+@lru_cache(maxsize=32)  # as above
+def _picture(path: str) -> Attached:
+    """A file as a picture, by how it begins and not by its name."""
+    data = _content(path)
+    kind = media_type_in(data) or mimetypes.guess_type(path)[0] or ""
+    if is_none(path, data) or not kind.startswith("image/"):
+        raise ValueError("is not a supported picture: all model APIs accept PNG, JPEG, GIF and WebP")
+    return Attached(kind, base64.b64encode(data).decode())
+
+
+def _content(path: str) -> bytes:
+    """The bytes of a file.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is too large; the text begins with a verb.
+    """
+    if Path(path).stat().st_size > LARGEST:
+        raise ValueError(f"is larger than {LARGEST / 1_000_000:g} MB")
+    return Path(path).read_bytes()
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class PartBuilders(Generic[T]):
+    """How an API writes a text, a picture by its bytes or its URL, and a PDF."""
+
+    text: Callable[[str], T]
+    picture: Callable[[Attached | str], T]
+    document: Callable[[Attached], T]
+
+
+def content_parts(message: Message, builders: PartBuilders[T]) -> list[T] | Failure:
+    """The parts of a message, none of them empty, as the APIs want it; files are texts under their paths.
+
+    A Failure is a picture or a PDF that cannot be read.
+    """
+    if not isinstance(message.content, tuple):
+        return [builders.text(message.text)] if message.text else []
+    parts: list[T] = []
+    for block in message.content:
+        if isinstance(block, ImageBlock):
+            picture = picture_of(block)
+            if isinstance(picture, Failure):
+                return picture
+            parts.append(builders.picture(picture))
+        elif isinstance(block, DocumentBlock):
+            document = document_of(block)
+            if isinstance(document, Failure):
+                return document
+            parts.append(builders.document(document))
+        elif text := Message(message.role, (block,)).text:
+            parts.append(builders.text(text))
+    return parts
+
+
+GENERATED_ID = "call_agentv_"
+"""How the ids begin that calls get here. No API has given them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStep:
+    """A message with what it says of tools.
+
+    Attributes:
+        calls: those that it asks for; each has an id.
+        result_of: the call whose result a message of the role `tool` holds; None: no call before it is open.
+    """
+
+    message: Message
+    calls: tuple[ToolCall, ...] = ()
+    result_of: ToolCall | None = None
+
+
+def tool_steps(messages: Iterable[Message]) -> Iterator[ToolStep]:
+    """The messages in their order, calls and results joined.
+
+    A result belongs to the open call that its `name` names by id, else by tool, else to the first open one: messages
+    of the role `tool` come in the order of the calls. A call without an id gets one, beginning with `MADE`.
+    """
+    pending: list[ToolCall] = []
+    for number, message in enumerate(messages):
+        if message.role == "tool":
+            yield ToolStep(message, result_of=_answered(message.name, pending))
+        else:
+            calls = tuple(
+                _with_id(call, f"{GENERATED_ID}{number}_{place}") for place, call in enumerate(message.tool_calls)
+            )
+            pending += calls
+            yield ToolStep(message, calls)
+
+
+def _with_id(call: ToolCall, identity: str) -> ToolCall:
+    return call if call.id else replace(call, id=identity)
+
+
+def _answered(name: str | None, pending: list[ToolCall]) -> ToolCall | None:
+    """The open call that a result answers; it is open no more."""
+    named = next((call for call in pending if name is not None and call.id == name), None)
+    named = named or next((call for call in pending if call.name == name), None)
+    found = named or next(iter(pending), None)
+    if found is not None:
+        pending.remove(found)
+    return found
+
+
+def tool_issues(tools: Sequence[Json]) -> Iterator[Issue]:
+    """Reports tools that are not objects, which no API accepts."""
+    for place, tool in enumerate(tools):
+        if not isinstance(tool, Mapping):
+            yield Issue(("tools", place), "a tool must be an object: {type: function, function: {name, parameters}}")
+
+
+def functions_in(tools: Sequence[Json]) -> tuple[list[JsonObject], list[Json]]:
+    """The functions that tools in OpenAI's shape declare (`name`, `description`, `parameters`), and all other tools.
+
+    So that one list of tools serves every provider; the others are in the provider's own shape.
+    """
+    functions: list[JsonObject] = []
+    others: list[Json] = []
+    for tool in tools:
+        inner = tool.get("function") if isinstance(tool, Mapping) and tool.get("type") == "function" else None
+        if isinstance(inner, Mapping):
+            functions.append(inner)
+        else:
+            others.append(tool)
+    return functions, others
+
+
+def tool_call(name: Json, arguments: Json, identity: Json) -> ToolCall:
+    """A call out of a reply, whatever stands in it."""
+    return ToolCall(
+        str(name or ""),
+        arguments if isinstance(arguments, Mapping) else {},
+        identity if isinstance(identity, str) else None,
+    )

@@ -1,0 +1,259 @@
+"""`openai`, `azure` and `ollama`, and the base of all providers that speak OpenAI's API."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar
+from urllib.parse import urlsplit
+
+from agentv.model.run.budget import Ceiling
+from agentv.model.suite.suite import TargetSpec
+from agentv.model.values.message import Block, DocumentBlock, ImageBlock
+from agentv.ports import Executor, Target
+from agentv.registry.fields import Alias, Doc, FromEnvironment, Issue, Nonempty, Secret, Text
+from agentv.targets.http.failures import endpoint_of, is_local, key_issues, names_user, other_server, url_issues
+from agentv.targets.model_api.content import tool_issues
+from agentv.targets.model_api.prices import RequestSettings
+from agentv.targets.model_api.settings import extra_issues
+from agentv.targets.openai_api.parameters import Dialect, OpenAISettings
+
+_NOT_IN_RESPONSES = ("seed", "stop", "frequency_penalty", "presence_penalty", "tool_calls_as_output")
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAIProvider(OpenAISettings):
+    """Base of the providers that speak OpenAI's API."""
+
+    def validate(self) -> Iterable[Issue]:
+        """Invalid URLs, and settings that the API lacks."""
+        yield from key_issues(self.api_key)
+        yield from url_issues(self.dialect().base_url if self.base_url is not None else None)
+        if self.api_key and self.base_url is not None and names_user(self.base_url) and self.dialect().name != "azure":
+            message = "'base_url' contains a user, and 'api_key' is sent as 'Authorization'"
+            yield Issue(("base_url",), message, hint="keep one of them")
+        for name in _NOT_IN_RESPONSES if self.api == "responses" else ():
+            if getattr(self, name) is not None:
+                yield Issue((name,), f"the responses API does not support '{name}'", hint="remove it, or set api: chat")
+        yield from tool_issues(self.tools)
+        yield from extra_issues(self.extra, ("model", "messages" if self.api == "chat" else "input"))
+        given = self.response_format
+        if given is not None and not isinstance(given, Mapping) and given not in ("json", "json_object", "text"):
+            message = "'response_format' must be json_object, a JSON Schema, or an object of the API"
+            yield Issue(("response_format",), message)
+        if self.stop is not None and not self.stop:
+            yield Issue(("stop",), "'stop' is empty", "missing-value")
+
+    def spares(self) -> Collection[str]:
+        """A server on this machine mostly wants no key."""
+        return ("api_key",) if is_local(self.dialect().base_url) else ()
+
+    def endpoint(self) -> str | None:
+        """The server, and which key is used there: a short hash of it."""
+        dialect = self.dialect()
+        return endpoint_of(dialect.name, dialect.base_url, dialect.api_key)
+
+    def request_settings(self) -> RequestSettings:
+        """What the price of a call depends on."""
+        dialect = self.dialect()
+        self_hosted = dialect.prices is None or is_local(dialect.base_url)
+        return replace(self.priced_as(dialect.prices, self.model, self.max_tokens), self_hosted=self_hosted)
+
+    def ceiling_of_vectors(self, texts: Sequence[str]) -> Ceiling:
+        """By the price list."""
+        return replace(self.request_settings(), model=self.dialect().embedding_model).ceiling_of_vectors(texts)
+
+    def connect(self, spec: TargetSpec, executor: Executor) -> Target:
+        """A target, which opens its connections at its first call."""
+        from agentv.targets.openai_api.target import OpenAITarget
+
+        return OpenAITarget(self, spec, executor)
+
+
+BASE_URL = "https://api.openai.com/v1"
+_EMBEDDING_MODEL = "text-embedding-3-small"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAI(OpenAIProvider):
+    """Calls OpenAI, or any server with its API."""
+
+    model_names: ClassVar[tuple[str, ...]] = ("gpt-", "o1", "o3", "o4", "chatgpt-")
+    small_model: ClassVar[str | None] = "gpt-5-mini"
+
+    base_url: Annotated[
+        Text | None,
+        Alias(("endpoint",)),
+        FromEnvironment(("OPENAI_BASE_URL",), required=False),
+        Doc(f"base URL of the API; defaults to OPENAI_BASE_URL, then `{BASE_URL}`"),
+    ] = None
+    api_key: Annotated[
+        Text | None,
+        Secret(),
+        FromEnvironment(("OPENAI_API_KEY",)),
+        Doc("API key; defaults to OPENAI_API_KEY"),
+    ] = None
+
+    def dialect(self) -> Dialect:
+        """OpenAI keeps to schemas and has prices; of another server neither is known."""
+        base_url = (self.base_url or BASE_URL).rstrip("/")
+        elsewhere = self.elsewhere()
+        own = elsewhere is None
+        return Dialect(
+            name="openai",
+            base_url=base_url,
+            api_key=self.api_key,
+            embedding_model=self.embedding_model or _embedding_model(self.model, own=own),
+            prices=elsewhere or "openai",
+            strict_schemas=own if self.strict_schemas is None else self.strict_schemas,
+            completion_tokens=own,
+            packed_vectors=own,
+            key_from=("OPENAI_API_KEY",),
+            needs_key=not is_local(base_url),
+        )
+
+    def elsewhere(self) -> str | None:
+        """A server that is not OpenAI's."""
+        return other_server(self.base_url, "openai.com")
+
+
+def _embedding_model(model: str, *, own: bool) -> str:
+    """`openai:text-embedding-3-small` is asked as it is named, and so is another server's model."""
+    return model if "embed" in model or not own else _EMBEDDING_MODEL
+
+
+API_VERSION = "2025-04-01-preview"
+"""The last version with a date; it knows reasoning models, JSON Schemas and the responses API."""
+
+_DOMAINS = ("azure.com", "azure-api.net", "azure.us", "azure.cn")
+"""Of Azure, with its gateways and its clouds of governments."""
+
+_UNVERSIONED = "/openai/v1"
+"""Where Azure's newer API begins, which has no versions and takes the deployment in the body."""
+
+
+@dataclass(frozen=True, slots=True)
+class Azure(OpenAIProvider):
+    """Calls a deployment of Azure OpenAI."""
+
+    example: ClassVar[str | None] = "my-deployment"
+
+    model: Annotated[Text, Nonempty(), Alias(("deployment", "deployment_name")), Doc("name of the deployment")]
+    base_url: Annotated[
+        Text | None,
+        Alias(("endpoint",)),
+        FromEnvironment(("AZURE_OPENAI_ENDPOINT",)),
+        Doc("the resource, `https://NAME.openai.azure.com`; defaults to AZURE_OPENAI_ENDPOINT"),
+    ] = None
+    api_key: Annotated[
+        Text | None,
+        Secret(),
+        FromEnvironment(("AZURE_OPENAI_API_KEY",)),
+        Doc("API key; defaults to AZURE_OPENAI_API_KEY"),
+    ] = None
+    api_version: Annotated[
+        Text | None,
+        Alias(("version",)),
+        FromEnvironment(("OPENAI_API_VERSION",), required=False),
+        Doc(
+            f"API version; defaults to OPENAI_API_VERSION, then `{API_VERSION}`; `v1` is the API below "
+            "`/openai/v1`, which has none"
+        ),
+    ] = None
+
+    def dialect(self) -> Dialect:
+        """Azure keeps to schemas. A deployment may be called anything, so its prices go by what the answer says."""
+        given = (self.base_url or "").rstrip("/")
+        if self.api_version == "v1" and not given.endswith(_UNVERSIONED):
+            given = f"{given.removesuffix('/openai')}{_UNVERSIONED}"
+        unversioned = given.endswith(_UNVERSIONED)
+        return Dialect(
+            name="azure",
+            base_url=given if unversioned or given.endswith("/openai") else f"{given}/openai",
+            api_key=self.api_key,
+            embedding_model=self.embedding_model or self.model,
+            prices=self.elsewhere() or "azure",
+            strict_schemas=self.strict_schemas is not False,
+            completion_tokens=True,
+            packed_vectors=True,
+            api_version=None if unversioned else self.api_version or API_VERSION,
+            key_from=("AZURE_OPENAI_API_KEY",),
+            needs_key=not is_local(given),
+        )
+
+    def elsewhere(self) -> str | None:
+        """A server that is not in Azure."""
+        return other_server(self.base_url, *_DOMAINS)
+
+    def validate(self) -> Iterable[Issue]:
+        """As everywhere; and the deployment must be in no URL."""
+        yield from OpenAIProvider.validate(self)
+        if "/deployments/" in (self.base_url or ""):
+            hint = "write https://NAME.openai.azure.com, and set the deployment as 'model'"
+            yield Issue(("base_url",), "'base_url' must not contain a deployment", hint=hint)
+
+
+HOST = "127.0.0.1"
+PORT = 11434
+
+
+@dataclass(frozen=True, slots=True)
+class Ollama(OpenAIProvider):
+    """Calls Ollama."""
+
+    small_model: ClassVar[str | None] = "llama3.2"
+
+    base_url: Annotated[
+        Text | None,
+        Alias(("endpoint",)),
+        FromEnvironment(("OLLAMA_HOST", "OLLAMA_BASE_URL"), required=False),
+        Doc(f"address of the server; defaults to OLLAMA_HOST, then `http://localhost:{PORT}/v1`"),
+    ] = None
+    api_key: Annotated[
+        Text | None,
+        Secret(),
+        FromEnvironment(("OLLAMA_API_KEY",), required=False),
+        Doc("API key, only for a proxy that requires one"),
+    ] = None
+
+    def dialect(self) -> Dialect:
+        """It keeps to schemas (since 0.5), fetches no pictures, takes no PDFs, and has no price."""
+        base_url = address_of(self.base_url)
+        return Dialect(
+            name="ollama",
+            base_url=base_url,
+            api_key=self.api_key,
+            embedding_model=self.embedding_model or self.model,
+            strict_schemas=self.strict_schemas is not False,
+            fetches_pictures=False,
+            takes_documents=False,
+            unreachable="is it running? Start it with 'ollama serve'",
+            key_from=("OLLAMA_API_KEY",),
+        )
+
+    def refuses(self, block: Block) -> str | None:
+        """It is sent pictures by their bytes, and nothing else beside text."""
+        if isinstance(block, DocumentBlock):
+            return f"does not accept PDFs: replace '{block.value}' with pictures of its pages, or its text"
+        if isinstance(block, ImageBlock) and block.path is None and not block.value.startswith("data:"):
+            return f"does not fetch pictures: '{block.value}' must be a local file"
+        return None
+
+
+def address_of(address: str | None) -> str:
+    """The base URL behind what OLLAMA_HOST may be: `host`, `host:port`, `:port` or a URL, with a path or without.
+
+    `0.0.0.0` is where a server listens, and no address that can be called.
+    """
+    text = (address or "").strip().rstrip("/")
+    if "://" not in text:
+        text = f"http://{text}"
+    parts = urlsplit(text)
+    try:
+        port = parts.port or {"https": 443}.get(parts.scheme, 80 if address and "://" in address else PORT)
+    except ValueError:
+        return text  # refused later as an invalid URL
+    host = parts.hostname or "localhost"
+    host = HOST if host == "0.0.0.0" else f"[{host}]" if ":" in host else host  # noqa: S104  # nothing is bound to it
+    path = parts.path.removesuffix("/v1")  # where it speaks OpenAI's protocol, whether it is said or not
+    return f"{parts.scheme}://{host}:{port}{path}/v1"

@@ -1,1 +1,0 @@
-"""Providers that speak OpenAI's API."""

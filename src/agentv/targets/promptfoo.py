@@ -1,0 +1,193 @@
+"""promptfoo's provider interface: what a provider is called with, what it answers, and the `javascript` target."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Awaitable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from msgspec.structs import replace
+
+from agentv.model.suite.suite import TargetSpec
+from agentv.model.values.response import STRUCTURED, Failure, TargetResponse
+from agentv.model.values.values import EMPTY, Json, JsonObject
+from agentv.ports import Executor, Target, TargetRequest
+from agentv.registry.fields import Doc, Issue, JavaScriptSource
+from agentv.registry.types import ProviderSettings
+from agentv.targets.http.answers import from_object, from_text
+
+if TYPE_CHECKING:
+    from agentv.user_code.javascript.host import JavaScriptHost
+
+
+def prompt_of(request: TargetRequest) -> str:
+    """The prompt: the text of a lone user message, or else the messages as JSON, which providers parse."""
+    lone = request.messages[0] if len(request.messages) == 1 else None
+    if lone is not None and lone.role == "user" and isinstance(lone.as_json().get("content"), str):
+        return request.prompt
+    return json.dumps([message.as_json() for message in request.messages], ensure_ascii=False, default=str)
+
+
+def options_of(name: str, config: Mapping[str, Json]) -> dict[str, Any]:
+    """The options: `id` and `label`, both the target's name, and its `config`."""
+    return {"id": name, "label": name, "config": config}
+
+
+def context_of(request: TargetRequest) -> dict[str, Any]:
+    """The context: `vars`, `prompt`, `test` and the numbers of the call."""
+    return {
+        "vars": request.vars,
+        "prompt": {"raw": request.prompt, "label": request.prompt_id or request.prompt},
+        "test": {
+            "vars": request.vars,
+            "metadata": request.metadata,
+            "description": request.case_id,
+        },
+        "testCaseId": request.case_id,
+        "repeatIndex": request.sample - 1,
+    }
+
+
+PATIENCE_S = 10.0
+"""Seconds that a file may keep its process busy, such as by imports, before its calls are made on other processes."""
+
+_CODES = {"assertion-raised": "target-raised", "assertion-crashed": "target-raised", "bad-result": "bad-answer"}
+
+
+class JavaScriptProcesses:
+    """Calls the JavaScript of one target. Nothing is started before the first call."""
+
+    def __init__(self) -> None:
+        self._hosts: dict[frozenset[tuple[str, str]], JavaScriptHost] = {}
+
+    async def call(self, env: Mapping[str, str], source: str, payload: Mapping[str, Json]) -> Json | Failure:
+        """The value of a call. The engine cancels it when its time is up, and a process that it keeps busy is killed.
+
+        Args:
+            env: of the process.
+            source: as `JavaScriptHost.call` takes it.
+            payload: likewise.
+        """
+        found = await self._host(env).call(source, payload, math.inf)
+        return Failure(_CODES.get(found.code, found.code), found.message) if isinstance(found, Failure) else found
+
+    def _host(self, env: Mapping[str, str]) -> JavaScriptHost:
+        key = frozenset(env.items())
+        if key not in self._hosts:
+            from agentv.user_code.javascript.host import JavaScriptHost
+
+            self._hosts[key] = JavaScriptHost(env, patience_s=PATIENCE_S)
+        return self._hosts[key]
+
+    async def close(self) -> None:
+        """End the processes."""
+        for host in self._hosts.values():
+            await host.close()
+
+
+_RENAMED = {
+    "tokenUsage": "token_usage",
+    "cost": "cost_usd",
+    "latencyMs": "duration_ms",
+    "finishReason": "finish_reason",
+}
+"""Their key → ours."""
+
+_COUNTS = {
+    "input": ("prompt", "prompt_tokens"),
+    "output": ("completion", "completion_tokens"),
+    "total": ("total", "total_tokens"),
+    "cached": ("cached",),
+}
+"""Our count → theirs, and that of OpenAI's replies, which many providers pass on."""
+
+
+def from_provider(value: object) -> TargetResponse | Failure:
+    """The answer that a provider returned: its response, or the text alone. Nothing is an empty answer."""
+    if value is None:
+        return TargetResponse(None)
+    if isinstance(value, str):
+        return from_text(value)
+    if not isinstance(value, Mapping):
+        return Failure("bad-answer", f"a provider must return an object with 'output', found {type(value).__name__}")
+    row = {key: one for key, one in _renamed(value).items() if one is not None}
+    output = row.get("output", row.get("text"))
+    if row.get("error") or output is None or isinstance(output, str):
+        return from_object({**row, "output": output})
+    return _structured(row, output)
+
+
+def _structured(row: JsonObject, output: Json) -> TargetResponse | Failure:
+    """An answer that is a value, as JSON text; code that grades it gets the value."""
+    try:
+        text = json.dumps(output, ensure_ascii=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError) as error:
+        return Failure("bad-answer", f"'output' cannot be written as JSON: {error}")
+    found = from_object({**row, "output": text})
+    return found if isinstance(found, Failure) else replace(found, metadata={**found.metadata, STRUCTURED: True})
+
+
+def _renamed(row: Mapping[str, Json]) -> dict[str, Json]:
+    renamed = {_RENAMED.get(key, key): value for key, value in row.items()}
+    usage = renamed.get("token_usage")
+    if isinstance(usage, Mapping) and not usage.keys() & {"input", "output"}:
+        renamed["token_usage"] = {ours: _count(usage, names) for ours, names in _COUNTS.items()}
+    return renamed
+
+
+def _count(usage: Mapping[str, Json], names: tuple[str, ...]) -> Json:
+    """The first count of these names; a whole number, though JavaScript and estimates give others."""
+    found = next((usage[name] for name in names if usage.get(name) is not None), None)
+    return round(found) if isinstance(found, float) and math.isfinite(found) else found
+
+
+@dataclass(frozen=True, slots=True)
+class JavaScript(ProviderSettings):
+    """Calls a JavaScript or TypeScript file: a class or object with `callApi`, or a function."""
+
+    example: ClassVar[str | None] = "provider.mjs"
+    short: ClassVar[str | None] = "function"
+
+    function: Annotated[
+        JavaScriptSource, Doc("`provider.js`, or `provider.js:name` for another export than the default")
+    ]
+    config: Annotated[Mapping[str, Json], Doc("passed as `options.config`")] = field(default=EMPTY)
+
+    def validate(self) -> Iterable[Issue]:
+        """Code that is no file."""
+        if self.function.path is None:
+            yield Issue(("function",), "'function' must be the path of a .js, .mjs, .cjs, .ts or .mts file")
+
+    def connect(self, spec: TargetSpec, executor: Executor) -> Target:
+        """A target with a process of its own, which starts when it is first asked."""
+        del executor
+        return _JavaScript(self.function, options_of(spec.name, self.config))
+
+
+class _JavaScript:
+    def __init__(self, function: JavaScriptSource, options: Mapping[str, Json]) -> None:
+        self._source = f"provider:{function.name or ''}:{function.path}"
+        self._name = Path(function.path or "").name
+        self._options = options
+        self._processes = JavaScriptProcesses()
+
+    def answer(self, request: TargetRequest) -> Awaitable[TargetResponse | Failure]:
+        return self._ask(request)
+
+    async def _ask(self, request: TargetRequest) -> TargetResponse | Failure:
+        payload: dict[str, Json] = {
+            "prompt": prompt_of(request),
+            "context": context_of(request),
+            "options": self._options,
+        }
+        found = await self._processes.call(request.env, self._source, payload)
+        if isinstance(found, Failure):
+            return Failure(found.code, f"{self._name} {found.message}")
+        return from_provider(found)
+
+    async def close(self) -> None:
+        """End the processes."""
+        await self._processes.close()

@@ -1,1 +1,0 @@
-"""promptfoo's provider interface: what a provider is called with, and what it answers."""
