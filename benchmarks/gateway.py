@@ -68,8 +68,8 @@ async def serve(pipe: Connection) -> None:
 async def forward(pipe: Connection, base_url: str) -> None:
     from agentv.app.wiring import Connections
     from agentv.extensions.agents.gateway.session import GatewayTrial
-    from agentv.model.suite.gateway import ModelUpstream
     from agentv.model.suite.suite import TargetSpec
+    from agentv.model.suite.tools import ModelUpstream
 
     connections, upstream = Connections(), ModelUpstream("openai", base_url, KEY)
     spec = TargetSpec("agent", "cli", object(), upstream=upstream)

@@ -32,7 +32,7 @@ from agentv.model.run.trial import Score, Trial, TrialResult
 from agentv.model.suite.assertion import AssertionEntry, AssertionSettings
 from agentv.model.suite.suite import Case, Suite, TargetSpec
 from agentv.model.values.message import Message
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span
 
 TEXT = """
 the lamp can be returned within thirty days of its purchase when the box is unopened and a receipt is shown otherwise a

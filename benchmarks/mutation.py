@@ -102,8 +102,8 @@ GROUPS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ),
     ),
     "redaction": (
-        ("model/secrets/*.py",),
-        ("model/secrets",),
+        ("model/redaction.py",),
+        ("model/test_redaction.py", "model/test_redaction_secret_forms.py"),
     ),
     "retry": (
         (

@@ -29,8 +29,8 @@ from agentv.model.suite.assertion import DEFAULTS, AssertionEntry
 from agentv.model.suite.suite import Case, Suite, TargetSpec
 from agentv.model.values.message import Message
 from agentv.model.values.response import Failure
-from agentv.model.values.span import Span
 from agentv.model.values.usage import TokenUsage
+from agentv.model.values.values import Span
 from agentv.store.files.encoding import to_document, to_json
 from agentv.store.journal.answers import HEADER, SummaryChecksum, row_checksum_line, summary_checksum_line
 from agentv.store.rows.reading import read_rows

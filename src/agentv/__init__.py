@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from agentv.assertions.user_code.authoring import define_assertion, define_script_grader
     from agentv.errors import AgentvError, Diagnostic, ExitStatus, LoadError, StoreError, UsageError
     from agentv.model.run.context import AssertionContext
-    from agentv.model.run.grade import Check, Grade
-    from agentv.model.run.scored import AssertionScore
+    from agentv.model.run.grade import AssertionScore, Check, Grade
     from agentv.model.run.summary import Summary
     from agentv.model.run.trial import TrialResult
     from agentv.model.values.message import Message
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 _PLACES = {
     "AgentvError": "agentv.errors",
     "AssertionContext": "agentv.model.run.context",
-    "AssertionScore": "agentv.model.run.scored",
+    "AssertionScore": "agentv.model.run.grade",
     "Case": "agentv.sdk",
     "Check": "agentv.model.run.grade",
     "Diagnostic": "agentv.errors",

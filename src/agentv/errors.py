@@ -17,7 +17,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span
 
 
 class ExitStatus(IntEnum):

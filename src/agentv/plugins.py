@@ -5,14 +5,13 @@ from __future__ import annotations
 from agentv.authoring.dialects.recognition import DocumentDialect, SampleDialect, Translation
 from agentv.authoring.source.nodes import node_of, plain
 from agentv.errors import UsageError
-from agentv.model.run.budget import Ceiling
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check, Grade
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.message import Block, DocumentBlock, FileBlock, ImageBlock, Message, TextBlock, ToolCall
 from agentv.model.values.response import CallFailure, Embeddings, Failure, TargetResponse
 from agentv.model.values.retrieved import RetrievedText
-from agentv.model.values.usage import TokenUsage
+from agentv.model.values.usage import Ceiling, TokenUsage
 from agentv.ports import Embedder, Executor, Target, TargetRequest
 from agentv.registry.fields import (
     Alias,

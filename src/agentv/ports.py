@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, run
 
 from msgspec import Struct, field
 
-from agentv.model.suite.gateway import GatewayAccess
 from agentv.model.suite.suite import TargetSpec
-from agentv.model.suite.tools import McpServer
+from agentv.model.suite.tools import GatewayAccess, McpServer
 from agentv.model.suite.workspace import Network, SandboxName, WorkspaceCommand
 from agentv.model.values.message import Message
 from agentv.model.values.response import Attempt, Embeddings, Failure, TargetResponse

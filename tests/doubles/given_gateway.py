@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agentv.extensions.agents.gateway.session import SeenCall
-from agentv.model.suite.gateway import GatewayAccess
+from agentv.model.suite.tools import GatewayAccess
 from agentv.model.values.trace import UsageStep
 from agentv.model.values.usage import TokenUsage
 

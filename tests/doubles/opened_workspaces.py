@@ -12,7 +12,7 @@ import pytest
 from agentv.app.wiring import WorkspaceSettings
 from agentv.extensions.agents.workspaces.workspace import LocalWorkspace
 from agentv.extensions.agents.workspaces.workspaces import LocalWorkspaces
-from agentv.model.secrets.redaction import Redactor
+from agentv.model.redaction import Redactor
 from agentv.model.suite.workspace import CopiedFiles, SandboxName, WorkspaceCommand, WorkspaceSpec
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import WorkspaceChanges

@@ -10,7 +10,7 @@ from agentv.model.suite.assertion import DEFAULTS, AssertionEntry, AssertionSett
 from agentv.model.suite.suite import Case, Suite, TargetSpec
 from agentv.model.values.message import Message
 from agentv.model.values.response import Failure
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span
 
 NOW = datetime(2026, 11, 21, 14, 3, 22, tzinfo=UTC)
 ROOT = "/repo"

@@ -14,7 +14,7 @@ from agentv.app.settings import EvalSettings
 from agentv.engine.draws import Bounds, CaseId, Draws, Groups
 from agentv.engine.plan import Plan, compares
 from agentv.errors import UsageError
-from agentv.model.run.clusters import ClusterId, TrialCluster, cluster_of
+from agentv.model.run.cases import ClusterId, TrialCluster, cluster_of
 from agentv.model.run.row import Row
 from agentv.model.run.summary import SequentialComparison
 from agentv.model.run.trial import DEFAULT_ALPHA, Trial

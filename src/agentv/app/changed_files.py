@@ -26,7 +26,7 @@ from agentv.authoring.code.fingerprints import (
 )
 from agentv.authoring.source.files import is_code, shown
 from agentv.model.suite.assertion import AssertionEntry
-from agentv.model.suite.grader_files import GraderFiles, SearchPaths, search_paths
+from agentv.model.suite.files import GraderFiles, SearchPaths, search_paths
 from agentv.model.suite.suite import Suite, TargetSpec
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.ports import CodeCall, Embedder, Executor, Role, Target, TargetRequest

@@ -16,8 +16,8 @@ from agentv.authoring.targets.target import how_to_set
 from agentv.engine.calls.deadlines import in_time
 from agentv.engine.executor import LocalExecutor
 from agentv.engine.trial import no_answer, shows_text
+from agentv.model.redaction import Redactor
 from agentv.model.run.trial import Trial
-from agentv.model.secrets.redaction import Redactor
 from agentv.model.suite.configured import MOST_TURNS, AgentCheck, CheckOutcome
 from agentv.model.suite.suite import Case, Retry, Suite, TargetSpec
 from agentv.model.suite.workspace import WorkLimits, WorkspaceSpec

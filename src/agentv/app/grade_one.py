@@ -19,11 +19,10 @@ from agentv.authoring.source.masking import environment_secrets, secrets_in
 from agentv.engine.grading import grade_entries
 from agentv.engine.transform import value_of
 from agentv.errors import LoadError
-from agentv.model.run.context import AssertionContext, Judge
-from agentv.model.run.context_wire import context_from_json
+from agentv.model.redaction import Redactor
+from agentv.model.run.context import AssertionContext, Judge, context_from_json
 from agentv.model.run.grade import Grade
 from agentv.model.run.trial import Score
-from agentv.model.secrets.redaction import Redactor
 from agentv.model.suite.assertion import AssertionEntry, Transform
 from agentv.model.values.response import Failure
 from agentv.model.values.values import Json

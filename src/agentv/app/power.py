@@ -10,7 +10,7 @@ from sys import intern
 from typing import Literal
 
 from agentv.errors import UsageError
-from agentv.model.run.clusters import TrialCluster, cluster_of
+from agentv.model.run.cases import TrialCluster, cluster_of
 from agentv.model.run.matrix import MeasuredShare
 from agentv.model.run.trial import TrialResult
 from agentv.stats.intervals.clustered import MeanInterval

@@ -15,7 +15,7 @@ from agentv.authoring.source.files import nearest_in_agentv
 from agentv.errors import Diagnostic
 from agentv.model.suite.workspace import Network, SandboxName
 from agentv.model.values.response import Failure
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span
 from agentv.registry.extensions import ASSERTIONS, EXPORT_FORMATS, PORTS, PROVIDERS, kinds, loaded
 from agentv.registry.plugins import (
     LoadedPlugin,
@@ -41,7 +41,7 @@ from agentv.user_code.plugins import (
 from agentv.work_ports import Sandboxes
 
 if TYPE_CHECKING:
-    from agentv.model.suite.repository import Checkout, RepositoryFile, Unavailable
+    from agentv.model.suite.files import Checkout, RepositoryFile, Unavailable
     from agentv.user_code.repositories import Repositories
 
 
@@ -93,7 +93,7 @@ def _without_secrets(message: str) -> str:
     import os
 
     from agentv.authoring.source.masking import environment_secrets
-    from agentv.model.secrets.redaction import Redactor
+    from agentv.model.redaction import Redactor
 
     return Redactor(environment_secrets(os.environ)).redact(message)
 

@@ -19,9 +19,8 @@ from agentv.authoring.source.files import shown
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import StoreError, UsageError
 from agentv.model.run.comparison import CasePair
-from agentv.model.run.runs import RunState
+from agentv.model.run.runs import Followed, LeftOutRun, RunDifference, RunState, Trend, TrendRun
 from agentv.model.run.summary import Summary
-from agentv.model.run.trend import Followed, LeftOutRun, RunDifference, Trend, TrendRun
 from agentv.model.values.formatting import plural
 from agentv.model.values.values import JsonObject, objects_in
 from agentv.stats.verdicts import Part, cluster_of_pair, same_rate

@@ -16,8 +16,8 @@ from agentv.app.changed_files import ImportedCode, SuiteFiles, directories_of_ta
 from agentv.engine.calls.call_throttle import CallThrottle
 from agentv.engine.calls.recorded_call import RecordedTarget, Unanswered
 from agentv.engine.grading import GraderCheck
+from agentv.model.redaction import Redactor
 from agentv.model.run.context import Judge
-from agentv.model.secrets.redaction import Redactor
 from agentv.model.suite.suite import AGENT_JUDGE_TIMEOUT_S, DEFAULT_WORKERS, JUDGE_TIMEOUT_S, Suite, TargetSpec
 from agentv.model.values.response import Embeddings, Failure, TargetResponse
 from agentv.model.values.usage import Price

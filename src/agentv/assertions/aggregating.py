@@ -17,9 +17,8 @@ from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check, Grade, reaches
 from agentv.model.run.rubric import Rubric
 from agentv.model.suite.suite import CODE_TIMEOUT_S, JUDGE_TIMEOUT_S
-from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.response import Failure
-from agentv.model.values.values import EMPTY, Json
+from agentv.model.values.values import EMPTY, Json, lazy_pattern
 from agentv.registry.fields import Command, DeclaredAssertion, Document, FileGlobs, Issue
 from agentv.user_code.javascript.runtime import with_sdk
 from agentv.user_code.processes import run_program

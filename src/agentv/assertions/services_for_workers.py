@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from agentv.model.run.context import AssertionContext
-from agentv.model.run.trace_summary import usage_json
 from agentv.model.values.response import Failure
+from agentv.model.values.trace_summary import usage_json
 from agentv.ports import Handler
 
 ADAPTERS = "agentv.user_code.workers.adapters"

@@ -26,8 +26,7 @@ from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_shared
 from agentv.authoring.targets.suite_targets import one_default, places_of, referenced
 from agentv.model.suite.suite import DEFAULT_RETRY, Aggregate, RunSettings
-from agentv.model.values.lazy_pattern import lazy_pattern
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span, lazy_pattern
 from agentv.ports import Reader
 from agentv.registry.extensions import CONFIG_KEYS, HOW_TO_GET, PORTS, lacking, missing
 from agentv.registry.fields import Alias, Declared, Doc, Fraction, Nonempty, Text

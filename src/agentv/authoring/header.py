@@ -37,8 +37,7 @@ from agentv.authoring.source.nodes import MapNode, Node, Place, Scalar, is_empty
 from agentv.authoring.targets.registry import DEFAULT, TargetRegistry
 from agentv.authoring.targets.suite_targets import SuiteTargets, default_of, one_default, open_registry
 from agentv.model.suite.suite import JudgeMinimums, RunSettings, Suite, TargetSpec
-from agentv.model.values.span import Span
-from agentv.model.values.values import EMPTY, Json
+from agentv.model.values.values import EMPTY, Json, Span
 from agentv.registry.extensions import HOW_TO_GET, PORTS, SUITE_KEYS, lacking, missing
 from agentv.registry.fields import Preprocessor
 from agentv.registry.table import Registry

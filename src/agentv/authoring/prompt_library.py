@@ -35,8 +35,7 @@ from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
 from agentv.errors import UsageError
 from agentv.model.suite.exam import LONGEST_DESCRIPTION, STATUSES, PromptMeta, PromptStatus
-from agentv.model.values.span import Span
-from agentv.model.values.values import EMPTY
+from agentv.model.values.values import EMPTY, Span
 from agentv.registry.fields import Declared, Doc, Nonempty, Text, Verbatim
 from agentv.templating import Scope
 

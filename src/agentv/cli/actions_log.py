@@ -20,7 +20,7 @@ from typing import Any, TextIO
 
 import click
 
-from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.model.values.values import lazy_pattern
 
 _LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 _COMMAND = lazy_pattern(rf"(?P<begin>[{_LINE_ENDS}][^\S{_LINE_ENDS}]*:):|(?P<inside>##)\[")

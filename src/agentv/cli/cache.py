@@ -79,7 +79,7 @@ def _file() -> Path:
 
 def _opened(path: Path) -> AnswerCache:
     from agentv.app.wiring import SystemClock
-    from agentv.model.secrets.redaction import Redactor
+    from agentv.model.redaction import Redactor
     from agentv.store.cassettes.cache import AnswerCache
 
     return AnswerCache(path, Redactor(), SystemClock())

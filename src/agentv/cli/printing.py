@@ -16,7 +16,7 @@ from agentv.reports.text.escaping import one_line, safe
 
 if TYPE_CHECKING:
     from agentv.app.planning.preparation import Prepared
-    from agentv.model.secrets.redaction import Redactor
+    from agentv.model.redaction import Redactor
 
 
 PIPED = 200
@@ -46,7 +46,7 @@ def print_error(error: AgentvError) -> None:
 def without_secrets(message: str) -> str:
     """An error message without the secrets of the environment, for errors before a suite is loaded."""
     from agentv.authoring.source.masking import environment_secrets
-    from agentv.model.secrets.redaction import Redactor
+    from agentv.model.redaction import Redactor
 
     return Redactor(environment_secrets(os.environ)).redact(message)
 

@@ -21,7 +21,6 @@ from agentv.app.wiring import redactor_for
 from agentv.cli.formats import ANNOTATED, Format, print_as, print_run_as
 from agentv.cli.printing import for_people, print_diagnostics, print_sample, redacted, takes_color
 from agentv.errors import ExitStatus, LoadError, UsageError
-from agentv.model.run.budget import BudgetUse
 from agentv.model.run.events import (
     AgentProgress,
     Event,
@@ -37,6 +36,7 @@ from agentv.model.run.events import (
 )
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.formatting import money, plural
+from agentv.model.values.usage import BudgetUse
 from agentv.registry.extensions import BESIDE_RUNS, COMMANDS, PORTS, loaded, registered
 from agentv.reports.run.failure_lines import run_word
 from agentv.reports.run.plain import progress_line, render_plain

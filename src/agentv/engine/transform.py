@@ -11,8 +11,7 @@ from msgspec import structs
 from msgspec.structs import replace
 
 from agentv.matching.json_text import NotJson, UnsearchableError, json_in
-from agentv.model.run.context import AssertionContext, promptfoo_context
-from agentv.model.run.context_wire import wire_of_context
+from agentv.model.run.context import AssertionContext, promptfoo_context, wire_of_context
 from agentv.model.suite.assertion import Transform
 from agentv.model.values import json_path
 from agentv.model.values.formatting import shorten

@@ -21,10 +21,9 @@ from agentv.model.run.verdict import combined
 from agentv.model.suite.assertion import AssertionEntry, Transform
 from agentv.model.suite.suite import CODE_TIMEOUT_S
 from agentv.model.values.formatting import timestamp
-from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.message import Message, prompt_text
 from agentv.model.values.response import ANSWER_KEYS, Attempt, CallFailure, Failure, TargetResponse
-from agentv.model.values.values import Json
+from agentv.model.values.values import Json, lazy_pattern
 from agentv.ports import Embedder, Executor, JavaScriptHost, TargetRequest
 from agentv.user_code.deadline import Deadline
 from agentv.user_code.guard import attempt

@@ -12,8 +12,7 @@ from agentv.judge.quotation import PLACES_SHOWN
 from agentv.judge.scale import read_scale
 from agentv.judge.shapes import ReadVerdict, UnreadableError
 from agentv.judge.typed_shapes import MODES
-from agentv.model.values.response import TargetResponse, is_cut
-from agentv.model.values.thoughts import MOST_BROKEN, spoken
+from agentv.model.values.response import MOST_BROKEN, TargetResponse, is_cut, spoken
 from agentv.model.values.values import Json, JsonObject
 
 _LONGEST = 100_000

@@ -11,7 +11,7 @@ import re
 import sys
 from typing import NoReturn
 
-from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.model.values.values import lazy_pattern
 
 _DIGIT = "0-9"
 _WORD = "A-Za-z0-9_"

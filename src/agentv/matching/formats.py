@@ -9,7 +9,7 @@ from datetime import date
 from ipaddress import IPv4Address, IPv6Address
 
 from agentv.matching.patterns import JAVASCRIPT, PatternError, compiled
-from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.model.values.values import lazy_pattern
 
 _LONGEST_HOST = 253
 _LEAP_SECOND = 60

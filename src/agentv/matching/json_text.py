@@ -9,8 +9,7 @@ from json import JSONDecodeError, JSONDecoder
 
 from msgspec import Struct
 
-from agentv.model.values.lazy_pattern import lazy_pattern
-from agentv.model.values.values import Json
+from agentv.model.values.values import Json, lazy_pattern
 
 Span = tuple[int, int]
 

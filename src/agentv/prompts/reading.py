@@ -10,7 +10,7 @@ from stat import S_ISDIR, S_ISREG
 
 from agentv.errors import Diagnostic, StoreError
 from agentv.model.suite.exam import ExamRow
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span
 from agentv.prompts.rows import InvalidRow, exam_row_of, in_time, is_object, time_at_begin
 from agentv.user_code.files import store_error
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Annotated, TypeAlias, get_args
 
-from agentv.model.suite.gateway import DROP, ModelProtocol, ModelUpstream
+from agentv.model.suite.tools import DROP, ModelProtocol, ModelUpstream
 from agentv.registry.extensions import HOW_TO_GET, PORTS, lacking
 from agentv.registry.fields import Between, Doc, Fraction, Issue, Secret, Text
 from agentv.registry.types import ProviderSettings

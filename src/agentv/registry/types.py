@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
 from msgspec import NODEFAULT, Struct
 
-from agentv.model.run.budget import UNKNOWN, Ceiling
-from agentv.model.suite.repository import Checkout, RepositoryFile, Unavailable
+from agentv.model.suite.files import Checkout, RepositoryFile, Unavailable
 from agentv.model.suite.workspace import Network, SandboxName
 from agentv.model.values.response import Failure
+from agentv.model.values.usage import UNKNOWN, Ceiling
 from agentv.model.values.values import Json
 from agentv.registry.fields import Declared, DeclaredAssertion, Issue, options_of
 from agentv.registry.plugins import PluginCode
 
 if TYPE_CHECKING:
     from agentv.model.run.context import Assertion
-    from agentv.model.suite.gateway import ModelUpstream
     from agentv.model.suite.suite import TargetSpec, Variable
+    from agentv.model.suite.tools import ModelUpstream
     from agentv.model.values.message import Block
     from agentv.ports import Executor, Target, TargetRequest
 

@@ -16,9 +16,8 @@ from typing import Annotated, ClassVar
 
 from msgspec import structs
 
-from agentv.model.suite.gateway import ModelProtocol
 from agentv.model.suite.suite import TargetSpec
-from agentv.model.suite.tools import McpServer, mcp_config
+from agentv.model.suite.tools import McpServer, ModelProtocol, mcp_config
 from agentv.model.values.message import attached_files
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.values import EMPTY, Json

@@ -9,12 +9,12 @@ from typing import Any, Literal
 
 from msgspec.structs import replace
 
-from agentv.model.run.trace_summary import usage_json
 from agentv.model.values import trace_document
 from agentv.model.values.message import messages_from_json
 from agentv.model.values.response import MEASURED, CallFailure, Failure, TargetResponse
 from agentv.model.values.retrieved import context_json, read_context
 from agentv.model.values.trace import MessageStep, Trace
+from agentv.model.values.trace_summary import usage_json
 from agentv.model.values.usage import TokenUsage
 from agentv.registry.extensions import loaded, registered
 from agentv.user_code.functions import CallPlan, plan_call

@@ -6,8 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from agentv.model.values.lazy_pattern import lazy_pattern
-from agentv.model.values.values import Json
+from agentv.model.values.values import Json, lazy_pattern
 from agentv.templating.rendering import JINJA, LITERAL_HINT, UNREADABLE, Language, RenderError, Scope, plain, shown
 
 __all__ = ["GLOBAL_NAMES", "JINJA", "LITERAL_HINT", "UNREADABLE", "Language", "RenderError", "Scope"]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from agentv.model.suite.repository import RepositoryFile
+from agentv.model.suite.files import RepositoryFile
 from agentv.model.values.response import Failure
 from agentv.user_code.processes import Finished, run_program
 

@@ -23,7 +23,7 @@ from types import ModuleType
 from typing import Any
 
 from agentv.errors import PluginError
-from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.model.values.values import lazy_pattern
 from agentv.registry.extensions import (
     CASE_KEYS,
     COMMAND_SECTIONS,

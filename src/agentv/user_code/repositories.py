@@ -15,7 +15,7 @@ from urllib.parse import quote, unquote
 
 from msgspec.structs import replace
 
-from agentv.model.suite.repository import Checkout, RepositoryFile, Unavailable
+from agentv.model.suite.files import Checkout, RepositoryFile, Unavailable
 from agentv.model.values.response import Failure
 from agentv.user_code.files import agentv_home
 from agentv.user_code.git import (

@@ -13,7 +13,7 @@ from agentv.app.results.selecting import choose
 from agentv.app.results.stored import open_run
 from agentv.cli.eval import outs_of
 from agentv.errors import StoreError, UsageError
-from agentv.model.run.selection import Selection
+from agentv.model.run.runs import Selection
 from agentv.sdk import evaluate
 
 SUITE = {

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from agentv.cli.formats import render_github, summary_command
 from agentv.errors import Diagnostic
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span
 
 COMMAND = re.compile(r"::(?P<name>[a-z]+) (?P<properties>[^:]*)::(?P<data>.*)")
 """How GitHub's runner takes a line apart: properties end at the first `::`."""

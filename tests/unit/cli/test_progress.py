@@ -8,9 +8,9 @@ import pytest
 
 from agentv.cli.progress import _ProgressLines, resuming
 from agentv.extensions.agents.trial.working import AgentsView
-from agentv.model.run.budget import BudgetUse
 from agentv.model.run.events import AgentProgress, LimitedTarget, RunProgress
 from agentv.model.values.trace import AgentActivity
+from agentv.model.values.usage import BudgetUse
 from agentv.reports.run.view import RunView
 
 OUTCOME = cast(

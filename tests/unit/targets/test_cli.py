@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from agentv.model.suite.gateway import GatewayAccess
+from agentv.model.suite.tools import GatewayAccess
 from agentv.model.values.message import FileBlock, Message, TextBlock
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.usage import TokenUsage

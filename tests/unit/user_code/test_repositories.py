@@ -15,7 +15,7 @@ from threading import Thread
 
 import pytest
 
-from agentv.model.suite.repository import Checkout, RepositoryFile, Unavailable
+from agentv.model.suite.files import Checkout, RepositoryFile, Unavailable
 from agentv.model.values.response import Failure
 from agentv.user_code.git import RAW, run_git
 from agentv.user_code.processes import Finished
@@ -339,7 +339,7 @@ def closing_server(handler: type[BaseHTTPRequestHandler]) -> Iterator[int]:
 FETCH = """
 import json, os, sys
 from agentv.user_code.repositories import Repositories
-from agentv.model.suite.repository import RepositoryFile
+from agentv.model.suite.files import RepositoryFile
 checkout = Repositories().checkout(RepositoryFile("github.com", "acme/evals", ("main", "docs", "a.md")), dict(os.environ))
 print(json.dumps([checkout.tree, checkout.path]))
 """

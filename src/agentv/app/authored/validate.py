@@ -12,7 +12,7 @@ from agentv.authoring.loading.check import FileCheck, check_file, unused_in
 from agentv.authoring.loading.load import LoadRequest, eval_files
 from agentv.authoring.source.files import repository_root
 from agentv.errors import Diagnostic
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span
 from agentv.user_code.load_limit import within_limits
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from agentv.authoring.source.boundary import boundary_around
 from agentv.authoring.source.files import TABLES, repository_root
 from agentv.authoring.source.masking import secrets_in_line
-from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.model.values.values import lazy_pattern
 
 _NAME = lazy_pattern(r"\s*(?:export\s+)?[A-Z_][A-Z0-9_.-]*\s*=")
 """The name in a line of a `.env`. In capitals: other text before a `=` may be the end of a key's base64."""

@@ -27,8 +27,8 @@ from agentv.authoring.loading.load import LoadRequest, load
 from agentv.authoring.source.files import repository_root
 from agentv.engine.plan import Plan, PlanSettings, compares, draw, everyone
 from agentv.errors import Diagnostic, LoadError, UsageError
+from agentv.model.redaction import SHORTEST
 from agentv.model.run.verdict import ZERO_HINT, excludes_nothing
-from agentv.model.secrets.redaction import SHORTEST
 from agentv.model.suite.suite import DEFAULT_WORKERS, Suite, TargetSpec
 from agentv.model.values.formatting import plural
 

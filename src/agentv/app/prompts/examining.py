@@ -18,7 +18,7 @@ from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic, StoreError
 from agentv.model.suite.exam import STATUSES, ExamRow, PromptStatus
 from agentv.model.suite.suite import Suite
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span
 from agentv.prompts.evidence import changes, digests
 from agentv.prompts.gates import GateEvidence, StatusEvidence, is_whole, status_evidence
 from agentv.prompts.reading import Log, log_diagnostics, log_path, read_log

@@ -18,7 +18,7 @@ from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import UsageError
 from agentv.model.run.cases import disagree
 from agentv.model.run.matrix import Counts
-from agentv.model.run.selection import CaseAnswers, Place, Selection, SideBySide
+from agentv.model.run.runs import CaseAnswers, Place, Selection, SideBySide
 from agentv.model.run.trial import Status, TrialResult
 from agentv.store.files.directory import INDEX, is_being_written
 from agentv.store.files.lines import lines_at

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from agentv.app.results.place import partial_in, planned_counts
 from agentv.errors import StoreError
 from agentv.model.run.row import Row
-from agentv.model.run.selection import Selection
+from agentv.model.run.runs import Selection
 from agentv.model.run.summary import Summary
 from agentv.model.values.values import JsonObject
 from agentv.store.files.directory import INDEX, RUN, SUMMARY, is_being_written, read_document

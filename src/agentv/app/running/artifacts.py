@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, structs
 from msgspec.structs import replace
 
+from agentv.model.redaction import REDACTED, Redactor
 from agentv.model.run.trial import AgentWork, StoredWork, Trial, TrialResult
-from agentv.model.secrets.redaction import REDACTED, Redactor
-from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.trace import Trace
+from agentv.model.values.values import lazy_pattern
 from agentv.store.files.directory import ARTIFACTS, RunDirectory
 from agentv.store.files.private_files import DIRECTORY_MODE, make_private, new_private
 from agentv.user_code.files import store_error

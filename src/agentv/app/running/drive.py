@@ -18,6 +18,7 @@ from agentv.engine.executor import TrialExecutor
 from agentv.engine.run import Run, RunOptions
 from agentv.engine.trial import not_run
 from agentv.engine.workers import IndependentTrials, RunLimits, TrialQueue
+from agentv.model.redaction import Redactor
 from agentv.model.run.events import (
     AgentProgress,
     Event,
@@ -29,7 +30,6 @@ from agentv.model.run.events import (
 )
 from agentv.model.run.summary import NOT_DRAWN
 from agentv.model.run.trial import Trial
-from agentv.model.secrets.redaction import Redactor
 from agentv.model.values.response import Failure
 from agentv.user_code.command_process import acting_on_signals
 

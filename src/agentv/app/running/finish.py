@@ -16,9 +16,9 @@ from agentv.app.running.outcome import Outcome, cut_by, journal_damage, supersed
 from agentv.app.running.run_record import partial_of, with_agent_versions
 from agentv.app.running.start import StartedRun
 from agentv.errors import StoreError
-from agentv.model.run.budget import BudgetUse
 from agentv.model.run.summary import Summary
 from agentv.model.values.formatting import money, plural
+from agentv.model.values.usage import BudgetUse
 from agentv.reports.text.escaping import one_line
 from agentv.store.files.directory import INDEX, RUN, read_document
 

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct, to_builtins
 
+from agentv.model.redaction import Redactor
 from agentv.model.run.trial import AgentWork, Trial
-from agentv.model.secrets.redaction import Redactor
 from agentv.model.suite.workspace import SandboxName
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import FileChange, Trace, WorkspaceChanges

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from agentv.errors import ExitStatus
-from agentv.model.run.budget import BudgetUse
 from agentv.model.run.events import RunFinished
 from agentv.model.run.summary import Cut, Summary
 from agentv.model.values.formatting import plural
+from agentv.model.values.usage import BudgetUse
 from agentv.model.values.values import EMPTY, JsonObject
 from agentv.store.files.directory import HISTORY
 

@@ -20,11 +20,11 @@ from agentv.engine.calls.circuit_breaker import is_stopped
 from agentv.engine.calls.recorded_call import call_key
 from agentv.engine.plan import without
 from agentv.engine.sequential_samples import COST_LIMIT, SequentialSampler
+from agentv.model.redaction import Redactor
 from agentv.model.run.events import Event, RunRegrades, RunResumed, TrialKept
 from agentv.model.run.labels import ReadLabels
 from agentv.model.run.row import Row
 from agentv.model.run.trial import Trial, TrialResult
-from agentv.model.secrets.redaction import Redactor
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.formatting import plural
 from agentv.model.values.usage import total_cost

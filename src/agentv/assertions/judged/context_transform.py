@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agentv.model.suite.assertion import Transform
-from agentv.model.values.lazy_pattern import lazy_pattern
-from agentv.model.values.values import JsonObject
+from agentv.model.values.values import JsonObject, lazy_pattern
 from agentv.registry.fields import Issue
 from agentv.templating import GLOBAL_NAMES, undeclared
 

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentv.assertions.services_for_workers import ADAPTERS, services_of
-from agentv.model.run.context import AssertionContext
-from agentv.model.run.context_wire import wire_of_context
+from agentv.model.run.context import AssertionContext, wire_of_context
 from agentv.model.run.rubric import WRITER_NAMES
 from agentv.model.values.message import Message, messages_from_json
 from agentv.model.values.response import Failure

@@ -28,9 +28,8 @@ from agentv.model.run.rubric import (
     Verdict,
 )
 from agentv.model.suite.suite import JUDGE_TIMEOUT_S
-from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.response import Failure
-from agentv.model.values.values import EMPTY, JsonObject
+from agentv.model.values.values import EMPTY, JsonObject, lazy_pattern
 from agentv.registry.fields import (
     Alias,
     Between,

@@ -14,8 +14,7 @@ from typing import Annotated, ClassVar
 from agentv.assertions.evidence import LIMIT, NO_OUTPUT, excerpt
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check, Grade
-from agentv.model.values.response import is_cut
-from agentv.model.values.thoughts import spoken
+from agentv.model.values.response import is_cut, spoken
 from agentv.registry.fields import DeclaredAssertion, Doc
 
 LONGEST = 20_000

@@ -13,8 +13,7 @@ from agentv.assertions.evidence import LIMIT, NO_OUTPUT, around, excerpt, listed
 from agentv.matching.patterns import TIMEOUT_S
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check, Grade
-from agentv.model.values.lazy_pattern import lazy_pattern
-from agentv.model.values.values import Json, JsonObject
+from agentv.model.values.values import Json, JsonObject, lazy_pattern
 from agentv.registry.fields import (
     Count,
     Declared,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from unicodedata import name
 
-from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.model.values.values import lazy_pattern
 
 OPENING = 400
 """Characters at the beginning of an answer in which a refusal is looked for."""

@@ -118,7 +118,7 @@ def _verdict(functions: list[Callable[..., Any]], text: bytes) -> JsonObject:
 
 
 def _context(payload: object) -> AssertionContext:
-    from agentv.model.run.context_wire import context_from_json
+    from agentv.model.run.context import context_from_json
 
     if not isinstance(payload, Mapping):
         raise TypeError("it must be a JSON object")

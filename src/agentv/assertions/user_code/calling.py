@@ -8,8 +8,7 @@ from msgspec.structs import replace
 
 from agentv.assertions.services_for_workers import services_of
 from agentv.assertions.user_code.result import BAD_RESULT, grade_of
-from agentv.model.run.context import AssertionContext
-from agentv.model.run.context_wire import wire_of_context
+from agentv.model.run.context import AssertionContext, wire_of_context
 from agentv.model.run.grade import Grade
 from agentv.model.values.values import JsonObject
 from agentv.ports import CodeCall, Raised

@@ -9,8 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from agentv.model.run.grade import Grade, reaches
-from agentv.model.run.scored import AssertionScore
+from agentv.model.run.grade import AssertionScore, Grade, reaches
 from agentv.model.values.values import Json
 
 _SPELLINGS = {

@@ -9,8 +9,7 @@ from typing import Any
 
 from msgspec import structs
 
-from agentv.model.run.grade import Check, Grade
-from agentv.model.run.scored import AssertionScore
+from agentv.model.run.grade import AssertionScore, Check, Grade
 from agentv.model.values.formatting import shorten
 from agentv.model.values.response import Failure
 from agentv.model.values.values import EMPTY, Json, JsonObject

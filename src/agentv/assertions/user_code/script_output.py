@@ -14,9 +14,8 @@ from msgspec.structs import replace
 from agentv.assertions.user_code.result import BAD_RESULT, grade_of, settle
 from agentv.model.run.grade import Grade, reaches
 from agentv.model.values.formatting import shorten
-from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.response import Failure
-from agentv.model.values.values import Json
+from agentv.model.values.values import Json, lazy_pattern
 from agentv.user_code.excerpts import last_error
 from agentv.user_code.processes import OUTPUT_LIMIT, Finished
 

@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 
 from agentv.assertions.user_code.grading_result import with_checks
 from agentv.assertions.user_code.result import BAD_RESULT, grade_of
+from agentv.model.redaction import Redactor
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade
-from agentv.model.secrets.redaction import Redactor
 from agentv.model.suite.suite import CODE_TIMEOUT_S
 from agentv.model.values.response import Failure
 from agentv.model.values.values import EMPTY, Json, JsonObject

@@ -24,7 +24,7 @@ from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_em
 from agentv.authoring.source.report import Result
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.values.formatting import shorten
-from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.model.values.values import lazy_pattern
 
 if TYPE_CHECKING:
     from agentv.authoring.assertions.includes import Templates

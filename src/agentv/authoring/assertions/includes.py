@@ -17,8 +17,7 @@ from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, holds
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
 from agentv.errors import Diagnostic
-from agentv.model.values.lazy_pattern import lazy_pattern
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span, lazy_pattern
 
 DEPTH = 3
 """Levels of includes; the eval file's own is the first."""

@@ -16,7 +16,7 @@ from agentv.authoring.targets.registry import TargetRegistry
 from agentv.errors import Diagnostic, Severity
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.suite import Suite, TargetSpec
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span
 from agentv.registry.fields import DeclaredAssertion
 from agentv.registry.table import Registry
 from agentv.registry.types import Provider

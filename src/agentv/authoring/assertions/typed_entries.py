@@ -20,7 +20,7 @@ from agentv.authoring.source.nearest import MEANT, did_you_mean
 from agentv.authoring.source.nodes import MapNode, Node, Scalar, kind_of, plain, span_of
 from agentv.authoring.targets.target import PLUGINS_COMMAND
 from agentv.model.suite.assertion import DEFAULTS, AssertionEntry, AssertionSettings
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span
 from agentv.registry.fields import is_declared, options_of
 from agentv.registry.plugins import Plugin, PluginCode
 from agentv.registry.table import Registry

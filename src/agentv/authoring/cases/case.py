@@ -28,8 +28,7 @@ from agentv.authoring.source.nodes import (
 )
 from agentv.authoring.source.report import Report
 from agentv.model.suite.suite import Case
-from agentv.model.values.lazy_pattern import lazy_pattern
-from agentv.model.values.values import JsonObject
+from agentv.model.values.values import JsonObject, lazy_pattern
 from agentv.user_code.load_limit import begin_record
 
 

@@ -15,7 +15,7 @@ from agentv.authoring.source.nodes import MapNode, Node, holds_placeholder, is_e
 from agentv.authoring.source.report import Report, Result
 from agentv.model.suite.assertion import DEFAULTS, AssertionEntry
 from agentv.model.suite.conversation import Turn
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span
 from agentv.registry.fields import DeclaredAssertion
 
 Entries = Result[tuple[AssertionEntry, ...]]

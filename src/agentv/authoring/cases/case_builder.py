@@ -25,7 +25,7 @@ from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_em
 from agentv.authoring.source.report import Report, Result
 from agentv.model.suite.assertion import DEFAULTS, AssertionEntry, AssertionSettings, Transform
 from agentv.model.suite.conversation import PLAIN, Aggregation, Dependency, Flow, Turn
-from agentv.model.suite.grader_files import GraderFiles
+from agentv.model.suite.files import GraderFiles
 from agentv.model.suite.suite import Case, SimulatedUser, TargetSpec
 from agentv.model.suite.workspace import NO_WORK_LIMITS, WorkLimits, WorkspaceSpec
 from agentv.model.values.message import Message

@@ -23,7 +23,7 @@ from agentv.authoring.source.report import Report
 from agentv.model.suite.conversation import Dependency, Link
 from agentv.model.suite.suite import Case, Cases
 from agentv.model.values.hashes import NumberedHashes, text_hash
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span
 from agentv.templating import has_placeholder
 
 

@@ -49,11 +49,10 @@ from agentv.errors import Diagnostic, Severity
 from agentv.model.run.grade import reaches
 from agentv.model.run.verdict import ZERO_HINT, excludes_nothing
 from agentv.model.suite.assertion import AssertionEntry
-from agentv.model.suite.grader_files import GraderFiles, search_paths
+from agentv.model.suite.files import GraderFiles, search_paths
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.suite.workspace import KeepWorkspaces, Network, SandboxName, Solution, Variant, WorkspaceSpec
-from agentv.model.values.span import Span
-from agentv.model.values.values import EMPTY, Json, JsonObject
+from agentv.model.values.values import EMPTY, Json, JsonObject, Span
 from agentv.registry.extensions import HOW_TO_GET, PORTS, lacking, loaded, missing
 from agentv.registry.types import ChooseSandbox
 

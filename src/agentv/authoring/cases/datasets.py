@@ -21,8 +21,7 @@ from agentv.authoring.source.nodes import NOWHERE, ListNode, MapNode, Node, Scal
 from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic
 from agentv.model.suite.suite import Case
-from agentv.model.values.lazy_pattern import lazy_pattern
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span, lazy_pattern
 
 if TYPE_CHECKING:
     from agentv.authoring.cases.data_files.alike_lines import AlikeLines

@@ -23,8 +23,7 @@ from agentv.errors import Diagnostic
 from agentv.model.suite.suite import CODE_TIMEOUT_S, Case, Suite
 from agentv.model.values.formatting import plural
 from agentv.model.values.response import Failure
-from agentv.model.values.span import Span
-from agentv.model.values.values import Json
+from agentv.model.values.values import Json, Span
 from agentv.ports import CodeCall
 from agentv.user_code.guard import ForeignError
 

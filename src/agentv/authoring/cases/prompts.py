@@ -35,7 +35,7 @@ from agentv.authoring.source.nodes import (
     span_of,
 )
 from agentv.authoring.source.yaml import read_yaml
-from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.model.values.values import lazy_pattern
 from agentv.registry.fields import FunctionRef, JavaScriptSource
 from agentv.templating import has_placeholder
 

@@ -13,9 +13,8 @@ from msgspec import Struct
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.nodes import Place, Scalar
 from agentv.authoring.source.report import Report
-from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.message import Message, Role
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span, lazy_pattern
 
 _TAG = lazy_pattern(r"<(?P<role>system|user|assistant)>")
 _LINE_WITH_TAG = lazy_pattern(r"^<(?P<role>system|user|assistant)>(?P<rest>.*)$", re.MULTILINE)

@@ -18,7 +18,7 @@ from agentv.authoring.source.nodes import Node
 from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic, LoadError
 from agentv.model.suite.suite import Case
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span
 
 SHOWN = 100
 """Records whose mistakes are reported one by one; the rest are counted."""

@@ -27,7 +27,7 @@ from agentv.authoring.code.named_files import (
 )
 from agentv.authoring.code.python_code import Loads, Module, loads_of, relative_to
 from agentv.authoring.source.files import SCRIPTS, is_code, is_directory, is_file, repository_root, upwards
-from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.model.values.values import lazy_pattern
 
 _TYPED = {".js": (".ts", ".tsx"), ".jsx": (".tsx",), ".mjs": (".mts",), ".cjs": (".cts",)}
 """What TypeScript calls by the name that it is compiled to."""

@@ -11,8 +11,8 @@ from itertools import islice, pairwise
 
 from agentv.authoring.code.code_imports import is_installed, module_files
 from agentv.authoring.source.files import is_directory, is_file, repository_root
-from agentv.model.suite.grader_files import SearchPaths
-from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.model.suite.files import SearchPaths
+from agentv.model.values.values import lazy_pattern
 from agentv.registry.fields import Command
 
 _NOWHERE = lazy_pattern(r"[\x00\n]")

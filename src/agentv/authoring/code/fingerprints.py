@@ -18,9 +18,9 @@ from msgspec.structs import replace
 from agentv.authoring.fields.decode import hints_of
 from agentv.authoring.source.files import is_code, is_file
 from agentv.model.suite.assertion import AssertionEntry, Transform
-from agentv.model.suite.grader_files import GraderFiles, SearchPaths, search_paths
+from agentv.model.suite.files import GraderFiles, SearchPaths, search_paths
 from agentv.model.suite.suite import CODE_TIMEOUT_S
-from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.model.values.values import lazy_pattern
 from agentv.registry.fields import (
     Command,
     Declared,

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.model.values.values import lazy_pattern
 
 SHELL = (".sh", ".bash", ".zsh", ".ksh")
 _SHEBANG = lazy_pattern(rb"#![^\n]*\b(?:sh|bash|zsh|dash|ksh)\b")

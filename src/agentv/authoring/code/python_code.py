@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from agentv.authoring.code.named_files import places_in
 from agentv.authoring.fields.python_source import parsed
-from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.model.values.values import lazy_pattern
 
 _MOST = 64
 """Values of one expression."""

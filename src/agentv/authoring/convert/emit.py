@@ -19,7 +19,7 @@ from agentv.authoring.fields.spellings import CASE, SUITE
 from agentv.authoring.source.nodes import Filled, ListNode, MapNode, Node, Place, Scalar, is_empty, plain, span_of
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import TAGS, read_yaml, resolve
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span
 
 _OPENING = re.compile(r"\{[{%]")
 

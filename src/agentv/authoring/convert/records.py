@@ -20,8 +20,7 @@ from agentv.authoring.source.json_text import parse_json, read_json
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, kind_of, mapping, node_of, span_of
 from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic, UsageError
-from agentv.model.values.span import Span
-from agentv.model.values.values import Json
+from agentv.model.values.values import Json, Span
 
 MOST_FINDINGS = 100
 """Different findings about one file that are kept; the rest are counted."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span
 
 _COMMENT = re.compile(r"[ \t]#[^\r\n]*")
 _ALIAS = re.compile(r"[ \t]*\*[^\s,{}\[\]]+")

@@ -30,8 +30,7 @@ from agentv.authoring.source.nearest import nearest
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, is_empty, kind_of, mapping, node_of
 from agentv.authoring.source.report import Report
 from agentv.model.suite.exam import PromptMeta
-from agentv.model.values.span import Span
-from agentv.model.values.values import Json
+from agentv.model.values.values import Json, Span
 
 PROVIDER = "anthropic"
 """Of a model that is named by its id alone."""

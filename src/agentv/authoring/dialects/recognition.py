@@ -18,7 +18,7 @@ from agentv.authoring.source.files import TABLES, is_exam, is_file, shown
 from agentv.authoring.source.nodes import ListNode, MapNode, Node
 from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic, UsageError
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span
 from agentv.registry.extensions import DIALECTS, SIGNS, lacking, missing
 from agentv.user_code.plugins import added, added_value, usable
 

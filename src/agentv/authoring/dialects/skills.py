@@ -48,8 +48,7 @@ from agentv.authoring.source.nodes import (
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
 from agentv.model.suite.exam import PromptMeta
-from agentv.model.values.span import Span
-from agentv.model.values.values import Json
+from agentv.model.values.values import Json, Span
 from agentv.registry.fields import AsWritten, Declared, Doc, Nonempty, Text, Verbatim
 
 SKILL = "SKILL.md"

@@ -14,8 +14,7 @@ from agentv.authoring.source.nearest import nearest
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, children, is_empty, kind_of, span_of
 from agentv.authoring.source.report import Report
 from agentv.model.suite.assertion import Transform
-from agentv.model.values.span import Span
-from agentv.model.values.values import Json, JsonObject
+from agentv.model.values.values import Json, JsonObject, Span
 from agentv.templating import RenderError, Scope, has_placeholder, render_text
 
 

@@ -14,8 +14,7 @@ from agentv.authoring.source.files import shown
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar
 from agentv.model.suite.assertion import Transform
-from agentv.model.values.lazy_pattern import lazy_pattern
-from agentv.model.values.values import EMPTY, Json
+from agentv.model.values.values import EMPTY, Json, lazy_pattern
 from agentv.registry import fields as declared
 from agentv.registry.fields import Alias, Command, Declared, Doc, FunctionRef, PromptCode
 from agentv.templating import LITERAL_HINT, RenderError, undeclared

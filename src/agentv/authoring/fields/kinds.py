@@ -19,8 +19,7 @@ from agentv.authoring.source.files import is_directory, is_file
 from agentv.authoring.source.nodes import ListNode, Node, Place, Scalar, is_empty, kind_of, node_of, plain, span_of
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import resolve
-from agentv.model.values.lazy_pattern import lazy_pattern
-from agentv.model.values.values import Json
+from agentv.model.values.values import Json, lazy_pattern
 from agentv.registry import fields as declared
 from agentv.registry.table import Registry
 from agentv.registry.types import Provider

@@ -14,7 +14,7 @@ from agentv.authoring.fields.translation import gathered, translated
 from agentv.authoring.source.files import nearest_in_agentv
 from agentv.authoring.source.nodes import Canonical, MapNode, Node, Place, Scalar, as_data, plain
 from agentv.authoring.source.report import Report
-from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.model.values.values import lazy_pattern
 from agentv.registry.table import Registry
 from agentv.registry.types import Provider
 

@@ -14,7 +14,7 @@ from agentv.authoring.source.files import shown
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.authoring.source.nodes import Place, Scalar, span_of
 from agentv.authoring.source.report import Report
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _OPAQUE = frozenset({"exec", "globals", "locals"})

@@ -29,9 +29,8 @@ from agentv.authoring.source.nearest import HINTS, MEANT, did_you_mean, nearest
 from agentv.authoring.source.nodes import Filled, ListNode, MapNode, Node, Place, Scalar, node_of, span_of
 from agentv.authoring.source.report import Report, Result
 from agentv.model.suite.assertion import AssertionEntry
-from agentv.model.values.lazy_pattern import lazy_pattern
-from agentv.model.values.pictures import is_none
-from agentv.model.values.span import Span
+from agentv.model.values.message import is_none
+from agentv.model.values.values import Span, lazy_pattern
 from agentv.ports import Reader
 from agentv.registry.table import Registry
 from agentv.registry.types import Provider

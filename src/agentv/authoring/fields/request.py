@@ -10,8 +10,7 @@ from agentv.authoring.source.nodes import MapNode
 from agentv.errors import Diagnostic
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.suite.workspace import KeepWorkspaces, SandboxName
-from agentv.model.values.span import Span
-from agentv.model.values.values import Json
+from agentv.model.values.values import Json, Span
 from agentv.registry.table import Registry
 from agentv.registry.types import AssertionType, Checkouts, ChooseSandbox, CustomTypes, Provider
 

@@ -17,7 +17,7 @@ from agentv.authoring.source.files import META, is_directory, is_of_project, tem
 from agentv.authoring.source.ignores import without_ignored
 from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span
 
 _YAML = (".yaml", ".yml")
 _OF_PROMPTS = frozenset({META, *INPUT_FILES})

@@ -19,7 +19,7 @@ from agentv.authoring.targets.target import USE_TARGET
 from agentv.errors import Diagnostic
 from agentv.model.suite.configured import KeyFact
 from agentv.model.suite.suite import TargetSpec
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span
 from agentv.templating import environment_names, has_placeholder
 
 _ENVIRONMENT = re.compile(r"\benv\.([A-Za-z_]\w*)")

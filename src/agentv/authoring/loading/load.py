@@ -21,8 +21,7 @@ from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic, LoadError, UsageError
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.suite import Suite
-from agentv.model.values.span import Span
-from agentv.model.values.values import Json
+from agentv.model.values.values import Json, Span
 
 __all__ = ["LoadRequest", "Loaded", "eval_files", "load", "load_assertion"]
 

@@ -34,8 +34,7 @@ from agentv.authoring.targets.registry import TargetRegistry
 from agentv.errors import Diagnostic
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.suite import Suite
-from agentv.model.values.lazy_pattern import lazy_pattern
-from agentv.model.values.values import EMPTY, Json
+from agentv.model.values.values import EMPTY, Json, lazy_pattern
 from agentv.templating import Scope
 
 _TARGET_KEYS = frozenset({"target", "judge"})

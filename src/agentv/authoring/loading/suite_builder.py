@@ -26,14 +26,12 @@ from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
 from agentv.authoring.targets.target import report_missing
 from agentv.errors import Diagnostic, Severity
-from agentv.model.secrets.redaction import Redactor
+from agentv.model.redaction import Redactor
 from agentv.model.suite.assertion import Transform
-from agentv.model.suite.repository import Checkout, RepositoryFile, Unavailable
+from agentv.model.suite.files import Checkout, RepositoryFile, Unavailable
 from agentv.model.suite.suite import SkillMinimums, Suite, TargetSpec
 from agentv.model.suite.workspace import WorkspaceUse
-from agentv.model.values.lazy_pattern import lazy_pattern
-from agentv.model.values.span import Span
-from agentv.model.values.values import EMPTY
+from agentv.model.values.values import EMPTY, Span, lazy_pattern
 from agentv.registry.fields import JavaScriptSource, is_declared, options_of
 from agentv.templating import Scope
 

@@ -11,8 +11,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agentv.errors import Diagnostic
-from agentv.model.suite.repository import Checkout, RepositoryFile, Unavailable
-from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.model.suite.files import Checkout, RepositoryFile, Unavailable
+from agentv.model.values.values import lazy_pattern
 
 OUTSIDE: Final = "outside-repository"
 ALLOW: Final = "to read your own files there, use --allow-outside"

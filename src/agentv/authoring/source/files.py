@@ -16,8 +16,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agentv.authoring.source.boundary import Boundary
-from agentv.model.values.lazy_pattern import lazy_pattern
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span, lazy_pattern
 
 PARQUET = (".parquet",)
 ARROW = (".arrow", ".feather", ".ipc")

@@ -15,9 +15,9 @@ from agentv.authoring.source.masking import is_secret
 from agentv.authoring.source.nearest import did_you_mean, nearest
 from agentv.authoring.source.nodes import Scalar
 from agentv.authoring.source.report import Report
-from agentv.model.suite.repository import Checkout, RepositoryFile, Unavailable
+from agentv.model.suite.files import Checkout, RepositoryFile, Unavailable
 from agentv.model.values.formatting import plural
-from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.model.values.values import lazy_pattern
 
 _NAME = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
 _FORMS = {

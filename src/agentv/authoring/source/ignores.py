@@ -15,8 +15,7 @@ from msgspec import Struct, field
 
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import Diagnostic
-from agentv.model.values.lazy_pattern import lazy_pattern
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span, lazy_pattern
 
 _COMMENT = lazy_pattern(r"(?:^|(?<=[ \t]))#[ \t]*agentv: ignore(?P<codes>\[[^\]]*\])?")
 MOST = 100

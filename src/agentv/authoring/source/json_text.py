@@ -10,8 +10,7 @@ from typing import Any
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, WrittenFloat, node_of
 from agentv.authoring.source.report import Report, Result
 from agentv.authoring.source.yaml import DEPTH_LIMIT, read_yaml
-from agentv.model.values.lazy_pattern import lazy_pattern
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span, lazy_pattern
 
 _ESCAPE = lazy_pattern(r"\\(?:(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)")
 

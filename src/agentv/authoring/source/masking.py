@@ -16,10 +16,8 @@ from urllib.parse import unquote, unquote_plus
 from agentv.authoring.source.files import is_directory, is_file
 from agentv.authoring.source.nodes import NOWHERE, ListNode, MapNode, Node, Scalar
 from agentv.authoring.source.report import Report
-from agentv.model.secrets.redaction import SHORTEST, is_searched
-from agentv.model.values.lazy_pattern import lazy_pattern
-from agentv.model.values.span import Span
-from agentv.model.values.values import Json
+from agentv.model.redaction import SHORTEST, is_searched
+from agentv.model.values.values import Json, Span, lazy_pattern
 from agentv.templating import has_placeholder
 
 MASK = "[redacted]"

@@ -9,9 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Protocol, Self, TypeAlias
 
-from agentv.model.values.lazy_pattern import lazy_pattern
-from agentv.model.values.span import Span
-from agentv.model.values.values import Json
+from agentv.model.values.values import Json, Span, lazy_pattern
 from agentv.templating import has_placeholder
 
 

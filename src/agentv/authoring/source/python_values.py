@@ -9,7 +9,7 @@ from typing import Any
 
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, node_of
 from agentv.model.values.response import Failure
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span
 from agentv.user_code.guard import ForeignError, foreign_code
 
 SUITE = "suite"

@@ -28,7 +28,7 @@ from agentv.authoring.source.masking import check_keys
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, kind_of, span_at, span_of
 from agentv.authoring.source.report import Report, Result
 from agentv.errors import Diagnostic
-from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.model.values.values import lazy_pattern
 
 TAGS = "tag:yaml.org,2002:"
 """What `!!` stands for."""

@@ -12,8 +12,7 @@ from yaml import YAMLError
 
 from agentv.authoring.source.nodes import LINE_END, span_at
 from agentv.errors import Diagnostic
-from agentv.model.values.lazy_pattern import lazy_pattern
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span, lazy_pattern
 
 _SURROGATES = lazy_pattern(rb"\\u[dD][89abAB][0-9a-fA-F]{2}")
 _RESERVED = b"@`%"

@@ -25,11 +25,10 @@ from agentv.authoring.source.nearest import did_you_mean, nearest
 from agentv.authoring.source.nodes import NOWHERE, Canonical, MapNode, Node, Scalar, is_empty, plain, span_of
 from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic, Severity
-from agentv.model.suite.gateway import GATEWAY_NAMES, ModelProtocol, ModelUpstream
-from agentv.model.suite.grader_files import SearchPaths, search_paths
+from agentv.model.suite.files import SearchPaths, search_paths
 from agentv.model.suite.suite import DEFAULT_RETRY, Retry, TargetSpec, Variable
-from agentv.model.values.lazy_pattern import lazy_pattern
-from agentv.model.values.span import Span
+from agentv.model.suite.tools import GATEWAY_NAMES, ModelProtocol, ModelUpstream
+from agentv.model.values.values import Span, lazy_pattern
 from agentv.registry.fields import FileGlobs
 from agentv.registry.table import Registry
 from agentv.registry.types import Provider, ProviderSettings

@@ -187,7 +187,6 @@ def check_command(*, require: PromptStatus | None, **formats: Any) -> int:
     Makes no calls. Exit status: 1 if anything is wrong.
     """
     from agentv.app.prompts.examining import below, findings
-    from agentv.cli.prompt.library import tell
 
     form = chosen_format(formats["format_name"], as_json=formats["as_json"])
     library = Library.here()

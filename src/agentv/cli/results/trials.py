@@ -12,7 +12,7 @@ from agentv.cli.lazy import Registered
 from agentv.cli.printing import width_and_color
 from agentv.cli.values import runs
 from agentv.errors import ExitStatus, UsageError
-from agentv.model.run.selection import Selection
+from agentv.model.run.runs import Selection
 from agentv.model.run.trial import Status
 from agentv.model.values.formatting import plural
 from agentv.registry.extensions import TRACE_FORMATS

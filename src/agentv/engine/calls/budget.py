@@ -22,11 +22,10 @@ from msgspec import Struct, field
 
 from agentv.engine.calls.admission_queue import AdmissionQueue, Wait, next_place
 from agentv.engine.calls.circuit_breaker import INTERRUPTED, UNAFFORDABLE
-from agentv.model.run.budget import UNKNOWN, Amount, BudgetUse, Ceiling
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.formatting import money
 from agentv.model.values.response import CallFailure, Embeddings, Failure, TargetResponse
-from agentv.model.values.usage import TokenUsage
+from agentv.model.values.usage import UNKNOWN, Amount, BudgetUse, Ceiling, TokenUsage
 
 _UNASKED = frozenset({"connection", "missing-key", "target-stopped", "interrupted"})
 """Failures of calls that no server worked for."""

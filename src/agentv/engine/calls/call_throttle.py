@@ -15,10 +15,10 @@ from msgspec.structs import replace
 from agentv.engine.calls.circuit_breaker import CircuitBreaker
 from agentv.engine.calls.running_agents import RunningAgents
 from agentv.engine.calls.target_channel import CallNews, InterruptibleSleep, TargetChannel
-from agentv.model.run.budget import UNKNOWN, Ceiling
 from agentv.model.run.events import LimitedTarget
 from agentv.model.suite.suite import DEFAULT_WORKERS, TargetSpec
 from agentv.model.values.response import CallFailure, Embeddings, Failure, TargetResponse
+from agentv.model.values.usage import UNKNOWN, Ceiling
 from agentv.ports import Embedder, Target, TargetRequest
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from agentv.engine.calls.circuit_breaker import UNAFFORDABLE
 from agentv.engine.calls.rate_limiter import CHARACTERS_A_TOKEN
 from agentv.engine.calls.server_limiter import Waiter
 from agentv.engine.calls.target_channel import TargetChannel
-from agentv.model.run.budget import Ceiling
 from agentv.model.values.response import CallFailure, Embeddings, Failure, TargetResponse
+from agentv.model.values.usage import Ceiling
 
 REPLY_S = 600.0
 """Seconds until a reply begins, as the SDKs of OpenAI and Anthropic have it."""

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.message import portable
 from agentv.model.values.response import Failure, TargetResponse
-from agentv.model.values.trace_messages import completed
+from agentv.model.values.trace_summary import completed
 from agentv.ports import AnswerLookup, Call, Target, TargetRequest
 
 _encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode

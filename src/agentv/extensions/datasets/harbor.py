@@ -25,7 +25,7 @@ from agentv.errors import UsageError
 from agentv.extensions.datasets.cases import sendable
 from agentv.extensions.datasets.converting import ConvertedDataset, DatasetRequest, SuiteContent, write_suite
 from agentv.model.suite.workspace import SYSTEM
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span
 
 _FILE = "task.toml"
 _PLACE = ".harbor"

@@ -14,8 +14,8 @@ from agentv.authoring.loading.check import FileCheck, check_file
 from agentv.errors import Diagnostic
 from agentv.extensions.editor.disk import FileKind, leave_deleted_directory
 from agentv.extensions.editor.index import FileIndex, index_of
-from agentv.model.suite.repository import Checkout, RepositoryFile, Unavailable
-from agentv.model.values.span import Span
+from agentv.model.suite.files import Checkout, RepositoryFile, Unavailable
+from agentv.model.values.values import Span
 from agentv.user_code.load_limit import within_limits
 
 OFFLINE = "git-failed"

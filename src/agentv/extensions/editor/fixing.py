@@ -11,7 +11,7 @@ from agentv.authoring.source.nodes import ListNode, Scalar
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
 from agentv.errors import Diagnostic
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span
 
 Quote = Literal["", "'", '"']
 

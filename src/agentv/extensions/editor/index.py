@@ -10,7 +10,7 @@ from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, child
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
 from agentv.extensions.editor.disk import FileKind, bytes_of
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span
 
 NameKind = Literal["case", "target", "template"]
 

@@ -16,7 +16,7 @@ from agentv.authoring.source.files import is_file, repository_root, templates_in
 from agentv.extensions.editor.disk import MOST_BYTES, FileKind, bytes_of, leave_deleted_directory
 from agentv.extensions.editor.index import FileIndex, Name, index_of
 from agentv.extensions.editor.schema_view import SchemaView
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span
 
 _MOST_TARGETS = 500_000
 """Bytes of a targets file, which is read for every completion."""

@@ -23,7 +23,7 @@ from agentv.model.run.labels import Label, LabelVerdict, answer_sha256, person_k
 from agentv.model.run.row import trial_name
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.formatting import timestamp
-from agentv.model.values.json_lines import without_breaks
+from agentv.model.values.json_text import without_breaks
 from agentv.model.values.values import objects_in
 from agentv.store.files.directory import INDEX, RUN, read_document
 from agentv.store.rows.reading import read_lines_as

@@ -31,7 +31,7 @@ from agentv.extensions.labels.stats.posterior import (
     with_label_weights,
 )
 from agentv.extensions.labels.stats.run_rate import JudgedPart, RunParts, run_rate_draws
-from agentv.model.run.clusters import ClusterId, TrialCluster, cluster_of
+from agentv.model.run.cases import ClusterId, TrialCluster, cluster_of
 from agentv.model.run.grade import TOLERANCE
 from agentv.model.run.labels import Label
 from agentv.model.run.summary import AssertionRate, CorrectedRate, CorrectedRates

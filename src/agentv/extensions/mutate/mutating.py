@@ -32,8 +32,8 @@ from agentv.extensions.mutate.operators.catalogue import OPERATORS
 from agentv.extensions.mutate.operators.mutant import Operator
 from agentv.extensions.mutate.proposing import Proposer
 from agentv.extensions.mutate.result import IdleAssertion, MutationReport, OriginalFailure, Survivor
+from agentv.model.redaction import Redactor
 from agentv.model.run.trial import Trial
-from agentv.model.secrets.redaction import Redactor
 from agentv.model.values.formatting import plural
 from agentv.user_code.processes import kill_all
 

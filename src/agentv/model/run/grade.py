@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -186,3 +186,20 @@ def spent_on(grades: Iterable[Grade]) -> tuple[float | None, TokenUsage | None]:
             usage = grade.token_usage if usage is None else usage + grade.token_usage
             priced = priced and grade.cost_usd is not None
     return cost if priced else None, usage
+
+
+class AssertionScore(Struct, frozen=True):
+    """The verdict of a custom assertion; `passed` or `score` is required.
+
+    Attributes:
+        passed: the verdict; None: `score >= 0.5` decides.
+        score: 0..1, clamped; None: 1 if passed, else 0.
+        assertions: one check per aspect.
+        details: any data, kept in the row.
+    """
+
+    passed: bool | None = None
+    score: float | None = None
+    assertions: Sequence[Check] = ()
+    reason: str | None = None
+    details: JsonObject = field(default=EMPTY)

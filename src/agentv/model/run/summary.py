@@ -8,12 +8,11 @@ from typing import Any, Literal
 from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
-from agentv.model.run.budget import BudgetUse
 from agentv.model.run.matrix import DIMENSIONS, Counts, GroupTotals, Interval, MeasuredShare, RunMatrix
 from agentv.model.run.trial import SCHEMA_VERSION, EarlyStops
 from agentv.model.suite.suite import Aggregate
 from agentv.model.values.formatting import plural
-from agentv.model.values.usage import TokenUsage, total_cost
+from agentv.model.values.usage import BudgetUse, TokenUsage, total_cost
 from agentv.model.values.values import Json
 
 

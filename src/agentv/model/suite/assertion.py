@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span
 
 
 class Transform(Struct, frozen=True):

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.values.message import Message
 from agentv.model.values.response import TargetResponse
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span
 
 
 class Turn(Struct, frozen=True):

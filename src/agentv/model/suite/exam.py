@@ -7,8 +7,7 @@ from typing import Literal, get_args
 
 from msgspec import Struct, field
 
-from agentv.model.values.span import Span
-from agentv.model.values.values import EMPTY, JsonObject
+from agentv.model.values.values import EMPTY, JsonObject, Span
 
 PromptStatus = Literal["draft", "tested", "ready"]
 STATUSES: tuple[PromptStatus, ...] = get_args(PromptStatus)

@@ -10,14 +10,12 @@ from msgspec import Struct, field
 from agentv.model.suite.assertion import AssertionEntry, Transform
 from agentv.model.suite.conversation import PLAIN, Dependency, Flow, Link, OnDependencyFailure, Turn
 from agentv.model.suite.exam import Exam
-from agentv.model.suite.gateway import ModelUpstream
-from agentv.model.suite.grader_files import GraderFiles, SearchPaths
-from agentv.model.suite.tools import ScriptedServer
+from agentv.model.suite.files import GraderFiles, SearchPaths
+from agentv.model.suite.tools import ModelUpstream, ScriptedServer
 from agentv.model.suite.workspace import NO_WORK_LIMITS, Solution, Variant, WorkLimits, WorkspaceSpec, WorkspaceUse
 from agentv.model.values.message import Message
-from agentv.model.values.span import Span
 from agentv.model.values.usage import Price
-from agentv.model.values.values import EMPTY, JsonObject
+from agentv.model.values.values import EMPTY, JsonObject, Span
 
 if TYPE_CHECKING:
     from agentv.errors import Diagnostic

@@ -1,4 +1,4 @@
-"""Scripted tools of a suite or a case, and MCP servers that an agent is given (AGENTS.md section 6)."""
+"""What agents are given: scripted tools and MCP servers, and model APIs behind the gateway (AGENTS.md 5 and 6)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-from agentv.model.values.span import Span
-from agentv.model.values.values import EMPTY, Json, JsonObject
+from agentv.model.values.usage import Price
+from agentv.model.values.values import EMPTY, Json, JsonObject, Span
 
 FIRST_SANDBOX_PORT = 61_001
 """Port of the first server over HTTP on the loopback of a sandbox with a network of its own; the others follow."""
@@ -124,3 +124,115 @@ def _entry(server: McpServer) -> Json:
         return {"type": "http", "url": server.url, **headers}
     env: JsonObject = {"env": dict(server.env)} if server.env else {}
     return {"command": server.command[0], "args": list(server.command[1:]), **env}
+
+
+ModelProtocol = Literal["openai", "anthropic", "gemini"]
+"""Protocol of a model API: OpenAI's chat completions and responses, Anthropic's messages, Gemini's generateContent."""
+
+SHORTEST_KEY = 12
+"""Characters of a key that is looked for within texts."""
+
+DROP = "drop"
+"""The fault of a connection that is closed without a reply."""
+
+API_URLS: Mapping[ModelProtocol, str] = {
+    "openai": "https://api.openai.com/v1",
+    "anthropic": "https://api.anthropic.com",
+    "gemini": "https://generativelanguage.googleapis.com",
+}
+"""Protocol → base URL of its provider, as the provider's SDK takes it."""
+
+_KEYS: Mapping[ModelProtocol, tuple[str, ...]] = {
+    "openai": ("OPENAI_API_KEY",),
+    "anthropic": ("ANTHROPIC_API_KEY",),
+    "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+}
+_BASE_URLS: Mapping[ModelProtocol, tuple[str, ...]] = {
+    "openai": ("OPENAI_BASE_URL", "OPENAI_API_BASE"),
+    "anthropic": ("ANTHROPIC_BASE_URL",),
+    "gemini": ("GOOGLE_GEMINI_BASE_URL",),
+}
+
+
+_WORDS: tuple[str, ...] = ("openai", "anthropic", "gemini", "key")
+
+GATEWAY_NAMES: Mapping[str, Mapping[str, str]] = {"gateway": {word: f"{{{{ gateway.{word} }}}}" for word in _WORDS}}
+"""What placeholders of a target see of the gateway when it is read: themselves, since each trial has its own."""
+
+
+class ModelUpstream(Struct, frozen=True):
+    """The model API that the gateway forwards the calls of one target to.
+
+    Attributes:
+        base_url: as the provider's SDK takes it: `https://api.openai.com/v1`, `https://api.anthropic.com`,
+            `https://generativelanguage.googleapis.com`.
+        api_key: the real key, which no agent sees.
+        faults: what is injected: an HTTP status as text, such as `429`, or `drop` → share of the calls, 0..1.
+        price: of its tokens; None: that of the price list.
+    """
+
+    protocol: ModelProtocol
+    base_url: str
+    api_key: str
+    faults: Mapping[str, float] = field(default_factory=dict)
+    price: Price | None = None
+
+    def __repr__(self) -> str:
+        """The API without its key."""
+        return f"ModelUpstream(protocol={self.protocol!r}, base_url={self.base_url!r}, faults={self.faults!r})"
+
+    @classmethod
+    def known_to(
+        cls,
+        protocol: ModelProtocol,
+        env: Mapping[str, str],
+        base_url: str | None = None,
+        api_key: str | None = None,
+        faults: Mapping[str, float] | None = None,
+    ) -> ModelUpstream | None:
+        """The API by the settings, else by the variables that the provider's SDKs read; None without a key."""
+        key = api_key or next((env[name] for name in _KEYS[protocol] if env.get(name)), None)
+        if not key:
+            return None
+        url = base_url or next((env[name] for name in _BASE_URLS[protocol] if env.get(name)), API_URLS[protocol])
+        return cls(protocol, url.rstrip("/"), key, faults or {})
+
+    def holds_key(self, text: str) -> bool:
+        """Whether a text holds the key. One that is short, as local servers take any, is no secret within others."""
+        return self.api_key == text or (len(self.api_key) >= SHORTEST_KEY and self.api_key in text)
+
+
+class GatewayAccess(Struct, frozen=True):
+    """How the agent of one trial reaches the gateway.
+
+    Attributes:
+        url: root of the gateway on loopback, without a path, as programs of the trial see it.
+        token: stands in for the API key; valid until the trial ends.
+        socket: path of the Unix socket on which the gateway listens as well; empty: on none.
+    """
+
+    url: str
+    token: str
+    socket: str = ""
+
+    def __repr__(self) -> str:
+        """The address without the token."""
+        return f"GatewayAccess(url={self.url!r}, socket={self.socket!r})"
+
+    def base_url(self, protocol: ModelProtocol) -> str:
+        """The base URL of a protocol, as the provider's SDK takes it."""
+        return f"{self.url}/{protocol}/v1" if protocol == "openai" else f"{self.url}/{protocol}"
+
+    def filled(self, text: str) -> str:
+        """A text of the target with the placeholders of the gateway, such as `{{ gateway.openai }}`, filled in."""
+        if "{{ gateway." not in text:
+            return text
+        for word, placeholder in GATEWAY_NAMES["gateway"].items():
+            value = self.token if word == "key" else self.base_url(word)  # type: ignore[arg-type]  # one of three
+            text = text.replace(placeholder, value)
+        return text
+
+    def env(self, protocol: ModelProtocol) -> dict[str, str]:
+        """The variables by which the provider's SDKs find the gateway in place of the API."""
+        names = (*_BASE_URLS[protocol], *_KEYS[protocol])
+        return {name: self.token if name in _KEYS[protocol] else self.base_url(protocol) for name in names}

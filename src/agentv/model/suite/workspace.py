@@ -8,8 +8,7 @@ from typing import Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from agentv.model.values.span import Span
-from agentv.model.values.values import EMPTY, JsonObject
+from agentv.model.values.values import EMPTY, JsonObject, Span
 
 SandboxName = Literal["none", "bwrap", "docker"]
 IF_IT_WORKS: tuple[SandboxName, ...] = ("bwrap", "none")

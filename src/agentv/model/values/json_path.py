@@ -8,8 +8,7 @@ from itertools import islice
 
 from msgspec import Struct
 
-from agentv.model.values.lazy_pattern import lazy_pattern
-from agentv.model.values.values import Json
+from agentv.model.values.values import Json, lazy_pattern
 
 _NAME = r"[^.\[\]\s*'\"$]+"
 _STEP = lazy_pattern(

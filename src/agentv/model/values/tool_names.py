@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from types import MappingProxyType
 
-from agentv.model.values.lazy_pattern import lazy_pattern
-from agentv.model.values.values import Json, JsonObject
+from agentv.model.values.values import Json, JsonObject, lazy_pattern
 
 KNOWN_AGENTS = ("claude", "codex", "gemini", "copilot", "opencode", "pi")
 

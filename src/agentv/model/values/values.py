@@ -1,13 +1,12 @@
-"""Plain data, as JSON knows it."""
+"""Basics: plain data as JSON knows it, positions in authored files, and patterns that are compiled at first use."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, AnyStr, ClassVar, NamedTuple, TypeAlias, TypeVar, cast
 
 from msgspec import Struct, field
-
-T = TypeVar("T")
 
 if TYPE_CHECKING:
     Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
@@ -18,6 +17,9 @@ else:
 
         A class at run time, so that declarations of options can be read: a recursive alias cannot be evaluated.
         """
+
+
+T = TypeVar("T")
 
 
 JsonObject: TypeAlias = Mapping[str, Json]
@@ -57,3 +59,46 @@ def always(absent: T) -> T:
     For structs with `omit_defaults`, which leave out the keys that have their default.
     """
     return field(default_factory=lambda: absent)
+
+
+class Span(NamedTuple):
+    """A stretch of one file. Lines and columns count from 1; the end column is exclusive.
+
+    A tuple rather than a dataclass: one is made for every assertion of every case.
+    """
+
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+    def within(self, other: Span) -> bool:
+        """Whether another one covers it."""
+        begins = self.file == other.file and (other.line, other.column) <= (self.line, self.column)
+        return begins and (self.end_line, self.end_column) <= (other.end_line, other.end_column)
+
+    def __str__(self) -> str:
+        """`file:line:column`, as editors and terminals link it."""
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+_METHODS = ("search", "match", "fullmatch", "finditer", "findall", "sub", "subn", "split", "pattern", "flags", "groups")
+
+
+class _Lazy:
+    def __init__(self, *said: Any) -> None:
+        self._said = said
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in _METHODS:
+            raise AttributeError(name)
+        compiled = re.compile(*self._said)
+        for method in _METHODS:
+            setattr(self, method, getattr(compiled, method))  # so that nobody comes by here again
+        return getattr(compiled, name)
+
+
+def lazy_pattern(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
+    """As `re.compile`, once it is used."""
+    return cast("re.Pattern[AnyStr]", _Lazy(pattern, flags))

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 
 from agentv.model.run.cases import sample_of
-from agentv.model.run.selection import CaseAnswers, Place, SideBySide
+from agentv.model.run.runs import CaseAnswers, Place, SideBySide
 from agentv.model.run.trial import Status, TrialResult
 from agentv.model.values.values import Json
 from agentv.reports.commands.side_by_side import STYLES

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
-from agentv.model.run.selection import CaseAnswers, Place, SideBySide
+from agentv.model.run.runs import CaseAnswers, Place, SideBySide
 from agentv.model.run.trial import Status, TrialResult
 from agentv.model.values.formatting import plural
 from agentv.reports.commands.stored_run import ShowOptions

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from msgspec import to_builtins
 
-from agentv.model.run.trend import RunDifference, Trend, TrendRun
+from agentv.model.run.runs import RunDifference, Trend, TrendRun
 from agentv.model.values.formatting import plural
 from agentv.model.values.values import Json
 from agentv.reports.run.rates import signed

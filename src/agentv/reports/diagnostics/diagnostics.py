@@ -9,8 +9,7 @@ from typing import TypeAlias
 
 from agentv.errors import Diagnostic
 from agentv.model.values.formatting import ELLIPSIS, plural
-from agentv.model.values.lazy_pattern import lazy_pattern
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span, lazy_pattern
 from agentv.reports.text.escaping import TAB, cells, one_line, safe, shown_from
 
 Source: TypeAlias = Callable[[str], str | None]

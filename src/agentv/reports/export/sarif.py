@@ -12,8 +12,7 @@ from pathlib import PurePosixPath
 from urllib.parse import quote
 
 from agentv.errors import Diagnostic, Severity
-from agentv.model.values.span import Span
-from agentv.model.values.values import Json
+from agentv.model.values.values import Json, Span
 from agentv.reports.diagnostics.diagnostics import full_text
 from agentv.reports.diagnostics.explanations import Explanation, render_explanation, render_markdown
 from agentv.reports.text.escaping import safe

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from agentv.errors import Diagnostic
 from agentv.model.values.formatting import plural
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span
 from agentv.reports.run.failure_lines import FailureWords
 from agentv.reports.run.failures import CASE_FAILED, FailureGroup
 from agentv.reports.run.formatting import check, label, reason

@@ -22,7 +22,7 @@ from agentv.model.run.trial import Score, TrialResult
 from agentv.model.run.verdict import counts, passes_gate
 from agentv.model.values.formatting import ELLIPSIS, shorten
 from agentv.model.values.hashes import NumberedHashes, text_hash
-from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.model.values.values import lazy_pattern
 from agentv.reports.run.trial_view import LONGEST, TrialView, findings_of, low_finding, place_of, trial_view
 
 MEMBERS = 50

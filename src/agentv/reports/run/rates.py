@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from agentv.model.run.clusters import CASE, CONVERSATION
+from agentv.model.run.cases import CASE, CONVERSATION
 from agentv.model.run.matrix import DIMENSIONS, Interval
 from agentv.model.run.summary import CaseRule, Cut, Summary
 from agentv.model.values.formatting import plural

@@ -15,7 +15,7 @@ from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.suite import Aggregate
 from agentv.model.values.formatting import money
 from agentv.model.values.response import Failure, is_cut
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span
 from agentv.reports.text.escaping import apart
 
 LONGEST = 300

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from agentv.model.run.grade import PLACES
 from agentv.model.values.formatting import shorten
-from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.model.values.values import lazy_pattern
 
 _STEERING = lazy_pattern(
     "["

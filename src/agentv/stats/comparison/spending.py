@@ -11,7 +11,7 @@ Journal of the Royal Statistical Society B 70 (2008), 429-444, which calls this 
 
 from __future__ import annotations
 
-from agentv.model.run.trend import Direction, RunDifference
+from agentv.model.run.runs import Direction, RunDifference
 from agentv.stats.comparison.difference import Differences
 
 ALPHA = 0.05

@@ -20,7 +20,7 @@ from typing import Self
 import msgspec
 
 from agentv.errors import StoreError
-from agentv.model.secrets.redaction import Redactor
+from agentv.model.redaction import Redactor
 from agentv.model.values.formatting import timestamp
 from agentv.model.values.response import TargetResponse
 from agentv.ports import Call, Clock

@@ -16,7 +16,7 @@ from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from agentv.errors import StoreError
-from agentv.model.secrets.redaction import Redactor
+from agentv.model.redaction import Redactor
 from agentv.model.values.message import Message, portable
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.values import JsonObject

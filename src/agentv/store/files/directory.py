@@ -17,10 +17,9 @@ import msgspec
 from msgspec import Struct, field
 
 from agentv.errors import StoreError
+from agentv.model.redaction import Redactor
 from agentv.model.run.trial import SCHEMA_VERSION
-from agentv.model.secrets.redaction import Redactor
-from agentv.model.values.lazy_pattern import lazy_pattern
-from agentv.model.values.values import Json, JsonObject
+from agentv.model.values.values import Json, JsonObject, lazy_pattern
 from agentv.store.files.encoding import to_document
 from agentv.store.files.private_files import DIRECTORY_MODE, make_private, new_private, open_private
 from agentv.user_code.files import store_error

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from agentv.model.values.json_lines import without_breaks
+from agentv.model.values.json_text import without_breaks
 from agentv.model.values.values import Json
 
 DEEPEST = 200

@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from agentv.errors import StoreError
 from agentv.model.run.matrix import Counts
 from agentv.model.run.row import Row, trial_name
-from agentv.model.run.selection import Selection
+from agentv.model.run.runs import Selection
 from agentv.model.run.summary import Summary
 from agentv.model.values.hashes import NumberedHashes, text_hash
 from agentv.model.values.values import JsonObject

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 
-from agentv.model.run.budget import Amount
 from agentv.model.run.row import Row
+from agentv.model.values.usage import Amount
 from agentv.ports import USER, Call
 from agentv.store.journal.journal_reader import JournalReader, amount_of
 from agentv.store.rows.reading import row_in

@@ -11,10 +11,9 @@ from zlib import crc32
 
 import msgspec
 
-from agentv.model.run.budget import Amount
 from agentv.model.values.hashes import NumberedHashes
 from agentv.model.values.response import TargetResponse
-from agentv.model.values.usage import TokenUsage
+from agentv.model.values.usage import Amount, TokenUsage
 from agentv.ports import Call
 from agentv.store.journal.answers import (
     HEADER,

@@ -9,8 +9,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from agentv.model.run.budget import UNKNOWN, Amount, Ceiling
-from agentv.model.values.usage import TokenUsage
+from agentv.model.values.usage import UNKNOWN, Amount, Ceiling, TokenUsage
 from agentv.store.files.lines import read_lines
 from agentv.store.journal.answers import discarded_in, is_summary_checksum, row_checksum_in, verified
 

@@ -19,7 +19,7 @@ from agentv.model.suite.workspace import Variant
 from agentv.model.values.message import Message, messages_from_json
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.retrieved import read_context
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span
 from agentv.ports import Executor, Target
 from agentv.store.files.lines import lines_at
 from agentv.store.rows.reading import read_lines_as, row_in

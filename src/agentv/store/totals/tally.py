@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agentv.model.run.cases import RequiredGrade, Sample
-from agentv.model.run.clusters import CASE, cluster_of, key_of_cluster
+from agentv.model.run.cases import CASE, RequiredGrade, Sample, cluster_of, key_of_cluster
 from agentv.model.run.matrix import Counts
 from agentv.model.run.row import Row
 from agentv.model.run.trial import SamplingStop, Status

@@ -15,12 +15,11 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
-from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.message import Message, messages_from_json
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.retrieved import RetrievedText, kind_of, plain_object, read_context
 from agentv.model.values.usage import TokenUsage
-from agentv.model.values.values import EMPTY, Json, JsonObject
+from agentv.model.values.values import EMPTY, Json, JsonObject, lazy_pattern
 
 LIMIT = 10_000_000
 """Bytes of UTF-8 that an answer may have (SPEC section 12)."""

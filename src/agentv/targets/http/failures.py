@@ -14,7 +14,7 @@ from hashlib import sha256
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
-from agentv.model.secrets.redaction import REDACTED, Redactor
+from agentv.model.redaction import REDACTED, Redactor
 from agentv.model.values.response import CallFailure
 from agentv.registry.fields import Issue
 from agentv.user_code.excerpts import LONGEST, head

@@ -15,9 +15,8 @@ from msgspec.structs import replace
 from agentv.model.suite.assertion import Transform
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values import json_path
-from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
-from agentv.model.values.values import Json
+from agentv.model.values.values import Json, lazy_pattern
 from agentv.ports import CodeCall, Executor, Raised, Target, TargetRequest
 from agentv.registry.fields import CallTimeTemplate, Doc, Issue, Nonempty, Text
 from agentv.registry.gateway_options import Otel

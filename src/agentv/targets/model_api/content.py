@@ -13,8 +13,7 @@ from typing import Generic, TypeVar
 
 from msgspec.structs import replace
 
-from agentv.model.values.message import DocumentBlock, ImageBlock, Message, ToolCall
-from agentv.model.values.pictures import is_none, media_type_in
+from agentv.model.values.message import DocumentBlock, ImageBlock, Message, ToolCall, is_none, media_type_in
 from agentv.model.values.response import Failure
 from agentv.model.values.values import Json, JsonObject
 from agentv.registry.fields import Issue

@@ -13,10 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agentv.model.run.budget import UNKNOWN, Ceiling
 from agentv.model.values.message import Block, DocumentBlock, ImageBlock, Message
 from agentv.model.values.response import Failure
-from agentv.model.values.usage import TokenUsage
+from agentv.model.values.usage import UNKNOWN, Ceiling, TokenUsage
 from agentv.model.values.values import Json, JsonObject
 from agentv.ports import TargetRequest
 from agentv.user_code.guard import attempt

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Annotated, Any, ClassVar, TypeAlias
 
-from agentv.model.run.budget import Ceiling
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
+from agentv.model.values.usage import Ceiling
 from agentv.model.values.values import Json, JsonObject
 from agentv.ports import TargetRequest
 from agentv.registry.fields import Between, Doc, Fraction, Issue, Nonempty, NoSecrets, Secret, Text, Verbatim

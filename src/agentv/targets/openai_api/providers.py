@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 from urllib.parse import urlsplit
 
-from agentv.model.run.budget import Ceiling
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.message import Block, DocumentBlock, ImageBlock
+from agentv.model.values.usage import Ceiling
 from agentv.ports import Executor, Target
 from agentv.registry.fields import Alias, Doc, FromEnvironment, Issue, Nonempty, Secret, Text
 from agentv.targets.http.failures import endpoint_of, is_local, key_issues, names_user, other_server, url_issues

@@ -8,10 +8,10 @@ import os
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from agentv.model.run.budget import Ceiling
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.message import FileBlock, ImageBlock, Message, TextBlock
 from agentv.model.values.response import Failure, TargetResponse
+from agentv.model.values.usage import Ceiling
 from agentv.ports import Target, TargetRequest
 from agentv.registry.types import ProviderSettings
 from agentv.testing.contract.assertions import check_declaration

@@ -114,7 +114,7 @@ def with_context(function: Function, payload: Mapping[str, Any]) -> Any:
 
 def context_of(wire: Mapping[str, Any]) -> Any:
     """The context of an assertion, made of its wire object."""
-    from agentv.model.run.context_wire import context_from_wire
+    from agentv.model.run.context import context_from_wire
 
     return context_from_wire(wire, RemoteServices(), dict(os.environ))
 

@@ -19,7 +19,7 @@ from agentv.app.trend import trend
 from agentv.cli.results.runs import delete_command as command
 from agentv.errors import ExitStatus, StoreError, UsageError
 from agentv.model.run.matrix import Counts
-from agentv.model.run.selection import Selection
+from agentv.model.run.runs import Selection
 from agentv.model.values.response import RUN_INTERRUPTED, Failure
 from agentv.sdk import evaluate
 from agentv.store.files.directory import RunDirectory, read_document

@@ -19,9 +19,9 @@ from agentv.app.running.outcome import Outcome
 from agentv.app.running.start import start
 from agentv.app.settings import EvalSettings
 from agentv.errors import ExitStatus
+from agentv.model.redaction import Redactor
 from agentv.model.run.events import RunStarted, TrialFinished
 from agentv.model.run.runs import ListedCase, ListedTotals
-from agentv.model.secrets.redaction import Redactor
 from doubles.loading import repository
 from doubles.open_runs import opened
 from doubles.trials import finished

@@ -8,7 +8,7 @@ from textwrap import dedent
 
 import pytest
 
-from agentv.model.run.context_wire import context_from_json
+from agentv.model.run.context import context_from_json
 
 SEED_PAYLOAD = {
     "input": [{"role": "user", "content": "Say hello"}],

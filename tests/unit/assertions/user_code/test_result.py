@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentv.assertions.user_code.result import grade_of, settle, wire_of
-from agentv.model.run.grade import Check
-from agentv.model.run.scored import AssertionScore
+from agentv.model.run.grade import AssertionScore, Check
 from agentv.model.values.response import Failure
 
 

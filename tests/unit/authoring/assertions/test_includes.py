@@ -4,7 +4,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agentv.authoring.source.nodes import node_of
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span
 from doubles.loading import parsed, reading_of, repository
 
 

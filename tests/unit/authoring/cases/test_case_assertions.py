@@ -2,7 +2,7 @@ from agentv.assertions.text.matching import Contains
 from agentv.authoring.cases.case_assertions import COMPARED, check_entries
 from agentv.authoring.source.report import Report
 from agentv.model.suite.assertion import DEFAULTS, AssertionEntry
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span
 
 
 def entry(value: str, line: int) -> AssertionEntry:

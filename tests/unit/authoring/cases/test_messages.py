@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from agentv.authoring.cases.messages import read_files, read_messages
 from agentv.authoring.source.nodes import node_of
 from agentv.model.values.message import DocumentBlock, FileBlock, ImageBlock, Message, TextBlock
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span
 from doubles.loading import parsed, reading_of, repository
 
 AT = Span("/nowhere/file.yaml", 1, 1, 1, 2)

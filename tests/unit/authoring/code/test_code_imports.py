@@ -10,7 +10,7 @@ from agentv.authoring.code import code_imports
 from agentv.authoring.code.code_imports import loads_of_script, with_imports
 from agentv.authoring.code.command_files import paths_of_command
 from agentv.authoring.code.fingerprints import digests_behind
-from agentv.model.suite.grader_files import SearchPaths
+from agentv.model.suite.files import SearchPaths
 from agentv.registry.fields import Command, JavaScriptSource
 from doubles.loading import repository
 

@@ -3,7 +3,7 @@ import textwrap
 import pytest
 
 from agentv.authoring.convert.rewriting import Rename, rewritten, without_key
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span
 
 
 def rename(text: str, written: str, canonical: str, number: int = 1) -> Rename:

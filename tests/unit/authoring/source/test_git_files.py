@@ -8,7 +8,7 @@ from agentv.authoring.source.files import Places
 from agentv.authoring.source.git_files import BadUrlError, GitFiles, parse_url
 from agentv.authoring.source.report import Report
 from agentv.engine.plan import Plan, PlanSettings
-from agentv.model.suite.repository import Checkout, RepositoryFile, Unavailable
+from agentv.model.suite.files import Checkout, RepositoryFile, Unavailable
 from doubles.git_remotes import Hosts
 from doubles.loading import outcome, parsed, repository
 

@@ -17,7 +17,7 @@ from agentv.authoring.source.masking import (
 )
 from agentv.authoring.source.nodes import Node, node_of
 from agentv.authoring.source.report import Report
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span
 
 
 @pytest.mark.parametrize("key", [

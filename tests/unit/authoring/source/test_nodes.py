@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentv.authoring.source.nodes import node_of, plain
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span
 
 AT = Span("file.yaml", 3, 1, 3, 2)
 JSON = st.recursive(

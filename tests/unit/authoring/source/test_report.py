@@ -1,7 +1,7 @@
 """What the loader has found wrong so far."""
 
 from agentv.authoring.source.report import HINTED, Report
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span
 
 AT = Span("file.yaml", 3, 1, 3, 2)
 

@@ -9,10 +9,9 @@ import pytest
 
 from agentv.engine.calls.budget import Budget, BudgetLimiter, Experience, exhausted
 from agentv.engine.calls.call_throttle import CallThrottle
-from agentv.model.run.budget import UNKNOWN, Amount, Ceiling
 from agentv.model.suite.suite import Retry, TargetSpec
 from agentv.model.values.response import CallFailure, Embeddings, Failure, TargetResponse
-from agentv.model.values.usage import TokenUsage
+from agentv.model.values.usage import UNKNOWN, Amount, Ceiling, TokenUsage
 from agentv.ports import TargetRequest
 from agentv.user_code.deadline import LIMIT, Deadline
 from doubles.virtual_time import run_at_once

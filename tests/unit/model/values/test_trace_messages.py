@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from agentv.model.values.message import Message, ToolCall
 from agentv.model.values.response import TargetResponse
 from agentv.model.values.trace import MessageStep, PermissionStep, ToolCallStep, Trace, UsageStep
-from agentv.model.values.trace_messages import completed, messages_of
+from agentv.model.values.trace_summary import completed, messages_of
 from agentv.model.values.usage import TokenUsage
 
 TRACE = Trace(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv.model.run.selection import CaseAnswers, SideBySide
+from agentv.model.run.runs import CaseAnswers, SideBySide
 from agentv.reports.commands.answer_grid import render_grid
 from agentv.reports.commands.side_by_side import render_case, render_rest, wrapped
 from agentv.reports.commands.stored_run import ShowOptions

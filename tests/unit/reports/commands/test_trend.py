@@ -3,7 +3,7 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from agentv.model.run.trend import LeftOutRun, RunDifference, Trend, TrendRun
+from agentv.model.run.runs import LeftOutRun, RunDifference, Trend, TrendRun
 from agentv.reports.commands.trend import render_trend, trend_json
 
 FLAT = RunDifference("r0", 100, -0.01, (-0.06, 0.039), 1.0, 0.025)

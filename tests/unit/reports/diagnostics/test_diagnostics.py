@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentv.errors import Diagnostic
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span
 from agentv.reports.diagnostics.diagnostics import WIDEST, diagnostics_json, render_diagnostics
 from agentv.reports.diagnostics.explanations import (
     ExampleFile,

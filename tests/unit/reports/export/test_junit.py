@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentv.errors import Diagnostic
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span
 from agentv.reports.diagnostics.explanations import ExampleFile, Explanation
 from agentv.reports.export.junit import OUTPUT_SHOWN, JUnitRun, render_junit
 from agentv.reports.export.sarif import render_sarif

@@ -10,7 +10,7 @@ from agentv.model.run.grade import Check, Grade
 from agentv.model.run.trial import SamplingStop, Score
 from agentv.model.suite.assertion import AssertionEntry, AssertionSettings
 from agentv.model.values.response import TargetResponse
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span
 from agentv.reports.commands.stored_run import ShowOptions, render_trial
 from agentv.reports.export.csv_rows import render_csv
 from agentv.reports.export.junit import JUnitRun, render_junit

@@ -9,7 +9,7 @@ import pytest
 from msgspec import structs
 
 from agentv.errors import StoreError
-from agentv.model.secrets.redaction import Redactor
+from agentv.model.redaction import Redactor
 from agentv.model.values.message import DocumentBlock, FileBlock, ImageBlock, Message, TextBlock, ToolCall
 from agentv.model.values.response import Attempt, TargetResponse
 from agentv.model.values.retrieved import RetrievedText

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 import pytest
 
 from agentv.errors import StoreError
-from agentv.model.secrets.redaction import Redactor
+from agentv.model.redaction import Redactor
 from agentv.store.files import directory as directories
 from agentv.store.files.directory import RunDirectory, holds_run, read_document
 from agentv.store.files.whole_file import check_place, write_whole

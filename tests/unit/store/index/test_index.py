@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from agentv.errors import StoreError
 from agentv.model.run.matrix import Counts
-from agentv.model.run.selection import Selection
+from agentv.model.run.runs import Selection
 from agentv.store.files.directory import RunDirectory
 from agentv.store.files.encoding import to_json
 from agentv.store.index.deletion import remove_run

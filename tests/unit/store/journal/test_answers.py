@@ -7,11 +7,10 @@ import pytest
 from msgspec import UNSET, structs, to_builtins
 from msgspec.structs import replace
 
-from agentv.model.run.budget import Amount, Ceiling
 from agentv.model.values.message import DocumentBlock, FileBlock, ImageBlock, Message, TextBlock, ToolCall
 from agentv.model.values.response import Attempt, TargetResponse
 from agentv.model.values.retrieved import RetrievedText
-from agentv.model.values.usage import TokenUsage
+from agentv.model.values.usage import Amount, Ceiling, TokenUsage
 from agentv.store.files.directory import RunDirectory
 from agentv.store.files.encoding import to_json
 from agentv.store.journal.accounted_answers import AccountedAnswers

@@ -11,9 +11,9 @@ from msgspec import structs
 from msgspec.structs import replace
 
 from agentv.errors import StoreError
-from agentv.model.run.budget import Amount
-from agentv.model.secrets.redaction import Redactor
+from agentv.model.redaction import Redactor
 from agentv.model.values.response import TargetResponse
+from agentv.model.values.usage import Amount
 from agentv.store.files.directory import RunDirectory
 from agentv.store.journal.answers import elapsed_in
 from agentv.store.journal.journal import Journal

@@ -9,12 +9,11 @@ from msgspec import structs
 from msgspec.structs import replace
 
 from agentv.errors import StoreError
-from agentv.model.run.budget import Amount
+from agentv.model.redaction import Redactor
 from agentv.model.run.summary import NOT_DRAWN
-from agentv.model.secrets.redaction import Redactor
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.trace import UsageStep
-from agentv.model.values.usage import TokenUsage
+from agentv.model.values.usage import Amount, TokenUsage
 from agentv.store.files.directory import RunDirectory
 from agentv.store.journal.answers import HEADER, answer_line, discard_line, row_checksum_line
 from agentv.store.journal.journal import Journal

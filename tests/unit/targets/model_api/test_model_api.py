@@ -3,10 +3,9 @@ import sys
 
 import pytest
 
-from agentv.model.run.budget import Ceiling
 from agentv.model.values.message import DocumentBlock, ImageBlock, Message, TextBlock, ToolCall
 from agentv.model.values.response import Failure
-from agentv.model.values.usage import TokenUsage
+from agentv.model.values.usage import Ceiling, TokenUsage
 from agentv.ports import TargetRequest
 from agentv.targets.anthropic.target import MAX_TOKENS, Anthropic
 from agentv.targets.gemini.target import Gemini

@@ -31,7 +31,7 @@ from agentv.authoring.source.report import Report
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.suite import Case
 from agentv.model.values.message import Message, Role
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span
 from agentv.registry.fields import DeclaredAssertion, options_of
 from agentv.user_code.load_limit import begin_record
 

@@ -21,7 +21,7 @@ from agentv.authoring.source.files import PARQUET
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.authoring.source.nodes import WrittenFloat
 from agentv.authoring.source.report import Report
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span
 
 if TYPE_CHECKING:
     import pyarrow as pa

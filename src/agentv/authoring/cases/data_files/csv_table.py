@@ -18,7 +18,7 @@ from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import resolve
 from agentv.model.values.formatting import plural
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span
 
 _PREFIXES = {"javascript": "javascript", "fn": "javascript", "eval": "javascript", "grade": "llm-rubric"}
 """What promptfoo also takes for a type in front of a colon; a project's own file of such a name does not change it."""

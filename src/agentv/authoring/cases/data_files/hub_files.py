@@ -17,7 +17,7 @@ from agentv.authoring.source.nearest import did_you_mean
 from agentv.authoring.source.nodes import Scalar, plain
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
-from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.model.values.values import lazy_pattern
 from agentv.registry.extras import missing_extra
 from agentv.registry.fields import Issue
 

@@ -19,8 +19,7 @@ from agentv.authoring.source.json_text import parse_json, read_json
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, as_data, node_of, plain, span_of, written
 from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic
-from agentv.model.values.span import Span
-from agentv.model.values.values import Json
+from agentv.model.values.values import Json, Span
 
 
 class JsonLines:

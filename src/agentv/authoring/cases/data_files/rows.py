@@ -16,9 +16,7 @@ from agentv.authoring.source.nearest import CUTOFF, LONGEST, MEANT
 from agentv.authoring.source.nodes import MapNode, Node, Place
 from agentv.authoring.source.report import Report
 from agentv.model.values.formatting import shorten
-from agentv.model.values.lazy_pattern import lazy_pattern
-from agentv.model.values.span import Span
-from agentv.model.values.values import Json
+from agentv.model.values.values import Json, Span, lazy_pattern
 from agentv.registry.extras import missing_extra
 from agentv.registry.fields import Issue
 

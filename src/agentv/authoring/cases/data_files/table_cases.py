@@ -20,8 +20,7 @@ from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, node_
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import resolve
 from agentv.errors import Diagnostic
-from agentv.model.values.span import Span
-from agentv.model.values.values import Json
+from agentv.model.values.values import Json, Span
 
 _SPECIAL = re.compile(
     r"__(?:(?P<name>id|description|metric|threshold)|(?P<expected>expected\d*)"

@@ -48,11 +48,10 @@ from agentv.extensions.agents.adapters.trials import (
 )
 from agentv.extensions.agents.traces.acp import usage_of_turn
 from agentv.model.suite.tools import McpServer
-from agentv.model.values.message import DocumentBlock, ImageBlock, Message, prompt_text
-from agentv.model.values.pictures import media_type_in
+from agentv.model.values.message import DocumentBlock, ImageBlock, Message, media_type_in, prompt_text
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.trace import AgentActivity, Step, Trace, UsageStep
-from agentv.model.values.trace_messages import messages_of
+from agentv.model.values.trace_summary import messages_of
 from agentv.model.values.usage import TokenUsage
 from agentv.ports import TargetRequest
 from agentv.user_code.files import temporary_prefix

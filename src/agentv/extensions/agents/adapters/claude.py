@@ -21,8 +21,7 @@ from agentv.extensions.agents.adapters.recorder import (
 )
 from agentv.extensions.agents.adapters.settings import PermissionRule
 from agentv.extensions.agents.adapters.trials import AGENT_STOPPED, API, LIMIT, REFUSED
-from agentv.model.suite.gateway import ModelProtocol
-from agentv.model.suite.tools import McpServer
+from agentv.model.suite.tools import McpServer, ModelProtocol
 from agentv.model.values.response import Failure
 from agentv.model.values.tool_names import TOOLS
 from agentv.model.values.usage import TokenUsage

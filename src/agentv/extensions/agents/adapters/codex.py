@@ -11,8 +11,7 @@ from agentv.extensions.agents.adapters.model_access import NativeProvider
 from agentv.extensions.agents.adapters.native_settings import AgentProgram, Directories, Ending, Launch, Memory
 from agentv.extensions.agents.adapters.recorder import Recording, count, items, mapping, text, text_of
 from agentv.extensions.agents.adapters.trials import API
-from agentv.model.suite.gateway import ModelProtocol
-from agentv.model.suite.tools import McpServer
+from agentv.model.suite.tools import McpServer, ModelProtocol
 from agentv.model.values.response import Failure
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import JsonObject

@@ -23,8 +23,7 @@ from agentv.extensions.agents.adapters.native_settings import (
 )
 from agentv.extensions.agents.adapters.recorder import Recording, count, mapping, text
 from agentv.extensions.agents.adapters.trials import AGENT_STOPPED, API, LIMIT
-from agentv.model.suite.gateway import ModelProtocol
-from agentv.model.suite.tools import McpServer
+from agentv.model.suite.tools import McpServer, ModelProtocol
 from agentv.model.values.response import Failure
 from agentv.model.values.tool_names import TOOLS
 from agentv.model.values.usage import TokenUsage

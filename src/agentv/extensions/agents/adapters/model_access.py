@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from agentv.extensions.agents.adapters.native_settings import NativeAgentSettings
-from agentv.model.suite.gateway import API_URLS, ModelProtocol
 from agentv.model.suite.suite import TargetSpec
+from agentv.model.suite.tools import API_URLS, ModelProtocol
 from agentv.model.values.tool_names import TOOLS
 from agentv.ports import Executor, Target, TargetRequest
 from agentv.registry.fields import Doc, Issue

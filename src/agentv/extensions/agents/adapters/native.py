@@ -54,7 +54,7 @@ from agentv.model.values.message import prompt_text
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.tool_names import canonical_name
 from agentv.model.values.trace import AgentActivity, Trace, UsageStep
-from agentv.model.values.trace_messages import messages_of
+from agentv.model.values.trace_summary import messages_of
 from agentv.ports import TargetRequest
 from agentv.registry.fields import Command
 from agentv.user_code.files import temporary_prefix

@@ -16,7 +16,7 @@ from typing import Annotated, Any, ClassVar, Protocol
 
 from agentv.extensions.agents.adapters.recorder import Recording
 from agentv.extensions.agents.adapters.settings import ModelAgentSettings
-from agentv.model.suite.gateway import ModelProtocol
+from agentv.model.suite.tools import ModelProtocol
 from agentv.model.suite.workspace import Home
 from agentv.model.values.response import Failure
 from agentv.model.values.usage import TokenUsage

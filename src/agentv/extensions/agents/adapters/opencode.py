@@ -24,8 +24,7 @@ from agentv.extensions.agents.adapters.native_settings import (
 from agentv.extensions.agents.adapters.recorder import Recording, count, mapping, number, text
 from agentv.extensions.agents.adapters.settings import OnDenied
 from agentv.extensions.agents.adapters.trials import AGENT_STOPPED, API, DENIED, LIMIT
-from agentv.model.suite.gateway import ModelProtocol
-from agentv.model.suite.tools import McpServer
+from agentv.model.suite.tools import McpServer, ModelProtocol
 from agentv.model.values.response import Failure
 from agentv.model.values.tool_names import canonical_name
 from agentv.model.values.usage import TokenUsage

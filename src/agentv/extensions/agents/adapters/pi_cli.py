@@ -18,7 +18,7 @@ from agentv.extensions.agents.adapters.native_settings import (
 )
 from agentv.extensions.agents.adapters.recorder import Recording, count, items, mapping, number, text
 from agentv.extensions.agents.adapters.trials import AGENT_STOPPED, API, LIMIT, NO_TOOLS
-from agentv.model.suite.gateway import ModelProtocol
+from agentv.model.suite.tools import ModelProtocol
 from agentv.model.values.response import Failure
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import JsonObject

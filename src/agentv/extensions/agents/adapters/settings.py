@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
-from agentv.model.suite.gateway import ModelProtocol
-from agentv.model.suite.tools import McpServer
+from agentv.model.suite.tools import McpServer, ModelProtocol
 from agentv.registry.extras import missing_extra
 from agentv.registry.fields import Alias, Between, Command, Declared, DirectoryPath, Doc, Issue, Nonempty, Secret, Text
 from agentv.registry.gateway_options import Faults, GatewaySettings, Otel, UpstreamKey, UpstreamUrl

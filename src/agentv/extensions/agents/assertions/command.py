@@ -23,10 +23,9 @@ from agentv.extensions.agents.assertions.files import NO_WORKSPACE, Unreadable, 
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import PLACES, Check, Grade
 from agentv.model.suite.workspace import WorkspaceCommand
-from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.path_globs import GlobError, check_glob, is_glob
 from agentv.model.values.response import Failure
-from agentv.model.values.values import Json
+from agentv.model.values.values import Json, lazy_pattern
 from agentv.ports import FailingTests, ProgramResult, Workspace
 from agentv.registry.fields import Between, Command, DeclaredAssertion, Doc, Issue, Nonempty, Reads, Text, Texts
 from agentv.user_code.excerpts import tail

@@ -20,10 +20,9 @@ from msgspec.structs import replace
 from agentv.assertions.evidence import excerpt, quoted
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade
-from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.message import ToolCall
 from agentv.model.values.trace import ToolCallStep
-from agentv.model.values.values import Json, JsonObject
+from agentv.model.values.values import Json, JsonObject, lazy_pattern
 from agentv.registry.fields import Between, DeclaredAssertion, Doc, Issue, Nonempty, Text, Texts
 
 SKILL_FILE = "SKILL.md"

@@ -21,8 +21,7 @@ from agentv.authoring.source.nearest import did_you_mean
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, as_data, kind_of, mapping, node_of, span_of
 from agentv.model.run.summary import TAG
 from agentv.model.suite.suite import SkillMinimums
-from agentv.model.values.span import Span
-from agentv.model.values.values import EMPTY, Json, JsonObject
+from agentv.model.values.values import EMPTY, Json, JsonObject, Span
 from agentv.registry.fields import Declared, Doc, Fraction, Nonempty, Text, Verbatim
 
 

@@ -33,8 +33,7 @@ from agentv.extensions.agents.authoring.schema import (
 from agentv.model.suite.suite import SimulatedUser
 from agentv.model.suite.tools import ScriptedServer, ScriptedTool, ToolFailure
 from agentv.model.suite.workspace import Solution, ToolUse
-from agentv.model.values.lazy_pattern import lazy_pattern
-from agentv.model.values.values import EMPTY, Json, JsonObject
+from agentv.model.values.values import EMPTY, Json, JsonObject, lazy_pattern
 from agentv.registry.extras import missing_extra
 
 _STATE = "STATE"

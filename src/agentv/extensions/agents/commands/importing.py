@@ -16,11 +16,10 @@ from agentv.cli.values import Choice
 from agentv.errors import ExitStatus, UsageError
 from agentv.extensions.agents.commands.sessions import PROGRAMS, read_session
 from agentv.extensions.agents.traces.values import LARGEST
-from agentv.model.run.trace_summary import Spent, summary_of_trace
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import Trace
 from agentv.model.values.trace_document import document
-from agentv.model.values.trace_messages import messages_of
+from agentv.model.values.trace_summary import Spent, messages_of, summary_of_trace
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,11 @@ from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import UsageError
 from agentv.extensions.agents.traces.atif import atif_of
 from agentv.extensions.agents.traces.otlp_export import TraceOrigin, otlp_of, protobuf_of
-from agentv.model.run.trace_summary import Spent, summary_of_trace
 from agentv.model.values.formatting import plural
-from agentv.model.values.json_lines import without_breaks
+from agentv.model.values.json_text import without_breaks
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import Trace
+from agentv.model.values.trace_summary import Spent, summary_of_trace
 from agentv.model.values.usage import TokenUsage
 from agentv.reports.text.escaping import one_line
 from agentv.stats.samples.distribution import RunFigures, distribution_of

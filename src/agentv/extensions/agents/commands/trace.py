@@ -13,9 +13,9 @@ from agentv.cli.lazy import LazyCommands
 from agentv.cli.results.trials import choosing, chosen_of, selection_of
 from agentv.cli.values import runs
 from agentv.errors import ExitStatus
-from agentv.model.run.trace_summary import Spent, summary_of_trace
 from agentv.model.values.formatting import duration, money, plural
 from agentv.model.values.trace import MessageStep, PermissionStep, Step, ToolCallStep, Trace, UsageStep, depths_of
+from agentv.model.values.trace_summary import Spent, summary_of_trace
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json
 from agentv.reports.text.escaping import TAB, one_line, safe
@@ -95,7 +95,7 @@ def stats(run: str, *, partial: bool, as_json: bool, **chosen: Any) -> int:
     from agentv.app.results.stored import open_run
     from agentv.cli.printing import width_and_color
     from agentv.extensions.agents.commands.stored_traces import figures_of, traced_trials
-    from agentv.model.run.selection import Selection
+    from agentv.model.run.runs import Selection
     from agentv.reports.text.escaping import one_line
 
     found = open_run(run, action="show", partial=partial)

@@ -33,7 +33,7 @@ from agentv.extensions.agents.gateway.usage import (
     is_local,
     usage_of,
 )
-from agentv.model.suite.gateway import DROP, ModelProtocol, ModelUpstream
+from agentv.model.suite.tools import DROP, ModelProtocol, ModelUpstream
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.trace import ModelReply, ModelRequest
 from agentv.user_code.connections import proxy_for

@@ -14,9 +14,8 @@ from hashlib import sha256
 
 import msgspec
 
-from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.trace import ModelRequest
-from agentv.model.values.values import Json, JsonObject
+from agentv.model.values.values import Json, JsonObject, lazy_pattern
 
 _MONTH = (
     r"\b(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sep(?:t(?:ember)?)?"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import unquote
 
-from agentv.model.suite.gateway import SHORTEST_KEY, ModelProtocol, ModelUpstream
+from agentv.model.suite.tools import SHORTEST_KEY, ModelProtocol, ModelUpstream
 from agentv.model.values.values import JsonObject
 
 if TYPE_CHECKING:

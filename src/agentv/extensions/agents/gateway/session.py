@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from agentv.engine.calls.model_calls import TrialModelCalls
 from agentv.extensions.agents.gateway.routes import Api, CallBody
 from agentv.extensions.agents.gateway.usage import ending
-from agentv.model.suite.gateway import GatewayAccess, ModelUpstream
+from agentv.model.suite.tools import GatewayAccess, ModelUpstream
 from agentv.model.values.response import CallFailure, Failure
 from agentv.model.values.trace import UsageStep
 from agentv.model.values.usage import TokenUsage

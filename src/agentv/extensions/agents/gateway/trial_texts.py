@@ -15,8 +15,8 @@ from itertools import count
 from typing import Any
 
 from agentv.model.values.joined_texts import Change, JoinedText, Path, PieceChanges, joined_texts, with_changes
-from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.trace import ModelReply
+from agentv.model.values.values import lazy_pattern
 
 _EVENT = "data:"
 _NUMBERS = ("index", "output_index", "content_index", "summary_index", "item_id", "thought")

@@ -12,10 +12,9 @@ from typing import Any
 import msgspec
 
 from agentv.extensions.agents.gateway.routes import Api
-from agentv.model.run.budget import Ceiling
-from agentv.model.suite.gateway import ModelProtocol, ModelUpstream
+from agentv.model.suite.tools import ModelProtocol, ModelUpstream
 from agentv.model.values.response import CallFailure, Failure, is_cut
-from agentv.model.values.usage import TokenUsage
+from agentv.model.values.usage import Ceiling, TokenUsage
 from agentv.model.values.values import Json, JsonObject
 from agentv.targets.anthropic import messages as anthropic
 from agentv.targets.gemini import messages as gemini

@@ -28,7 +28,6 @@ from agentv.extensions.agents.traces.values import (
     tokens_of,
 )
 from agentv.model.values.json_text import compact, parse
-from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.message import Role
 from agentv.model.values.response import Failure
 from agentv.model.values.tool_names import TOOLS, canonical_name
@@ -43,7 +42,7 @@ from agentv.model.values.trace import (
     UsageStep,
 )
 from agentv.model.values.usage import TokenUsage
-from agentv.model.values.values import JsonObject
+from agentv.model.values.values import JsonObject, lazy_pattern
 
 NATIVE_NAME = "acp.jsonl"
 

@@ -24,7 +24,6 @@ from agentv.extensions.agents.traces.values import (
     tokens_of,
 )
 from agentv.model.values.json_text import compact, parse
-from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.message import Role
 from agentv.model.values.response import Failure
 from agentv.model.values.tool_names import names_of_call
@@ -39,7 +38,7 @@ from agentv.model.values.trace import (
     UsageStep,
 )
 from agentv.model.values.usage import TokenUsage
-from agentv.model.values.values import Json, JsonObject
+from agentv.model.values.values import Json, JsonObject, lazy_pattern
 
 SCHEMA_VERSION = "ATIF-v1.8"
 NATIVE_NAME = "atif.json"

@@ -20,8 +20,7 @@ from agentv.model.run.trial import Trial
 from agentv.model.suite.suite import CODE_TIMEOUT_S, JUDGE_TIMEOUT_S, SimulatedUser, TargetSpec
 from agentv.model.values.formatting import shorten
 from agentv.model.values.message import Message
-from agentv.model.values.response import CallFailure, Failure, TargetResponse
-from agentv.model.values.thoughts import spoken
+from agentv.model.values.response import CallFailure, Failure, TargetResponse, spoken
 from agentv.model.values.usage import TokenUsage, total_cost
 from agentv.model.values.values import JsonObject
 from agentv.ports import USER, CodeCall, Executor, Target, TargetRequest

@@ -27,7 +27,7 @@ from agentv.model.values.formatting import plural
 from agentv.model.values.message import Message
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.trace import AgentActivity, Trace, WorkspaceChanges
-from agentv.model.values.trace_messages import messages_of
+from agentv.model.values.trace_summary import messages_of
 from agentv.model.values.values import EMPTY, JsonObject
 from agentv.ports import SessionTarget, TargetRequest, Workspace
 

@@ -17,7 +17,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from agentv.extensions.agents.workspaces.snapshot import Snapshot
-from agentv.model.secrets.redaction import REDACTED, Redactor
+from agentv.model.redaction import REDACTED, Redactor
 
 SUFFIX = ".data"
 """At the end of the names of renamed files and directories."""

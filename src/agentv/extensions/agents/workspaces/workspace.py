@@ -49,7 +49,7 @@ from agentv.extensions.agents.workspaces.runner_config import (
     with_parts_of,
 )
 from agentv.extensions.agents.workspaces.snapshot import LINK, REGULAR, TEXT_LIMIT, Snapshot, content, take
-from agentv.model.secrets.redaction import Redactor
+from agentv.model.redaction import Redactor
 from agentv.model.suite.workspace import CopiedFiles, WorkspaceCommand, WorkspaceSpec
 from agentv.model.values.path_globs import matches
 from agentv.model.values.response import Failure

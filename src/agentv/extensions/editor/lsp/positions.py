@@ -11,7 +11,7 @@ from pygls.uris import from_fs_path
 from pygls.workspace import PositionCodec
 
 from agentv.extensions.editor.disk import bytes_of
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 

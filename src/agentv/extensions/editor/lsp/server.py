@@ -35,7 +35,7 @@ from agentv.extensions.editor.lsp.positions import (
     uri_of,
 )
 from agentv.extensions.editor.project import Project
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span
 from agentv.version import __version__
 
 _WARM_UP_S = 1.0

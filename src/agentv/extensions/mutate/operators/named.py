@@ -9,8 +9,8 @@ from functools import lru_cache
 
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.suite import Case
-from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.message import reference_text
+from agentv.model.values.values import lazy_pattern
 
 _WORD = lazy_pattern(r"\d+(?:[.,:/-]\d+)*|[^\W\d_]+(?:['’_-]\w+)*|\w+")
 _PATHS = frozenset({"file", "path", "command", "embedder", "judge", "provider", "flags", "language", "exit"})

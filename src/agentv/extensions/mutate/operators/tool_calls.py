@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from agentv.extensions.mutate.operators.mutant import MOST, Answer, Line, Mutant, quoted
 from agentv.model.values.message import Message, ToolCall
 from agentv.model.values.trace import ToolCallStep, Trace
-from agentv.model.values.trace_messages import messages_of
+from agentv.model.values.trace_summary import messages_of
 from agentv.model.values.values import Json
 
 FAILURE = "the tool is unavailable"

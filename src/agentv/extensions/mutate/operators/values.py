@@ -9,7 +9,7 @@ from datetime import date, timedelta
 
 from agentv.extensions.mutate.operators.mutant import MOST, Answer, Line, Mutant, quoted
 from agentv.extensions.mutate.operators.named import words_of
-from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.model.values.values import lazy_pattern
 
 _MONTHS = (
     *("January", "February", "March", "April", "May", "June", "July", "August", "September", "October"),

@@ -24,7 +24,7 @@ from agentv.authoring.source.report import Report
 from agentv.authoring.source.yaml import read_yaml
 from agentv.errors import Diagnostic
 from agentv.extensions.promptfoo.translation.tables import ORDER
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span
 
 NO_EQUIVALENT = "no-equivalent"
 

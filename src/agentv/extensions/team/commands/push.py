@@ -22,7 +22,7 @@ from agentv.reports.text.escaping import one_line
 if TYPE_CHECKING:
     from agentv.extensions.team.push.connection import Connection
     from agentv.extensions.team.push.pushing import Pushed
-    from agentv.model.secrets.redaction import Redactor
+    from agentv.model.redaction import Redactor
 
 _SHOWN = 3
 """Paths that are named."""

@@ -10,8 +10,8 @@ import msgspec
 from msgspec import Struct
 
 from agentv.extensions.team.push.connection import Connection, PushError
+from agentv.model.redaction import Redactor
 from agentv.model.run.labels import Label, time_problem
-from agentv.model.secrets.redaction import Redactor
 from agentv.reports.text.escaping import one_line
 from agentv.store.labels.label_files import (
     label_in,

@@ -17,7 +17,7 @@ from agentv.authoring.source.masking import environment_secrets
 from agentv.errors import StoreError
 from agentv.extensions.team.push.connection import ConflictError, Connection, PushError
 from agentv.extensions.team.store.uploaded import LARGEST_BATCH, Received, UploadState
-from agentv.model.secrets.redaction import Redactor
+from agentv.model.redaction import Redactor
 from agentv.store.files.directory import ARTIFACTS, INDEX, RUN, SUMMARY, is_being_written, read_document
 from agentv.store.journal.verification import check_rows, stored_summary
 from agentv.user_code.files import store_error

@@ -11,7 +11,7 @@ from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.nodes import MapNode, Node, Scalar, kind_of
 from agentv.errors import UsageError
-from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.model.values.values import lazy_pattern
 from agentv.registry.fields import Declared, Doc, Text
 from agentv.reports.text.escaping import one_line
 

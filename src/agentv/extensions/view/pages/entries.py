@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agentv.model.run.cases import Sample, sample_of
-from agentv.model.run.clusters import TrialCluster, cluster_of, key_of_cluster
+from agentv.model.run.cases import Sample, TrialCluster, cluster_of, key_of_cluster, sample_of
 from agentv.model.run.trial import Score, Trial, TrialResult
 from agentv.model.values.values import JsonObject, objects_in
 from agentv.reports.run.formatting import check

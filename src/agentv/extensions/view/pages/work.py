@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from agentv.errors import StoreError
-from agentv.model.run.trace_summary import Spent, summary_of_trace
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.response import Failure
 from agentv.model.values.trace import MessageStep, PermissionStep, Step, ToolCallStep, Trace, UsageStep, depths_of
+from agentv.model.values.trace_summary import Spent, summary_of_trace
 from agentv.model.values.usage import TokenUsage
 from agentv.model.values.values import Json
 from agentv.store.files.traces import artifact

@@ -22,7 +22,7 @@ from agentv.extensions.view.shown_comparison import ShownComparison, shown_of
 from agentv.extensions.view.viewed.cases import ViewedCase
 from agentv.extensions.view.viewed.growing import GrowingRun
 from agentv.model.run.comparison import CaseKey, CasePair, Comparison, ComparisonSettings
-from agentv.model.run.trend import Followed
+from agentv.model.run.runs import Followed
 from agentv.reports.commands.trend import findings, notes, trend_data
 from agentv.reports.text.escaping import without_directories
 

@@ -8,8 +8,7 @@ from typing import Any
 from agentv.extensions.view.index.case_entries import CaseGroup, IndexedTrial
 from agentv.extensions.view.pages.entries import state, teaser
 from agentv.extensions.view.pages.whole import whole
-from agentv.model.run.cases import sample_of
-from agentv.model.run.clusters import TrialCluster, cluster_of, key_of_cluster
+from agentv.model.run.cases import TrialCluster, cluster_of, key_of_cluster, sample_of
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.hashes import text_hash
 

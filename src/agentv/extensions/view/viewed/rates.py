@@ -13,7 +13,7 @@ from agentv.extensions.view.index.case_entries import CaseChoice, CaseGroup
 from agentv.extensions.view.index.case_index import CaseIndex
 from agentv.extensions.view.index.case_totals import ClusterSums
 from agentv.extensions.view.pages.entries import ERRORED, FAILED, PASSED
-from agentv.model.run.clusters import CASE
+from agentv.model.run.cases import CASE
 from agentv.stats.intervals.design_effect import Estimate, Sums, estimated_mean, estimated_rate
 
 MOST_CLUSTERED = 50_000

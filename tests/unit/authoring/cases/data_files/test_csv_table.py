@@ -10,7 +10,7 @@ from agentv.authoring.cases.data_files.csv_table import Expectations
 from agentv.authoring.source.nodes import plain
 from agentv.authoring.source.report import Report
 from agentv.errors import LoadError
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span
 from doubles.loading import found_in, outcome, parsed, repository
 
 SIDECAR = 'target: echo\ninput: "{{ q }}"\n'

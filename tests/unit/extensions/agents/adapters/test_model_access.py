@@ -4,8 +4,7 @@ import pytest
 
 from agentv.extensions.agents.adapters.native_settings import Directories, Launch
 from agentv.extensions.agents.adapters.settings import PermissionRule
-from agentv.model.suite.gateway import GatewayAccess
-from agentv.model.suite.tools import McpServer
+from agentv.model.suite.tools import GatewayAccess, McpServer
 from agentv.model.values.response import Failure
 from doubles.asking import request
 from doubles.recorded_agents import settings_of

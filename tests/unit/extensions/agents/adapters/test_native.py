@@ -11,8 +11,7 @@ from agentv.extensions.agents.adapters import native as module
 from agentv.extensions.agents.adapters.claude import Claude
 from agentv.extensions.agents.adapters.codex import Codex
 from agentv.extensions.agents.adapters.pi_cli import PiCli
-from agentv.model.suite.gateway import GatewayAccess
-from agentv.model.suite.tools import McpServer
+from agentv.model.suite.tools import GatewayAccess, McpServer
 from agentv.model.values.message import Message
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.usage import TokenUsage

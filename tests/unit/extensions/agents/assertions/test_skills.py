@@ -10,7 +10,7 @@ from agentv.extensions.agents.assertions.trajectory import SkillUsed
 from agentv.model.values.message import ToolCall
 from agentv.model.values.tool_names import canonical_name
 from agentv.model.values.trace import MessageStep, ToolCallStep, Trace
-from agentv.model.values.trace_messages import messages_of
+from agentv.model.values.trace_summary import messages_of
 from doubles.nested_grading import answer, graded
 
 AT = "/work/.claude/skills/refund/SKILL.md"

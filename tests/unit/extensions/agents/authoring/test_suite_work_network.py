@@ -6,9 +6,8 @@ import pytest
 
 from agentv.authoring.source.report import Report
 from agentv.extensions.agents.authoring.suite_work import check_network
-from agentv.model.suite.gateway import ModelUpstream
 from agentv.model.suite.suite import TargetSpec
-from agentv.model.suite.tools import ScriptedServer
+from agentv.model.suite.tools import ModelUpstream, ScriptedServer
 from agentv.model.suite.workspace import WorkspaceSpec
 
 

@@ -18,9 +18,9 @@ from agentv.engine.calls.budget import Budget, BudgetLimiter
 from agentv.extensions.agents.gateway.recording import CassetteExchanges
 from agentv.extensions.agents.gateway.routes import route_of
 from agentv.extensions.agents.gateway.session import GatewayTrial
-from agentv.model.secrets.redaction import Redactor
-from agentv.model.suite.gateway import ModelUpstream
+from agentv.model.redaction import Redactor
 from agentv.model.suite.suite import Retry, TargetSpec
+from agentv.model.suite.tools import ModelUpstream
 from agentv.model.values.message import Message
 from agentv.model.values.response import Failure
 from agentv.ports import Call, TargetRequest

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from agentv.errors import StoreError
 from agentv.extensions.agents.gateway.recording import CassetteExchanges
-from agentv.model.secrets.redaction import Redactor
+from agentv.model.redaction import Redactor
 from agentv.model.values.message import Message
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.trace import ModelReply, ModelRequest

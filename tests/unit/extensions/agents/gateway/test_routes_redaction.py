@@ -1,7 +1,7 @@
 """The real key in what an API replies."""
 
 from agentv.extensions.agents.gateway.routes import StreamRedaction
-from agentv.model.suite.gateway import ModelUpstream
+from agentv.model.suite.tools import ModelUpstream
 
 KEY = "sk-sk-real-0123456789"
 

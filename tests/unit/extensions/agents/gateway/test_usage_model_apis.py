@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentv.extensions.agents.gateway import usage as model_apis
-from agentv.model.suite.gateway import ModelUpstream
+from agentv.model.suite.tools import ModelUpstream
 
 OPENAI = ModelUpstream("openai", "https://api.openai.com/v1", "sk-a")
 ANTHROPIC = ModelUpstream("anthropic", "https://api.anthropic.com", "sk-a")

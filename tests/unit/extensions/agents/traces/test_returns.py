@@ -12,7 +12,7 @@ import pytest
 
 from agentv.extensions.agents.traces.returns import answer_in
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
-from agentv.model.values.trace_messages import completed
+from agentv.model.values.trace_summary import completed
 from agentv.model.values.usage import TokenUsage
 
 ASKED = "Where is order A-42?"

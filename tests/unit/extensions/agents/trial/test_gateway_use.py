@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from agentv.engine.executor import LocalExecutor
 from agentv.extensions.agents.trial import gateway_use
 from agentv.extensions.agents.trial.gateway_use import GatewayUse
-from agentv.model.suite.gateway import ModelUpstream
+from agentv.model.suite.tools import ModelUpstream
 from agentv.model.suite.workspace import WorkLimits
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.trace import AgentActivity, MessageStep, Trace, UsageStep

@@ -17,8 +17,8 @@ from agentv.model.run.grade import Grade
 from agentv.model.run.trial import Trial
 from agentv.model.suite.assertion import DEFAULTS, AssertionEntry
 from agentv.model.suite.conversation import Turn
-from agentv.model.suite.gateway import GatewayAccess
 from agentv.model.suite.suite import Case, RunSettings, Suite, TargetSpec
+from agentv.model.suite.tools import GatewayAccess
 from agentv.model.suite.workspace import NO_WORK_LIMITS, Hooks, Variant, WorkLimits, WorkspaceCommand, WorkspaceSpec
 from agentv.model.values.message import Message, ToolCall
 from agentv.model.values.response import Failure, TargetResponse

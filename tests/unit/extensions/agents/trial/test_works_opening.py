@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from agentv.extensions.agents.trial.works import exchanges_of, placeholders_of, recorded_call
 from agentv.model.suite.conversation import Turn
-from agentv.model.suite.gateway import ModelUpstream
 from agentv.model.suite.suite import Suite
+from agentv.model.suite.tools import ModelUpstream
 from agentv.model.suite.workspace import Variant, WorkspaceSpec
 from agentv.model.values.message import Message
 from doubles import trials

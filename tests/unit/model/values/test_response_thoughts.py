@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv.model.values.thoughts import split_thoughts
+from agentv.model.values.response import split_thoughts
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,6 @@ from msgspec.structs import replace
 from agentv.model.run.grade import AskedJudge, Grade
 from agentv.model.run.trial import Score, Trial, TrialResult
 from agentv.model.suite.conversation import Turn
-from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.message import (
     Block,
     Content,
@@ -31,7 +30,7 @@ from agentv.model.values.message import (
 )
 from agentv.model.values.response import Attempt, CallFailure, Failure, TargetResponse
 from agentv.model.values.retrieved import RetrievedText
-from agentv.model.values.values import Json, JsonObject
+from agentv.model.values.values import Json, JsonObject, lazy_pattern
 
 if TYPE_CHECKING:
     from agentv.errors import Diagnostic

@@ -17,7 +17,7 @@ from agentv.extensions.agents.assertions.trajectory import (
 from agentv.model.run.context import AssertionContext
 from agentv.model.values.message import Message, ToolCall
 from agentv.model.values.trace import MessageStep, PermissionStep, ToolCallStep, Trace, UsageStep
-from agentv.model.values.trace_messages import messages_of
+from agentv.model.values.trace_summary import messages_of
 from agentv.model.values.usage import TokenUsage
 
 TRACE = Trace(

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.model.values.values import lazy_pattern
 
 
 def test_nothing_is_compiled_before_its_use():

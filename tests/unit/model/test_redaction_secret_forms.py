@@ -1,6 +1,6 @@
 """Which values count as secrets."""
 
-from agentv.model.secrets.redaction import forms_of, is_searched
+from agentv.model.redaction import forms_of, is_searched
 
 
 def test_values_that_servers_without_keys_are_given_are_no_secrets():

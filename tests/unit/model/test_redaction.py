@@ -10,15 +10,15 @@ from msgspec import structs
 from msgspec.structs import replace
 
 from agentv.errors import Diagnostic
+from agentv.model.redaction import Redactor, is_searched
 from agentv.model.run.grade import AskedJudge, Check, Grade
 from agentv.model.run.trial import Score
-from agentv.model.secrets.redaction import Redactor, is_searched
 from agentv.model.suite.conversation import Turn
 from agentv.model.suite.workspace import Variant
 from agentv.model.values.message import DocumentBlock, FileBlock, ImageBlock, Message, TextBlock, ToolCall
 from agentv.model.values.response import Attempt, CallFailure, Failure, TargetResponse
 from agentv.model.values.retrieved import RetrievedText
-from agentv.model.values.span import Span
+from agentv.model.values.values import Span
 from agentv.store.files.encoding import to_json
 from agentv.store.rows.rows import RelativePaths, row_of
 from doubles.trials import ROOT, entry, finished, trial

@@ -1,1 +1,0 @@
-"""Secrets in text, and their redaction."""
