@@ -39,7 +39,7 @@ from agentv.extensions.agents.gateway.routes import (
 )
 from agentv.extensions.agents.gateway.session import CountedCall, GatewayTrial, TrialSession
 from agentv.extensions.agents.gateway.usage import endpoint_of_upstream
-from agentv.extensions.agents.unix_sockets import listening_at
+from agentv.extensions.agents.sockets import listening_at
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.suite.tools import GatewayAccess, ModelUpstream
 from agentv.model.values.response import Failure

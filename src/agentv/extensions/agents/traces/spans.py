@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 from msgspec import structs
 
+from agentv.extensions.agents.sockets import listening_at
 from agentv.extensions.agents.traces.otlp import traces_of
 from agentv.extensions.agents.traces.otlp_spans import OtelSpan, span_of, spans_of
 from agentv.extensions.agents.traces.returns import priced
 from agentv.extensions.agents.traces.values import Problems
-from agentv.extensions.agents.unix_sockets import listening_at
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.trace import Trace
 from agentv.registry.extras import missing_extra

@@ -7,14 +7,14 @@ import shutil
 import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from agentv.extensions.agents import sockets
+from agentv.extensions.agents.sockets import listening_at
 from agentv.extensions.agents.trial.tool_calls import ToolCalls, checked
-from agentv.extensions.agents.unix_sockets import listening_at
 from agentv.model.suite.tools import FIRST_SANDBOX_PORT, McpServer, ScriptedServer
 from agentv.model.suite.workspace import Network, ToolUse
 from agentv.model.values.response import Failure
@@ -136,7 +136,6 @@ def _first_answer(steps: Sequence[Step]) -> int:
     return said[-1] if said else len(steps)
 
 
-_RELAY = Path(__file__).with_name("relay.py")
 _HIDDEN_DIRECTORY = ".agentv-tools-"
 
 
@@ -234,7 +233,7 @@ class RunningTools:
         if not self._directory:
             prefix = _HIDDEN_DIRECTORY if directory else temporary_prefix()
             self._directory = mkdtemp(prefix=prefix, dir=directory or None)
-            shutil.copyfile(_RELAY, f"{self._directory}/relay.py")
+            shutil.copyfile(sockets.__file__, f"{self._directory}/relay.py")
         return f"{self._directory}/relay.py"
 
     def calls(self) -> tuple[ToolCallStep, ...]:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import ClassVar, Self
 
-from agentv.extensions.agents.workspaces import port_forwarding
+from agentv.extensions.agents import sockets
 from agentv.extensions.agents.workspaces.launcher import command_line
 from agentv.extensions.agents.workspaces.process_group import PROXIES, Places, ProcessGroup
 from agentv.extensions.agents.workspaces.visible_paths import visible_paths
-from agentv.model.suite.workspace import Network, SandboxName
+from agentv.model.suite.workspace import SandboxName
 from agentv.user_code.orphans import MARK as STARTED_BY
 
 _ALSO_TEMPORARY = "/var/tmp"  # noqa: S108  # as below
@@ -24,17 +24,15 @@ _USER = "1000"
 """User id inside the sandbox of a program of root: as root, tar changes owners, and Claude Code refuses to work."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bubblewrap:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bubblewrap(ProcessGroup):
     """Programs of one trial, confined by bubblewrap.
 
     Attributes:
         program: path of `bwrap`.
         user_namespace: whether one can be made; without it, only root can use bubblewrap.
-        inner: the environment and the guard around it.
-        network: `loopback` and `none` are a network of their own; `loopback` has `forwards`.
         private: absolute paths that are never visible.
-        forwards: port on the loopback of a program → socket that it leads to (`port_forwarding.py`).
+        forwards: with `network: loopback`: port on that of a program → socket that it leads to (`sockets.py`).
         mounts: further path of the workspace, or of a directory of it → that directory.
     """
 
@@ -42,30 +40,18 @@ class Bubblewrap:
 
     program: str
     user_namespace: bool
-    inner: ProcessGroup
-    network: Network = "host"
     private: tuple[str, ...] = ()
     forwards: Mapping[int, str] = field(default_factory=dict)
     mounts: Mapping[str, str] = field(default_factory=dict)
 
-    @property
-    def places(self) -> Places:
-        """Where the program may write."""
-        return self.inner.places
-
-    @property
-    def home(self) -> str:
-        """HOME of the program."""
-        return self.inner.home
-
-    def forwarding(self, forwards: Mapping[int, str]) -> Bubblewrap:
+    def forwarding(self, forwards: Mapping[int, str]) -> Self:
         """The same sandbox, with ports on the loopback of each program that lead to sockets."""
         return replace(self, forwards=dict(forwards)) if self.network == "loopback" else self
 
     def argv(self, argv: Sequence[str], cwd: str = "") -> tuple[str, ...]:
         """The command line that runs a program confined, in the workspace or in `cwd`."""
-        inside = (self.program, *self._namespaces(), *self._paths(argv), "--chdir", cwd or self.inner.places.workspace)
-        forwarding = port_forwarding.command_line(self.forwards) if self.forwards else ()
+        inside = (self.program, *self._namespaces(), *self._paths(argv), "--chdir", cwd or self.places.workspace)
+        forwarding = sockets.command_line(self.forwards) if self.forwards else ()
         return command_line(
             (*inside, "--", *forwarding, *map(_script, argv)),
             hidden_variable=STARTED_BY,
@@ -73,19 +59,15 @@ class Bubblewrap:
 
     def environment(self, env: Mapping[str, str], named: Iterable[str] = ()) -> dict[str, str]:
         """The complete environment: what is allowed, what the suite sets, and what marks the trial."""
-        found = {**self.inner.environment(env, named), "TMPDIR": TEMPORARY}
+        found = {**ProcessGroup.environment(self, env, named), "TMPDIR": TEMPORARY}
         if self.network == "host":
             return found
-        chosen = {*named, *env, *self.inner.env}  # a proxy of the host's network is out of reach
+        chosen = {*named, *env, *self.env}  # a proxy of the host's network is out of reach
         return {name: value for name, value in found.items() if name not in PROXIES or name in chosen}
 
-    def for_grading(self, places: Places, env: Mapping[str, str]) -> Bubblewrap:
+    def for_grading(self, places: Places, env: Mapping[str, str]) -> Self:
         """The same sandbox for the commands of graders; the ports were those of the agent."""
-        return replace(self, inner=self.inner.for_grading(places, env), forwards={})
-
-    def end(self, grace_s: float) -> bool:
-        """End all processes of the trial; whether nothing is left. It blocks."""
-        return self.inner.end(grace_s)
+        return replace(ProcessGroup.for_grading(self, places, env), forwards={})
 
     def _namespaces(self) -> Iterator[str]:
         yield from ("--die-with-parent", "--new-session", "--unshare-pid", "--unshare-ipc", "--unshare-uts")
@@ -98,8 +80,8 @@ class Bubblewrap:
             yield "--unshare-net"
 
     def _paths(self, argv: Sequence[str]) -> Iterator[str]:
-        places = self.inner.places
-        path = self.inner.environment({})["PATH"]
+        places = self.places
+        path = ProcessGroup.environment(self, {})["PATH"]
         visible = visible_paths(path, argv, (*self.private, places.trial))
         for name, target in visible.links.items():
             yield from ("--symlink", target, f"/{name}")
@@ -109,7 +91,7 @@ class Bubblewrap:
         for one, shown in visible.rules:
             yield from ("--ro-bind-try", one, one) if shown else _masked(one, masks)
         if self.forwards:
-            yield from ("--ro-bind", port_forwarding.__file__, port_forwarding.INSIDE)
+            yield from ("--ro-bind", sockets.__file__, sockets.INSIDE)
         if places.host_home:
             yield from ("--bind", places.home, places.home)
             inside = (one for one in map(os.path.realpath, self.private) if one.startswith(places.home + os.sep))

@@ -104,9 +104,6 @@ def _failed(*argv: str) -> str:
     return (lines[-1] if lines else f"exit {ended.returncode}").rstrip(".?") if ended.returncode else ""
 
 
-ConfinedPrograms = ProcessGroup | Bubblewrap | Docker
-
-
 @dataclass(frozen=True, slots=True)
 class SandboxMaker:
     """Makes the sandboxes of one case.
@@ -127,7 +124,7 @@ class SandboxMaker:
     run: str
     image: str = ""
 
-    def make(self, places: Places, env: Mapping[str, str], *, setup: bool = False) -> ConfinedPrograms:
+    def make(self, places: Places, env: Mapping[str, str], *, setup: bool = False) -> ProcessGroup:
         """A sandbox.
 
         Args:
@@ -136,17 +133,32 @@ class SandboxMaker:
             setup: it is for commands that prepare the workspace, which have the host's network.
         """
         spec, name = self.spec, self.name
-        inner = ProcessGroup(places, env)
         network = "host" if setup else spec.network
         if name == "docker" and self.found.docker:
             recipe = spec.docker or DockerImage()
             root = next((path for path, below in spec.mounts.items() if not below), "")
             recipe = structs.replace(recipe, workdir=recipe.workdir or root)
-            return Docker(self.found.docker, self.image, recipe, inner, network, self.run, spec.mounts)
+            return Docker(
+                places,
+                env,
+                network,
+                program=self.found.docker,
+                image=self.image,
+                recipe=recipe,
+                run=self.run,
+                mounts=spec.mounts,
+            )
         if name == "bwrap" and self.found.bwrap:
-            program, user_namespaces = self.found.bwrap, self.found.user_namespaces
-            return Bubblewrap(program, user_namespaces, inner, network, self._private(), mounts=spec.mounts)
-        return inner
+            return Bubblewrap(
+                places,
+                env,
+                network,
+                program=self.found.bwrap,
+                user_namespace=self.found.user_namespaces,
+                private=self._private(),
+                mounts=spec.mounts,
+            )
+        return ProcessGroup(places, env)
 
     def _private(self) -> tuple[str, ...]:
         hidden = (one.source for one in self.spec.hidden)

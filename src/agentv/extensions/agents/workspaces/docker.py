@@ -10,13 +10,13 @@ import os
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
-from agentv.extensions.agents.workspaces import container, launcher
-from agentv.extensions.agents.workspaces.process_group import Places, ProcessGroup, allowed, end_processes
-from agentv.model.suite.workspace import DockerImage, Network, SandboxName
+from agentv.extensions.agents.workspaces.launcher import OF_DOCKER_CLIENT, container_command_line
+from agentv.extensions.agents.workspaces.process_group import ProcessGroup, allowed, end_processes
+from agentv.model.suite.workspace import DockerImage, SandboxName
 from agentv.model.values.response import Failure
 from agentv.registry.fields import Command
 from agentv.user_code.excerpts import tail
@@ -31,16 +31,14 @@ _USED = "docker-was-used"
 _REMOVE_S = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class Docker:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Docker(ProcessGroup):
     """Programs of one trial, in containers.
 
     Attributes:
         program: path of `docker`.
         image: name or id of the image.
         recipe: what the suite says of containers.
-        inner: the environment and the guard around the client.
-        network: `host`, or `none`.
         run: the directory of the run, by which containers are found that a killed run left.
         mounts: further path of a directory of the workspace → that directory. Only graders have them: while an agent
             runs, it could make the directory a link.
@@ -51,41 +49,18 @@ class Docker:
     program: str
     image: str
     recipe: DockerImage
-    inner: ProcessGroup
-    network: Network
     run: str
     mounts: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def places(self) -> Places:
-        """Where the program may write."""
-        return self.inner.places
-
-    @property
-    def home(self) -> str:
-        """HOME of the program."""
-        return self.inner.home
-
-    def forwarding(self, forwards: Mapping[int, str]) -> Docker:
-        """Itself: `loopback` is refused in containers."""
-        del forwards
-        return self
 
     def argv(self, argv: Sequence[str], cwd: str = "") -> tuple[str, ...]:
         """The command line that runs a program in a container, in the workspace or in `cwd`."""
         (Path(self.run) / _USED).touch()
         options = (*self._options(), "--workdir", self._inside(cwd or self.places.workspace))
-        return launcher.command_line(
-            container.command_line(self.program, options, self.image, tuple(argv)), hidden_variable=STARTED_BY
-        )
+        return container_command_line(self.program, options, self.image, argv, hidden_variable=STARTED_BY)
 
     def environment(self, env: Mapping[str, str], named: Iterable[str] = ()) -> dict[str, str]:
         """The environment of the client. Its variables are in the container, but for PATH, which is the image's."""
-        return {**self.inner.environment(env, (*named, *container.OF_CLIENT)), "TMPDIR": TEMPORARY}
-
-    def for_grading(self, places: Places, env: Mapping[str, str]) -> Docker:
-        """The same sandbox for the commands of graders."""
-        return replace(self, inner=self.inner.for_grading(places, env))
+        return {**ProcessGroup.environment(self, env, (*named, *OF_DOCKER_CLIENT)), "TMPDIR": TEMPORARY}
 
     def end(self, grace_s: float) -> bool:
         """End all processes and containers of the trial; whether nothing is left. It blocks."""
@@ -101,7 +76,7 @@ class Docker:
         mounts = {places.workspace: places.workspace, places.home: places.home, TEMPORARY: places.temporary}
         if self.recipe.workdir:
             mounts[self.recipe.workdir] = places.workspace
-        if self.inner.grading:
+        if self.grading:
             real = os.path.realpath(places.workspace)
             below = {path: f"{real}/{one}" for path, one in self.mounts.items() if one}
             mounts |= {path: one for path, one in below.items() if _made(one)}
@@ -134,7 +109,7 @@ async def copy_workdir(sandbox: Docker) -> Failure | None:
     mount = ("--mount", f"type=bind,source={sandbox.places.workspace},target={target}")
     arguments = ("sh", "-c", words, sandbox.recipe.workdir, target)
     command = Command(argv=(sandbox.program, "run", *options, *mount, sandbox.image, *arguments))
-    env = allowed(os.environ, ("HOME", *container.OF_CLIENT))
+    env = allowed(os.environ, ("HOME", *OF_DOCKER_CLIENT))
     ended = await run_program(command, stdin=b"", env=env, timeout_s=BUILD_S)
     if isinstance(ended, Failure):
         return Failure("workspace-failed", f"the files of the docker image cannot be copied: {ended.message}")
@@ -151,7 +126,7 @@ async def build_image(program: str, recipe: DockerImage) -> str | Failure:
     # docker counts a relative path from the working directory, a recipe from its context
     dockerfile = ("--file", str(Path(recipe.context) / recipe.dockerfile)) if recipe.dockerfile else ()
     command = Command(argv=(program, "build", "--quiet", *tag, *dockerfile, recipe.context))
-    env = allowed(os.environ, ("HOME", *container.OF_CLIENT))
+    env = allowed(os.environ, ("HOME", *OF_DOCKER_CLIENT))
     ended = await run_program(command, stdin=b"", env=env, timeout_s=BUILD_S)
     if isinstance(ended, Failure):
         return Failure("sandbox-unavailable", f"the docker image cannot be built: {ended.message}")

@@ -25,6 +25,10 @@ GRACE_S = 5.0
 SANDBOX_PROGRAM = "bwrap"
 """Its processes end with what they hold, so that SIGTERM is not for them."""
 
+OF_DOCKER_CLIENT = ("DOCKER_CERT_PATH", "DOCKER_CONFIG", "DOCKER_CONTEXT", "DOCKER_HOST", "DOCKER_TLS_VERIFY")
+"""Variables that docker's client reads."""
+
+_NOT_INSIDE = {*OF_DOCKER_CLIENT, "PATH", "PWD", "SHLVL", "OLDPWD", "_", "HOME"}
 _ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _HANDLED = (*_ENDING, signal.SIGCHLD)
 _SET_DEATH_SIGNAL, _SET_CHILD_SUBREAPER = 1, 36  # of <linux/prctl.h>
@@ -46,6 +50,36 @@ def command_line(argv: Sequence[str], *, hidden_variable: str = "") -> tuple[str
 
 def _python() -> tuple[str, ...]:
     return sys.executable, "-I", "-S", os.path.abspath(__file__)  # noqa: PTH100  # pathlib takes as long as Python itself
+
+
+def container_command_line(
+    program: str, options: Sequence[str], image: str, argv: Sequence[str], *, hidden_variable: str
+) -> tuple[str, ...]:
+    """The command line that runs a program in a container, behind a front and a guard.
+
+    Every variable of its environment goes into the container by name, so that no value appears in a command line; those
+    of the docker client do not, and HOME is the user's for the client alone, which keeps its configuration there.
+
+    Args:
+        program: path of `docker`.
+        options: of `docker run`.
+        image: what it runs in.
+        argv: the program, and its arguments.
+        hidden_variable: as in `command_line`.
+    """
+    home = os.path.expanduser("~")  # noqa: PTH111  # as below
+    client = (*_python(), "container", home, str(len(options)), program, *options, image, *argv)
+    return command_line(client, hidden_variable=hidden_variable)
+
+
+def _container(arguments: Sequence[str]) -> None:
+    """Become the docker client with the environment of the program."""
+    home, count, program, *words = arguments
+    names = sorted(name for name in os.environ if name not in _NOT_INSIDE)
+    inside = [word for name in names for word in ("--env", name)]
+    own = ("--env", f"HOME={os.environ['HOME']}")
+    argv = [program, "run", *words[: int(count)], *inside, *own, *words[int(count) :]]
+    os.execve(program, argv, {**os.environ, "HOME": home})  # noqa: S606  # no shell is meant
 
 
 def _front(arguments: Sequence[str]) -> None:
@@ -258,4 +292,4 @@ def _prctl(*arguments: int) -> None:
 
 
 if __name__ == "__main__":
-    (_front if sys.argv[1] == "front" else _guard)(sys.argv[2:])
+    {"front": _front, "guard": _guard, "container": _container}[sys.argv[1]](sys.argv[2:])

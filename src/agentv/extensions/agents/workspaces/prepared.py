@@ -15,18 +15,17 @@ from tempfile import TemporaryDirectory
 from msgspec.structs import replace
 
 from agentv.extensions.agents.workspaces.baseline import Baselines
-from agentv.extensions.agents.workspaces.choice import ConfinedPrograms
 from agentv.extensions.agents.workspaces.commands import run_hooks
 from agentv.extensions.agents.workspaces.directories import RunDirectory
 from agentv.extensions.agents.workspaces.docker import Docker, copy_workdir
 from agentv.extensions.agents.workspaces.placing import copy_directory, place_files
-from agentv.extensions.agents.workspaces.process_group import Places
+from agentv.extensions.agents.workspaces.process_group import Places, ProcessGroup
 from agentv.extensions.agents.workspaces.repositories import Checkouts
 from agentv.extensions.agents.workspaces.snapshot import TICK_S, Snapshot, take
 from agentv.model.suite.workspace import CopiedFiles, Variant, WorkspaceSpec
 from agentv.model.values.response import Failure
 
-MakeSandbox = Callable[[Places], ConfinedPrograms]
+MakeSandbox = Callable[[Places], ProcessGroup]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from agentv.extensions.agents.workspaces import launcher
 from agentv.extensions.agents.workspaces.launcher import command_line
@@ -139,16 +139,19 @@ class Places:
 class ProcessGroup:
     """Programs of one trial behind a guard that ends them (`launcher.py`), with the environment of an agent.
 
+    The other sandboxes are derived from it.
+
     Attributes:
         env: variables that are set for every program: of the suite and the variant.
+        network: of its programs, which here is always the host's own.
         grading: for the commands of graders, which find nothing on PATH that an agent could have planted.
     """
 
     name: ClassVar[SandboxName] = "none"
-    network: ClassVar[Network] = "host"
 
     places: Places
     env: Mapping[str, str]
+    network: Network = "host"
     grading: bool = False
 
     @property
@@ -156,9 +159,8 @@ class ProcessGroup:
         """HOME of the program."""
         return self.places.home
 
-    def forwarding(self, forwards: Mapping[int, str]) -> ProcessGroup:
-        """Itself: its programs are on the host's own network."""
-        del forwards
+    def forwarding(self, forwards: Mapping[int, str]) -> Self:  # noqa: ARG002  # of a network of its own
+        """Itself: its programs are on the host's own network, or on none."""
         return self
 
     def argv(self, argv: Sequence[str], cwd: str = "") -> tuple[str, ...]:
@@ -174,7 +176,7 @@ class ProcessGroup:
             found["PATH"] = without_directories(found["PATH"], (self.places.trial, self.places.workspace))
         return {**found, "HOME": self.home, "TMPDIR": self.places.temporary, MARK: self.places.trial}
 
-    def for_grading(self, places: Places, env: Mapping[str, str]) -> ProcessGroup:
+    def for_grading(self, places: Places, env: Mapping[str, str]) -> Self:
         """The same sandbox for the commands of graders."""
         return replace(self, places=places, env=env, grading=True)
 

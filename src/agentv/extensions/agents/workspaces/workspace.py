@@ -25,7 +25,6 @@ from agentv.extensions.agents.workspaces.baseline import (
     shown_path,
     without,
 )
-from agentv.extensions.agents.workspaces.choice import ConfinedPrograms
 from agentv.extensions.agents.workspaces.commands import run_confined, run_hooks
 from agentv.extensions.agents.workspaces.copies import digest_of, disarm, remove_secrets
 from agentv.extensions.agents.workspaces.directories import grading
@@ -107,7 +106,7 @@ class LocalWorkspace:
         *,
         spec: WorkspaceSpec,
         places: Places,
-        sandbox: ConfinedPrograms,
+        sandbox: ProcessGroup,
         baseline: Baseline,
         storage: RunStorage,
         env: Mapping[str, str],
@@ -300,8 +299,7 @@ class LocalWorkspace:
         except OSError as error:
             return Failure("workspace-failed", f"the workspace cannot be copied for a judge: {error.strerror}")
         sandbox = self._sandbox.for_grading(dataclasses.replace(places, workspace=place), {})
-        if not isinstance(sandbox, ProcessGroup):  # it calls its model
-            sandbox = dataclasses.replace(sandbox, network="host")
+        sandbox = dataclasses.replace(sandbox, network="host")  # the judge calls its model
         return JudgeWorkspace(place, sandbox, digest_of(before))
 
     async def is_as(self, sha256: str) -> bool:

@@ -13,7 +13,6 @@ from msgspec import structs
 from agentv.app.wiring import WorkspaceSettings
 from agentv.extensions.agents.workspaces.baseline import Baselines
 from agentv.extensions.agents.workspaces.choice import (
-    ConfinedPrograms,
     SandboxMaker,
     capabilities,
     chosen_sandbox,
@@ -23,7 +22,7 @@ from agentv.extensions.agents.workspaces.directories import RunDirectory, sweep
 from agentv.extensions.agents.workspaces.docker import build_image
 from agentv.extensions.agents.workspaces.placing import place_files, remove_directory
 from agentv.extensions.agents.workspaces.prepared import PreparedWorkspace, PreparedWorkspaces
-from agentv.extensions.agents.workspaces.process_group import Places, end_processes
+from agentv.extensions.agents.workspaces.process_group import Places, ProcessGroup, end_processes
 from agentv.extensions.agents.workspaces.repositories import Checkouts
 from agentv.extensions.agents.workspaces.snapshot import TICK_S, Snapshot, take
 from agentv.extensions.agents.workspaces.workspace import Baseline, LocalWorkspace, RunStorage
@@ -155,7 +154,7 @@ class _Run:
         image = await asyncio.shield(self._images[key])
         return image if isinstance(image, Failure) else SandboxMaker(name, spec, self._settings, found, run, image)
 
-    async def _begin(self, spec: WorkspaceSpec, sandbox: ConfinedPrograms, env: Mapping[str, str]) -> Failure | None:
+    async def _begin(self, spec: WorkspaceSpec, sandbox: ProcessGroup, env: Mapping[str, str]) -> Failure | None:
         """Run the hooks before all trials, once for all that have the same ones; why one failed."""
         hooks = spec.hooks
         if not hooks.before_all and not hooks.after_all:
@@ -176,7 +175,7 @@ class _Run:
         if spec.existing:
             return None
 
-        def for_setup(places: Places) -> ConfinedPrograms:
+        def for_setup(places: Places) -> ProcessGroup:
             return maker.make(places, {**env, **spec.env}, setup=True)
 
         prepared = await self._prepared.get(spec, variant, env, for_setup)
@@ -186,7 +185,7 @@ class _Run:
         return failure or prepared
 
     async def _equip(
-        self, spec: WorkspaceSpec, variant: Variant | None, env: Mapping[str, str], sandbox: ConfinedPrograms
+        self, spec: WorkspaceSpec, variant: Variant | None, env: Mapping[str, str], sandbox: ProcessGroup
     ) -> Failure | None:
         """Apply the overlays of the variant and the hooks of the trial; why it failed."""
         workspace = sandbox.places.workspace

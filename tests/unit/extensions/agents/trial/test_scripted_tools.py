@@ -3,11 +3,11 @@ import json
 import socket
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from mcp import Client, MCPError, StdioServerParameters
 
+from agentv.extensions.agents import sockets
 from agentv.extensions.agents.trial.scripted_tools import LocalScriptedTools
 from agentv.model.suite.tools import ScriptedServer, ScriptedTool, ToolFailure
 from agentv.model.values.response import Failure
@@ -236,11 +236,12 @@ async def test_an_agent_that_talks_nonsense_harms_nobody():
 
 def test_the_relay_ends_with_its_server(tmp_path):
     path = tmp_path / "s"
-    relay = Path(sys.modules[LocalScriptedTools.__module__].__file__).with_name("relay.py")
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(path))
         listening.listen()
-        process = subprocess.Popen([sys.executable, relay, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        process = subprocess.Popen(
+            [sys.executable, sockets.__file__, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
         one, _ = listening.accept()
         process.stdin.write(b"there\n")
         process.stdin.flush()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agentv.extensions.agents.unix_sockets import listening_at
+from agentv.extensions.agents.sockets import listening_at
 from agentv.extensions.agents.workspaces.choice import Capabilities, chosen_sandbox
 from agentv.model.suite.workspace import WorkspaceCommand
 from agentv.model.values.response import Failure

@@ -1,10 +1,13 @@
-"""Ports on the loopback of a network namespace that lead to Unix sockets outside of it.
+"""Unix sockets by which agents reach us: listening at one, and what leads to one from the agent's side.
 
-A file of its own, which any Python runs without this package: it listens on 127.0.0.1, leaves a process behind that
-forwards, and becomes the program, which so has its own streams, status and signals. The process that forwards ends
-with its namespace.
+A file of its own, which any Python runs without this package. It knows nothing: what answers is in our process, at the
+other end of the socket.
 
-Usage: python port_forwarding.py PORT=SOCKET… -- PROGRAM ARGUMENT…
+- `python sockets.py SOCKET` copies standard streams to the socket and back: the end of a scripted MCP server that an
+  agent starts.
+- `python sockets.py PORT=SOCKET… -- PROGRAM ARGUMENT…` listens on 127.0.0.1 in a network namespace, leaves a process
+  behind that forwards, and becomes the program, which so has its own streams, status and signals. The process that
+  forwards ends with its namespace.
 """
 
 from __future__ import annotations
@@ -14,14 +17,49 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-INSIDE = "/run/agentv-port-forwarding.py"
+INSIDE = "/run/agentv-sockets.py"
 """Path of this file in a sandbox."""
 
 LOOPBACK = "127.0.0.1"
+_LONGEST_PATH = 100
 _CHUNK = 1 << 16
 _CANNOT_START = 127
+
+
+def listening_at(path: str) -> socket.socket:
+    """A Unix socket that listens at an absolute path.
+
+    Raises:
+        OSError: that is not possible.
+    """
+    made = _at(path, socket.socket.bind)
+    made.listen()
+    return made
+
+
+def _connected(path: str) -> socket.socket:
+    return _at(path, socket.socket.connect)
+
+
+def _at(path: str, act: Callable[[socket.socket, str], object]) -> socket.socket:
+    """A Unix socket with which something was done at a path, which may be longer than the system takes."""
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    directory = -1
+    try:
+        if len(path.encode()) > _LONGEST_PATH:
+            parent, _, name = path.rpartition("/")
+            directory = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            path = f"/proc/self/fd/{directory}/{name}"
+        act(made, path)
+    except OSError:
+        made.close()
+        raise
+    finally:
+        if directory >= 0:
+            os.close(directory)
+    return made
 
 
 def command_line(forwards: Mapping[int, str]) -> tuple[str, ...]:
@@ -34,11 +72,29 @@ def command_line(forwards: Mapping[int, str]) -> tuple[str, ...]:
     return (os.path.realpath(sys.executable), "-I", "-S", INSIDE, *pairs, "--")
 
 
-def _main(arguments: Sequence[str]) -> None:
-    end = arguments.index("--")
-    program = arguments[end + 1 :]
+def relay(path: str) -> None:
+    """Copy standard streams both ways until either side ends."""
+    directory, _, name = path.rpartition("/")
+    if directory:
+        os.chdir(directory)  # a socket's path must be short
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.connect(name)
+    threading.Thread(target=_send, args=(connection,), daemon=True).start()
+    while chunk := connection.recv(_CHUNK):
+        left = memoryview(chunk)
+        while left:
+            left = left[os.write(1, left) :]
+
+
+def _send(connection: socket.socket) -> None:
+    while chunk := os.read(0, _CHUNK):
+        connection.sendall(chunk)
+    connection.shutdown(socket.SHUT_WR)
+
+
+def _forward_and_become(pairs: Sequence[str], program: Sequence[str]) -> None:
     try:
-        listening = [_listen(one) for one in arguments[:end]]
+        listening = [_listen(one) for one in pairs]
         _leave_behind(listening)
         for one, _ in listening:
             one.close()
@@ -101,22 +157,6 @@ def _forward(connection: socket.socket, path: str) -> None:
             back.join()
 
 
-def _connected(path: str) -> socket.socket:
-    """A connection to a socket, whose path may be longer than the system takes."""
-    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    directory, _, name = path.rpartition("/")
-    try:
-        number = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            made.connect(f"/proc/self/fd/{number}/{name}")
-        finally:
-            os.close(number)
-    except OSError:
-        made.close()
-        raise
-    return made
-
-
 def _copy(source: socket.socket, target: socket.socket) -> None:
     try:
         while chunk := source.recv(_CHUNK):
@@ -131,4 +171,8 @@ def _copy(source: socket.socket, target: socket.socket) -> None:
 
 
 if __name__ == "__main__":
-    _main(sys.argv[1:])
+    if "--" in sys.argv:
+        end = sys.argv.index("--")
+        _forward_and_become(sys.argv[1:end], sys.argv[end + 1 :])
+    else:
+        relay(sys.argv[1])
