@@ -27,7 +27,7 @@ class GivenSession:
         return self.steps
 
     def seen(self):
-        return tuple(SeenCall("chat", b"", b"", step) for step in self.steps)
+        return tuple(SeenCall("chat", b"", None, step) for step in self.steps)
 
     def notes(self):
         return ("noted",)

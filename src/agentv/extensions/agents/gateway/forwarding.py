@@ -251,7 +251,7 @@ class ForwardedCall:
             with limit.held(_now) if limit is not None else nullcontext():
                 found = self._counted(reader)
                 self.kept.keep(reply.status, reply.headers.get("Content-Type", ""), data)
-                self.session.keep_reply(self.call, data)
+                self.session.keep_reply(self.call, reader.answer, len(data))
                 self.reply = await self._send(
                     reply.status,
                     redacted(data, self.session.upstream),
@@ -280,10 +280,11 @@ class ForwardedCall:
         except TooLongEventError:
             return CallFailure("bad-answer", "an event of the stream is longer than the gateway takes")
         finally:
+            reader.end()
             found = self._counted(reader)
             whole_type, is_whole = reply.headers.get("Content-Type", ""), not isinstance(found, Failure)
             self.kept.keep(reply.status, whole_type, bytes(whole), complete=is_whole)
-            self.session.keep_reply(self.call, bytes(whole))
+            self.session.keep_reply(self.call, reader.answer, len(whole))
         if not isinstance(found, Failure):
             await answer.write_eof()
         return found
@@ -291,7 +292,7 @@ class ForwardedCall:
     def _counted(self, reader: ReplyReader) -> TargetResponse | Failure:
         """What a reply used, which is known of one that failed, too."""
         session, call = self.session, self.call
-        usage = dict(reader.usage) if reader.usage is not None else None
+        usage = reader.usage
         tokens, written = usage_of(self.route.protocol, usage)
         call.model = reader.model or call.model
         call.tokens, call.finish = tokens, reader.finish
@@ -325,7 +326,7 @@ class ForwardedCall:
         elif recorded.complete:
             reader.read_whole(recorded.body)
         found = self._counted(reader) if recorded.status < 300 else None
-        session.keep_reply(call, recorded.body if recorded.status < 300 else b"")
+        session.keep_reply(call, reader.answer if recorded.status < 300 else None, len(recorded.body))
         if found is None:
             call.failure = CallFailure("http-status", f"HTTP {recorded.status} (recorded)", status=recorded.status)
         elif not recorded.complete:

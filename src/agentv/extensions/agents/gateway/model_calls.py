@@ -13,14 +13,13 @@ from typing import Any
 from msgspec.structs import replace
 
 from agentv.extensions.agents.gateway.session import SeenCall
-from agentv.extensions.agents.gateway.usage import EventSplitter, data_of
-from agentv.extensions.agents.traces.messages import as_json, messages_in
+from agentv.extensions.agents.traces.messages import messages_in
 from agentv.extensions.agents.traces.otlp import traces_of
 from agentv.extensions.agents.traces.otlp_spans import OtelSpan
 from agentv.extensions.agents.traces.values import items, mapping
 from agentv.model.values.json_text import parse
 from agentv.model.values.trace import MessageStep, ToolCallStep, Trace, UsageStep
-from agentv.targets.model_api.streams import ChatStream, ContentStream, MessageStream, ResponseStream, StreamedReply
+from agentv.model.values.values import JsonObject
 
 _TRACE = "gateway"
 
@@ -40,7 +39,7 @@ def trace_of_calls(calls: Sequence[SeenCall], new: int, began_ms: float, answer:
     spans = [begin]
     for place in range(len(calls) - new, len(calls)):
         call = calls[place]
-        body = mapping(_parsed(call.request))
+        body = _body(call)
         system = body.get("system", body.get("instructions", body.get("systemInstruction")))
         about = {
             "gen_ai.operation.name": "chat",
@@ -67,7 +66,7 @@ def _of_gateway(step: Any, calls: Iterator[SeenCall]) -> Any:
 
 def _given(call: SeenCall) -> list[Any]:
     """The messages of a request, as its API has them."""
-    body = mapping(_parsed(call.request) if call.api != "embeddings" else None)
+    body = _body(call)
     value = body.get("messages", body.get("contents", body.get("input", body.get("prompt"))))
     return [{"role": "user", "content": value}] if isinstance(value, str) else [*items(value)]
 
@@ -93,7 +92,7 @@ def _is_said(row: Any) -> bool:
 
 def _replied(call: SeenCall) -> Iterator[Any]:
     """The messages of a reply."""
-    reply = mapping(_whole_reply(call))
+    reply = mapping(call.reply)
     choice = mapping(next(iter(items(reply.get("choices"))), None))
     candidate = mapping(next(iter(items(reply.get("candidates"))), None))
     if call.api == "responses":
@@ -104,30 +103,9 @@ def _replied(call: SeenCall) -> Iterator[Any]:
         yield choice.get("message") or candidate["content"]
 
 
-_STREAMS: dict[str, type[StreamedReply]] = {
-    "chat": ChatStream,
-    "responses": ResponseStream,
-    "messages": MessageStream,
-    "gemini": ContentStream,
-}
-
-
-def _whole_reply(call: SeenCall) -> Any:
-    """A reply as it is where nobody asks for a stream; None: it holds no piece of an answer."""
-    events: Sequence[Any] | None = _parsed(call.reply)
-    if call.api not in _STREAMS or (events is not None and not isinstance(events, list)):
-        return events
-    if events is None:
-        splitter = EventSplitter()
-        found = (*splitter.feed(call.reply), splitter.rest())
-        events = [as_json(data_of(event).decode(errors="replace")) for event in found if event.strip()]
-    stream = _STREAMS[call.api]()
-    has_answer = [stream.add(mapping(event)) for event in events]
-    return stream.body() if any(has_answer) else None
-
-
-def _parsed(data: bytes) -> Any:
+def _body(call: SeenCall) -> JsonObject:
+    """The body of a request to a model that answers; empty for others, and beyond what is kept."""
     try:
-        return parse(data)
+        return {} if call.api == "embeddings" else mapping(parse(call.request))
     except ValueError:
-        return None
+        return {}

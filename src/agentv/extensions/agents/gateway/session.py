@@ -16,6 +16,7 @@ from agentv.model.suite.tools import GatewayAccess, ModelUpstream
 from agentv.model.values.response import CallFailure, Failure
 from agentv.model.values.trace import UsageStep
 from agentv.model.values.usage import TokenUsage
+from agentv.model.values.values import JsonObject
 from agentv.work_ports import TrialExchanges
 
 UNREACHED = "agent-api"
@@ -45,7 +46,7 @@ class CountedCall:
         offers_tools: it is of the agent's own work: calls beside it, such as for a title, offer the model no tools.
         finish: why the model ended, in the words of its API; empty: the API does not say.
         api: how its bodies are read.
-        request, reply: the bodies, as far as they are kept.
+        request, reply: the bodies, as far as they are kept; a streamed reply as the whole that it comes to.
     """
 
     number: int
@@ -61,7 +62,7 @@ class CountedCall:
     finish: str = ""
     api: Api = "chat"
     request: bytes = b""
-    reply: bytes = b""
+    reply: JsonObject | None = None
 
     def break_off(self, why: str, code: str = BROKEN_OFF) -> None:
         """The call was given up by whoever made it."""
@@ -107,13 +108,13 @@ class SeenCall:
     """One model call as it passed the gateway.
 
     Attributes:
-        request, reply: the bodies; empty beyond what is kept of a trial. A streamed reply is its events.
+        request, reply: the bodies; empty, and None, beyond what is kept of a trial.
         step: what it used. Its time counts from when the trial's session was opened.
     """
 
     api: Api
     request: bytes
-    reply: bytes
+    reply: JsonObject | None
     step: UsageStep
 
 
@@ -153,17 +154,17 @@ class TrialSession:
         """A call begins."""
         tools = bool(body.values.get("tools"))
         call = CountedCall(len(self.calls) + 1, body.model, self._now_ms(), offers_tools=tools, api=api)
-        call.request = self._kept(body.data)
+        call.request = body.data if self._has_room(len(body.data)) else b""
         self.calls.append(call)
         return call
 
-    def keep_reply(self, call: CountedCall, data: bytes) -> None:
-        """Keep the body of a good reply."""
-        call.reply = self._kept(data)
+    def keep_reply(self, call: CountedCall, answer: JsonObject | None, size: int) -> None:
+        """Keep a good reply, which takes so many bytes."""
+        call.reply = answer if self._has_room(size) else None
 
-    def _kept(self, data: bytes) -> bytes:
-        self._room -= len(data)
-        return data if self._room >= 0 else b""
+    def _has_room(self, size: int) -> bool:
+        self._room -= size
+        return self._room >= 0
 
     def end(self, call: CountedCall) -> None:
         """A call has ended; a second time nothing happens."""

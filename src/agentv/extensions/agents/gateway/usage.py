@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from math import ceil
-from typing import Any
 
 import msgspec
 
@@ -15,11 +14,12 @@ from agentv.extensions.agents.gateway.routes import Api
 from agentv.model.suite.tools import ModelProtocol, ModelUpstream
 from agentv.model.values.response import CallFailure, Failure, is_cut
 from agentv.model.values.usage import Ceiling, TokenUsage
-from agentv.model.values.values import Json, JsonObject
+from agentv.model.values.values import EMPTY, Json, JsonObject, objects_in
 from agentv.targets.anthropic import messages as anthropic
 from agentv.targets.gemini import messages as gemini
 from agentv.targets.http.failures import endpoint_of, failure_of, host_of, other_server
 from agentv.targets.model_api.prices import RequestSettings, cost_of
+from agentv.targets.model_api.streams import ChatStream, ContentStream, MessageStream, ResponseStream, StreamedReply
 from agentv.targets.openai_api import replies as openai
 
 LONGEST_EVENT = 32_000_000
@@ -73,10 +73,14 @@ def data_of(event: bytes) -> bytes:
 
 
 _decode = msgspec.json.Decoder().decode
-_ENDED = frozenset({"response.completed", "response.incomplete", "response.failed"})
 
-
-_ANSWERS: dict[Api, tuple[str, ...]] = {
+_STREAMS: Mapping[Api, type[StreamedReply]] = {
+    "chat": ChatStream,
+    "responses": ResponseStream,
+    "messages": MessageStream,
+    "gemini": ContentStream,
+}
+_ANSWERS: Mapping[Api, tuple[str, ...]] = {
     "chat": ("choices",),
     "responses": ("output", "status"),
     "messages": ("content",),
@@ -90,34 +94,35 @@ class ReplyReader:
     """What one reply says of itself.
 
     Attributes:
-        usage: as the API reports it, merged over its events; None: it reports none.
-        model: that answered; empty: the API does not say.
-        error: of an API that fails after it has begun to reply.
         complete: the reply has its own end.
-        finish: why the model ended, in the words of its API; empty: the API does not say.
+        answer: the reply in the form of one that is not streamed; None: it holds no piece of an answer.
     """
 
     def __init__(self, api: Api) -> None:
-        self.usage: dict[str, Json] | None = None
-        self.model = ""
-        self.error: str | None = None
         self.complete = False
-        self.finish = ""
+        self.answer: JsonObject | None = None
         self._api = api
+        self._stream = _STREAMS[api]() if api in _STREAMS else None
+        self._body: JsonObject = {}
+        self._error: Json = None
 
     def read_whole(self, body: bytes) -> None:
-        """Take a reply that is not streamed."""
+        """Take a reply that is not streamed. Gemini streams a list where nobody asks for events."""
         try:
             found = _decode(body)
         except msgspec.DecodeError:
-            self.error = "the reply is not JSON"
+            self._error = "the reply is not JSON"
             return
-        for one in _listed(found):
-            self._read(one)
-        keys = _ANSWERS[self._api]
-        self.complete = any(isinstance(one, dict) and any(name in one for name in keys) for one in _listed(found))
+        rows = objects_in(found if isinstance(found, list) else [found])
+        if isinstance(found, list):
+            for one in rows:
+                self._take(one)
+            self.end()
+        elif isinstance(found, dict):
+            self.answer = self._body = found
+        self.complete = any(name in one for one in rows for name in _ANSWERS[self._api])
         if not self.complete and self.error is None:
-            self.error = "the reply has no answer"
+            self._error = "the reply has no answer"
 
     def read_event(self, data: bytes) -> bool:
         """Take the data of an event; returns whether it tells of usage and of nothing else."""
@@ -128,77 +133,58 @@ class ReplyReader:
             found = _decode(data)
         except msgspec.DecodeError:
             return False
-        return self._read(found)
-
-    def _read(self, found: Any) -> bool:
         if not isinstance(found, dict):
             return False
-        if self._api == "messages":
-            self._message(found)
-        elif self._api == "responses":
-            self._response(found)
-        elif self._api == "gemini" or "usageMetadata" in found:
-            self._gemini(found)
-        else:
-            return self._chat(found)
-        return False
+        self._take(found)
+        return self._api == "chat" and found.get("choices") == [] and isinstance(found.get("usage"), dict)
 
-    def _chat(self, found: dict[str, Any]) -> bool:
-        self._note(found, "usage", "model")
-        choices = found.get("choices")
-        self._finish(choices, "finish_reason")
-        return choices == [] and isinstance(found.get("usage"), dict)
-
-    def _response(self, found: dict[str, Any]) -> None:
-        kind, inner = found.get("type"), found.get("response")
-        details = (inner if isinstance(inner, dict) else found).get("incomplete_details")
-        self._finish([details], "reason", is_end=False)
-        if not isinstance(inner, dict):
-            self._note(found, "usage", "model")
-            if kind == "error":
-                self.error = self.error or _words(found)
-            elif found.get("status") == "failed":
-                self.error = self.error or "the response failed"
+    def _take(self, event: JsonObject) -> None:
+        if self._stream is None:
             return
-        self._note(inner, "usage", "model")
-        if isinstance(kind, str) and kind in _ENDED:
-            self.complete = True
-            if kind == "response.failed":
-                self.error = self.error or "the response failed"
+        try:
+            is_piece = self._stream.add(event)
+        except TypeError:  # values of types that no API sends
+            return
+        self._error = self._error or event.get("error") or self._stream.error
+        self.complete = self.complete or self._stream.complete
+        if is_piece or self.answer is not None:
+            self.answer = EMPTY  # put together once all is there
 
-    def _message(self, found: dict[str, Any]) -> None:
-        inner, delta = found.get("message"), found.get("delta")
-        self._finish([found, delta], "stop_reason", is_end=False)
-        self._note(
-            inner if isinstance(inner, dict) and found.get("type") == "message_start" else found, "usage", "model"
-        )
-        if found.get("type") == "message_stop":
-            self.complete = True
+    def end(self) -> None:
+        """Put together what the events of a stream said."""
+        if self._stream is not None:
+            self._body = self._stream.body()
+        self.answer = None if self.answer is None else self._body
 
-    def _gemini(self, found: dict[str, Any]) -> None:
-        self._note(found, "usageMetadata", "modelVersion")
-        candidates, feedback = found.get("candidates"), found.get("promptFeedback")
-        self._finish(candidates, "finishReason")
-        self._finish([feedback], "blockReason")
+    @property
+    def usage(self) -> dict[str, Json] | None:
+        """As the API reports it; None: it reports none."""
+        counts = next((one for key in ("usage", "usageMetadata") if isinstance(one := self._body.get(key), dict)), None)
+        return None if counts is None else {key: value for key, value in counts.items() if value is not None}
 
-    def _finish(self, places: Any, key: str, *, is_end: bool = True) -> None:
-        """Take the reason why the model ended, where a place names one; `is_end`: nothing follows it."""
-        for one in places if isinstance(places, list) else ():
-            reason = one.get(key) if isinstance(one, dict) else None
-            if reason:
-                self.complete = self.complete or is_end
-                self.finish = reason if isinstance(reason, str) else self.finish
+    @property
+    def model(self) -> str:
+        """The model that answered; empty: the API does not say."""
+        return next((one for key in ("model", "modelVersion") if isinstance(one := self._body.get(key), str)), "")
 
-    def _note(self, found: dict[str, Any], usage: str, model: str) -> None:
-        """Take the usage, the model and the error that an object names."""
-        counts, name, error = found.get(usage), found.get(model), found.get("error")
-        if isinstance(counts, dict):
-            known = {key: value for key, value in counts.items() if value is not None}
-            self.usage = known if self.usage is None else {**self.usage, **known}
-        if isinstance(name, str) and name:
-            self.model = name
+    @property
+    def error(self) -> str | None:
+        """The error of an API that fails after it has begun to reply."""
+        error = self._error or self._body.get("error")
         if error:
-            self.error = self.error or _words(error)
+            words = error.get("message") if isinstance(error, Mapping) else error
+            return str(words or "the API reports an error without a message")[:500]
+        return "the response failed" if self._api == "responses" and self._body.get("status") == "failed" else None
+
+    @property
+    def finish(self) -> str:
+        """Why the model ended, in the words of its API; empty: the API does not say."""
+        body = self._body
+        reasons = [one.get("finish_reason") for one in objects_in(body.get("choices"))]
+        reasons += [one.get("finishReason") for one in objects_in(body.get("candidates"))]
+        reasons += [one.get("blockReason") for one in objects_in([body.get("promptFeedback")])]
+        reasons += [one.get("reason") for one in objects_in([body.get("incomplete_details")])]
+        return next((one for one in (body.get("stop_reason"), *reversed(reasons)) if one and isinstance(one, str)), "")
 
 
 class StreamReader:
@@ -228,17 +214,8 @@ class StreamReader:
         """What is left: some servers leave out the last empty line."""
         rest = self._splitter.rest()
         hidden = self._reader.read_event(data_of(rest)) if rest.strip() else False
+        self._reader.end()
         return rest if self._hides_usage and not hidden else b""
-
-
-def _listed(found: Any) -> list[Any]:
-    """The objects of a whole reply: Gemini streams a list where nobody asks for events."""
-    return found if isinstance(found, list) else [found]
-
-
-def _words(error: Json) -> str:
-    text = error.get("message") if isinstance(error, Mapping) else error
-    return str(text or "the API reports an error without a message")[:500]
 
 
 _DOMAINS: Mapping[ModelProtocol, str] = {

@@ -7,15 +7,22 @@ import pytest
 
 from agentv.extensions.agents.gateway.model_calls import trace_of_calls
 from agentv.extensions.agents.gateway.session import SeenCall
+from agentv.extensions.agents.gateway.usage import ReplyReader, StreamReader
 from agentv.model.values.trace import MessageStep, ToolCallStep, UsageStep
 
 ARGUMENTS = {"order_id": "A-42"}
 
 
 def called(api: Any, request: Any, reply: Any = None, at: float = 10.0, error: str | None = None) -> SeenCall:
-    data = reply if isinstance(reply, bytes) else b"" if reply is None else json.dumps(reply).encode()
-    step = UsageStep("m", None, None, at, 5.0, error, evidence="gateway")
-    return SeenCall(api, json.dumps(request).encode(), data, step)
+    reader = ReplyReader(api)
+    if isinstance(reply, bytes):
+        StreamReader(reader).feed(reply)
+        reader.end()
+    elif reply is not None:
+        reader.read_whole(json.dumps(reply).encode())
+    return SeenCall(
+        api, json.dumps(request).encode(), reader.answer, UsageStep("m", None, None, at, 5.0, error, evidence="gateway")
+    )
 
 
 def events(*rows: Any) -> bytes:
@@ -92,6 +99,6 @@ def test_the_tools_of_an_agent_are_seen_in_each_protocol(first, second):
 @pytest.mark.parametrize("body", [b"", b"not json", b"[1]", b'{"messages": 7}', b'{"messages": [7]}'])
 def test_bodies_that_cannot_be_read_leave_the_counts(body):
     step = UsageStep("m", evidence="gateway", started_ms=1.0)
-    trace = trace_of_calls([SeenCall("chat", body, body, step), SeenCall("embeddings", b'{"input": "x"}', b"{}", step)], 2, 0.0)  # fmt: skip
+    trace = trace_of_calls([SeenCall("chat", body, {"choices": 7}, step), SeenCall("embeddings", b'{"input": "x"}', {}, step)], 2, 0.0)  # fmt: skip
     assert [type(one) for one in trace.steps] == [UsageStep, UsageStep]
     assert not isinstance(trace.steps[0], ToolCallStep)

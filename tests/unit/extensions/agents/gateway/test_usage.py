@@ -95,7 +95,9 @@ def test_a_stream_that_ends_early_is_not_complete(api):
 )
 def test_an_error_within_a_stream_is_found(api, event, words):
     reader = ReplyReader(api)
-    StreamReader(reader).feed(stream([event]))
+    read = StreamReader(reader)
+    read.feed(stream([event]))
+    read.end()
     assert reader.error == words
 
 
@@ -132,4 +134,5 @@ def test_whatever_a_server_replies_is_read(reply):
     for api in (*EXPECTED, "embeddings"):
         reader, body = ReplyReader(api), json.dumps(reply).encode()
         reader.read_event(body)
+        reader.end()
         reader.read_whole(body)
